@@ -38,7 +38,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     "Memories": {
         "get": "read", "list": "read", "related": "related", "timeline": "read", "stats": "read", "check": "write",
         "update": "write", "supersede": "write", "forget": "write", "restore": "write", "bulk-forget": "write",
-        "purge": "write", "link": "links", "unlink": "links", "rate": "links", "recall-batch": "related",
+        "purge": "write", "link": "write", "unlink": "write", "rate": "write", "recall-batch": "related",
     },
     "The past": {
         "history": "history", "blame": "history", "rollback": "history", "conflicts": "history", "resolve": "history",

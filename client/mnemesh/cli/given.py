@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mnemesh.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 
 def given(**fields: object) -> dict[str, Any]:
@@ -15,6 +19,11 @@ def given(**fields: object) -> dict[str, Any]:
         for name, value in fields.items()
         if value is not None and value is not False and not (isinstance(value, list | dict) and not value)
     }
+
+
+def given_in(group: DataclassInstance, **names: str) -> dict[str, Any]:
+    """The fields of a group of options that were given. `names` has the field of an option with another name."""
+    return given(**{names.get(one.name, one.name): getattr(group, one.name) for one in dataclasses.fields(group)})
 
 
 def pairs(field: str, items: Iterable[str] | None) -> dict[str, str]:

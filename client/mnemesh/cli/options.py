@@ -11,11 +11,12 @@ import inspect
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from mnemesh.cli.given import given, pairs
+from mnemesh.cli.given import given, given_in, pairs
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 
@@ -29,19 +30,35 @@ def option(field: str, *names: str, metavar: str | None = None, more: str = "") 
     return typer.Option(*names, metavar=metavar, help=contract(field) + more)
 
 
+def argument(field: str, metavar: str, more: str = "") -> Any:
+    """An argument that says what the contract says of `field`."""
+    return typer.Argument(metavar=metavar, help=contract(field) + more)
+
+
+def each(field: str, *names: str, metavar: str | None = None) -> Any:
+    """An option that may be repeated."""
+    return option(field, *names, metavar=metavar, more=REPEAT)
+
+
+Text = str | None
+Texts = list[str] | None
+Number = int | None
 REPEAT = " Repeatable."
+COMMAS = " Commas separate several." + REPEAT
 DASHES = " Comes after -- when it begins with -."
-Words = Annotated[list[str] | None, typer.Argument(metavar="TEXT", help="The text; - reads standard input." + DASHES)]
+Words = Annotated[Texts, typer.Argument(metavar="TEXT", help="The text; - reads standard input." + DASHES)]
 Id = Annotated[str, typer.Argument(metavar="ID", help="Id, unique id prefix (6 characters or more) or title.")]
-Space = Annotated[
-    str | None,
-    typer.Option("--space", "-s", help="Space; default: MNEMESH_SPACE, else what `mnemesh space` says here."),
-]
+TextFile = Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE", help="Take the text from a file.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
+Json = Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")]
+Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="The local node's data. [MNEMESH_DATA_DIR]")]
+SPACE_HELP = "Space; default: MNEMESH_SPACE, else what `mnemesh space` says here."
+Space = Annotated[Text, typer.Option("--space", "-s", help=SPACE_HELP)]
 SPACES = ("--space", "-s", "--spaces")
-Spaces = Annotated[list[str] | None, option("RecallRequest.spaces", *SPACES, more=REPEAT)]
-CountedSpaces = Annotated[list[str] | None, option("StatsRequest.spaces", *SPACES, more=REPEAT)]
-ConflictSpaces = Annotated[list[str] | None, option("ConflictsRequest.spaces", *SPACES, more=REPEAT)]
-Wait = Annotated[str | None, option("RememberRequest.wait", "--wait", metavar="WHEN")]
+Spaces = Annotated[Texts, each("RecallRequest.spaces", *SPACES)]
+CountedSpaces = Annotated[Texts, each("StatsRequest.spaces", *SPACES)]
+ConflictSpaces = Annotated[Texts, each("ConflictsRequest.spaces", *SPACES)]
+Wait = Annotated[str, option("RememberRequest.wait", "--wait", metavar="WHEN")]
 Superseded = Annotated[bool, option("RecallRequest.include_superseded", "--include-superseded")]
 Forgotten = Annotated[bool, option("GetRequest.include_forgotten", "--include-forgotten")]
 
@@ -50,53 +67,41 @@ Forgotten = Annotated[bool, option("GetRequest.include_forgotten", "--include-fo
 class Described:
     """The fields of a memory besides its text: options of remember, check and supersede."""
 
-    kind: Annotated[str | None, option("RememberRequest.kind", "--kind", "-k")] = None
-    title: Annotated[str | None, option("RememberRequest.title", "--title", "-t")] = None
-    tag: Annotated[list[str] | None, option("RememberRequest.tags", "--tag", more=REPEAT)] = None
+    kind: Annotated[Text, option("RememberRequest.kind", "--kind", "-k")] = None
+    title: Annotated[Text, option("RememberRequest.title", "--title", "-t")] = None
+    tag: Annotated[Texts, each("RememberRequest.tags", "--tag")] = None
     importance: Annotated[float | None, option("RememberRequest.importance", "--importance")] = None
-    path: Annotated[list[str] | None, option("RememberRequest.paths", "--path", more=REPEAT)] = None
-    valid_from: Annotated[str | None, option("RememberRequest.valid_from", "--valid-from", metavar="TIME")] = None
-    valid_to: Annotated[str | None, option("RememberRequest.valid_to", "--valid-to", metavar="TIME")] = None
-    keyword: Annotated[
-        list[str] | None, option("RememberRequest.keywords", "--keyword", metavar="WORD", more=REPEAT)
-    ] = None
-    attr: Annotated[list[str] | None, option("RememberRequest.attrs", "--attr", metavar="KEY=VALUE", more=REPEAT)] = (
-        None
-    )
-    tier: Annotated[str | None, option("RememberRequest.tier", "--tier")] = None
+    path: Annotated[Texts, each("RememberRequest.paths", "--path")] = None
+    valid_from: Annotated[Text, option("RememberRequest.valid_from", "--valid-from", metavar="TIME")] = None
+    valid_to: Annotated[Text, option("RememberRequest.valid_to", "--valid-to", metavar="TIME")] = None
+    keyword: Annotated[Texts, each("RememberRequest.keywords", "--keyword", metavar="WORD")] = None
+    attr: Annotated[Texts, each("RememberRequest.attrs", "--attr", metavar="KEY=VALUE")] = None
+    tier: Annotated[Text, option("RememberRequest.tier", "--tier")] = None
     sensitive: Annotated[bool, option("RememberRequest.sensitive", "--sensitive")] = False
     force: Annotated[bool, option("RememberRequest.force", "--force")] = False
-    idempotency_key: Annotated[
-        str | None, option("RememberRequest.idempotency_key", "--idempotency-key", metavar="KEY")
-    ] = None
-    wait: Wait = None
+    idempotency_key: Annotated[Text, option("RememberRequest.idempotency_key", metavar="KEY")] = None
+    wait: Wait = ""
 
     def fields(self) -> dict[str, Any]:
         """The fields of the request that were given."""
-        return given(
-            kind=self.kind, title=self.title, tags=self.tag, importance=self.importance, paths=self.path,
-            valid_from=self.valid_from, valid_to=self.valid_to, keywords=self.keyword, attrs=pairs("attrs", self.attr),
-            tier=self.tier, sensitive=self.sensitive, force=self.force, idempotency_key=self.idempotency_key,
-            wait=self.wait,
-        )  # fmt: skip
+        fields = given_in(self, tag="tags", path="paths", keyword="keywords", attr="attrs")
+        return fields | given(attrs=pairs("attrs", self.attr))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed(Described):
     """The same options for update: each help says what is replaced, and none has a default."""
 
-    kind: Annotated[str | None, option("UpdateRequest.kind", "--kind", "-k")] = None
-    title: Annotated[str | None, option("UpdateRequest.title", "--title", "-t")] = None
-    tag: Annotated[list[str] | None, option("UpdateRequest.tags", "--tag", more=REPEAT)] = None
+    kind: Annotated[Text, option("UpdateRequest.kind", "--kind", "-k")] = None
+    title: Annotated[Text, option("UpdateRequest.title", "--title", "-t")] = None
+    tag: Annotated[Texts, each("UpdateRequest.tags", "--tag")] = None
     importance: Annotated[float | None, option("UpdateRequest.importance", "--importance")] = None
-    path: Annotated[list[str] | None, option("UpdateRequest.paths", "--path", more=REPEAT)] = None
-    valid_from: Annotated[str | None, option("UpdateRequest.valid_from", "--valid-from", metavar="TIME")] = None
-    valid_to: Annotated[str | None, option("UpdateRequest.valid_to", "--valid-to", metavar="TIME")] = None
-    keyword: Annotated[list[str] | None, option("UpdateRequest.keywords", "--keyword", metavar="WORD", more=REPEAT)] = (
-        None
-    )
-    attr: Annotated[list[str] | None, option("UpdateRequest.attrs", "--attr", metavar="KEY=VALUE", more=REPEAT)] = None
-    tier: Annotated[str | None, option("UpdateRequest.tier", "--tier")] = None
+    path: Annotated[Texts, each("UpdateRequest.paths", "--path")] = None
+    valid_from: Annotated[Text, option("UpdateRequest.valid_from", "--valid-from", metavar="TIME")] = None
+    valid_to: Annotated[Text, option("UpdateRequest.valid_to", "--valid-to", metavar="TIME")] = None
+    keyword: Annotated[Texts, each("UpdateRequest.keywords", "--keyword", metavar="WORD")] = None
+    attr: Annotated[Texts, each("UpdateRequest.attrs", "--attr", metavar="KEY=VALUE")] = None
+    tier: Annotated[Text, option("UpdateRequest.tier", "--tier")] = None
     force: Annotated[bool, option("UpdateRequest.force", "--force")] = False
 
 
@@ -104,14 +109,12 @@ class Changed(Described):
 class Origin:
     """Where a new memory comes from and what it is tied to: options of remember, check and supersede."""
 
-    session: Annotated[str | None, option("Source.session", "--session")] = None
-    dir: Annotated[str | None, option("Source.dir", "--dir")] = None
-    seq: Annotated[int | None, option("Source.seq", "--seq")] = None
-    link: Annotated[list[str] | None, option("RememberRequest.links", "--link", metavar="TYPE:ID", more=REPEAT)] = None
-    supersedes: Annotated[
-        list[str] | None, option("RememberRequest.supersedes", "--supersedes", metavar="ID", more=REPEAT)
-    ] = None
-    created_at: Annotated[str | None, option("RememberRequest.created_at", "--created-at", metavar="TIME")] = None
+    session: Annotated[Text, option("Source.session", "--session")] = None
+    dir: Annotated[Text, option("Source.dir", "--dir")] = None
+    seq: Annotated[Number, option("Source.seq", "--seq")] = None
+    link: Annotated[Texts, each("RememberRequest.links", "--link", metavar="TYPE:ID")] = None
+    supersedes: Annotated[Texts, each("RememberRequest.supersedes", "--supersedes", metavar="ID")] = None
+    created_at: Annotated[Text, option("RememberRequest.created_at", "--created-at", metavar="TIME")] = None
 
     def fields(self) -> dict[str, Any]:
         """The fields of the request that were given."""

@@ -26,13 +26,13 @@ def run_plain(argv: Sequence[str]) -> int | None:
     values = plain_values(argv[1:], RECALL)
     if values is None:
         return None
-    from mnemesh.cli.commands.recall import recall
+    from mnemesh.cli.commands.recall import Wanted, recall
     from mnemesh.cli.filters import Filters
     from mnemesh.cli.report import carried_out
     from mnemesh.cli.shell import Shell
 
-    shell, filters = _group(Shell, values), _group(Filters, values)
-    return carried_out(partial(recall, shell, filters, **values), argv)
+    shell, filters, wanted = (_group(cls, values) for cls in (Shell, Filters, Wanted))
+    return carried_out(partial(recall, shell, filters, wanted, **values), argv)
 
 
 def plain_values(words: Sequence[str], options: Mapping[str, tuple[str, str]]) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from mnemesh.api.json_form import as_json
 from mnemesh.errors import InvalidArgument, why
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     import typer
 
     from mnemesh.api.client import Client
+    from mnemesh.cli.options import Data, Json, Text
+
+TOKEN_HELP = "Bearer token of the owner or an agent; default: the local owner's. [MNEMESH_TOKEN]"
+AGENT_HELP = "Which client writes: owner/NAME, with a token of ana ana/NAME. [MNEMESH_AGENT]"
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,26 +38,12 @@ class Shell:
     """The options of every command that talks to a node."""
 
     endpoint: Annotated[
-        str | None, typer.Option("--endpoint", metavar="HOST:PORT", help="gRPC address of the node. [MNEMESH_ENDPOINT]")
+        Text, typer.Option("--endpoint", metavar="HOST:PORT", help="gRPC address of the node. [MNEMESH_ENDPOINT]")
     ] = None
-    token: Annotated[
-        str | None,
-        typer.Option(
-            "--token", help="Bearer token of the owner or an agent; default: the local owner's. [MNEMESH_TOKEN]"
-        ),
-    ] = None
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="The local node's data. [MNEMESH_DATA_DIR]")
-    ] = None
-    json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")] = False
-    agent: Annotated[
-        str | None,
-        typer.Option(
-            "--agent",
-            metavar="NAME",
-            help="Which client writes: owner/NAME, with a token of ana ana/NAME. [MNEMESH_AGENT]",
-        ),
-    ] = None
+    token: Annotated[Text, typer.Option("--token", help=TOKEN_HELP)] = None
+    data: Data = None
+    json: Json = False
+    agent: Annotated[Text, typer.Option("--agent", metavar="NAME", help=AGENT_HELP)] = None
     start: Annotated[bool, typer.Option("--start", help="Start a local node in the background if none runs.")] = False
 
     @property
@@ -70,6 +61,20 @@ class Shell:
 
         return Client(self.endpoint, self.token, data_dir=self.data, agent=self.agent, space=space, start=self.start)
 
+    def ask(
+        self, call: Callable[[Client], Answer], lines: Callable[[Answer], Iterable[str]], space: str | None = None
+    ) -> Answer:
+        """The answer of a node to `call`, printed as JSON or by `lines`. `space` as in `client`."""
+        with self.client(space) as client:
+            answer = call(client)
+        self.answer(answer, lambda: lines(answer))
+        return answer
+
+    def check_can_ask(self) -> None:
+        """Raises InvalidArgument where nobody can be asked."""
+        if self.json or not sys.stdin.isatty():
+            raise InvalidArgument("yes", "not given", "--yes where nobody can be asked", missing=True)
+
     def answer(self, value: object, lines: Callable[[], Iterable[str]]) -> None:
         """Print `value` as JSON, or `lines` for people."""
         if self.json:
@@ -83,6 +88,11 @@ def print_json(value: object) -> None:
     """One JSON object on one line; plain ASCII where the terminal can't show more."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     print(json.dumps(value, ensure_ascii=not utf8))
+
+
+def new_text(content: str | None, file: Path | None) -> str | None:
+    """The text given by --content or --file, None for neither. Raises InvalidArgument."""
+    return None if content is None and file is None else text_of(None if content is None else [content], file)
 
 
 def text_of(words: Iterable[str] | None, file: Path | None = None) -> str:

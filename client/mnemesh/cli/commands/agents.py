@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Final
-
-import typer
 
 from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
-from mnemesh.cli.given import several
-from mnemesh.cli.options import REPEAT, contract, option
+from mnemesh.cli.given import given_in, several
+from mnemesh.cli.options import COMMAS, Number, Text, Texts, argument, option
 from mnemesh.cli.people.identity import granted
 from mnemesh.cli.shell import Shell, count_of, one_line
 
 HELP: Final = (
     "Issue, list and revoke the tokens of agents, and bound what they write; needs the owner's token or an admin's."
 )
-MaxMemories = Annotated[int | None, option("AddAgentRequest.max_memories", "--max-memories", metavar="N")]
-MaxBytes = Annotated[int | None, option("AddAgentRequest.max_bytes", "--max-bytes", metavar="N")]
-WritesPerSecond = Annotated[
-    float | None, option("AddAgentRequest.writes_per_second", "--writes-per-second", metavar="N")
-]
-Name = Annotated[str, typer.Argument(metavar="NAME", help=contract("AddAgentRequest.name"))]
+Name = Annotated[str, argument("AddAgentRequest.name", "NAME")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quota:
+    """What an agent may write."""
+
+    max_memories: Annotated[Number, option("AddAgentRequest.max_memories", "--max-memories", metavar="N")] = None
+    max_bytes: Annotated[Number, option("AddAgentRequest.max_bytes", "--max-bytes", metavar="N")] = None
+    writes_per_second: Annotated[
+        float | None, option("AddAgentRequest.writes_per_second", "--writes-per-second", metavar="N")
+    ] = None
 
 
 def add(
@@ -30,60 +35,31 @@ def add(
     name: Name,
     role: Annotated[str, option("AddAgentRequest.role", "--role", metavar="ROLE")],
     spaces: Annotated[
-        list[str] | None,
-        option(
-            "AddAgentRequest.spaces",
-            "--spaces",
-            "--space",
-            metavar="PATTERNS",
-            more=" Commas separate several." + REPEAT,
-        ),
+        Texts, option("AddAgentRequest.spaces", "--spaces", "--space", metavar="PATTERNS", more=COMMAS)
     ] = None,
-    toolsets: Annotated[
-        list[str] | None,
-        option("AddAgentRequest.toolsets", "--toolsets", metavar="NAMES", more=" Commas separate several." + REPEAT),
-    ] = None,
-    expires: Annotated[str | None, option("AddAgentRequest.expires", "--expires", metavar="TIME")] = None,
-    max_memories: MaxMemories = None,
-    max_bytes: MaxBytes = None,
-    writes_per_second: WritesPerSecond = None,
+    toolsets: Annotated[Texts, option("AddAgentRequest.toolsets", "--toolsets", metavar="NAMES", more=COMMAS)] = None,
+    expires: Annotated[Text, option("AddAgentRequest.expires", "--expires", metavar="TIME")] = None,
+    *,
+    quota: Quota,
 ) -> None:
     """Issue a token to an agent. The token is shown only once."""
-    with shell.client() as client:
-        issued = client.add_agent(
-            name, role=role, spaces=several(spaces), toolsets=several(toolsets), expires=expires,
-            max_memories=max_memories, max_bytes=max_bytes, writes_per_second=writes_per_second,
-        )  # fmt: skip
-    shell.answer(issued, lambda: _issued(issued))
+    wanted = {"spaces": several(spaces), "toolsets": several(toolsets), "expires": expires} | given_in(quota)
+    shell.ask(lambda client: client.add_agent(name, role=role, **wanted), _issued)
 
 
 def list_agents(shell: Shell) -> None:
     """List present and past holders of tokens, with grants and last use."""
-    with shell.client() as client:
-        found = client.list_agents()
-    shell.answer(found, lambda: _listed(found.agents))
+    shell.ask(lambda client: client.list_agents(), _listed)
 
 
-def quota(
-    shell: Shell,
-    name: Name,
-    max_memories: MaxMemories = None,
-    max_bytes: MaxBytes = None,
-    writes_per_second: WritesPerSecond = None,
-) -> None:
+def quota(shell: Shell, name: Name, quota: Quota) -> None:
     """Change an agent's quota, from the next call on. Options left out change nothing."""
-    with shell.client() as client:
-        changed = client.set_agent_quota(
-            name, max_memories=max_memories, max_bytes=max_bytes, writes_per_second=writes_per_second
-        )
-    shell.answer(changed, lambda: [_line(changed.agent)])
+    shell.ask(lambda client: client.set_agent_quota(name, **given_in(quota)), lambda changed: [_line(changed.agent)])
 
 
 def revoke(shell: Shell, name: Name) -> None:
     """End an agent's token, from its next call on."""
-    with shell.client() as client:
-        done = client.revoke_agent(name)
-    shell.answer(done, lambda: [_line(done.agent)])
+    shell.ask(lambda client: client.revoke_agent(name), lambda done: [_line(done.agent)])
 
 
 def _issued(issued: values.IssuedToken) -> Iterator[str]:
@@ -92,18 +68,15 @@ def _issued(issued: values.IssuedToken) -> Iterator[str]:
     yield "It is not shown again. Give it to the agent as MNEMESH_TOKEN, or as `Authorization: Bearer`."
 
 
-def _listed(agents: Iterable[values.Agent]) -> Iterator[str]:
-    lines = [_line(agent) for agent in agents]
-    yield from lines or ["no agents beside the owner; `mnemesh agent add` issues a token"]
+def _listed(found: values.Agents) -> Iterable[str]:
+    return list(map(_line, found.agents)) or ["no agents beside the owner; `mnemesh agent add` issues a token"]
 
 
 def _line(agent: values.Agent) -> str:
     ended = agent.revoked_at or agent.expires_at
-    until = f" since {rfc3339(ended)}" if ended and agent.state != "active" else ""
-    until = until or (f" until {rfc3339(ended)}" if ended else "")
-    used = (
-        f"{count_of(agent.calls, 'call')}, last {rfc3339(agent.last_used_at)}" if agent.last_used_at else "never used"
-    )
+    until = f" {'until' if agent.state == 'active' else 'since'} {rfc3339(ended)}" if ended else ""
+    last = agent.last_used_at
+    used = f"{count_of(agent.calls, 'call')}, last {rfc3339(last)}" if last else "never used"
     what = granted(agent.spaces, agent.private_space, agent.toolsets)
     return f"{one_line(agent.name)}  {agent.role} of {what}  {agent.state}{until}  {used}{_wrote(agent.quota)}"
 
@@ -113,16 +86,13 @@ def _wrote(quota: values.AgentQuota | None) -> str:
     if quota is None:
         return ""
     memories = _of(quota.memories, quota.max_memories, "memories")
-    return f"  {memories}, {_of(quota.bytes, quota.max_bytes, 'bytes')}, {_rate(quota.writes_per_second)}"
+    rate = f"{quota.writes_per_second:g} writes/s" if quota.writes_per_second else "any number of writes/s"
+    return f"  {memories}, {_of(quota.bytes, quota.max_bytes, 'bytes')}, {rate}"
 
 
 def _of(used: int | None, most: int, what: str) -> str:
     known = "?" if used is None else f"{used:,}"
     return f"{known} of {most:,} {what}" if most else f"{known} {what}, no limit"
-
-
-def _rate(most: float) -> str:
-    return f"{most:g} writes/s" if most else "any number of writes/s"
 
 
 COMMANDS: Final = (("add", add), ("list", list_agents), ("quota", quota), ("revoke", revoke))

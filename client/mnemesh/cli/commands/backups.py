@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Final
 
-import typer
-
 from mnemesh.api.json_form import rfc3339
-from mnemesh.api.values.backups import Backup
-from mnemesh.cli.options import contract
+from mnemesh.api.values.backups import Backup, Backups
+from mnemesh.cli.options import option
 from mnemesh.cli.shell import Shell, count_of, one_line
 
 HELP: Final = "Make and list backups of the node, check one, and make a data directory of one."
@@ -18,24 +16,20 @@ HELP: Final = "Make and list backups of the node, check one, and make a data dir
 
 def create(
     shell: Shell,
-    to: Annotated[Path | None, typer.Option("--to", metavar="FILE", help=contract("CreateBackupRequest.to"))] = None,
+    to: Annotated[Path | None, option("CreateBackupRequest.to", "--to", metavar="FILE")] = None,
 ) -> None:
     """Write a backup of the running node into one file, while writes go on."""
-    with shell.client() as client:
-        done = client.create_backup(str(to.absolute()) if to is not None else "")
-    shell.answer(done, lambda: [f"BACKUP  {_line(done.backup)}"])
+    place = str(to.absolute()) if to is not None else ""
+    shell.ask(lambda client: client.create_backup(place), lambda done: [f"BACKUP  {_line(done.backup)}"])
 
 
 def list_backups(shell: Shell) -> None:
     """List the backups that the node remembers to have made, the latest first."""
-    with shell.client() as client:
-        found = client.list_backups()
-    shell.answer(found, lambda: _listed(found.backups))
+    shell.ask(lambda client: client.list_backups(), _listed)
 
 
-def _listed(backups: Iterable[Backup]) -> Iterator[str]:
-    lines = [_line(backup) for backup in backups]
-    yield from lines or ["no backups; `mnemesh backup create` makes one"]
+def _listed(found: Backups) -> Iterable[str]:
+    return list(map(_line, found.backups)) or ["no backups; `mnemesh backup create` makes one"]
 
 
 def _line(backup: Backup) -> str:

@@ -13,7 +13,7 @@ import typer
 from mnemesh.api.client import Client
 from mnemesh.api.values.embedding import ModelStatus, Reembedding
 from mnemesh.cli.imports.report import Bar
-from mnemesh.cli.options import contract
+from mnemesh.cli.options import option
 from mnemesh.cli.people.memories import model_name
 from mnemesh.cli.shell import Shell, count_of, one_line, printable
 from mnemesh.errors import FailedPrecondition
@@ -25,10 +25,10 @@ STALLED_ASKED_MAX: Final = 20
 
 def reembed(
     shell: Shell,
-    model: Annotated[str, typer.Option("--model", metavar="PATH|NAME", help=contract("ReembedRequest.model"))] = "",
-    precision: Annotated[str, typer.Option("--precision", help=contract("ReembedRequest.precision"))] = "",
+    model: Annotated[str, option("ReembedRequest.model", "--model", metavar="PATH|NAME")] = "",
+    precision: Annotated[str, option("ReembedRequest.precision", "--precision")] = "",
     detach: Annotated[bool, typer.Option("--detach", help="Return once it has begun; the node goes on.")] = False,
-    cancel: Annotated[bool, typer.Option("--cancel", help=contract("ReembedRequest.cancel"))] = False,
+    cancel: Annotated[bool, option("ReembedRequest.cancel", "--cancel")] = False,
 ) -> None:
     """Embed every memory with another model while the node serves, and wait. Without a model, show the progress. Ctrl-C
     ends the waiting, not the work.

@@ -17,34 +17,24 @@ from typing import Annotated, Final, TextIO
 import typer
 
 from mnemesh.api.values.memories import Memory
-from mnemesh.cli.options import contract
+from mnemesh.cli.options import SPACES, Texts, each, option
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import InvalidArgument, why
 from mnemesh.importing.export import jsonl_line, markdown_path, markdown_text
 
 FORMATS: Final = ("jsonl", "markdown")
+OUTPUT_HELP: Final = "File of JSON lines, or directory of Markdown files."
+OVERWRITE_HELP: Final = "Replace a file, or write into a directory, that is not empty."
 
 
 def export(
     shell: Shell,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="PATH", help="File of JSON lines, or directory of Markdown files."),
-    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PATH", help=OUTPUT_HELP)] = None,
     format: Annotated[str, typer.Option("--format", help="jsonl or markdown.")] = "jsonl",
-    space: Annotated[
-        list[str] | None,
-        typer.Option("--space", "-s", "--spaces", help=contract("ExportRequest.spaces") + " Repeatable."),
-    ] = None,
-    include_forgotten: Annotated[
-        bool, typer.Option("--include-forgotten", help=contract("ExportRequest.include_forgotten"))
-    ] = False,
-    include_superseded: Annotated[
-        bool, typer.Option("--include-superseded", help=contract("ExportRequest.include_superseded"))
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a file, or write into a directory, that is not empty.")
-    ] = False,
+    space: Annotated[Texts, each("ExportRequest.spaces", *SPACES)] = None,
+    include_forgotten: Annotated[bool, option("ExportRequest.include_forgotten", "--include-forgotten")] = False,
+    include_superseded: Annotated[bool, option("ExportRequest.include_superseded", "--include-superseded")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE_HELP)] = False,
 ) -> None:
     """Write memories with all their fields: JSON lines on standard output or in a file, or Markdown files."""
     form = {"md": "markdown"}.get(format, format)
@@ -68,11 +58,8 @@ def export(
                 print(f"mnemesh: no memory to export{_where(space)}", file=sys.stderr)
             return
         try:
-            count = (
-                _to_directory(memories, output, overwrite)
-                if form == "markdown"
-                else _to_file(memories, output, overwrite)
-            )
+            write = _to_directory if form == "markdown" else _to_file
+            count = write(memories, output, overwrite)
         except OSError as error:
             raise InvalidArgument("--output", str(output), f"a place that can be written ({why(error)})") from None
     done = {"exported": count, "format": form, "output": str(output)}

@@ -3,97 +3,79 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
-from mnemesh.cli.options import REPEAT, ConflictSpaces, Id, Space, Wait, contract
+from mnemesh.cli.given import given
+from mnemesh.cli.options import ConflictSpaces, Id, Number, Space, Text, Texts, Wait, each, option
 from mnemesh.cli.people import history as people_history
 from mnemesh.cli.people import memories as people
-from mnemesh.cli.shell import Shell, text_of
+from mnemesh.cli.shell import Shell, new_text
 
-Cursor = Annotated[str | None, typer.Option("--cursor", help=contract("HistoryRequest.cursor"))]
-
-
-def _heads(field: str) -> Any:
-    return typer.Option("--expected-heads", metavar="REVISION", help=contract(field) + REPEAT)
+Cursor = Annotated[str, option("HistoryRequest.cursor", "--cursor")]
 
 
 def history(
     shell: Shell,
     id: Id,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help=contract("HistoryRequest.limit"))] = None,
-    cursor: Cursor = None,
+    limit: Annotated[Number, option("HistoryRequest.limit", "--limit", "-n")] = None,
+    cursor: Cursor = "",
     space: Space = None,
 ) -> None:
     """Show every revision of a memory, newest first, with text, author, time and node."""
-    with shell.client(space) as client:
-        page = client.history(id, limit=limit, cursor=cursor or "")
-    shell.answer(page, lambda: people_history.history(page))
+    shell.ask(lambda client: client.history(id, limit=limit, cursor=cursor), people_history.history, space)
 
 
 def blame(
     shell: Shell,
     id: Id,
-    revision: Annotated[
-        str | None, typer.Option("--revision", metavar="REVISION", help=contract("BlameRequest.revision"))
-    ] = None,
+    revision: Annotated[str, option("BlameRequest.revision", "--revision", metavar="REVISION")] = "",
     space: Space = None,
 ) -> None:
     """Say who last set each line of a memory's text, each field, tag and link."""
-    with shell.client(space) as client:
-        found = client.blame(id, revision=revision or "")
-    shell.answer(found, lambda: people_history.blame(found))
+    shell.ask(lambda client: client.blame(id, revision=revision), people_history.blame, space)
 
 
 def rollback(
     shell: Shell,
     id: Id,
-    to: Annotated[str, typer.Option("--to", metavar="REVISION", help=contract("RollbackRequest.to"))],
-    expected_head: Annotated[list[str] | None, _heads("RollbackRequest.expected_heads")] = None,
-    wait: Wait = None,
+    to: Annotated[str, option("RollbackRequest.to", "--to", metavar="REVISION")],
+    heads: Annotated[Texts, each("RollbackRequest.expected_heads", "--expected-heads", metavar="REVISION")] = None,
+    wait: Wait = "",
     space: Space = None,
 ) -> None:
     """Make a memory say again what an older revision said. Later revisions stay in its history."""
-    with shell.client(space) as client:
-        done = client.rollback(id, to, expected_heads=expected_head or [], wait=wait or "")
-    shell.answer(done, lambda: people.written(done))
+    shell.ask(lambda client: client.rollback(id, to, expected_heads=heads, wait=wait), people.written, space)
 
 
 def conflicts(
     shell: Shell,
     space: ConflictSpaces = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help=contract("ConflictsRequest.limit"))] = None,
-    cursor: Cursor = None,
+    limit: Annotated[Number, option("ConflictsRequest.limit", "--limit", "-n")] = None,
+    cursor: Cursor = "",
 ) -> None:
     """Show memories that two writers changed at the same time, with all their versions."""
-    with shell.client() as client:
-        page = client.conflicts(space=space, limit=limit, cursor=cursor or "")
-    shell.answer(page, lambda: people_history.conflicts(page))
+    shell.ask(lambda client: client.conflicts(space=space, limit=limit, cursor=cursor), people_history.conflicts)
 
 
 def resolve(
     shell: Shell,
     id: Id,
-    keep: Annotated[
-        str | None, typer.Option("--keep", metavar="REVISION", help=contract("ResolveRequest.keep"))
-    ] = None,
+    keep: Annotated[str, option("ResolveRequest.keep", "--keep", metavar="REVISION")] = "",
     content: Annotated[
-        str | None,
-        typer.Option("--content", metavar="TEXT", help=contract("ResolveRequest.content") + " - reads standard input."),
+        Text, option("ResolveRequest.content", "--content", metavar="TEXT", more=" - reads standard input.")
     ] = None,
     file: Annotated[
         Path | None, typer.Option("--file", "-f", metavar="FILE", help="Take that text from a file.")
     ] = None,
-    expected_head: Annotated[list[str] | None, _heads("ResolveRequest.expected_heads")] = None,
-    wait: Wait = None,
+    heads: Annotated[Texts, each("ResolveRequest.expected_heads", "--expected-heads", metavar="REVISION")] = None,
+    wait: Wait = "",
     space: Space = None,
 ) -> None:
     """End a conflict: keep one version, or give another text. The other versions stay in the history."""
-    text = None if content is None and file is None else text_of(None if content is None else [content], file)
-    with shell.client(space) as client:
-        done = client.resolve(id, keep=keep or "", content=text, expected_heads=expected_head or [], wait=wait or "")
-    shell.answer(done, lambda: people.written(done))
+    wanted = given(keep=keep, content=new_text(content, file), expected_heads=heads, wait=wait)
+    shell.ask(lambda client: client.resolve(id, **wanted), people.written, space)
 
 
 COMMANDS: Final = tuple((command.__name__, command) for command in (history, blame, rollback, conflicts, resolve))

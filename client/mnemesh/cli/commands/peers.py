@@ -14,7 +14,7 @@ from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
 from mnemesh.cli.commands.quarantine import ASIDE_COMMANDS
 from mnemesh.cli.given import several
-from mnemesh.cli.options import REPEAT, contract, option
+from mnemesh.cli.options import COMMAS, Text, argument, option
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import InvalidArgument
 from mnemesh.exit_status import EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PEER_HELP: Final = "Add, list and remove the nodes that this one exchanges entries with, and give them other tokens."
 SYNC_HELP: Final = "See how the exchange with other nodes goes, and start it at once."
 STEP_S: Final = 1.0
-Name = Annotated[str, typer.Argument(metavar="NAME", help=contract("RemovePeerRequest.name"))]
+Name = Annotated[str, argument("RemovePeerRequest.name", "NAME")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,8 +33,7 @@ class Introduction(Shell):
     """As every command, but that `--token` is the peer's: this node's own is the local owner's, or MNEMESH_TOKEN."""
 
     token: Annotated[
-        str | None,
-        typer.Option("--token", metavar="TOKEN", help=contract("AddPeerRequest.token") + " - reads standard input."),
+        Text, option("AddPeerRequest.token", "--token", metavar="TOKEN", more=" - reads standard input.")
     ] = None
 
     def client(self, space: str | None = None) -> Client:
@@ -52,57 +51,42 @@ class Introduction(Shell):
 
 def add(
     shell: Introduction,
-    url: Annotated[str, typer.Argument(metavar="URL", help=contract("AddPeerRequest.url"))],
-    spaces: Annotated[
-        list[str],
-        option("AddPeerRequest.spaces", "--spaces", metavar="PATTERNS", more=" Commas separate several." + REPEAT),
-    ],
+    url: Annotated[str, argument("AddPeerRequest.url", "URL")],
+    spaces: Annotated[list[str], option("AddPeerRequest.spaces", "--spaces", metavar="PATTERNS", more=COMMAS)],
     direction: Annotated[str, option("AddPeerRequest.direction", "--direction", metavar="DIRECTION")] = "",
     name: Annotated[str, option("AddPeerRequest.name", "--name", metavar="NAME")] = "",
 ) -> None:
     """Exchange entries with another node from now on."""
-    token = shell.peer_token()
-    with shell.client() as client:
-        added = client.add_peer(url, token=token, spaces=several(spaces), direction=direction, name=name)
-    shell.answer(added, lambda: _added(added))
+    peer = {"token": shell.peer_token(), "direction": direction, "name": name}
+    shell.ask(lambda client: client.add_peer(url, spaces=several(spaces), **peer), _added)
 
 
-def token(
-    shell: Introduction, name: Annotated[str, typer.Argument(metavar="NAME", help=contract("SetPeerTokenRequest.name"))]
-) -> None:
+def token(shell: Introduction, name: Annotated[str, argument("SetPeerTokenRequest.name", "NAME")]) -> None:
     """Call a peer with another token from now on, such as one in the place of a token that has ended."""
     given = shell.peer_token()
-    with shell.client() as client:
-        found = client.set_peer_token(name, token=given)
-    shell.answer(found, lambda: _added(found))
+    shell.ask(lambda client: client.set_peer_token(name, token=given), _added)
 
 
 def list_peers(shell: Shell) -> None:
     """List the peers and how it stands with each."""
-    with shell.client() as client:
-        found = client.sync_status()
-    shell.answer(found, lambda: _lines(found.peers))
+    shell.ask(lambda client: client.sync_status(), lambda found: _lines(found.peers))
 
 
 def remove(shell: Shell, name: Name) -> None:
     """End the exchange with a peer and forget its token, or forget a node that called and is away. Exchanged entries
     stay.
     """
-    with shell.client() as client:
-        gone = client.remove_peer(name)
-    shell.answer(gone, lambda: [f"removed {one_line(gone.name)}"])
+    shell.ask(lambda client: client.remove_peer(name), lambda gone: [f"removed {one_line(gone.name)}"])
 
 
 def status(shell: Shell) -> None:
     """Tell what is pending with each peer, the lag, the last contact and the last error."""
-    with shell.client() as client:
-        found = client.sync_status()
-    shell.answer(found, lambda: _status(found))
+    shell.ask(lambda client: client.sync_status(), _status)
 
 
 def now(
     shell: Shell,
-    name: Annotated[str, typer.Argument(metavar="[NAME]", help=contract("SyncNowRequest.name"))] = "",
+    name: Annotated[str, argument("SyncNowRequest.name", "[NAME]")] = "",
     wait: Annotated[float, option("SyncNowRequest.wait_s", "--wait", metavar="SECONDS")] = 30.0,
 ) -> None:
     """Call the peers at once, compare everything, and wait until what is missing is exchanged, with what is left
@@ -131,18 +115,15 @@ def goes_on(peer: values.PeerStatus) -> bool:
 
 def exit_status(peers: Iterable[values.PeerStatus]) -> int:
     """The exit status of an exchange that ended, or was not waited for any longer, with the peers like this."""
-    found = EXIT_OK
-    for one in peers:
-        if one.state == "refused":
-            return EXIT_REFUSED
-        if one.state != "connected" or one.comparing or not one.caught_up:
-            found = EXIT_NOT_REACHABLE
-    return found
+    known = list(peers)
+    if any(peer.state == "refused" for peer in known):
+        return EXIT_REFUSED
+    done = all(peer.state == "connected" and peer.caught_up and not peer.comparing for peer in known)
+    return EXIT_OK if done else EXIT_NOT_REACHABLE
 
 
-def _lines(peers: Iterable[values.PeerStatus]) -> Iterator[str]:
-    lines = [_line(peer) for peer in peers]
-    yield from lines or ["no peers; `mnemesh peer add` begins an exchange with another node"]
+def _lines(peers: Iterable[values.PeerStatus]) -> Iterable[str]:
+    return list(map(_line, peers)) or ["no peers; `mnemesh peer add` begins an exchange with another node"]
 
 
 def _added(added: values.AddedPeer) -> Iterator[str]:
@@ -163,7 +144,13 @@ def _added(added: values.AddedPeer) -> Iterator[str]:
 def _line(peer: values.PeerStatus) -> str:
     arrow = "<-" if peer.incoming else "->"
     heard = f"; heard {rfc3339(peer.last_contact)}" if peer.last_contact else "; never heard"
-    fault = _differs(peer) + (f"; {one_line(peer.last_error)}" if peer.last_error else "")
+    fault = ""
+    if peer.differs:  # after a comparison, and the repair of what it found
+        memories = count_of(peer.differs, "memory")
+        fault = (
+            f"; differs in {memories} after a comparison: `mnemesh sync quarantine` on both nodes says what was refused"
+        )
+    fault += f"; {one_line(peer.last_error)}" if peer.last_error else ""
     where = f"{one_line(peer.target)}  {_direction(peer)}  {', '.join(map(one_line, peer.spaces))}"
     gone = f"; not taken there: {peer.not_taken}" if peer.not_taken else ""
     return f"{arrow} {one_line(peer.name)}  {where}  {peer.state}: {_left(peer)}{_lag(peer)}{gone}{heard}{fault}"
@@ -181,14 +168,6 @@ def _left(peer: values.PeerStatus) -> str:
     return f"{_up_to(peer.pending_out)} to give, {_up_to(peer.pending_in)} to take"
 
 
-def _differs(peer: values.PeerStatus) -> str:
-    """After a comparison and the repair of what it found."""
-    if not peer.differs:
-        return ""
-    memories = count_of(peer.differs, "memory")
-    return f"; differs in {memories} after a comparison: `mnemesh sync quarantine` on both nodes says what was refused"
-
-
 def _up_to(entries: int) -> str:
     """A log is counted whole, with entries in spaces that the other side is not given."""
     return f"up to {entries}" if entries else "0"
@@ -200,17 +179,13 @@ def _lag(peer: values.PeerStatus) -> str:
     return "" if peer.caught_up else f", {peer.lag_s:.0f} s behind"
 
 
-def _more(peer: values.PeerStatus) -> str:
-    read = f"it has read {peer.cursor_out} of this log, this node {peer.cursor_in} of its log"
-    failed = f"; {peer.attempts} attempts failed" if peer.attempts else ""
-    return f"     {read}; token {peer.auth}{failed}; node {one_line(peer.node_id) or 'unknown'}"
-
-
 def _status(found: values.SyncStatus) -> Iterator[str]:
     yield f"node {found.node_id}, log at {found.head}"
     for peer in found.peers:
         yield _line(peer)
-        yield _more(peer)
+        read = f"it has read {peer.cursor_out} of this log, this node {peer.cursor_in} of its log"
+        failed = f"; {peer.attempts} attempts failed" if peer.attempts else ""
+        yield f"     {read}; token {peer.auth}{failed}; node {one_line(peer.node_id) or 'unknown'}"
     if not found.peers:
         yield from _lines(())
     if found.pending:

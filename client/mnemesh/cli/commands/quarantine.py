@@ -4,14 +4,14 @@ about."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from dataclasses import asdict, dataclass
+from typing import Annotated, Final
 
 import typer
 
 from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
-from mnemesh.cli.options import option
+from mnemesh.cli.options import Texts, option
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import InvalidArgument
 
@@ -20,12 +20,8 @@ from mnemesh.errors import InvalidArgument
 class Filters:
     """Which entries."""
 
-    space: Annotated[str | None, option("ListQuarantineRequest.space", "--space", "-s", metavar="SPACE")] = None
+    space: Annotated[str, option("ListQuarantineRequest.space", "--space", "-s", metavar="SPACE")] = ""
     peer: Annotated[str, option("ListQuarantineRequest.peer", "--peer", metavar="NAME")] = ""
-
-    @property
-    def given(self) -> dict[str, Any]:
-        return {"space": self.space or "", "peer": self.peer}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,62 +32,49 @@ class Listing:
     cursor: Annotated[str, option("ListQuarantineRequest.cursor", "--cursor", metavar="CURSOR")] = ""
     oldest_first: Annotated[bool, option("ListQuarantineRequest.oldest_first", "--oldest-first")] = False
 
-    @property
-    def given(self) -> dict[str, Any]:
-        return {"limit": self.limit, "cursor": self.cursor, "oldest_first": self.oldest_first}
 
-
-Ids = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, with --retry or --discard.")]
-All = Annotated[bool, typer.Option("--all", help="With --retry or --discard: all that the filters name.")]
-Discard = Annotated[bool, option("PeerService.DiscardQuarantine", "--discard")]
-PendingIds = Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Ids of entries, with --discard.")]
-AllPending = Annotated[bool, typer.Option("--all", help="With --discard: all that the filters name.")]
-DiscardPending = Annotated[bool, option("PeerService.DiscardPending", "--discard")]
+IDS_HELP: Final = "Ids of entries, with --retry or --discard."
+ALL_HELP: Final = "With --retry or --discard: all that the filters name."
 
 
 def quarantine(
     shell: Shell,
     filters: Filters,
     listing: Listing,
-    ids: Ids = None,
+    ids: Annotated[Texts, typer.Argument(metavar="[ID]...", help=IDS_HELP)] = None,
     retry: Annotated[bool, option("PeerService.RetryQuarantine", "--retry")] = False,
     trust: Annotated[bool, option("RetryQuarantineRequest.trust", "--trust")] = False,
-    discard: Discard = False,
-    everything: All = False,
+    discard: Annotated[bool, option("PeerService.DiscardQuarantine", "--discard")] = False,
+    everything: Annotated[bool, typer.Option("--all", help=ALL_HELP)] = False,
 ) -> None:
     """List entries of peers that were not let in, and why. Judge them again, or delete them."""
     _check(ids, everything, retry, discard, "--retry or --discard")
     if trust and not retry:
         raise InvalidArgument("trust", "--trust", "beside --retry")
-    with shell.client() as client:
-        if retry:
-            done = client.retry_quarantine(ids or (), everything=everything, trust=trust, **filters.given)
-            shell.answer(done, lambda: _retried(done))
-        elif discard:
-            gone = client.discard_quarantine(ids or (), everything=everything, **filters.given)
-            shell.answer(gone, lambda: _discarded(gone))
-        else:
-            found = client.quarantine(**listing.given, **filters.given)
-            shell.answer(found, lambda: _quarantine(found))
+    chosen = {"everything": everything} | asdict(filters)
+    if retry:
+        shell.ask(lambda client: client.retry_quarantine(ids or (), trust=trust, **chosen), _retried)
+    elif discard:
+        shell.ask(lambda client: client.discard_quarantine(ids or (), **chosen), _discarded)
+    else:
+        shell.ask(lambda client: client.quarantine(**asdict(listing), **asdict(filters)), _quarantine)
 
 
 def pending(
     shell: Shell,
     filters: Filters,
     listing: Listing,
-    ids: PendingIds = None,
-    discard: DiscardPending = False,
-    everything: AllPending = False,
+    ids: Annotated[Texts, typer.Argument(metavar="[ID]...", help="Ids of entries, with --discard.")] = None,
+    discard: Annotated[bool, option("PeerService.DiscardPending", "--discard")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="With --discard: all that the filters name.")] = False,
 ) -> None:
     """List entries of peers that wait for others, or delete them."""
     _check(ids, everything, False, discard, "--discard")
-    with shell.client() as client:
-        if discard:
-            gone = client.discard_pending(ids or (), everything=everything, **filters.given)
-            shell.answer(gone, lambda: _discarded(gone))
-        else:
-            found = client.pending(**listing.given, **filters.given)
-            shell.answer(found, lambda: _pending(found))
+    if discard:
+        chosen = {"everything": everything} | asdict(filters)
+        shell.ask(lambda client: client.discard_pending(ids or (), **chosen), _discarded)
+    else:
+        shell.ask(lambda client: client.pending(**asdict(listing), **asdict(filters)), _pending)
 
 
 def _check(ids: Sequence[str] | None, everything: bool, retry: bool, discard: bool, ways: str) -> None:

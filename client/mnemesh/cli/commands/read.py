@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated, Final
 
 import typer
@@ -12,7 +11,7 @@ import typer
 from mnemesh.api.values.reads import Found
 from mnemesh.cli.filters import Filters
 from mnemesh.cli.given import given
-from mnemesh.cli.options import CountedSpaces, Forgotten, Id, Space, Spaces, contract, option
+from mnemesh.cli.options import CountedSpaces, Data, Forgotten, Id, Json, Number, Space, Spaces, Text, argument, option
 from mnemesh.cli.people import identity as people_identity
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.shell import Shell, one_line, print_json
@@ -24,9 +23,9 @@ from mnemesh.transport.local_node import NodeNotStopped, check_directory, stop_n
 
 def get(
     shell: Shell,
-    ids: Annotated[list[str], typer.Argument(metavar="ID", help=contract("GetRequest.ids"))],
+    ids: Annotated[list[str], argument("GetRequest.ids", "ID")],
     include_forgotten: Forgotten = False,
-    as_of: Annotated[str | None, option("GetRequest.as_of", "--as-of", metavar="TIME")] = None,
+    as_of: Annotated[Text, option("GetRequest.as_of", "--as-of", metavar="TIME")] = None,
     space: Spaces = None,
 ) -> None:
     """Read memories by id, unique id prefix or title. Exit status 4 when one is not found."""
@@ -46,59 +45,44 @@ def get(
 def list_memories(
     shell: Shell,
     filters: Filters,
-    limit: Annotated[int | None, option("ListRequest.limit", "--limit", "-n")] = None,
-    state: Annotated[str | None, option("ListRequest.state", "--state")] = None,
-    order: Annotated[str | None, option("ListRequest.order", "--order")] = None,
-    cursor: Annotated[str | None, option("ListRequest.cursor", "--cursor")] = None,
+    limit: Annotated[Number, option("ListRequest.limit", "--limit", "-n")] = None,
+    state: Annotated[Text, option("ListRequest.state", "--state")] = None,
+    order: Annotated[Text, option("ListRequest.order", "--order")] = None,
+    cursor: Annotated[Text, option("ListRequest.cursor", "--cursor")] = None,
     everywhere: Annotated[bool, option("ListRequest.everywhere", "--everywhere")] = False,
 ) -> None:
     """Page through memories with filters."""
-    options = given(limit=limit, state=state, order=order, cursor=cursor, everywhere=everywhere)
-    with shell.client() as client:
-        page = client.list(**filters.fields(), **options)
-    shell.answer(page, lambda: people.listed(page))
+    page = given(limit=limit, state=state, order=order, cursor=cursor, everywhere=everywhere)
+    shell.ask(lambda client: client.list(**filters.fields(), **page), people.listed)
 
 
 def timeline(
     shell: Shell,
     id: Id,
-    before: Annotated[int | None, option("TimelineRequest.before", "--before")] = None,
-    after: Annotated[int | None, option("TimelineRequest.after", "--after")] = None,
+    before: Annotated[Number, option("TimelineRequest.before", "--before")] = None,
+    after: Annotated[Number, option("TimelineRequest.after", "--after")] = None,
     space: Spaces = None,
 ) -> None:
     """Show the memories written just before and after one, in the same session or space."""
-    with shell.client() as client:
-        line = client.timeline(id, before=before, after=after, space=space)
-    shell.answer(line, lambda: people.timeline(line))
+    shell.ask(lambda client: client.timeline(id, before=before, after=after, space=space), people.timeline)
 
 
 def stats(shell: Shell, space: CountedSpaces = None) -> None:
     """Count memories by state, kind, tag, space and agent."""
-    with shell.client() as client:
-        counted = client.stats(space=space)
-    shell.answer(counted, lambda: people.counted(counted))
+    shell.ask(lambda client: client.stats(space=space), people.counted)
 
 
 def whoami(shell: Shell, space: Space = None) -> None:
     """Say for whom this token and these options speak. Changes nothing."""
-    with shell.client(space) as client:
-        identity = client.whoami()
-    shell.answer(identity, lambda: people_identity.identity(identity))
+    shell.ask(lambda client: client.whoami(), people_identity.identity, space)
 
 
 def status(shell: Shell) -> None:
     """Say what the node is doing: addresses, actors, ledger, index, model."""
-    with shell.client() as client:
-        facts = client.status()
-    shell.answer(facts, lambda: people.status(facts))
+    shell.ask(lambda client: client.status(), people.status)
 
 
-def down(
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="DIR", help="The local node's data. [MNEMESH_DATA_DIR]")
-    ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")] = False,
-) -> None:
+def down(data: Data = None, json: Json = False) -> None:
     """Stop the node of this machine and wait until it is gone. Exit status 3 when none runs."""
     directory = local_data_dir(data)
     check_directory(directory)
@@ -128,7 +112,7 @@ def space(shell: Shell) -> None:
         print(told, file=sys.stderr)
 
 
-def version(json: Annotated[bool, typer.Option("--json", help="Print exactly one JSON object.")] = False) -> None:
+def version(json: Json = False) -> None:
     """Print the version of this installation."""
     from mnemesh import __version__
 

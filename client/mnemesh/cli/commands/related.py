@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from mnemesh.api import values
-from mnemesh.cli.options import Id, Spaces, contract
+from mnemesh.cli.options import Id, Number, Spaces, option
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.errors import InvalidArgument, MnemeshError
@@ -40,13 +40,11 @@ def recall_batch(shell: Shell, file: Annotated[Path, typer.Argument(metavar="FIL
 def related(
     shell: Shell,
     id: Id,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help=contract("RelatedRequest.limit"))] = None,
+    limit: Annotated[Number, option("RelatedRequest.limit", "--limit", "-n")] = None,
     space: Spaces = None,
 ) -> None:
     """Show memories around a memory: linked, near in text, or beside it in the session."""
-    with shell.client() as client:
-        found = client.related(id, limit=limit, space=space)
-    shell.answer(found, lambda: people.related(found))
+    shell.ask(lambda client: client.related(id, limit=limit, space=space), people.related)
 
 
 def _queries(file: Path) -> Iterator[tuple[int, Any]]:

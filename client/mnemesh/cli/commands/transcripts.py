@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -11,7 +10,8 @@ import typer
 
 from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
-from mnemesh.cli.options import DASHES, REPEAT, contract, option
+from mnemesh.cli.given import given
+from mnemesh.cli.options import DASHES, SPACES, Number, Text, Texts, Yes, argument, each, option
 from mnemesh.cli.people.memories import BOLD, DIM, GREEN, YELLOW, clip, paint
 from mnemesh.cli.shell import Shell, count_of, one_line, printable, text_of
 from mnemesh.errors import InvalidArgument
@@ -21,103 +21,82 @@ Place = tuple[str, str, int]
 HELP: Final = "Search, read, list and erase sessions as they were said; they are no memories."
 
 
-Session = Annotated[str, typer.Argument(metavar="SESSION", help=contract("ReadTranscriptRequest.session"))]
-Spaces = Annotated[
-    list[str] | None, option("SearchTranscriptsRequest.spaces", "--space", "-s", "--spaces", more=REPEAT)
-]
+FILE_HELP: Final = "Read the turns from a file; default: standard input."
+Session = Annotated[str, argument("ReadTranscriptRequest.session", "SESSION")]
+Spaces = Annotated[Texts, each("SearchTranscriptsRequest.spaces", *SPACES)]
 
 
 def add(
     shell: Shell,
     session: Session,
-    file: Annotated[
-        Path | None,
-        typer.Option("--file", "-f", metavar="FILE", help="Read the turns from a file; default: standard input."),
-    ] = None,
-    space: Annotated[str | None, option("AddTranscriptRequest.space", "--space", "-s")] = None,
-    part_of: Annotated[str | None, option("AddTranscriptRequest.part_of", "--part-of", metavar="SESSION")] = None,
-    source: Annotated[str | None, option("AddTranscriptRequest.source", "--source", metavar="NAME")] = None,
-    dir: Annotated[str | None, option("AddTranscriptRequest.dir", "--dir", metavar="DIR")] = None,
-    title: Annotated[str | None, option("AddTranscriptRequest.title", "--title", "-t")] = None,
+    file: Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE", help=FILE_HELP)] = None,
+    space: Annotated[str, option("AddTranscriptRequest.space", "--space", "-s")] = "",
+    part_of: Annotated[str, option("AddTranscriptRequest.part_of", "--part-of", metavar="SESSION")] = "",
+    source: Annotated[str, option("AddTranscriptRequest.source", "--source", metavar="NAME")] = "",
+    dir: Annotated[str, option("AddTranscriptRequest.dir", "--dir", metavar="DIR")] = "",
+    title: Annotated[str, option("AddTranscriptRequest.title", "--title", "-t")] = "",
 ) -> None:
     """Add turns to a session: one JSON object a line, with id, role, text and perhaps at."""
     turns = list(_turns(text_of(["-"] if file is None else None, file)))
-    with shell.client() as client:
-        added = client.add_transcript(
-            session, turns, space=space or "", part_of=part_of or "", source=source or "", dir=dir or "",
-            title=title or "",
-        )  # fmt: skip
-    shell.answer(added, lambda: _added(added))
+    about = {"space": space, "part_of": part_of, "source": source, "dir": dir, "title": title}
+    shell.ask(lambda client: client.add_transcript(session, turns, **about), _added)
 
 
 def search(
     shell: Shell,
-    query: Annotated[
-        list[str], typer.Argument(metavar="QUERY", help=contract("SearchTranscriptsRequest.query") + DASHES)
-    ],
+    query: Annotated[list[str], argument("SearchTranscriptsRequest.query", "QUERY", DASHES)],
     space: Spaces = None,
-    session: Annotated[str | None, option("SearchTranscriptsRequest.session", "--session", metavar="SESSION")] = None,
-    by: Annotated[str | None, option("SearchTranscriptsRequest.agent", "--by", metavar="NAME")] = None,
-    role: Annotated[list[str] | None, option("SearchTranscriptsRequest.roles", "--role", more=REPEAT)] = None,
-    since: Annotated[str | None, option("SearchTranscriptsRequest.since", "--since", metavar="TIME")] = None,
-    before: Annotated[str | None, option("SearchTranscriptsRequest.before", "--before", metavar="TIME")] = None,
-    limit: Annotated[int | None, option("SearchTranscriptsRequest.limit", "--limit", "-n")] = None,
-    context: Annotated[int | None, option("SearchTranscriptsRequest.context", "--context", "-C")] = None,
+    session: Annotated[str, option("SearchTranscriptsRequest.session", "--session", metavar="SESSION")] = "",
+    by: Annotated[str, option("SearchTranscriptsRequest.agent", "--by", metavar="NAME")] = "",
+    role: Annotated[Texts, each("SearchTranscriptsRequest.roles", "--role")] = None,
+    since: Annotated[Text, option("SearchTranscriptsRequest.since", "--since", metavar="TIME")] = None,
+    before: Annotated[Text, option("SearchTranscriptsRequest.before", "--before", metavar="TIME")] = None,
+    limit: Annotated[Number, option("SearchTranscriptsRequest.limit", "--limit", "-n")] = None,
+    context: Annotated[Number, option("SearchTranscriptsRequest.context", "--context", "-C")] = None,
 ) -> None:
     """Find turns of past sessions by their words, best first, each with the turns around it."""
-    with shell.client() as client:
-        found = client.search_transcripts(
-            " ".join(query), space=space, session=session or "", agent=by or "", roles=role, since=since, before=before,
-            limit=limit, context=context,
-        )  # fmt: skip
-    shell.answer(found, lambda: _found(found))
+    where = given(space=space, session=session, agent=by, roles=role, since=since, before=before)
+    words = " ".join(query)
+    shell.ask(lambda client: client.search_transcripts(words, limit=limit, context=context, **where), _found)
 
 
 def read(
     shell: Shell,
     session: Session,
-    space: Annotated[str | None, option("ReadTranscriptRequest.space", "--space", "-s")] = None,
-    first: Annotated[int | None, option("ReadTranscriptRequest.first", "--first", metavar="POSITION")] = None,
-    count: Annotated[int | None, option("ReadTranscriptRequest.count", "--count", "-n")] = None,
+    space: Annotated[str, option("ReadTranscriptRequest.space", "--space", "-s")] = "",
+    first: Annotated[Number, option("ReadTranscriptRequest.first", "--first", metavar="POSITION")] = None,
+    count: Annotated[Number, option("ReadTranscriptRequest.count", "--count", "-n")] = None,
 ) -> None:
     """Read turns of a session in their order."""
-    with shell.client() as client:
-        found = client.read_transcript(session, space=space or "", first=first, count=count)
-    shell.answer(found, lambda: _read(found))
+    shell.ask(lambda client: client.read_transcript(session, space=space, first=first, count=count), _read)
 
 
 def list_sessions(
     shell: Shell,
     space: Spaces = None,
-    by: Annotated[str | None, option("ListTranscriptsRequest.agent", "--by", metavar="NAME")] = None,
-    since: Annotated[str | None, option("ListTranscriptsRequest.since", "--since", metavar="TIME")] = None,
-    before: Annotated[str | None, option("ListTranscriptsRequest.before", "--before", metavar="TIME")] = None,
-    limit: Annotated[int | None, option("ListTranscriptsRequest.limit", "--limit", "-n")] = None,
-    cursor: Annotated[str | None, option("ListTranscriptsRequest.cursor", "--cursor")] = None,
+    by: Annotated[str, option("ListTranscriptsRequest.agent", "--by", metavar="NAME")] = "",
+    since: Annotated[Text, option("ListTranscriptsRequest.since", "--since", metavar="TIME")] = None,
+    before: Annotated[Text, option("ListTranscriptsRequest.before", "--before", metavar="TIME")] = None,
+    limit: Annotated[Number, option("ListTranscriptsRequest.limit", "--limit", "-n")] = None,
+    cursor: Annotated[str, option("ListTranscriptsRequest.cursor", "--cursor")] = "",
 ) -> None:
     """List stored sessions, those with the latest turns first."""
-    with shell.client() as client:
-        page = client.list_transcripts(
-            space=space, agent=by or "", since=since, before=before, limit=limit, cursor=cursor or ""
-        )
-    shell.answer(page, lambda: _listed(page))
+    wanted = given(space=space, agent=by, since=since, before=before, limit=limit, cursor=cursor)
+    shell.ask(lambda client: client.list_transcripts(**wanted), _listed)
 
 
 def erase(
     shell: Shell,
     session: Session,
-    space: Annotated[str | None, option("EraseTranscriptRequest.space", "--space", "-s")] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
+    space: Annotated[str, option("EraseTranscriptRequest.space", "--space", "-s")] = "",
+    yes: Yes = False,
 ) -> None:
     """Erase a session and its part sessions for good."""
-    with shell.client() as client:
-        if not yes:
-            if shell.json or not sys.stdin.isatty():
-                raise InvalidArgument("yes", "not given", "--yes where nobody can be asked", missing=True)
-            if not typer.confirm(f"Erase the session {printable(session)} for good?"):
-                raise typer.Exit(1)
-        gone = client.erase_transcript(session, space=space or "")
-    shell.answer(gone, lambda: _erased(gone))
+    if not yes:
+        shell.check_can_ask()
+        if not typer.confirm(f"Erase the session {printable(session)} for good?"):
+            raise typer.Exit(1)
+    shell.ask(lambda client: client.erase_transcript(session, space=space), _erased)
 
 
 def _turns(text: str) -> Iterator[Any]:

@@ -9,7 +9,8 @@ import typer
 
 from mnemesh.api.json_form import as_json
 from mnemesh.api.values.watch import Change
-from mnemesh.cli.options import REPEAT, Spaces, option
+from mnemesh.cli.given import given
+from mnemesh.cli.options import Number, Spaces, Texts, each, option
 from mnemesh.cli.people.memories import ID_CHARS, clip, shown_time
 from mnemesh.cli.shell import Shell, one_line, print_json
 
@@ -22,24 +23,18 @@ TYPE_CHARS: Final = 10
 def watch(
     shell: Shell,
     space: Spaces = None,
-    kind: Annotated[list[str] | None, option("WatchRequest.kinds", "--kind", "-k", more=REPEAT)] = None,
+    kind: Annotated[Texts, each("WatchRequest.kinds", "--kind", "-k")] = None,
     not_agent: Annotated[str, option("WatchRequest.not_agent", "--not-agent", metavar="NAME")] = "",
     cursor: Annotated[str, option("WatchRequest.cursor", "--cursor")] = "",
     from_start: Annotated[bool, option("WatchRequest.from_start", "--from-start")] = False,
     include_content: Annotated[bool, option("WatchRequest.include_content", "--include-content")] = False,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", help="End after so many changes.")] = None,
+    limit: Annotated[Number, typer.Option("--limit", "-n", help="End after so many changes.")] = None,
 ) -> None:
     """Show changes of memories as they happen, a line each (with --json an object a line), until Ctrl-C. A broken
     connection and a restarted node are waited for."""
     with shell.client() as client:
-        changes = client.watch(
-            space=space,
-            kinds=kind,
-            not_agent=not_agent,
-            cursor=cursor,
-            from_start=from_start,
-            include_content=include_content,
-        )
+        wanted = given(cursor=cursor, from_start=from_start, include_content=include_content)
+        changes = client.watch(space=space, kinds=kind, not_agent=not_agent, **wanted)
         try:
             with changes:
                 _show(changes, shell.json, limit)

@@ -1,10 +1,9 @@
-"""The commands that write memories: remember, check, update, supersede, forget, restore, purge."""
+"""The commands that write memories, their links and ratings."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -13,9 +12,25 @@ from mnemesh.api import values
 from mnemesh.api.calls.removals import joined
 from mnemesh.cli.filters import Filters
 from mnemesh.cli.given import given
-from mnemesh.cli.options import REPEAT, Changed, Described, Id, Origin, Space, Wait, Words, contract
+from mnemesh.cli.options import (
+    Changed,
+    Described,
+    Id,
+    Origin,
+    Space,
+    Text,
+    TextFile,
+    Texts,
+    Wait,
+    Words,
+    Yes,
+    argument,
+    each,
+    option,
+)  # fmt: skip
+from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people import memories as people
-from mnemesh.cli.shell import Shell, count_of, one_line, text_of
+from mnemesh.cli.shell import Shell, count_of, new_text, one_line, text_of
 from mnemesh.errors import InvalidArgument, NotFound
 from mnemesh.exit_status import EXIT_REFUSED
 
@@ -28,8 +43,10 @@ FILTERS_NEEDED: Final = (
     "at least one of --space, --kind, --tag, --tags-any, --tags-none, --since, --before, --valid-at, --by, "
     "--session; or --all for every space that the token may write"
 )
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")]
-TextFile = Annotated[Path | None, typer.Option("--file", "-f", metavar="FILE", help="Take the text from a file.")]
+CONTENT_HELP: Final = "New text; - reads standard input."
+EVERYTHING_HELP: Final = "In every space that the token may write, unless --space is there; needs no filter."
+Type = Annotated[str, argument("LinkRequest.type", "TYPE")]
+USEFUL: Final = {"useful": True, "not": False}
 
 
 def remember(
@@ -41,9 +58,8 @@ def remember(
     space: Space = None,
 ) -> None:
     """Store a memory. An exact duplicate in the same space is not stored again."""
-    with shell.client() as client:
-        done = client.remember(text_of(text, file), **given(space=space), **described.fields(), **origin.fields())
-    shell.answer(done, lambda: people.remembered(done, shell.where))
+    fields, lines = described.fields() | origin.fields(), partial(people.remembered, where=shell.where)
+    shell.ask(lambda client: client.remember(text_of(text, file), **given(space=space), **fields), lines)
 
 
 def check(
@@ -55,36 +71,23 @@ def check(
     space: Space = None,
 ) -> None:
     """Say the effect and reason of remember with the same arguments. Writes nothing."""
-    with shell.client() as client:
-        done = client.check(text_of(text, file), **given(space=space), **described.fields(), **origin.fields())
-    shell.answer(done, lambda: people.checked(done, shell.where))
+    fields, lines = described.fields() | origin.fields(), partial(people.checked, where=shell.where)
+    shell.ask(lambda client: client.check(text_of(text, file), **given(space=space), **fields), lines)
 
 
 def update(
     shell: Shell,
     described: Changed,
     id: Id,
-    content: Annotated[
-        str | None, typer.Option("--content", metavar="TEXT", help="New text; - reads standard input.")
-    ] = None,
+    content: Annotated[Text, typer.Option("--content", metavar="TEXT", help=CONTENT_HELP)] = None,
     file: TextFile = None,
-    clear: Annotated[
-        list[str] | None,
-        typer.Option("--clear", metavar="FIELD", help=contract("UpdateRequest.clear") + REPEAT),
-    ] = None,
-    expected_head: Annotated[
-        list[str] | None,
-        typer.Option("--expected-heads", metavar="REVISION", help=contract("UpdateRequest.expected_heads")),
-    ] = None,
+    clear: Annotated[Texts, each("UpdateRequest.clear", "--clear", metavar="FIELD")] = None,
+    heads: Annotated[Texts, option("UpdateRequest.expected_heads", "--expected-heads", metavar="REVISION")] = None,
     space: Space = None,
 ) -> None:
     """Change a memory: what is given replaces what was there. The old revision stays in its history."""
-    changes = described.fields()
-    if content is not None or file is not None:
-        changes["content"] = text_of(None if content is None else [content], file)
-    with shell.client(space) as client:
-        done = client.update(id, **changes, clear=clear or [], expected_heads=expected_head or [])
-    shell.answer(done, lambda: people.written(done))
+    changes = described.fields() | given(content=new_text(content, file), clear=clear, expected_heads=heads)
+    shell.ask(lambda client: client.update(id, **changes), people.written, space)
 
 
 def supersede(
@@ -99,37 +102,67 @@ def supersede(
     """Replace a memory by a new one: the old is closed and linked, and leaves every read surface. The new memory takes
     the old one's space, and also title, kind and tags unless given.
     """
-    with shell.client(space) as client:
-        done = client.supersede(id, text_of(text, file), **described.fields(), **origin.fields())
-    shell.answer(done, lambda: people.superseded(done))
+    fields = described.fields() | origin.fields()
+    shell.ask(lambda client: client.supersede(id, text_of(text, file), **fields), people.superseded, space)
 
 
-def forget(shell: Shell, id: Id, wait: Wait = None, space: Space = None) -> None:
+def forget(shell: Shell, id: Id, wait: Wait = "", space: Space = None) -> None:
     """Forget a memory. restore brings it back."""
-    with shell.client(space) as client:
-        done = client.forget(id, wait=wait or "")
-    shell.answer(done, lambda: people.written(done))
+    shell.ask(lambda client: client.forget(id, wait=wait), people.written, space)
 
 
-def restore(shell: Shell, id: Id, wait: Wait = None, space: Space = None) -> None:
+def restore(shell: Shell, id: Id, wait: Wait = "", space: Space = None) -> None:
     """Bring a forgotten memory back, or a superseded one whose successor is forgotten or erased."""
-    with shell.client(space) as client:
-        done = client.restore(id, wait=wait or "")
-    shell.answer(done, lambda: people.written(done))
+    shell.ask(lambda client: client.restore(id, wait=wait), people.written, space)
+
+
+def link(
+    shell: Shell,
+    id: Id,
+    type: Type,
+    to: Annotated[str, argument("LinkRequest.to", "TO")],
+    wait: Wait = "",
+    space: Space = None,
+) -> None:
+    """Link a memory to another one: mnemesh link "The build hangs" resolved-by "Raise the limit"."""
+    shell.ask(lambda client: client.link(id, type, to, wait=wait), people.written, space)
+
+
+def unlink(
+    shell: Shell,
+    id: Id,
+    type: Type,
+    to: Annotated[str, argument("UnlinkRequest.to", "TO")],
+    wait: Wait = "",
+    space: Space = None,
+) -> None:
+    """Take a link away."""
+    shell.ask(lambda client: client.unlink(id, type, to, wait=wait), people.written, space)
+
+
+def rate(
+    shell: Shell,
+    id: Annotated[str, argument("RateRequest.id", "ID")] = "",
+    useful: Annotated[Text, typer.Argument(metavar="USEFUL", help="useful or not: your one vote.")] = None,
+    answer: Annotated[Text, option("RateRequest.answer", "--answer", metavar="TEXT")] = None,
+    space: Space = None,
+) -> None:
+    """Say whether a memory was useful, or hand in an answer that cites ids."""
+    if useful is None and id and answer is None:
+        raise InvalidArgument("useful", "nothing", " or ".join(USEFUL), missing=True)
+    if useful is not None and useful not in USEFUL:
+        raise InvalidArgument("useful", useful, " or ".join(USEFUL))
+    vote = USEFUL[useful] if useful is not None else None
+    shell.ask(lambda client: client.rate(id, vote, answer=answer or ""), people_links.rated, space)
 
 
 def bulk_forget(
     shell: Shell,
     filters: Filters,
-    purge: Annotated[bool, typer.Option("--purge", help=contract("BulkForgetRequest.purge"))] = False,
+    purge: Annotated[bool, option("BulkForgetRequest.purge", "--purge")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Do it; without, only tell what would go.")] = False,
-    everything: Annotated[
-        bool,
-        typer.Option(
-            "--all", help="In every space that the token may write, unless --space is there; needs no filter."
-        ),
-    ] = False,
-    state: Annotated[str | None, typer.Option("--state", help=contract("ListRequest.state"))] = None,
+    everything: Annotated[bool, typer.Option("--all", help=EVERYTHING_HELP)] = False,
+    state: Annotated[Text, option("ListRequest.state", "--state")] = None,
     yes: Yes = False,
 ) -> None:
     """Forget, or erase, all memories that filters name. Only tells which unless --apply is there, and asks before it
@@ -138,46 +171,34 @@ def bulk_forget(
     if not (named or everything):
         raise InvalidArgument("filters", "nothing", FILTERS_NEEDED, missing=True)
     which = named | given(state=state, everywhere=everything and not filters.space)
-    if apply and purge and not yes:
-        _can_be_asked(shell)
+    asks = apply and purge and not yes
+    memories: Sequence[values.Memory] = ()
+    if asks:
+        shell.check_can_ask()
     with shell.client() as client:
-        memories: Sequence[values.Memory] = ()
-        if not apply:
-            whole, memories = _told(shell, client, purge, which)
-        else:
-            if purge and not yes:
-                told, memories = _told(shell, client, purge, which)
-                if told.ids:
-                    for line in people.bulk(told, memories, purge, hint=""):
-                        print(line)
-                    if not typer.confirm("Erase them for good, at every peer?"):
-                        raise typer.Exit(EXIT_REFUSED)
-            whole = _done(client, purge, which)
+        if asks or not apply:
+            whole = _removed(client, purge, which, dry_run=True)
+            if whole.ids and not shell.json:
+                memories = client.get_many(whole.ids, include_forgotten=True).memories
+        if asks and whole.ids:
+            for line in people.bulk(whole, memories, purge, hint=""):
+                print(line)
+            if not typer.confirm("Erase them for good, at every peer?"):
+                raise typer.Exit(EXIT_REFUSED)
+        if apply:
+            whole = _removed(client, purge, which, dry_run=False)
     idle = not purge and state in ("all", "forgotten")
     shell.answer(whole, lambda: people.bulk(whole, memories, purge, idle=idle))
     if apply and whole.refused and not whole.ids:
         raise typer.Exit(EXIT_REFUSED)
 
 
-def _told(
-    shell: Shell, client: Client, purge: bool, which: Mapping[str, Any]
-) -> tuple[values.Bulk, Sequence[values.Memory]]:
-    """The removal up to the first page with a match, and the memories on that page, to show them."""
-    told = client.bulk_forget(purge=purge, dry_run=True, limit=BULK_PAGE, **which)
-    while told.cursor and not told.ids:
-        later = client.bulk_forget(purge=purge, dry_run=True, limit=BULK_PAGE, cursor=told.cursor, **which)
-        told = joined(told, later)
-    if shell.json or not told.ids:
-        return told, ()
-    return told, client.get_many(told.ids, include_forgotten=True).memories
-
-
-def _done(client: Client, purge: bool, which: Mapping[str, Any]) -> values.Bulk:
-    """Forget or erase page after page, past those of which nothing may go."""
-    whole = done = client.bulk_forget(purge=purge, dry_run=False, limit=BULK_PAGE, **which)
-    while done.cursor:
-        done = client.bulk_forget(purge=purge, dry_run=False, limit=BULK_PAGE, cursor=done.cursor, **which)
-        whole = joined(whole, done)
+def _removed(client: Client, purge: bool, which: Mapping[str, Any], *, dry_run: bool) -> values.Bulk:
+    """The removal page after page, past pages of which nothing may go. A dry run ends with the first match."""
+    whole = client.bulk_forget(purge=purge, dry_run=dry_run, limit=BULK_PAGE, **which)
+    while whole.cursor and not (dry_run and whole.ids):
+        later = client.bulk_forget(purge=purge, dry_run=dry_run, limit=BULK_PAGE, cursor=whole.cursor, **which)
+        whole = joined(whole, later)
     return whole
 
 
@@ -194,7 +215,7 @@ def purge(shell: Shell, id: Id, yes: Yes = False, space: Space = None) -> None:
             # An erased, waiting or refused memory can be purged but not shown.
             named, shown = id, f"{one_line(id)}  no memory that can be shown"
         if not yes:
-            _can_be_asked(shell)
+            shell.check_can_ask()
             print(shown)
             if not typer.confirm("Erase it for good, at every peer?"):
                 raise typer.Exit(EXIT_REFUSED)
@@ -204,13 +225,7 @@ def purge(shell: Shell, id: Id, yes: Yes = False, space: Space = None) -> None:
     shell.answer(gone, lambda: [told, *people.held(gone)])
 
 
-def _can_be_asked(shell: Shell) -> None:
-    """Raises InvalidArgument where nobody can be."""
-    if shell.json or not sys.stdin.isatty():
-        raise InvalidArgument("yes", "not given", "--yes where nobody can be asked", missing=True)
-
-
 COMMANDS: Final = tuple(
     (command.__name__.replace("_", "-"), command)
-    for command in (remember, check, update, supersede, forget, bulk_forget, restore, purge)
+    for command in (remember, check, update, supersede, forget, bulk_forget, restore, purge, link, unlink, rate)
 )
