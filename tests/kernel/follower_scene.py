@@ -12,8 +12,11 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
+import pytest
 from ledger_builders import GENERATION, Home
 
+from mnemesh_actors.consumers import feed_loop
+from mnemesh_actors.consumers import follower as follower_module
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
@@ -173,6 +176,12 @@ class Scene:
         await self.until_indexed(written.seq)
         return written.memory
 
+    async def published(self, content: str) -> int:
+        """The number of a new memory that the follower was told of, and that nobody has waited for."""
+        seq = (await self.write(self.home.pen.create(content))).seq
+        self.follower.publish(seq)
+        return seq
+
     async def until_indexed(self, seq: int) -> None:
         await asyncio.wait_for(self.follower.wait_for(seq), PATIENCE_S)
 
@@ -202,3 +211,12 @@ async def played(home: Home) -> AsyncIterator[Scene]:
     finally:
         await scene.follower.close()
         await ledger.shut()
+
+
+@pytest.fixture
+async def scene(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+    """A scene that tries again at once, and flushes only when it is told to."""
+    monkeypatch.setattr(feed_loop, "RETRY_S", 0.0)
+    monkeypatch.setattr(follower_module, "FLUSH_S", 1000.0)
+    async with played(home) as made:
+        yield made

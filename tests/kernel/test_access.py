@@ -379,9 +379,7 @@ def test_an_agents_token_makes_its_caller(access: Access) -> None:
         ("", "Cursor", "ana/cursor"), ("", "bob", "ana/bob"), ("", "bob/x", "ana/bob-x"), ("ana/", "", "ana"),
     ],
 )  # fmt: skip
-def test_an_agent_writes_as_itself_or_as_a_client_of_its_own(
-    access: Access, header: str, client: str, agent: str
-) -> None:
+def test_an_agent_writes_as_itself_or_as_its_own_client(access: Access, header: str, client: str, agent: str) -> None:
     token = issued(access)
     issued(access, "bob")
     found = Authenticator("owner-token", access).authenticate(headers(token, x_mnemesh_agent=header), client)

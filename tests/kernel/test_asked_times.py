@@ -273,9 +273,7 @@ async def test_who_asks_for_a_time_alone_gets_what_lies_in_it(text: str) -> None
         ("What has to be said after the week", False),
     ],
 )
-async def test_what_was_around_an_event_is_listed_and_what_is_to_be_done_is_searched_for(
-    text: str, listed: bool
-) -> None:
+async def test_memories_around_an_event_are_listed_and_tasks_are_searched_for(text: str, listed: bool) -> None:
     search = Search(LAST_WEEK, OLD, TODAY)
     await asked(search, text)
     assert search.asked[1].text == ("" if listed else text)

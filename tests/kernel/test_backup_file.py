@@ -196,9 +196,7 @@ async def test_a_backup_brings_the_transcripts_along_and_nothing_that_was_erased
 # ---- making ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_backup_under_four_writers_holds_all_that_was_acknowledged_before_it(
-    home: Home, tmp_path: Path
-) -> None:
+async def test_a_backup_under_four_writers_holds_all_acknowledged_before_it(home: Home, tmp_path: Path) -> None:
     node = await LedgerOnly(home).open()
     pens = [Pen(agent=f"owner/w{n}") for n in range(WRITERS)]
     acknowledged: list[str] = []
@@ -292,9 +290,7 @@ async def test_a_node_restored_from_an_old_backup_neither_skips_nor_repeats_for_
 # ---- where it may lie -----------------------------------------------------------------------------------------------
 
 
-async def test_a_backup_overwrites_nothing_and_a_folder_gets_a_name_of_its_own(
-    node: LedgerOnly, tmp_path: Path
-) -> None:
+async def test_a_backup_overwrites_nothing_and_a_folder_gets_its_own_name(node: LedgerOnly, tmp_path: Path) -> None:
     taken = tmp_path / "taken"
     taken.write_text("mine")
     with pytest.raises(FailedPrecondition, match="there already"):

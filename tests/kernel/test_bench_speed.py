@@ -72,9 +72,7 @@ def test_one_command_measures_the_growth_too(
     assert asked == [passed]
 
 
-def test_one_command_measures_all_that_the_pages_show_of_quality(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_one_command_measures_all_quality_that_the_pages_show(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("harness", "data", "program"):
         (tmp_path / name).touch()

@@ -298,9 +298,7 @@ def test_without_a_state_all_is_sent_again_and_nothing_is_stored_twice(node: Nod
     assert (imported(node, file).stored, imported(node, file).known) == (2, 2)
 
 
-def test_a_session_travels_with_its_title_directory_and_space_in_calls_of_a_bounded_size(
-    node: Node, file: Path
-) -> None:
+def test_a_session_travels_with_its_title_directory_and_space_in_bounded_calls(node: Node, file: Path) -> None:
     lines = [record(n) for n in range(BATCH_ITEMS_MAX + 1)]
     title = json.dumps({"type": "ai-title", "aiTitle": "Switch to pnpm", "sessionId": "S"}) + "\n"
     file.write_text("".join(lines) + title + record(1, isSidechain=True, agentId="a"))

@@ -127,9 +127,7 @@ def both(*writes: Write) -> Write:
 
 @settings(max_examples=120, derandomize=True, database=None)
 @given(STEPS)
-def test_everything_that_writers_write_offline_and_online_enters_in_any_order_that_they_could_have_sent(
-    steps: Steps,
-) -> None:
+def test_all_that_writers_write_offline_and_online_enters_in_any_order_that_they_could_have_sent(steps: Steps) -> None:
     earlier: dict[str, bytes] = {}
     for raw in Writers.after(steps).log:
         entry = entry_of(raw)

@@ -222,9 +222,7 @@ def test_a_file_is_replaced_in_one_step(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["file.json"]
 
 
-def test_a_file_is_on_disk_before_it_takes_the_place_of_the_old_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_on_disk_before_it_replaces_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
     sync, replace = os.fsync, os.replace
 

@@ -142,9 +142,7 @@ def test_a_missing_file_is_named(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("output", "complaint"), [("raw", "length 1"), ("tokens", "one vector|sentence embeddings"), ("nan", "finite")]
 )
-def test_a_graph_that_gives_no_unit_vectors_is_refused_with_the_reason(
-    tmp_path: Path, output: str, complaint: str
-) -> None:
+def test_a_graph_without_unit_vectors_is_refused_with_the_reason(tmp_path: Path, output: str, complaint: str) -> None:
     with pytest.raises(InvalidArgument, match=complaint):
         load(model_dir=tiny_model(tmp_path / "m", output))
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
 from contextlib import closing
 from typing import Any
 
 import numpy as np
 import pytest
-from follower_scene import PATIENCE_S, WIDTH, Scene, Shelf, played, until, vector_of
-from ledger_builders import GENERATION, Home
+from doubles import noted
+from follower_scene import PATIENCE_S, WIDTH, Scene, Shelf, until, vector_of
+from follower_scene import scene as scene
+from ledger_builders import GENERATION
 from structlog.testing import capture_logs
 
 from mnemesh_actors.consumers import feed_loop, handover
@@ -24,24 +25,14 @@ from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.values.errors import Unavailable
 from mnemesh_memory.values.model import Source
 
-
-@pytest.fixture
-async def scene(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    monkeypatch.setattr(feed_loop, "RETRY_S", 0.0)
-    monkeypatch.setattr(module, "FLUSH_S", 1000.0)
-    async with played(home) as made:
-        yield made
-
-
 # ---- order and waits ------------------------------------------------------------------------------------------------
 
 
 async def test_a_write_is_awaited_until_recall_can_see_it(scene: Scene) -> None:
     await scene.start()
     scene.shelf.gate.clear()
-    written = await scene.write(scene.home.pen.create("one"))
-    scene.follower.publish(written.seq)
-    waiting = asyncio.create_task(scene.follower.wait_for(written.seq))
+    written = await scene.published("one")
+    waiting = asyncio.create_task(scene.follower.wait_for(written))
     await until(lambda: scene.follower.lag == 1)
     done, _ = await asyncio.wait([waiting], timeout=0.02)
     assert not done
@@ -81,20 +72,13 @@ async def test_each_waits_for_its_own_number_only(scene: Scene, monkeypatch: pyt
     assert last.seq == 3
 
 
-async def test_a_follower_without_news_asks_for_nothing(scene: Scene) -> None:
-    feed, calls = scene.ledger.feed, 0
-
-    async def counted(*args: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return await feed(*args)
-
-    scene.ledger.__dict__["feed"] = counted
+async def test_a_follower_without_news_asks_for_nothing(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = noted(monkeypatch, scene.ledger, "feed")
     await scene.start()
     await scene.remember("one")
     for _ in range(50):
         await scene.ledger.status()
-    assert calls <= 4
+    assert len(calls) <= 4
 
 
 async def test_one_who_gives_up_does_not_hold_up_those_who_wait(scene: Scene) -> None:
@@ -247,18 +231,17 @@ async def test_what_was_taken_in_is_flushed_and_a_failed_flush_is_tried_again(
 async def test_closing_tells_those_who_wait_that_their_write_is_stored(scene: Scene) -> None:
     await scene.start()
     scene.shelf.gate.clear()
-    written = await scene.write(scene.home.pen.create("one"))
-    scene.follower.publish(written.seq)
-    waiting = asyncio.create_task(scene.follower.wait_for(written.seq))
+    written = await scene.published("one")
+    waiting = asyncio.create_task(scene.follower.wait_for(written))
     await asyncio.sleep(0)
     await asyncio.wait_for(scene.follower.close(), PATIENCE_S)
-    for wait in (waiting, asyncio.create_task(scene.follower.wait_for(written.seq))):
+    for wait in (waiting, asyncio.create_task(scene.follower.wait_for(written))):
         with pytest.raises(Unavailable, match="stored"):
             await asyncio.wait_for(wait, PATIENCE_S)
     scene.shelf.gate.set()
     scene.follower = scene.another_follower()
     await scene.start()
-    await scene.until_indexed(written.seq)
+    await scene.until_indexed(written)
     assert scene.shelved() == ["one"]
 
 
@@ -276,26 +259,16 @@ async def test_it_is_catching_up_until_it_holds_what_the_ledger_held_when_it_was
     scene.shelf.gate.set()
 
 
-async def test_a_number_that_the_ledger_does_not_have_is_asked_for_at_leisure(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_unknown_number_is_asked_for_at_leisure(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed_loop, "RETRY_S", 1000.0)
     await scene.start()
     await scene.remember("one")
-    asked = 0
-    feed = scene.ledger.feed
-
-    async def counted(*args: Any) -> Any:
-        nonlocal asked
-        asked += 1
-        return await feed(*args)
-
-    monkeypatch.setitem(scene.ledger.__dict__, "feed", counted)
+    asked = noted(monkeypatch, scene.ledger, "feed")
     scene.follower.publish(5)
-    await until(lambda: asked > 0)
+    await until(lambda: bool(asked))
     for _ in range(50):
         await asyncio.sleep(0.001)
-    assert asked == 1
+    assert len(asked) == 1
     written = await scene.write(scene.home.pen.create("two"))
     scene.follower.look()
     await scene.until_indexed(written.seq)
@@ -319,21 +292,13 @@ async def commit(scene: Scene, *commands: Command) -> FeedPage | None:
 
 
 @pytest.fixture
-def asked(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The cursors with which the ledger's feed was asked."""
-    cursors: list[int] = []
-    feed = scene.ledger.feed
-
-    async def counted(after: int, *rest: Any) -> Any:
-        cursors.append(after)
-        return await feed(after, *rest)
-
-    monkeypatch.setitem(scene.ledger.__dict__, "feed", counted)
-    return cursors
+def asked(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """The questions to the ledger's feed."""
+    return noted(monkeypatch, scene.ledger, "feed")
 
 
-async def test_new_memories_come_with_their_commit_and_the_ledger_is_not_asked_again(
-    scene: Scene, asked: list[int]
+async def test_new_memories_come_with_their_commit_without_another_question(
+    scene: Scene, asked: list[tuple[Any, ...]]
 ) -> None:
     await scene.start()
     await until(lambda: bool(asked))
@@ -355,7 +320,9 @@ async def test_what_is_handed_over_is_what_the_feed_says(scene: Scene) -> None:
     assert doubled == await scene.ledger.feed(2, 256, GENERATION)
 
 
-async def test_a_commit_that_is_more_than_new_memories_is_read_from_the_feed(scene: Scene, asked: list[int]) -> None:
+async def test_a_commit_that_is_more_than_new_memories_is_read_from_the_feed(
+    scene: Scene, asked: list[tuple[Any, ...]]
+) -> None:
     await scene.start()
     first = await scene.remember("first")
     pen = scene.home.pen
@@ -402,9 +369,7 @@ async def test_what_waits_for_a_stalled_index_is_bounded_and_nothing_is_lost(
     assert scene.shelved() == texts
 
 
-async def test_what_is_handed_over_stays_within_the_bytes_of_one_page(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_handed_over_pages_stay_within_the_bytes_of_one(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handover, "FEED_BYTES_MAX", 100)
     await scene.start()
     scene.shelf.gate.clear()

@@ -3,25 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from follower_scene import PATIENCE_S, Scene, played, until
-from ledger_builders import Home
+from follower_scene import PATIENCE_S, Scene, until
+from follower_scene import scene as scene
 
-from mnemesh_actors.consumers import feed_loop, index_presence
 from mnemesh_actors.consumers import follower as module
+from mnemesh_actors.consumers import index_presence
 from mnemesh_memory.values.errors import DataLoss, DeadlineExceeded, InvalidArgument, MnemeshError, Unavailable
-
-
-@pytest.fixture
-async def scene(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    monkeypatch.setattr(feed_loop, "RETRY_S", 0.0)
-    monkeypatch.setattr(module, "FLUSH_S", 1000.0)
-    async with played(home) as made:
-        yield made
-
 
 # ---- faults ---------------------------------------------------------------------------------------------------------
 
@@ -73,20 +63,19 @@ async def test_a_wait_that_runs_out_says_that_the_write_is_stored_and_why(scene:
     scene.follower._wait_s = 0.02
     await scene.start()
     scene.shelf.gate.clear()
-    written = await scene.write(scene.home.pen.create("one"))
-    scene.follower.publish(written.seq)
+    written = await scene.published("one")
     with pytest.raises(DeadlineExceeded) as caught:
-        await scene.follower.wait_for(written.seq)
+        await scene.follower.wait_for(written)
     for part in ("stored", "0.02 s", "it is behind", "wait=durable"):
         assert part in caught.value.message
     scene.shelf.faults = [Unavailable("the disk is slow", part="index")] * 1000
     scene.shelf.gate.set()
     await until(lambda: scene.follower.fault != "")
     with pytest.raises(DeadlineExceeded, match="the disk is slow"):
-        await scene.follower.wait_for(written.seq)
+        await scene.follower.wait_for(written)
     scene.shelf.faults = []
     scene.follower._wait_s = PATIENCE_S
-    await scene.until_indexed(written.seq)
+    await scene.until_indexed(written)
     assert scene.shelved() == ["one"]
 
 
@@ -94,11 +83,10 @@ async def test_those_who_gave_up_waiting_are_not_kept(scene: Scene) -> None:
     scene.follower._wait_s = 0.01
     await scene.start()
     scene.shelf.gate.clear()
-    written = await scene.write(scene.home.pen.create("one"))
-    scene.follower.publish(written.seq)
-    results = await asyncio.gather(*(scene.follower.wait_for(written.seq) for _ in range(50)), return_exceptions=True)
+    written = await scene.published("one")
+    results = await asyncio.gather(*(scene.follower.wait_for(written) for _ in range(50)), return_exceptions=True)
     assert {type(result) for result in results} == {DeadlineExceeded}
-    gone = asyncio.create_task(scene.follower.wait_for(written.seq))
+    gone = asyncio.create_task(scene.follower.wait_for(written))
     await asyncio.sleep(0)
     gone.cancel()
     await asyncio.gather(gone, return_exceptions=True)
@@ -110,23 +98,20 @@ async def test_a_bug_is_told_to_everyone_and_nobody_waits_for_nothing(scene: Sce
     await scene.start()
     scene.shelf.gate.clear()
     scene.shelf.faults = [TypeError("a bug of ours")]
-    written = await scene.write(scene.home.pen.create("one"))
-    scene.follower.publish(written.seq)
-    waiting = asyncio.create_task(scene.follower.wait_for(written.seq))
+    written = await scene.published("one")
+    waiting = asyncio.create_task(scene.follower.wait_for(written))
     await asyncio.sleep(0)
     scene.shelf.gate.set()
-    for wait in (waiting, asyncio.create_task(scene.follower.wait_for(written.seq + 1))):
+    for wait in (waiting, asyncio.create_task(scene.follower.wait_for(written + 1))):
         with pytest.raises(Unavailable, match="stored, but not indexed"):
             await asyncio.wait_for(wait, PATIENCE_S)
     with pytest.raises(Unavailable, match="restart the node"):
-        await asyncio.wait_for(scene.follower.wait_for(written.seq), PATIENCE_S)
+        await asyncio.wait_for(scene.follower.wait_for(written), PATIENCE_S)
     assert "a bug of ours" in scene.follower.fault
     assert [notice for notice in scene.notices if "a bug of ours" in notice]
 
 
-async def test_a_bug_of_the_flush_is_told_and_does_not_hold_up_what_is_written(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_bug_of_the_flush_is_told_and_holds_up_no_write(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FLUSH_S", 0.0)
     await scene.start()
     scene.shelf.flush_faults = [TypeError("a bug of the flush")]
@@ -162,30 +147,28 @@ async def test_a_reader_opens_a_shard_that_died_and_its_entries_come_back(scene:
 
 async def test_a_reader_is_told_when_opening_again_does_not_help(scene: Scene) -> None:
     await scene.start()
-    asked = 0
+    asked: list[Any] = []
 
-    async def broken(_shard: Any) -> int:
-        nonlocal asked
-        asked += 1
+    async def broken(shard: Any) -> int:
+        asked.append(shard)
         raise Unavailable("no use", part="index")
 
     with pytest.raises(Unavailable, match="no use"):
         await scene.follower.read(broken)
-    assert asked == 2
+    assert len(asked) == 2
 
 
 async def test_a_wrong_question_is_not_asked_twice(scene: Scene) -> None:
     await scene.start()
-    asked = 0
+    asked: list[Any] = []
 
-    async def wrong(_shard: Any) -> int:
-        nonlocal asked
-        asked += 1
+    async def wrong(shard: Any) -> int:
+        asked.append(shard)
         raise InvalidArgument("limit", 0, "1 to 200")
 
     with pytest.raises(InvalidArgument):
         await scene.follower.read(wrong)
-    assert (asked, scene.shelf.opened) == (1, 1)
+    assert (len(asked), scene.shelf.opened) == (1, 1)
 
 
 async def test_an_opening_that_nobody_waits_for_any_more_still_tells_what_the_index_lacks(scene: Scene) -> None:
@@ -234,9 +217,7 @@ async def test_while_the_index_is_away_nobody_asks_it_and_it_is_looked_for_until
     assert scene.notices[-2:] == ["index away: no answer", "index back: 1 entry to take in"]
 
 
-async def test_when_the_machine_of_the_index_is_cut_off_nobody_waits_for_it_and_it_is_back_with_its_answer(
-    scene: Scene,
-) -> None:
+async def test_nobody_waits_for_an_index_whose_machine_is_cut_off_and_its_answer_brings_it_back(scene: Scene) -> None:
     reachable = True
 
     async def answers() -> bool:
@@ -247,10 +228,9 @@ async def test_when_the_machine_of_the_index_is_cut_off_nobody_waits_for_it_and_
     await scene.remember("one")
     reachable = False
     scene.shelf.gate.clear()  # what it was asked is never answered
-    written = await scene.write(scene.home.pen.create("two"))
-    scene.follower.publish(written.seq)
+    written = await scene.published("two")
     with pytest.raises(Unavailable, match="the machine of the index can't be reached"):
-        await asyncio.wait_for(scene.follower.wait_for(written.seq), PATIENCE_S)
+        await asyncio.wait_for(scene.follower.wait_for(written), PATIENCE_S)
     with pytest.raises(Unavailable, match="can't be reached"):
         await scene.follower.read(lambda shard: pytest.fail("it was asked"))
     reachable = True
@@ -270,14 +250,13 @@ async def test_an_index_that_was_only_slow_is_asked_again_also_while_the_followe
         return await embed(texts)
 
     scene.model.embed = slowly  # type: ignore[method-assign]
-    written = await scene.write(scene.home.pen.create("one"))
-    scene.follower.publish(written.seq)
+    written = await scene.published("one")
     await asyncio.wait_for(asked.wait(), PATIENCE_S)
     scene.follower.went_away(Unavailable("it has not answered in time", part="index"))
     await until(lambda: scene.follower.away == "")
     assert await scene.follower.read(lambda shard: shard.count()) == 0
     hold.set()
-    await scene.until_indexed(written.seq)
+    await scene.until_indexed(written)
 
 
 async def test_writers_who_wait_are_told_when_an_outage_lasts_and_not_when_it_was_short(
@@ -289,16 +268,15 @@ async def test_writers_who_wait_are_told_when_an_outage_lasts_and_not_when_it_wa
     await scene.remember("one")
     monkeypatch.setattr(index_presence, "AWAY_GRACE_S", 0.0)
     scene.shelf.gate.clear()
-    written = await scene.write(scene.home.pen.create("two"))
-    scene.follower.publish(written.seq)
-    waiting = asyncio.create_task(scene.follower.wait_for(written.seq))
+    written = await scene.published("two")
+    waiting = asyncio.create_task(scene.follower.wait_for(written))
     await asyncio.sleep(0)
     scene.shelf.open_faults = [Unavailable("no answer", part="index")] * 3
     scene.shelf.faults = [Unavailable("no answer", part="index")]
     scene.shelf.gate.set()
     with pytest.raises(Unavailable, match="stored, but not searchable"):
         await asyncio.wait_for(waiting, PATIENCE_S)
-    await until(lambda: scene.follower.applied == written.seq)
+    await until(lambda: scene.follower.applied == written)
     assert scene.shelved() == ["one", "two"]
 
 

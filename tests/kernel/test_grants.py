@@ -106,9 +106,7 @@ def test_a_denial_names_principal_action_space_and_grant() -> None:
         (("team/a/*",), "team/*", False), (("*",), "team/*", True), ((), "team/a", False), (("a", "b"), "b", True),
     ],
 )  # fmt: skip
-def test_one_pattern_covers_another_when_it_covers_each_of_its_spaces(
-    has: tuple[str, ...], wanted: str, covered: bool
-) -> None:
+def test_a_pattern_covers_another_when_it_covers_its_spaces(has: tuple[str, ...], wanted: str, covered: bool) -> None:
     assert grants.covers(has, wanted) is covered
 
 
@@ -174,9 +172,7 @@ CREDENTIAL = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
         ({"toolsets": ("core", "everything")}, "toolsets[1]"), ({"expires": "2020-01-01"}, "expires"),
     ],
 )  # fmt: skip
-def test_bad_input_for_a_token_is_refused_by_its_field_and_shows_no_credential(
-    changes: dict[str, Any], field: str
-) -> None:
+def test_bad_input_for_a_token_is_refused_by_field_without_the_credential(changes: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         issue(**changes)
     assert caught.value.fields["field"] == field

@@ -29,9 +29,7 @@ WHO = (PARTS, PARTS, PARTS)
 
 @PROPERTY
 @given(TIMES, PARTS, PARTS, ACTORS)
-def test_a_fresh_id_is_a_uuid_of_version_8_that_tells_its_time(
-    at: int, space: str, principal: str, actor: bytes
-) -> None:
+def test_a_fresh_id_is_a_uuid_of_version_8_with_its_time(at: int, space: str, principal: str, actor: bytes) -> None:
     made = uuid.UUID(fresh_id(at, space, principal, actor))
     assert made.version == 8
     assert made.variant == uuid.RFC_4122
@@ -48,9 +46,7 @@ def test_fresh_ids_sort_as_their_times(one: int, two: int, actor: bytes, other: 
 
 @PROPERTY
 @given(st.tuples(TIMES, PARTS, PARTS, ACTORS), st.tuples(TIMES, PARTS, PARTS, ACTORS))
-def test_fresh_ids_differ_when_any_part_does(
-    one: tuple[int, str, str, bytes], two: tuple[int, str, str, bytes]
-) -> None:
+def test_fresh_ids_differ_in_every_part(one: tuple[int, str, str, bytes], two: tuple[int, str, str, bytes]) -> None:
     assert (fresh_id(*one) == fresh_id(*two)) == (one == two)
 
 

@@ -262,9 +262,7 @@ def test_what_tools_installed_is_left_out_of_a_directory_and_read_when_it_is_nam
     assert len(sources.find(tmp_path).files) == 2
 
 
-def test_a_file_that_was_named_and_can_not_be_read_as_text_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_named_file_that_is_not_readable_text_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "photo.md").write_bytes(b"PNG\0\0")
     with pytest.raises(InvalidArgument, match="this is binary"):
         sources.find(tmp_path / "photo.md")

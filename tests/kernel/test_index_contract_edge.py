@@ -133,9 +133,7 @@ DAMAGES: dict[str, tuple[str, Callable[[Path], None]]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damaged_files_are_data_loss_and_the_directory_can_be_made_new(
-    intact: Path, tmp_path: Path, damage: str
-) -> None:
+def test_damaged_files_are_data_loss_and_the_directory_is_made_new(intact: Path, tmp_path: Path, damage: str) -> None:
     path = tmp_path / "index"
     subprocess.run(["cp", "-r", "--sparse=always", str(intact), str(path)], check=True, timeout=WAIT_S)
     pattern, harm = DAMAGES[damage]
@@ -155,9 +153,7 @@ def test_damaged_files_are_data_loss_and_the_directory_can_be_made_new(
 
 # With the second a point went by a filter and then by its id, which was damage once.
 @pytest.mark.parametrize("known", [None, 3347381260])
-def test_a_point_is_found_under_its_own_id_after_any_coming_and_going_and_opening(
-    tmp_path: Path, known: int | None
-) -> None:
+def test_a_point_keeps_its_own_id_after_any_coming_and_going_and_opening(tmp_path: Path, known: int | None) -> None:
     seed = random.randrange(2**32) if known is None else known
     print(f"seed {seed}")
     chance = random.Random(seed)

@@ -290,9 +290,7 @@ def test_a_journal_that_was_not_written_to_its_end_changes_nothing(index: Segmen
     again.close()
 
 
-def test_a_full_disk_leaves_the_index_as_it_is(
-    index: SegmentedEdge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_changes_no_index(index: SegmentedEdge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object, **__: object) -> None:
         raise OSError(ENOSPC, "No space left on device")
 

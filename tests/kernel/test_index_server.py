@@ -81,9 +81,7 @@ def test_a_collection_is_made_with_copies_consistency_and_points_that_are_seen_a
 
 
 @pytest.mark.parametrize("status", ["acknowledged", "wait_timeout"])
-def test_a_change_that_the_server_has_not_completed_is_not_taken_for_done(
-    qdrant: QdrantDouble, tmp_path: Path, status: str
-) -> None:
+def test_an_incomplete_change_of_the_server_is_not_done(qdrant: QdrantDouble, tmp_path: Path, status: str) -> None:
     shard, _ = opened(qdrant, tmp_path)
     qdrant.update_status = status
     with pytest.raises(Unavailable, match=status):
@@ -199,9 +197,7 @@ def test_a_collection_of_this_node_with_damaged_marks_is_made_new(
     shard.close()
 
 
-def test_of_two_processes_with_one_identity_the_one_that_was_first_stands_down(
-    qdrant: QdrantDouble, tmp_path: Path
-) -> None:
+def test_of_two_processes_with_one_identity_the_first_stands_down(qdrant: QdrantDouble, tmp_path: Path) -> None:
     first, _ = opened(qdrant, tmp_path / "original")
     copy, _ = opened(qdrant, tmp_path / "copy")
     first.apply([item(1, "apple")], [], 1)
@@ -288,9 +284,7 @@ def test_a_server_that_comes_back_holds_what_was_acknowledged_and_the_shard_says
     shard.close()
 
 
-def test_after_an_outage_nothing_is_applied_before_the_shard_was_opened_again(
-    qdrant: QdrantDouble, tmp_path: Path
-) -> None:
+def test_after_an_outage_nothing_is_applied_before_the_shard_opens_again(qdrant: QdrantDouble, tmp_path: Path) -> None:
     shard, _ = opened(qdrant, tmp_path)
     qdrant.stop()
     with pytest.raises(Unavailable):
@@ -317,9 +311,7 @@ def test_a_collection_that_was_removed_is_made_new_and_said(qdrant: QdrantDouble
     shard.close()
 
 
-def test_closing_while_the_server_is_away_raises_nothing_and_loses_nothing(
-    qdrant: QdrantDouble, tmp_path: Path
-) -> None:
+def test_closing_while_the_server_is_away_raises_and_loses_nothing(qdrant: QdrantDouble, tmp_path: Path) -> None:
     shard, _ = opened(qdrant, tmp_path)
     shard.apply([item(1, "apple")], [], 1)
     qdrant.stop()
@@ -351,9 +343,7 @@ def test_one_fault_in_passing_is_not_noticed(qdrant: QdrantDouble, tmp_path: Pat
         shard.close()
 
 
-def test_a_collection_whose_making_was_answered_too_late_is_taken_as_it_is(
-    qdrant: QdrantDouble, tmp_path: Path
-) -> None:
+def test_a_collection_whose_making_was_answered_late_is_taken_as_it_is(qdrant: QdrantDouble, tmp_path: Path) -> None:
     first, _ = opened(qdrant, tmp_path)
     first.close()
     before_it = [asked.method for asked in qdrant.asked].index("PUT")
@@ -366,9 +356,7 @@ def test_a_collection_whose_making_was_answered_too_late_is_taken_as_it_is(
     shard.close()
 
 
-def test_a_server_that_takes_a_request_and_never_answers_is_left_when_the_time_is_over(
-    qdrant: QdrantDouble, tmp_path: Path
-) -> None:
+def test_a_server_that_never_answers_is_left_when_the_time_is_over(qdrant: QdrantDouble, tmp_path: Path) -> None:
     made = on(qdrant, tmp_path)
     assert made.server is not None
     shard = RetrievalShard(replace(made, server=replace(made.server, read_s=0.2, write_s=0.2)))

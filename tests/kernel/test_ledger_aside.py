@@ -68,9 +68,7 @@ def test_one_peer_can_not_fill_what_waits_for_all(ledger: Ledger, node: Node, mo
     assert [one.sender for one in aside(ledger, "pending", newest=False)] == ["ana", "ana", "bob", "bob"]
 
 
-def test_what_becomes_free_of_a_share_may_be_used_again(
-    ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_room_of_a_share_may_be_used_again(ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "PENDING_SHARE_MAX", 1)
     one, two = node.says("one"), node.says("two")
     later = early(node, OTHER)
@@ -79,9 +77,7 @@ def test_what_becomes_free_of_a_share_may_be_used_again(
     assert brought(ledger, "ana:1", node, *later) == {"held": 1}
 
 
-def test_a_change_that_still_waits_after_a_step_stays_in_the_share_of_who_brought_it(
-    ledger: Ledger, node: Node
-) -> None:
+def test_a_change_that_still_waits_after_a_step_stays_in_its_bringers_share(ledger: Ledger, node: Node) -> None:
     far = Node("second", "bob/cli")
     one = node.says("one")
     far.knows(one)

@@ -113,9 +113,7 @@ def test_every_operation_of_a_door_stops_well_before_peers_take_no_more(
         assert peer.digest(SPACE) == ledger.digest(SPACE)
 
 
-def test_a_memory_is_replaced_while_it_takes_no_other_change(
-    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_memory_that_takes_no_change_is_replaced(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CHANGES_MAX", 1)
     monkeypatch.setattr(limits, "LAST_CHANGES_MAX", 2)
     memory = done(ledger, pen.create("We deploy on Friday.")).memory
@@ -292,9 +290,7 @@ def test_one_memory_named_twice_is_replaced_once(home: Home, ledger: Ledger, pen
     assert home.entries() == 3
 
 
-def test_a_text_that_is_there_already_takes_the_place_of_what_it_was_to_replace(
-    home: Home, ledger: Ledger, pen: Pen
-) -> None:
+def test_a_text_that_is_there_takes_the_place_of_the_one_to_replace(home: Home, ledger: Ledger, pen: Pen) -> None:
     old = done(ledger, pen.create("We deploy on Friday.")).memory
     there = done(ledger, pen.create("We deploy on Monday.")).memory
     command = pen.create("We deploy  on Monday.", supersedes=(old.id,), idempotency_key="k")

@@ -284,9 +284,7 @@ def erase(home: Home, ledger: Ledger, memory: Memory) -> bool:
     return ledger.erase(Erase(**home.pen._next(), id=memory.id, as_admin=True)).folded
 
 
-def test_an_erasure_is_acknowledged_when_the_file_has_no_room_and_its_traces_go_with_a_later_write(
-    tmp_path: Path,
-) -> None:
+def test_an_erasure_is_acknowledged_on_a_full_disk_and_its_traces_go_with_a_later_write(tmp_path: Path) -> None:
     home = Home.at(tmp_path)
     filled_and_folded(home)
     with home.opened() as ledger:
@@ -301,9 +299,7 @@ def test_an_erasure_is_acknowledged_when_the_file_has_no_room_and_its_traces_go_
         assert set(ledger.read([kept.id, gone.id])) == {kept.id}
 
 
-def test_a_ledger_that_cannot_fold_its_log_when_it_closes_says_so_and_has_everything_when_it_opens(
-    tmp_path: Path,
-) -> None:
+def test_a_ledger_that_cannot_fold_its_log_at_the_close_says_so_and_has_everything_later(tmp_path: Path) -> None:
     home = Home.at(tmp_path)
     filled_and_folded(home)
     ledger = home.open()

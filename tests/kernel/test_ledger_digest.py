@@ -360,9 +360,7 @@ def test_a_kill_at_any_statement_of_an_erasure_leaves_all_or_nothing(monkeypatch
     assert statement > 10
 
 
-def test_an_error_of_the_disk_in_the_middle_leaves_a_ledger_that_goes_on(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_an_error_of_the_disk_in_the_middle_leaves_a_sound_ledger(monkeypatch: pytest.MonkeyPatch) -> None:
     batches, keys = portions()
     monkeypatch.setattr(Fragile, "_count", _fail_softly)
     for statement in range(0, 60, 7):

@@ -259,9 +259,7 @@ def test_a_key_of_an_erased_memory_never_brings_it_back(ledger: Ledger, pen: Pen
     assert len(all_entries(ledger)) == 1
 
 
-def test_a_write_that_is_sent_again_after_its_memory_was_erased_does_not_bring_it_back(
-    ledger: Ledger, pen: Pen
-) -> None:
+def test_a_write_sent_again_after_its_memory_was_erased_does_not_bring_it_back(ledger: Ledger, pen: Pen) -> None:
     command = pen.create("said once")
     memory = done(ledger, command).memory
     erased(ledger, pen, memory.id)

@@ -94,9 +94,7 @@ def pages(ledger: Ledger) -> Iterator[FeedPage]:
         after = page.seq
 
 
-def test_a_page_of_the_feed_is_bounded_by_bytes_and_still_covers_every_entry(
-    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_feed_page_is_bounded_by_bytes(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_feed, "FEED_BYTES_MAX", 10_000)
     memories = [done(ledger, pen.create(f"{number} " + "x" * 3000)).memory for number in range(10)]
     done(ledger, pen.revise(memories[0], content="now short"))
@@ -107,9 +105,7 @@ def test_a_page_of_the_feed_is_bounded_by_bytes_and_still_covers_every_entry(
     assert seen == ledger.read([memory.id for memory in memories])
 
 
-def test_vectors_and_letters_of_several_bytes_count_in_a_page(
-    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_and_letters_of_several_bytes_count(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
     vector = b"v" * 6000
     for text in ("one", "two", "three"):
         kept = Vectors(generation=GENERATION, items=((content_hash(text), vector),))
@@ -283,9 +279,7 @@ def swept(ledger: Ledger, *used: str) -> int:
     return steps
 
 
-def test_the_vectors_of_two_models_stand_beside_each_other_until_one_is_swept(
-    home: Home, ledger: Ledger, pen: Pen
-) -> None:
+def test_the_vectors_of_two_models_stand_side_by_side_until_a_sweep(home: Home, ledger: Ledger, pen: Pen) -> None:
     memory = born(ledger, pen, "one")
     ledger.keep_vectors(vectors("one", generation=OTHER))
     assert ledger.vector_generations() == sorted((GENERATION, OTHER))
@@ -305,9 +299,7 @@ def test_a_text_that_goes_loses_its_vectors_of_both_models(home: Home, ledger: L
     assert (kept(ledger, "one", generation=OTHER), stored(home)) == ([], 1)
 
 
-def test_sweeping_takes_bounded_steps_and_leaves_what_is_used(
-    home: Home, ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sweeping_takes_bounded_steps(home: Home, ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feeds, "VECTORS_A_STEP", 4)
     texts = [str(number) for number in range(20)]
     ledger.keep_vectors(vectors(*texts, generation=OTHER))

@@ -249,9 +249,7 @@ def test_the_private_space_of_a_principal_is_reached_by_its_name_alone(ledger: L
     assert ledger.sync_page(0, ("@ana",), "", 10, 1000).entries == (entry,)
 
 
-def test_what_builds_on_a_refused_change_is_put_aside_with_it_and_comes_back_with_it(
-    ledger: Ledger, node: Node
-) -> None:
+def test_what_builds_on_a_refused_change_is_put_aside_and_comes_back_with_it(ledger: Ledger, node: Node) -> None:
     one, two, three, four = (node.says(text) for text in ("one", "two", "three", "four"))
     bad = replace(one, signature=bytes(64))
     assert outcome(taken(ledger, node, two)) == {"held": 1}
@@ -266,9 +264,7 @@ def test_what_builds_on_a_refused_change_is_put_aside_with_it_and_comes_back_wit
     assert contents(ledger) == ["four"]
 
 
-def test_what_an_earlier_life_of_a_node_brought_goes_back_to_it_also_when_a_later_life_released_it(
-    ledger: Ledger, node: Node
-) -> None:
+def test_what_an_earlier_life_of_a_node_brought_goes_back_to_it_even_when_released(ledger: Ledger, node: Node) -> None:
     far = Node("farther")
     one = node.says("one")
     far.knows(one)
@@ -377,9 +373,7 @@ def test_an_erasure_in_a_space_where_the_memory_is_not_leaves_it_where_it_is(pen
     assert digests[0] == digests[1]
 
 
-def test_an_id_of_before_ids_named_anybody_is_that_of_one_memory_in_one_space(
-    ledger: Ledger, pen: Pen, node: Node
-) -> None:
+def test_an_old_id_is_that_of_one_memory_in_one_space(ledger: Ledger, pen: Pen, node: Node) -> None:
     mine = done(ledger, pen.create("ours")).memory
     assert outcome(taken(ledger, node, node.says("a"), node.says("b", space=OTHER_SPACE))) == {
         "accepted": 1, "quarantined": 1,
@@ -428,9 +422,7 @@ def test_a_bad_copy_does_not_take_the_place_of_a_good_one_in_quarantine(ledger: 
 # ---- directories that live again ------------------------------------------------------------------------------------
 
 
-def test_a_ledger_that_was_restored_from_an_old_copy_gets_back_what_it_lost_and_skips_nothing(
-    home: Home, pen: Pen
-) -> None:
+def test_a_ledger_restored_from_an_old_copy_gets_back_what_it_lost_and_skips_nothing(home: Home, pen: Pen) -> None:
     with Home.for_one_example() as other, other.opened() as peer:
         other.pen = Pen(agent="owner/other")
         with home.opened() as ledger:

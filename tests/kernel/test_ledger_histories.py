@@ -79,9 +79,7 @@ def test_a_rollback_is_a_new_revision_and_the_way_there_stays_in_the_history(hom
     assert home.entries() == 3
 
 
-def test_a_rollback_takes_the_tags_that_its_revision_had_and_not_those_of_another_writer(
-    home: Home, ledger: Ledger
-) -> None:
+def test_a_rollback_takes_the_tags_of_its_revision_and_not_those_of_another_writer(home: Home, ledger: Ledger) -> None:
     memory = create(ledger, home, "first", tags=("a",))
     first = memory.heads[0]
     memory = revise(ledger, home, memory, tags=("a", "b"))

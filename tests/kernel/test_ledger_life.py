@@ -117,9 +117,7 @@ def test_a_ledger_restored_from_an_older_copy_lives_a_new_life(home: Home, pen: 
     assert incarnation(home) == second.incarnation
 
 
-def test_a_directory_restored_in_place_from_an_older_copy_lives_a_new_life(
-    home: Home, pen: Pen, tmp_path: Path
-) -> None:
+def test_a_directory_restored_in_place_from_an_older_copy_lives_anew(home: Home, pen: Pen, tmp_path: Path) -> None:
     with home.opened() as ledger:
         first = ledger.status().incarnation
         done(ledger, pen.create("before the backup"))

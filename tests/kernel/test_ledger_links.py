@@ -141,9 +141,7 @@ def test_nothing_becomes_part_of_its_own_part_here_and_a_circle_that_merged_in_e
             done(here, pen.link(one, "part-of", third))
 
 
-def test_a_link_to_what_is_forgotten_replaced_or_erased_since_is_kept_and_shown_as_it_is(
-    ledger: Ledger, pen: Pen
-) -> None:
+def test_a_link_to_a_memory_forgotten_replaced_or_erased_since_is_shown_as_it_is(ledger: Ledger, pen: Pen) -> None:
     a, b = two(ledger, pen)
     done(ledger, pen.link(a, "see-also", b))
     done(ledger, pen.forget(b))
@@ -198,9 +196,7 @@ def test_a_link_to_a_space_that_is_not_granted_is_not_there_at_either_end(ledger
     assert ledger.hidden([a.id, far.id, NOWHERE], (SPACE,)) == [far.id]
 
 
-def test_a_memory_takes_a_bounded_number_of_links_and_of_changes(
-    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_memory_takes_bounded_links_and_changes(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
     a, b = two(ledger, pen)
     monkeypatch.setattr(limits, "LINKS_MAX", 1)
     done(ledger, pen.link(a, "see-also", b))

@@ -278,9 +278,7 @@ def test_a_memory_with_a_damaged_log_alone_is_still_served(home: Home, ledger: L
     assert ledger.page(ListQuery(spaces=(SPACE,))).lost == ()
 
 
-def test_the_past_of_a_memory_with_a_damaged_log_is_left_out_and_fails_no_other(
-    home: Home, ledger: Ledger, pen: Pen
-) -> None:
+def test_the_past_of_a_memory_with_a_damaged_log_is_left_out_alone(home: Home, ledger: Ledger, pen: Pen) -> None:
     lost, *others = several(ledger, pen)
     harm(home, lost.id, IN_LOG)
     ids = [lost.id, *(one.id for one in others)]

@@ -546,9 +546,7 @@ def test_a_prefix_is_unique_when_it_fits_one_memory_that_may_be_seen(ledger: Led
     assert not any(memory.id in caught.value.message for memory in hidden)
 
 
-def test_a_title_of_a_space_beyond_the_grant_finds_nothing_even_where_it_is_looked_for(
-    ledger: Ledger, pen: Pen
-) -> None:
+def test_a_title_of_a_space_beyond_the_grant_finds_nothing_wherever_it_is_sought(ledger: Ledger, pen: Pen) -> None:
     put(ledger, pen, 1, "@ana", "the title")
     assert isinstance(found(ledger, "the title", BOB, ("@ana", "team/a")), NotFound)
     seen = put(ledger, pen, 2, "team/a", "the title")

@@ -62,9 +62,7 @@ def one_of(kept: dict[str, Memory]) -> Memory:
         ("checksum", 0),
     ],
 )
-def test_a_damaged_row_is_mended_from_the_log_before_it_is_served(
-    home: Home, kept: dict[str, Memory], column: str, value: object
-) -> None:
+def test_a_damaged_row_is_mended_from_the_log(home: Home, kept: dict[str, Memory], column: str, value: object) -> None:
     memory = one_of(kept)
     ledger = home.open()
     set_column(home, memory.id, column, value)

@@ -122,9 +122,7 @@ def test_every_reason_names_the_field_and_the_limit_and_no_credential(ledger: Le
     assert AWS_KEY not in found
 
 
-def test_a_change_that_other_rules_refused_is_judged_again_when_the_ledger_opens(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_change_that_other_rules_refused_is_judged_at_the_start(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     ana = Node(agent=ANA)
     entries = [ana.says("one"), ana.says("a\0b"), ana.says("two")]
     with home.opened() as ledger:
@@ -176,9 +174,7 @@ def by_another(node: Node) -> Entry:
     return node.signs(ID, SPACE, entry.raw, "bob/cli")
 
 
-def test_what_a_peer_brings_is_judged_and_what_the_other_ledger_brings_was_judged_there(
-    ledger: Ledger, node: Node
-) -> None:
+def test_what_a_peer_brings_is_judged_and_those_of_a_sibling_were_before(ledger: Ledger, node: Node) -> None:
     entry = by_another(node)
     assert outcome(taken(ledger, node, entry)) == {"quarantined": 1}
     assert outcome(taken(ledger, node, entry, grant=SIBLING)) == {"accepted": 1}
@@ -200,9 +196,7 @@ def test_signature_hash_and_document_are_proved_between_siblings_too(ledger: Led
     assert contents(ledger) == ["one"]
 
 
-def test_what_a_peer_brought_early_is_judged_also_when_the_other_ledger_brings_what_it_waits_for(
-    ledger: Ledger, node: Node
-) -> None:
+def test_what_a_peer_brought_early_is_judged_even_when_a_sibling_completes_it(ledger: Ledger, node: Node) -> None:
     first = node.says("one")
     second = by_another(node)
     assert MemoryDocument(ID, SPACE, [first.raw, second.raw]).state().revisions
@@ -211,9 +205,7 @@ def test_what_a_peer_brought_early_is_judged_also_when_the_other_ledger_brings_w
     assert contents(ledger) == ["one"]
 
 
-def test_a_vote_that_is_repeated_after_another_ledger_of_the_node_took_it_counts_once(
-    ledger: Ledger, pen: Pen, node: Node
-) -> None:
+def test_a_vote_repeated_after_another_ledger_took_it_counts_once(ledger: Ledger, pen: Pen, node: Node) -> None:
     memory = done(ledger, pen.create("rated")).memory
 
     def voted(brought_as: str, by: Node) -> None:

@@ -151,9 +151,7 @@ def lose(ledger: Ledger, home: Home, memory: Memory, how: str) -> None:
 
 @pytest.mark.parametrize("how", ["forgotten", "erased"])
 @pytest.mark.parametrize("links", [1, 2])
-def test_a_memory_whose_successor_is_gone_says_so_and_is_restored(
-    home: Home, ledger: Ledger, how: str, links: int
-) -> None:
+def test_a_memory_whose_successor_is_gone_is_restored(home: Home, ledger: Ledger, how: str, links: int) -> None:
     old, *_, last = replaced(ledger, home, *("Ships on Friday.", "Ships daily.", "Ships hourly.")[: links + 1])
     told = f"; it stays superseded: recall leads to {last.id} instead"
     kept = done(ledger, home.pen.restore(old))

@@ -251,9 +251,7 @@ def test_an_owner_forgets_a_memory_that_others_filled_when_no_edit_has_room(
     assert materialise(ledger._journal.state(read_back(ledger, memory))).state == "forgotten"
 
 
-def test_an_edit_that_nobody_would_read_is_refused_and_leaves_nothing(
-    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_edit_that_nobody_would_read_is_refused(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 4)
     memory = done(ledger, pen.create("ours")).memory
     for n in range(3):

@@ -122,9 +122,7 @@ async def test_an_actor_lives_in_one_thread_of_its_own(runtime: LocalRuntime) ->
     assert (await two.threads())[0] != made_in
 
 
-async def test_a_quick_call_to_an_idle_actor_stays_in_the_callers_thread_and_no_other_does(
-    runtime: LocalRuntime,
-) -> None:
+async def test_a_quick_call_to_an_idle_actor_stays_in_the_callers_thread_unlike_others(runtime: LocalRuntime) -> None:
     handle = await runtime.spawn("diary-0", Diary, [])
     assert await handle.jot("short") == threading.get_ident()
     assert await handle.jot("a long line") != threading.get_ident()
@@ -160,9 +158,7 @@ async def test_a_call_whose_caller_has_gone_is_still_alone_in_its_actor(runtime:
     assert lines == ["diary opened", "first", "quick"]
 
 
-async def test_a_quick_call_that_fails_lets_the_next_one_in_and_a_closed_actor_takes_none(
-    runtime: LocalRuntime,
-) -> None:
+async def test_a_failed_quick_call_lets_the_next_one_in_and_a_closed_actor_takes_none(runtime: LocalRuntime) -> None:
     handle = await runtime.spawn("diary-0", Diary, [])
     actor: Diary = handle._actor
     actor.inside = 1  # as if somebody were there: the call fails

@@ -37,9 +37,7 @@ async def mesh(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mesh]:
     await made.close()
 
 
-async def test_an_index_that_catches_up_is_behind_however_little_it_misses(
-    mesh: Mesh, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_an_index_that_catches_up_is_behind_however_little(mesh: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:
     await mesh.remember(CALLER, Draft(content="The index holds this."))
     assert (await mesh.status()).index[0].state == "ok"
     follower = mesh._parts.follower
@@ -84,9 +82,7 @@ async def test_far_memories_are_no_neighbours_and_near_ones_are(mesh: Mesh) -> N
 
 @pytest.mark.parametrize("below", ["", "/notes", "/notes/2026"])
 @pytest.mark.parametrize("left", ["memory", "erased memory", "session"])
-async def test_a_private_space_is_inhabited_by_whatever_lies_in_it_or_below_it(
-    mesh: Mesh, left: str, below: str
-) -> None:
+async def test_a_private_space_is_inhabited_by_anything_in_it_or_below(mesh: Mesh, left: str, below: str) -> None:
     name = f"{left}{below}".replace(" ", "-").replace("/", "-")
     caller, space = Caller(f"{name}/cli", name, role="owner"), f"@{name}{below}"
     assert not await mesh.inhabited(name)

@@ -172,9 +172,7 @@ USES = {"PGO_PROF_USE_FLAG": "-fprofile-use -fprofile-correction"}
         ({}, False),
     ],
 )
-def test_a_build_without_its_profile_is_told_by_what_it_was_configured_with(
-    variables: dict[str, str | None], plain: bool
-) -> None:
+def test_a_build_without_its_profile_is_told_by_its_options(variables: dict[str, str | None], plain: bool) -> None:
     assert plainly_built(variables) is plain
 
 

@@ -27,9 +27,7 @@ NOW = 400 * DAY_MS
 
 @PROPERTY
 @given(st.sampled_from(KINDS), st.sampled_from(TIERS), IMPORTANCE, MOMENTS, USES, MOMENTS)
-def test_heat_lies_between_0_and_1(
-    kind: str, tier: str, importance: float | None, used: int, uses: int, now: int
-) -> None:
+def test_heat_lies_in_0_to_1(kind: str, tier: str, importance: float | None, used: int, uses: int, now: int) -> None:
     assert 0.0 <= heat(kind, tier, importance, used, uses, now) <= 1.0
 
 
@@ -42,9 +40,7 @@ def test_more_use_is_never_colder(kind: str, importance: float | None, used: int
 
 @PROPERTY
 @given(st.sampled_from(KINDS), IMPORTANCE, MOMENTS, MOMENTS, USES, MOMENTS)
-def test_later_use_is_never_colder(
-    kind: str, importance: float | None, one: int, two: int, uses: int, now: int
-) -> None:
+def test_later_use_is_no_colder(kind: str, importance: float | None, one: int, two: int, uses: int, now: int) -> None:
     early, late = sorted((one, two))
     assert heat(kind, "normal", importance, early, uses, now) <= heat(kind, "normal", importance, late, uses, now)
 

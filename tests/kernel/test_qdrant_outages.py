@@ -181,9 +181,7 @@ async def test_a_server_that_takes_questions_and_never_answers_delays_no_answer_
         await mesh.close()
 
 
-async def test_a_node_starts_without_its_server_and_goes_on_where_the_server_was(
-    qdrant: QdrantDouble, tmp_path: Path
-) -> None:
+async def test_a_node_starts_without_its_server_and_goes_on_there(qdrant: QdrantDouble, tmp_path: Path) -> None:
     first = await started(qdrant, tmp_path / "data")
     await remember(first, "The harbour closes at nine")
     await first.close()
@@ -203,9 +201,7 @@ async def test_a_node_starts_without_its_server_and_goes_on_where_the_server_was
         await mesh.close()
 
 
-async def test_a_wrong_key_at_the_start_is_refused_and_says_what_to_correct(
-    qdrant: QdrantDouble, tmp_path: Path
-) -> None:
+async def test_a_wrong_key_at_the_start_is_refused_with_the_remedy(qdrant: QdrantDouble, tmp_path: Path) -> None:
     with pytest.raises(FailedPrecondition, match="check qdrant_api_key"):
         await started(qdrant, tmp_path / "data", key="another")
 

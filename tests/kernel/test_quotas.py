@@ -99,9 +99,7 @@ def test_what_each_principal_wrote_is_counted_as_it_is_in_the_log(tmp_path: Path
         assert ledger.usage() == before == counted(home)
 
 
-def test_an_erasure_that_does_not_reach_the_disk_is_not_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_erasure_that_never_reaches_disk_is_not_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, ana = Home.at(tmp_path), Pen(agent="ana")
     with home.opened() as ledger:
         memory = done(ledger, ana.create("one")).memory
@@ -147,9 +145,7 @@ async def pair(tmp_path: Path) -> AsyncIterator[tuple[StreamNode, StreamNode]]:
         )
 
 
-async def test_a_stream_stops_at_a_total_says_so_and_goes_on_with_a_larger_one(
-    pair: tuple[StreamNode, StreamNode],
-) -> None:
+async def test_a_stream_stops_at_a_total_and_goes_on_with_a_larger_one(pair: tuple[StreamNode, StreamNode]) -> None:
     ana, bob = pair
     bob.syncing.quotas.quota_of = lambda sender: Quota(max_memories=2).over(UNLIMITED)
     await ana.writes("one", "two", "three")

@@ -36,9 +36,7 @@ DOORS, ONE, TWO = (Machine(name, f"10.0.0.{at}") for at, name in enumerate(("doo
         ({"raylet_answers": False, "alive": True, "away_s": 0.0}, "raylet"),
     ],
 )
-def test_ray_is_lost_with_its_process_here_its_head_or_the_place_of_this_machine(
-    known: dict[str, Any], told: str
-) -> None:
+def test_ray_is_lost_with_its_process_here_its_head_or_this_machines_place(known: dict[str, Any], told: str) -> None:
     assert (loss(**known) == "") == (told == "")
     assert told in loss(**known)
 

@@ -6,11 +6,9 @@ Each test has a space of its own.
 from __future__ import annotations
 
 import asyncio
-import itertools
-import secrets
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
@@ -19,162 +17,84 @@ from typing import Any, cast
 
 import pytest
 import pytest_asyncio
+from doubles import failing, hanging, noted
+from recall_scene import READER, Here, found, signals_of, started
+from recall_scene import here as here
+from recall_scene import mesh as mesh
 
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.index.shard import Search
-from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.node.start import StartConfig, start_mesh
-from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.recall import recall as module
 from mnemesh_actors.recall.searching import SEARCHES_A_CALL_MAX, Searching
-from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_gateway.operations.gate import MeshGate
 from mnemesh_gateway.operations.table import OPERATIONS, Operation
 from mnemesh_memory.access.grants import READ
-from mnemesh_memory.policy.recall_rules import rules_of
-from mnemesh_memory.ranking.answers import Hit, Recalled
+from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.fusion import Candidate
 from mnemesh_memory.transcripts.sessions import TranscriptDraft, TurnDraft
 from mnemesh_memory.values.errors import DataLoss, DeadlineExceeded, InvalidArgument, NotFound, Unavailable
-from mnemesh_memory.values.model import Caller, Draft, Link, Memory, Patch, Query, Source
+from mnemesh_memory.values.model import Caller, Draft, Link, Patch, Query, Source
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-READER = Caller("owner/reader", "owner")
 UNKNOWN = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
 PATIENCE_S = 60.0
-TIMEOUT_S = 20.0
-
-
-async def started(path: Path) -> Mesh:
-    """A mesh in which no two things happen in the same millisecond."""
-    ticks = itertools.count(1_700_000_000_000)
-    return await start_mesh(
-        open_directory(path),
-        LocalRuntime(),
-        StartConfig(
-            clock=lambda: next(ticks),
-            entropy=secrets.token_bytes,
-            model=ModelConfig(),
-            mesh=MeshConfig(recall_timeout_s=TIMEOUT_S, weights={"dense": 0.6, "bm25": 0.4}, abstain_below=0.4),
-        ),
-    )
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def mesh(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mesh]:
-    made = await started(tmp_path_factory.mktemp("recalling"))
-    yield made
-    await made.close()
-
-
-@pytest.fixture
-def space(request: pytest.FixtureRequest) -> str:
-    return f"test/{request.node.name}"
-
-
-async def remember(mesh: Mesh, space: str, content: str, **fields: Any) -> Memory:
-    return (await mesh.remember(READER, Draft(content=content, space=space, **fields))).memory
-
-
-async def recall(mesh: Mesh, space: str, text: str, **fields: Any) -> Recalled:
-    return await mesh.recall(READER, Query(text=text, spaces=(space,), **fields))
-
-
-def signals_of(hit: Hit) -> dict[str, float]:
-    """The share of each signal in a score."""
-    return {share.name: share.share for share in hit.signals}
-
-
-def found(answer: Recalled) -> list[str]:
-    return [hit.memory.content for hit in answer.results]
-
-
-async def chain(mesh: Mesh, space: str, *contents: str) -> list[Memory]:
-    """A memory and its versions, each the successor of the previous version."""
-    versions = [await remember(mesh, space, contents[0])]
-    for content in contents[1:]:
-        draft = Draft(content=content, space=space, wait="durable" if content is not contents[-1] else "indexed")
-        versions.append((await mesh.supersede(READER, versions[-1].id, draft))[0].memory)
-    return versions
 
 
 # ---- versions -------------------------------------------------------------------------------------------------------
 
 
-async def test_few_versions_cost_one_question_to_the_index(
-    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await chain(mesh, space, *(f"The window is on day {number}" for number in range(5)))
-    asked: list[Any] = []
-    shard: Any = mesh._parts.follower._shard
-    search = shard.search
-
-    async def counted(one: Any) -> Any:
-        asked.append(one)
-        return await search(one)
-
-    monkeypatch.setitem(shard.__dict__, "search", counted)
-    assert found(await recall(mesh, space, "which day is the window")) == ["The window is on day 4"]
+async def test_few_versions_cost_one_question_to_the_index(here: Here) -> None:
+    await here.chain(*(f"The window is on day {number}" for number in range(5)))
+    asked = noted(here.patch, here.mesh._parts.follower._shard, "search")
+    assert found(await here.recall("which day is the window")) == ["The window is on day 4"]
     assert len(asked) == 1
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
-async def test_many_versions_hide_no_active_memory(mesh: Mesh, space: str, mode: str) -> None:
+async def test_many_versions_hide_no_active_memory(here: Here, mode: str) -> None:
     versions = [f"The deploy window of payments is Monday, version {number}" for number in range(130)]
-    await chain(mesh, space, *versions)
-    await remember(mesh, space, "Payments are booked at night")
-    answer = await recall(mesh, space, "deploy window of payments", mode=mode)
+    await here.chain(*versions)
+    await here.remember("Payments are booked at night")
+    answer = await here.recall("deploy window of payments", mode=mode)
     assert found(answer) == [versions[-1], "Payments are booked at night"]
     if mode == "keyword":  # in meaning some version is nearer by a hair, in words none fits better than the last
         assert answer.results[0].redirected_from == ""
 
 
-async def test_a_long_chain_leads_to_its_end_in_one_question(
-    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    versions = await chain(mesh, space, "Zanzibar is the origin", *(f"Successor {number}" for number in range(15)))
-    asked: list[Any] = []
-    successors = mesh._parts.ledger.successors
-
-    async def counted(*args: Any) -> Any:
-        asked.append(args)
-        return await successors(*args)
-
-    monkeypatch.setitem(mesh._parts.ledger.__dict__, "successors", counted)
-    (hit,) = (await recall(mesh, space, "zanzibar origin", mode="keyword")).results
+async def test_a_long_chain_leads_to_its_end_in_one_question(here: Here) -> None:
+    versions = await here.chain("Zanzibar is the origin", *(f"Successor {number}" for number in range(15)))
+    asked = noted(here.patch, here.mesh._parts.ledger, "successors")
+    (hit,) = (await here.recall("zanzibar origin", mode="keyword")).results
     assert (hit.memory.id, hit.redirected_from) == (versions[-1].id, versions[0].id)
     assert len(asked) == 1
 
 
-async def test_a_successor_that_the_filters_leave_out_is_not_shown(mesh: Mesh, space: str) -> None:
-    old = await remember(mesh, space, "Zebras graze in the park", tags=("animals",))
-    await mesh.supersede(READER, old.id, Draft(content="Nothing of the kind", space=space, tags=("other",)))
-    assert found(await recall(mesh, space, "zebras graze", mode="keyword")) == ["Nothing of the kind"]
-    assert found(await recall(mesh, space, "zebras graze", mode="keyword", tags_any=("animals",))) == []
+async def test_a_successor_that_the_filters_leave_out_is_not_shown(here: Here) -> None:
+    old = await here.remember("Zebras graze in the park", tags=("animals",))
+    await here.mesh.supersede(READER, old.id, here.draft("Nothing of the kind", tags=("other",)))
+    assert found(await here.recall("zebras graze", mode="keyword")) == ["Nothing of the kind"]
+    assert found(await here.recall("zebras graze", mode="keyword", tags_any=("animals",))) == []
 
 
 @pytest.mark.parametrize("how", ["forgotten", "erased"])
-async def test_a_memory_that_is_restored_after_its_successor_went_is_found_again(
-    mesh: Mesh, space: str, how: str
-) -> None:
-    old, new = await chain(mesh, space, "Zebras graze in the park", "Zebras graze no more")
-    await (mesh.forget if how == "forgotten" else mesh.purge)(READER, new.id)
-    assert found(await recall(mesh, space, "zebras graze")) == []
-    assert (await mesh.restore(READER, old.id)).action == "RESTORE"
-    assert found(await recall(mesh, space, "zebras graze")) == ["Zebras graze in the park"]
+async def test_a_memory_that_is_restored_after_its_successor_went_is_found_again(here: Here, how: str) -> None:
+    old, new = await here.chain("Zebras graze in the park", "Zebras graze no more")
+    await (here.mesh.forget if how == "forgotten" else here.mesh.purge)(READER, new.id)
+    assert found(await here.recall("zebras graze")) == []
+    assert (await here.mesh.restore(READER, old.id)).action == "RESTORE"
+    assert found(await here.recall("zebras graze")) == ["Zebras graze in the park"]
 
 
-async def test_of_the_past_the_version_of_that_time_is_shown(mesh: Mesh, space: str) -> None:
-    first, second, third = await chain(mesh, space, "Zanzibar is the origin", "It is Pemba", "It is Mafia")
+async def test_of_the_past_the_version_of_that_time_is_shown(here: Here) -> None:
+    first, second, third = await here.chain("Zanzibar is the origin", "It is Pemba", "It is Mafia")
     for memory in (first, second, third):
-        answer = await recall(mesh, space, "zanzibar origin", mode="keyword", as_of=memory.created_at)
+        answer = await here.recall("zanzibar origin", mode="keyword", as_of=memory.created_at)
         assert found(answer) == [memory.content]
-        assert found(await recall(mesh, space, "", as_of=memory.created_at)) == [memory.content]
-    assert found(await recall(mesh, space, "zanzibar origin", mode="keyword")) == ["It is Mafia"]
+        assert found(await here.recall("", as_of=memory.created_at)) == [memory.content]
+    assert found(await here.recall("zanzibar origin", mode="keyword")) == ["It is Mafia"]
 
 
 STAGING = "The staging database password rotation happens on Tuesday"
@@ -183,25 +103,23 @@ ROTATION = "when does the staging database password rotation happen?"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def backups(mesh: Mesh) -> str:
+async def backups(mesh: Mesh) -> Here:
     """50 memories near the question, the answer among them. All of them are candidates."""
-    space = "test/backups"
+    here = Here(mesh, "test/backups")
     where = ("staging", "production")
     texts = [f"The {where[n % 2]} server {n} has its backup window on day {n % 7}" for n in range(49)]
-    await mesh.remember_batch(READER, [Draft(content=text, space=space, wait="durable") for text in texts])
-    await remember(mesh, space, "The ops calendar is a page of the wiki")
-    return space
+    await here.mesh.remember_batch(READER, [here.draft(text, wait="durable") for text in texts])
+    await here.remember("The ops calendar is a page of the wiki")
+    return here
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "semantic", "keyword"])
-async def test_who_replaced_the_best_match_stands_at_its_place_in_whatever_words(
-    mesh: Mesh, backups: str, mode: str
-) -> None:
-    old = await remember(mesh, backups, f"{STAGING} ({mode})")
-    before = await recall(mesh, backups, ROTATION, mode=mode)
+async def test_who_replaced_the_best_match_stands_at_its_place_in_whatever_words(backups: Here, mode: str) -> None:
+    old = await backups.remember(f"{STAGING} ({mode})")
+    before = await backups.recall(ROTATION, mode=mode)
     assert before.results[0].memory.id == old.id
-    new = (await mesh.supersede(READER, old.id, Draft(content=f"{MOVED} ({mode})", space=backups)))[0].memory
-    after = await recall(mesh, backups, ROTATION, mode=mode, explain=True)
+    new = (await backups.mesh.supersede(READER, old.id, backups.draft(f"{MOVED} ({mode})")))[0].memory
+    after = await backups.recall(ROTATION, mode=mode, explain=True)
     ids = [hit.memory.id for hit in after.results]
     assert (ids[0], ids.count(new.id), old.id in ids) == (new.id, 1, False)
     best = after.results[0]
@@ -212,42 +130,41 @@ async def test_who_replaced_the_best_match_stands_at_its_place_in_whatever_words
     assert after.coverage == pytest.approx(before.coverage, abs=0.02)
     assert not after.abstain
     # Among all candidates, some read later, it still appears once.
-    everything = [hit.memory.id for hit in (await recall(mesh, backups, ROTATION, mode=mode, limit=60)).results]
+    everything = [hit.memory.id for hit in (await backups.recall(ROTATION, mode=mode, limit=60)).results]
     assert len(everything) == len(set(everything))
     assert everything[0] == new.id
     # Asked for by its own words, it comes as itself. The old memory comes by itself only on request.
-    asked = (await recall(mesh, backups, f"what moved to Thursday ({mode})?", mode=mode)).results[0]
+    asked = (await backups.recall(f"what moved to Thursday ({mode})?", mode=mode)).results[0]
     assert (asked.memory.id, asked.redirected_from) == (new.id, "")
-    both = await recall(mesh, backups, ROTATION, mode=mode, include_superseded=True)
+    both = await backups.recall(ROTATION, mode=mode, include_superseded=True)
     assert {hit.memory.id: hit.redirected_from for hit in both.results}[old.id] == ""
-    assert (await recall(mesh, backups, ROTATION, mode=mode, as_of=old.created_at)).results[0].memory.id == old.id
-    await mesh.forget(READER, new.id)
-    assert not {old.id, new.id} & {hit.memory.id for hit in (await recall(mesh, backups, ROTATION, mode=mode)).results}
+    assert (await backups.recall(ROTATION, mode=mode, as_of=old.created_at)).results[0].memory.id == old.id
+    await backups.mesh.forget(READER, new.id)
+    assert not {old.id, new.id} & {hit.memory.id for hit in (await backups.recall(ROTATION, mode=mode)).results}
 
 
-async def test_of_a_chain_the_last_stands_at_the_best_place_of_all(mesh: Mesh, backups: str) -> None:
-    first, _, last = await chain(mesh, backups, STAGING, "The staging database password is in the vault", MOVED)
-    answer = await recall(mesh, backups, ROTATION)
+async def test_of_a_chain_the_last_stands_at_the_best_place_of_all(backups: Here) -> None:
+    first, _, last = await backups.chain(STAGING, "The staging database password is in the vault", MOVED)
+    answer = await backups.recall(ROTATION)
     assert (answer.results[0].memory.id, answer.results[0].redirected_from) == (last.id, first.id)
     assert [hit.memory.id for hit in answer.results].count(last.id) == 1
-    await mesh.forget(READER, last.id)
+    await backups.mesh.forget(READER, last.id)
 
 
 # ---- filters that only the ledger can judge -------------------------------------------------------------------------
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def crowd(mesh: Mesh) -> str:
+async def crowd(mesh: Mesh) -> Here:
     """600 expired memories that match a question better than the memory from another place."""
-    space = "test/crowd"
+    here = Here(mesh, "test/crowd")
     drafts = [
-        Draft(content=f"Payments deploy from pipeline {number}", space=space, valid_to=5, wait="durable")
-        for number in range(600)
+        here.draft(f"Payments deploy from pipeline {number}", valid_to=5, wait="durable") for number in range(600)
     ]
     for start in range(0, len(drafts), 200):
-        await mesh.remember_batch(READER, drafts[start : start + 200])
-    await remember(mesh, space, "The ship sails", paths=("src/ship.py",), source=Source("", "/harbour/quay"))
-    return space
+        await here.mesh.remember_batch(READER, drafts[start : start + 200])
+    await here.remember("The ship sails", paths=("src/ship.py",), source=Source("", "/harbour/quay"))
+    return here
 
 
 @pytest.mark.parametrize(
@@ -261,133 +178,124 @@ async def crowd(mesh: Mesh) -> str:
     ],
 )
 @pytest.mark.parametrize("text", ["where do payments deploy", ""])
-async def test_the_one_memory_of_a_place_or_time_is_found_among_many(
-    mesh: Mesh, crowd: str, place: dict[str, Any], text: str
-) -> None:
-    answer = await recall(mesh, crowd, text, **place)
+async def test_the_one_memory_of_a_place_or_time_is_found(crowd: Here, place: dict[str, Any], text: str) -> None:
+    answer = await crowd.recall(text, **place)
     assert (found(answer), answer.degraded) == (["The ship sails"], ())
 
 
-async def test_a_place_without_memories_gives_nothing(mesh: Mesh, crowd: str) -> None:
-    answer = await recall(mesh, crowd, "where do payments deploy", paths=("src/other.py",))
+async def test_a_place_without_memories_gives_nothing(crowd: Here) -> None:
+    answer = await crowd.recall("where do payments deploy", paths=("src/other.py",))
     assert (found(answer), answer.abstain, answer.degraded) == ([], True, ())
 
 
 async def test_a_filter_that_lets_too_many_through_is_judged_late_and_says_so(
-    mesh: Mesh, crowd: str, monkeypatch: pytest.MonkeyPatch
+    crowd: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "IDS_MAX", 0)
-    answer = await recall(mesh, crowd, "where do payments deploy", mode="keyword", paths=("src/ship.py",))
+    answer = await crowd.recall("where do payments deploy", mode="keyword", paths=("src/ship.py",))
     assert found(answer) == []
     assert "best 500 matches only" in answer.degraded[0]
 
 
-async def test_a_replaced_memory_leads_to_the_successor_that_has_the_path(mesh: Mesh, space: str) -> None:
-    old = await remember(mesh, space, "Zanzibar is the origin")
-    await mesh.supersede(READER, old.id, Draft(content="It is Pemba", space=space, paths=("src/a.py",)))
-    long = await remember(mesh, space, "Zanzibar. " + "The harbour lies in the east. " * 400, paths=("src/a.py",))
-    answer = await recall(mesh, space, "zanzibar origin", mode="keyword", paths=("src/a.py",))
+async def test_a_replaced_memory_leads_to_the_successor_that_has_the_path(here: Here) -> None:
+    old = await here.remember("Zanzibar is the origin")
+    await here.mesh.supersede(READER, old.id, here.draft("It is Pemba", paths=("src/a.py",)))
+    long = await here.remember("Zanzibar. " + "The harbour lies in the east. " * 400, paths=("src/a.py",))
+    answer = await here.recall("zanzibar origin", mode="keyword", paths=("src/a.py",))
     assert set(found(answer)) == {"It is Pemba", long.content}
 
 
-async def test_heat_is_judged_of_all_and_not_of_the_best_alone(mesh: Mesh, crowd: str) -> None:
-    pinned = await remember(mesh, crowd, "Pinned above the quay", tier="pinned")
-    answer = await recall(mesh, crowd, "where do payments deploy", min_heat=0.99, mode="semantic")
+async def test_heat_is_judged_of_all_and_not_of_the_best_alone(crowd: Here) -> None:
+    pinned = await crowd.remember("Pinned above the quay", tier="pinned")
+    answer = await crowd.recall("where do payments deploy", min_heat=0.99, mode="semantic")
     assert found(answer) == [pinned.content]
-    assert found(await recall(mesh, crowd, "", min_heat=0.99)) == [pinned.content]
+    assert found(await crowd.recall("", min_heat=0.99)) == [pinned.content]
 
 
 # ---- what held in the world ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text", ["who is the head of Acme", ""])
-async def test_who_it_was_is_asked_by_the_time_of_the_world(mesh: Mesh, space: str, text: str) -> None:
-    await remember(mesh, space, "The head of Acme is Ann", valid_from=20, valid_to=24)
-    await remember(mesh, space, "The head of Acme is Bob", valid_from=24)
-    held = {
-        at: [name[-3:] for name in found(await recall(mesh, space, text, valid_at=at))] for at in (19, 20, 23, 24, 99)
-    }
+async def test_who_it_was_is_asked_by_the_time_of_the_world(here: Here, text: str) -> None:
+    await here.remember("The head of Acme is Ann", valid_from=20, valid_to=24)
+    await here.remember("The head of Acme is Bob", valid_from=24)
+    held = {at: [name[-3:] for name in found(await here.recall(text, valid_at=at))] for at in (19, 20, 23, 24, 99)}
     assert held == {19: [], 20: ["Ann"], 23: ["Ann"], 24: ["Bob"], 99: ["Bob"]}
-    (note,) = (await recall(mesh, space, text, valid_at=19)).notes
+    (note,) = (await here.recall(text, valid_at=19)).notes
     assert note.startswith("valid_at: nothing held at 1970-01-01T00:00:00.019Z in the space ")
 
 
 @pytest.mark.parametrize("text", ["who is the head of Acme", ""])
-async def test_what_was_known_then_of_what_held_is_judged_by_the_revision_of_then(
-    mesh: Mesh, space: str, text: str
-) -> None:
-    ann = await remember(mesh, space, "The head of Acme is Ann", valid_from=20)
-    corrected = (await mesh.update(READER, ann.id, Patch(valid_to=24))).memory
+async def test_what_was_known_then_of_what_held_is_judged_by_the_revision_of_then(here: Here, text: str) -> None:
+    ann = await here.remember("The head of Acme is Ann", valid_from=20)
+    corrected = (await here.mesh.update(READER, ann.id, Patch(valid_to=24))).memory
     known = ann.updated_at
-    assert found(await recall(mesh, space, text, valid_at=30)) == []
-    assert found(await recall(mesh, space, text, valid_at=30, as_of=known)) == [ann.content]
-    assert found(await recall(mesh, space, text, valid_at=30, as_of=corrected.updated_at)) == []
-    assert found(await recall(mesh, space, text, valid_at=22, as_of=corrected.updated_at)) == [ann.content]
-    empty = await recall(mesh, space, text, valid_at=19, as_of=known)
+    assert found(await here.recall(text, valid_at=30)) == []
+    assert found(await here.recall(text, valid_at=30, as_of=known)) == [ann.content]
+    assert found(await here.recall(text, valid_at=30, as_of=corrected.updated_at)) == []
+    assert found(await here.recall(text, valid_at=22, as_of=corrected.updated_at)) == [ann.content]
+    empty = await here.recall(text, valid_at=19, as_of=known)
     assert (empty.results, empty.notes) == ((), ("valid_at: nothing that matches passes",))
 
 
-async def test_what_was_superseded_held_until_then(mesh: Mesh, space: str) -> None:
-    ann = await remember(mesh, space, "The head of Acme is Ann")
-    draft = Draft(content="The head of Acme is Bob", space=space, valid_from=ann.created_at + 5000)
-    _, closed = await mesh.supersede(READER, ann.id, draft)
+async def test_what_was_superseded_held_until_then(here: Here) -> None:
+    ann = await here.remember("The head of Acme is Ann")
+    draft = here.draft("The head of Acme is Bob", valid_from=ann.created_at + 5000)
+    _, closed = await here.mesh.supersede(READER, ann.id, draft)
     until = closed.valid_to or 0
     for text in ("who is the head of Acme", ""):
-        assert found(await recall(mesh, space, text, valid_at=until - 1)) == [ann.content]
-        assert found(await recall(mesh, space, text, valid_at=until)) == []
-        held = await recall(mesh, space, text, valid_at=until - 1, include_superseded=True)
+        assert found(await here.recall(text, valid_at=until - 1)) == [ann.content]
+        assert found(await here.recall(text, valid_at=until)) == []
+        held = await here.recall(text, valid_at=until - 1, include_superseded=True)
         assert found(held) == [ann.content]
-        assert found(await recall(mesh, space, text, valid_at=until, include_superseded=True)) == []
-        (hit,) = (await recall(mesh, space, text, valid_at=ann.created_at + 5000)).results
+        assert found(await here.recall(text, valid_at=until, include_superseded=True)) == []
+        (hit,) = (await here.recall(text, valid_at=ann.created_at + 5000)).results
         assert hit.memory.content == draft.content
 
 
 # ---- without words --------------------------------------------------------------------------------------------------
 
 
-async def test_without_words_the_same_filters_hold(mesh: Mesh, space: str) -> None:
-    first, _ = await chain(mesh, space, "one", "two")
-    await remember(mesh, space, "archived", tier="archive")
-    assert found(await recall(mesh, space, "")) == ["two"]
-    assert set(found(await recall(mesh, space, " ", include_superseded=True))) == {"one", "two"}
-    assert set(found(await recall(mesh, space, "", include_archive=True))) == {"archived", "two"}
-    assert found(await recall(mesh, space, "", as_of=first.created_at - 1)) == []
+async def test_without_words_the_same_filters_hold(here: Here) -> None:
+    first, _ = await here.chain("one", "two")
+    await here.remember("archived", tier="archive")
+    assert found(await here.recall("")) == ["two"]
+    assert set(found(await here.recall(" ", include_superseded=True))) == {"one", "two"}
+    assert set(found(await here.recall("", include_archive=True))) == {"archived", "two"}
+    assert found(await here.recall("", as_of=first.created_at - 1)) == []
 
 
-async def test_without_words_the_past_shows_the_text_of_that_time(mesh: Mesh, space: str) -> None:
-    memory = await remember(mesh, space, "The first wording", tags=("old",))
-    await mesh.update(READER, memory.id, Patch(content="The second wording", kind="decision"))
-    await remember(mesh, space, "Later")
+async def test_without_words_the_past_shows_the_text_of_that_time(here: Here) -> None:
+    memory = await here.remember("The first wording", tags=("old",))
+    await here.mesh.update(READER, memory.id, Patch(content="The second wording", kind="decision"))
+    await here.remember("Later")
     for text in ("", "wording"):
-        then = await recall(mesh, space, text, as_of=memory.updated_at)
+        then = await here.recall(text, as_of=memory.updated_at)
         assert found(then) == ["The first wording"]
-        assert found(await recall(mesh, space, text, as_of=memory.updated_at, kinds=("decision",))) == []
+        assert found(await here.recall(text, as_of=memory.updated_at, kinds=("decision",))) == []
 
 
 # ---- what is behind or busy -----------------------------------------------------------------------------------------
 
 
-async def test_a_model_that_is_busy_leaves_the_words(mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def hang(text: str) -> None:
-        await asyncio.Event().wait()
-
-    await remember(mesh, space, "The harbour closes at nine")
-    monkeypatch.setattr(mesh._parts.embedder, "embed_one", hang)
-    monkeypatch.setattr(module, "EMBEDDING_SHARE", 0.002)
-    answer = await recall(mesh, space, "when does the harbour close")
+async def test_a_model_that_is_busy_leaves_the_words(here: Here) -> None:
+    await here.remember("The harbour closes at nine")
+    here.patch.setattr(here.mesh._parts.embedder, "embed_one", hanging)
+    here.patch.setattr(module, "EMBEDDING_SHARE", 0.002)
+    answer = await here.recall("when does the harbour close")
     assert found(answer) == ["The harbour closes at nine"]
     assert "matched by words only" in answer.degraded[0]
     with pytest.raises(DeadlineExceeded, match="embedded"):
-        await recall(mesh, space, "when does the harbour close", mode="semantic")
+        await here.recall("when does the harbour close", mode="semantic")
 
 
-async def test_a_question_is_answered_while_long_texts_are_stored(mesh: Mesh, space: str) -> None:
-    await remember(mesh, space, "The harbour closes at nine")
-    drafts = [Draft(content=f"Long text {n}. " + f"Word{n} and other. " * 900, space=space) for n in range(4)]
-    storing = asyncio.create_task(mesh.remember_batch(READER, drafts))
+async def test_a_question_is_answered_while_long_texts_are_stored(here: Here) -> None:
+    await here.remember("The harbour closes at nine")
+    drafts = [here.draft(f"Long text {n}. " + f"Word{n} and other. " * 900) for n in range(4)]
+    storing = asyncio.create_task(here.mesh.remember_batch(READER, drafts))
     asked = 0
     while not storing.done():
-        answer = await recall(mesh, space, f"harbour closes {asked}", limit=1)
+        answer = await here.recall(f"harbour closes {asked}", limit=1)
         assert found(answer) == ["The harbour closes at nine"]
         asked += 1
     await storing
@@ -400,11 +308,12 @@ async def test_an_index_that_is_made_anew_is_never_silent(tmp_path: Path) -> Non
     await first.close()
     shutil.rmtree(tmp_path / "index")
     mesh = await started(tmp_path)
+    here = Here(mesh, "test/x")
     try:
-        answer = await recall(mesh, "test/x", "lighthouse 5")
+        answer = await here.recall("lighthouse 5")
         assert len(answer.results) == 10 or ("not searchable yet" in answer.degraded[0] and answer.abstain)
         await asyncio.wait_for(mesh._parts.follower.wait_for(40), PATIENCE_S)
-        assert (await recall(mesh, "test/x", "lighthouse 5")).degraded == ()
+        assert (await here.recall("lighthouse 5")).degraded == ()
         shard: Any = mesh._parts.follower._shard
         actor, search = shard._actor, shard._actor.search
 
@@ -414,7 +323,7 @@ async def test_an_index_that_is_made_anew_is_never_silent(tmp_path: Path) -> Non
                 raise DataLoss("a torn page")
 
         actor.search = torn
-        answer = await recall(mesh, "test/x", "lighthouse 5")
+        answer = await here.recall("lighthouse 5")
         assert answer.degraded
         assert answer.degraded[0].startswith("index: ")
     finally:
@@ -424,15 +333,15 @@ async def test_an_index_that_is_made_anew_is_never_silent(tmp_path: Path) -> Non
 # ---- weights --------------------------------------------------------------------------------------------------------
 
 
-async def test_one_weight_leaves_the_other_as_configured(mesh: Mesh, space: str) -> None:
-    await remember(mesh, space, "The harbour closes at nine")
-    (hit,) = (await recall(mesh, space, "harbour", weights={"dense": 0.0}, explain=True)).results
+async def test_one_weight_leaves_the_other_as_configured(here: Here) -> None:
+    await here.remember("The harbour closes at nine")
+    (hit,) = (await here.recall("harbour", weights={"dense": 0.0}, explain=True)).results
     form = ["substance", "states", "time", "date", "speaker"]
     assert [share.name for share in hit.signals] == ["words", *form]
-    (hit,) = (await recall(mesh, space, "harbour", weights={"bm25": 0.0}, explain=True)).results
+    (hit,) = (await here.recall("harbour", weights={"bm25": 0.0}, explain=True)).results
     assert [share.name for share in hit.signals] == ["meaning", *form]
     with pytest.raises(InvalidArgument, match="above 0"):
-        await recall(mesh, space, "harbour", weights={"dense": 0.0, "bm25": 0.0})
+        await here.recall("harbour", weights={"dense": 0.0, "bm25": 0.0})
 
 
 # ---- the second look ------------------------------------------------------------------------------------------------
@@ -445,47 +354,36 @@ HARBOUR = (
 
 
 @pytest_asyncio.fixture(loop_scope="module")
-async def harbour(mesh: Mesh, space: str) -> str:
+async def harbour(here: Here) -> Here:
     for content in HARBOUR:
-        await mesh.remember(
-            READER, Draft(content=content, space=space, force=True, tags=("night",) if "lamp" in content else ())
-        )
-    return space
+        await here.mesh.remember(READER, here.draft(content, force=True, tags=("night",) if "lamp" in content else ()))
+    return here
 
 
 @pytest.mark.parametrize("at", [0, 1])
-async def test_who_holds_a_quoted_phrase_word_for_word_comes_first(mesh: Mesh, harbour: str, at: int) -> None:
+async def test_who_holds_a_quoted_phrase_word_for_word_comes_first(harbour: Here, at: int) -> None:
     phrase = ("harbour is closed", "harbour gate at")[at]
-    answer = await recall(mesh, harbour, f'what says "{phrase.upper()}" about nine?', explain=True)
+    answer = await harbour.recall(f'what says "{phrase.upper()}" about nine?', explain=True)
     assert answer.results[0].memory.content == HARBOUR[at]
     assert [signals_of(hit).get("phrases", 0.0) > 0 for hit in answer.results] == [True, False, False]
     for hit in answer.results:
         assert sum(signals_of(hit).values()) == pytest.approx(hit.score, abs=1e-6)
-    off = await recall(mesh, harbour, f'what says "{phrase}" about nine?', weights={"phrases": 0.0}, explain=True)
+    off = await harbour.recall(f'what says "{phrase}" about nine?', weights={"phrases": 0.0}, explain=True)
     assert not any("phrases" in signals_of(hit) for hit in off.results)
 
 
-async def test_a_question_that_needs_no_second_look_reads_no_memory_twice(
-    mesh: Mesh, harbour: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reads = []
-    read = mesh._parts.ledger.read
-
-    async def counted(ids: Any) -> Any:
-        reads.append(ids)
-        return await read(ids)
-
-    monkeypatch.setitem(mesh._parts.ledger.__dict__, "read", counted)
-    await recall(mesh, harbour, "when is the harbour closed?")
+async def test_a_question_that_needs_no_second_look_reads_no_memory_twice(harbour: Here) -> None:
+    reads = noted(harbour.patch, harbour.mesh._parts.ledger, "read")
+    await harbour.recall("when is the harbour closed?")
     assert len(reads) == 1
 
 
 @pytest.mark.parametrize("signal", ["structure", "completion", "diversity"])
-async def test_what_is_off_can_be_asked_for(mesh: Mesh, harbour: str, signal: str) -> None:
+async def test_what_is_off_can_be_asked_for(harbour: Here, signal: str) -> None:
     asked = "when is the harbour closed at night?"
-    plain = await recall(mesh, harbour, asked, explain=True)
+    plain = await harbour.recall(asked, explain=True)
     assert not any(signal in signals_of(hit) for hit in plain.results)
-    answer = await recall(mesh, harbour, asked, explain=True, weights={signal: 0.5})
+    answer = await harbour.recall(asked, explain=True, weights={signal: 0.5})
     assert answer.degraded == ()
     assert any(signals_of(hit).get(signal) for hit in answer.results)
     scores = [hit.score for hit in answer.results]
@@ -493,20 +391,18 @@ async def test_what_is_off_can_be_asked_for(mesh: Mesh, harbour: str, signal: st
     assert set(found(answer)) == set(found(plain))
 
 
-async def test_a_verb_is_looked_for_as_it_was_stated_unless_that_is_off(mesh: Mesh, space: str) -> None:
-    await remember(mesh, space, "Ana wrote")
+async def test_a_verb_is_looked_for_as_it_was_stated_unless_that_is_off(here: Here) -> None:
+    await here.remember("Ana wrote")
     weights = {"dense": 0.0, "bm25": 1.0}
-    assert found(await recall(mesh, space, "what did she write?", weights=weights)) == ["Ana wrote"]
-    assert found(await recall(mesh, space, "what did she write?", weights={**weights, "statement": 0.0})) == []
-    assert found(await recall(mesh, space, "what did she write?", mode="keyword")) == []
+    assert found(await here.recall("what did she write?", weights=weights)) == ["Ana wrote"]
+    assert found(await here.recall("what did she write?", weights={**weights, "statement": 0.0})) == []
+    assert found(await here.recall("what did she write?", mode="keyword")) == []
 
 
-async def test_a_cross_encoder_has_its_say_when_there_is_one(
-    mesh: Mesh, harbour: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_cross_encoder_has_its_say_when_there_is_one(harbour: Here) -> None:
     weights = {"rerank": 1.0}
     with pytest.raises(InvalidArgument, match="no reranker_model"):
-        await recall(mesh, harbour, "harbour", weights=weights)
+        await harbour.recall("harbour", weights=weights)
 
     class LikesLamps:
         async def relevance(self, question: str, texts: list[str]) -> list[float]:
@@ -516,58 +412,52 @@ async def test_a_cross_encoder_has_its_say_when_there_is_one(
         async def relevance(self, question: str, texts: list[str]) -> list[float]:
             raise Unavailable("it has died", part="reranker")
 
-    plain = await recall(mesh, harbour, "when is the harbour closed?")
-    monkeypatch.setattr(mesh._recalling, "_parts", replace(mesh._parts, reranker=LikesLamps()))
-    answer = await recall(mesh, harbour, "when is the harbour closed?", weights=weights, explain=True)
+    plain = await harbour.recall("when is the harbour closed?")
+    harbour.with_parts(reranker=LikesLamps())
+    answer = await harbour.recall("when is the harbour closed?", weights=weights, explain=True)
     assert (found(answer)[0], answer.results[0].score) == (HARBOUR[2], 0.9)
     assert signals_of(answer.results[0])["rerank"] > 0
-    monkeypatch.setattr(mesh._recalling, "_parts", replace(mesh._parts, reranker=IsAway()))
-    answer = await recall(mesh, harbour, "when is the harbour closed?", weights=weights)
+    harbour.with_parts(reranker=IsAway())
+    answer = await harbour.recall("when is the harbour closed?", weights=weights)
     assert found(answer) == found(plain)
     assert answer.degraded == ("reranker: it has died",)
 
 
-async def test_the_rules_of_the_owner_raise_lower_and_hide(
-    mesh: Mesh, harbour: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def ruled(text: str) -> None:
-        config = replace(mesh._parts.config, rules=rules_of(text))
-        monkeypatch.setattr(mesh._recalling, "_parts", replace(mesh._parts, config=config))
-
+async def test_the_rules_of_the_owner_raise_lower_and_hide(harbour: Here) -> None:
     asked = "when is the harbour closed?"
-    assert found(await recall(mesh, harbour, asked))[-1] == HARBOUR[2]
-    ruled("tag=night +1")
-    raised = await recall(mesh, harbour, asked, explain=True)
+    assert found(await harbour.recall(asked))[-1] == HARBOUR[2]
+    harbour.ruled("tag=night +1")
+    raised = await harbour.recall(asked, explain=True)
     assert found(raised)[0] == HARBOUR[2]
     assert signals_of(raised.results[0])["rules"] > 0
-    ruled("kind=fact -1; tag=night +1")
-    lowered = await recall(mesh, harbour, asked)
+    harbour.ruled("kind=fact -1; tag=night +1")
+    lowered = await harbour.recall(asked)
     assert [hit.score for hit in lowered.results] == [0, 0, 0]
-    ruled("tag=night hide")
-    assert HARBOUR[2] not in found(await recall(mesh, harbour, asked))
-    assert HARBOUR[2] not in found(await recall(mesh, harbour, ""))
-    assert found(await recall(mesh, harbour, asked, tags_any=("night",))) == [HARBOUR[2]]
+    harbour.ruled("tag=night hide")
+    assert HARBOUR[2] not in found(await harbour.recall(asked))
+    assert HARBOUR[2] not in found(await harbour.recall(""))
+    assert found(await harbour.recall(asked, tags_any=("night",))) == [HARBOUR[2]]
 
 
-async def test_of_results_that_match_alike_the_important_one_stands_first(mesh: Mesh, space: str) -> None:
+async def test_of_results_that_match_alike_the_important_one_stands_first(here: Here) -> None:
     for importance in (0.2, 0.9, 0.5):
-        await remember(mesh, space, "The kettle whistles", force=True, importance=importance, title=f"at {importance}")
-    answer = await recall(mesh, space, "kettle", weights={"dense": 0.0})
+        await here.remember("The kettle whistles", force=True, importance=importance, title=f"at {importance}")
+    answer = await here.recall("kettle", weights={"dense": 0.0})
     assert [hit.memory.importance for hit in answer.results] == [0.9, 0.5, 0.2]
 
 
-async def test_a_budget_ends_the_list_and_never_trades_the_best_for_weaker_ones(mesh: Mesh, space: str) -> None:
+async def test_a_budget_ends_the_list_and_never_trades_the_best_for_weaker_ones(here: Here) -> None:
     best = "The stripe webhook secret is rotated by the payments team. " * 12
-    await mesh.remember(READER, Draft(content=best, space=space))
-    await mesh.remember(READER, Draft(content="Webhooks exist.", space=space))
-    answer = await mesh.recall(
-        READER, Query(text="who rotates the stripe webhook secret?", spaces=(space,), token_budget=80)
+    await here.mesh.remember(READER, here.draft(best))
+    await here.mesh.remember(READER, here.draft("Webhooks exist."))
+    answer = await here.mesh.recall(
+        READER, Query(text="who rotates the stripe webhook secret?", spaces=(here.space,), token_budget=80)
     )
     assert answer.results[0].memory.content == ""
     assert "stripe webhook secret" in answer.results[0].snippet
     assert answer.tokens_used <= 80
-    tiny = await mesh.recall(
-        READER, Query(text="who rotates the stripe webhook secret?", spaces=(space,), token_budget=2)
+    tiny = await here.mesh.recall(
+        READER, Query(text="who rotates the stripe webhook secret?", spaces=(here.space,), token_budget=2)
     )
     assert tiny.results == ()
     assert tiny.truncated_by_budget == 2
@@ -580,63 +470,51 @@ YESTERDAY = 1_699_876_800_000
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "semantic"])
-async def test_what_lies_in_the_time_that_is_asked_for_comes_first_or_alone(mesh: Mesh, space: str, mode: str) -> None:
+async def test_what_lies_in_the_time_that_is_asked_for_comes_first_or_alone(here: Here, mode: str) -> None:
     for name in ("Ben", "Cleo", "Dan"):
-        await remember(mesh, space, f"The signing keys were rotated by {name}")
-    await remember(mesh, space, "The signing keys were rotated by Ana", valid_from=YESTERDAY)
+        await here.remember(f"The signing keys were rotated by {name}")
+    await here.remember("The signing keys were rotated by Ana", valid_from=YESTERDAY)
     asked = {"text": "who rotated the signing keys yesterday", "mode": mode, "time_zone": "UTC"}
-    answer = await recall(mesh, space, **asked)
+    answer = await here.recall(**asked)
     assert found(answer)[0].endswith("Ana")
     assert len(answer.results) == 4
     assert answer.time is not None
     assert (answer.time.words, answer.time.inside) == (("yesterday",), 1)
-    assert found(await recall(mesh, space, **asked, time_words="only")) == found(answer)[:1]
-    assert (await recall(mesh, space, **asked, time_words="off")).time is None
+    assert found(await here.recall(**asked, time_words="only")) == found(answer)[:1]
+    assert (await here.recall(**asked, time_words="off")).time is None
 
 
-async def test_an_event_has_the_time_of_the_memory_that_tells_of_it(mesh: Mesh, space: str) -> None:
-    await remember(mesh, space, "The linter is flake8", valid_from=YESTERDAY - 1)
-    event = await remember(mesh, space, "The migration to Postgres is done", valid_from=YESTERDAY)
-    await remember(mesh, space, "The linter is ruff", valid_from=YESTERDAY + 1)
-    answer = await recall(mesh, space, "which linter after the migration to Postgres", time_words="only")
+async def test_an_event_has_the_time_of_the_memory_that_tells_of_it(here: Here) -> None:
+    await here.remember("The linter is flake8", valid_from=YESTERDAY - 1)
+    event = await here.remember("The migration to Postgres is done", valid_from=YESTERDAY)
+    await here.remember("The linter is ruff", valid_from=YESTERDAY + 1)
+    answer = await here.recall("which linter after the migration to Postgres", time_words="only")
     assert "The linter is flake8" not in found(answer)
     assert "The linter is ruff" in found(answer)
     assert answer.time is not None
     assert answer.time.event_id == event.id
 
 
-async def test_without_an_index_the_time_counts_as_well(
-    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await remember(mesh, space, "Kettles were bought")
-    await remember(mesh, space, "Kettles were sold", valid_from=YESTERDAY)
-    monkeypatch.setitem(mesh._parts.follower.__dict__, "read", refused)
-    answer = await recall(mesh, space, "what of kettles yesterday", time_zone="UTC", time_words="only")
+async def test_without_an_index_the_time_counts_as_well(here: Here) -> None:
+    await here.remember("Kettles were bought")
+    await here.remember("Kettles were sold", valid_from=YESTERDAY)
+    here.patch.setitem(here.mesh._parts.follower.__dict__, "read", failing(Unavailable("not now", part="index")))
+    answer = await here.recall("what of kettles yesterday", time_zone="UTC", time_words="only")
     assert found(answer) == ["Kettles were sold"]
-
-
-async def refused(*_: Any) -> None:
-    raise Unavailable("not now", part="index")
 
 
 # ---- use ------------------------------------------------------------------------------------------------------------
 
 
-async def test_what_was_shown_counts_as_used_and_a_use_that_cannot_be_noted_spoils_no_answer(
-    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    kept = await remember(mesh, space, "The kettle whistles at noon")
-    ledger: Any = mesh._parts.ledger
-    assert found(await recall(mesh, space, "kettle")) == [kept.content]
-    await asyncio.wait_for(asyncio.gather(*mesh._recalling._noting), 10)
+async def test_what_was_shown_counts_as_used_and_a_use_that_cannot_be_noted_spoils_no_answer(here: Here) -> None:
+    kept = await here.remember("The kettle whistles at noon")
+    ledger: Any = here.mesh._parts.ledger
+    assert found(await here.recall("kettle")) == [kept.content]
+    await asyncio.wait_for(asyncio.gather(*here.mesh._recalling._noting), 10)
     assert (await ledger.activity([kept.id]))[kept.id][0] == 1
-
-    async def fails(*_: Any) -> None:
-        raise Unavailable("the disk is full", part="ledger")
-
-    monkeypatch.setitem(ledger.__dict__, "touch", fails)
-    assert found(await recall(mesh, space, "kettle")) == [kept.content]
-    await asyncio.wait_for(asyncio.gather(*mesh._recalling._noting), 10)
+    here.patch.setitem(ledger.__dict__, "touch", failing(Unavailable("the disk is full", part="ledger")))
+    assert found(await here.recall("kettle")) == [kept.content]
+    await asyncio.wait_for(asyncio.gather(*here.mesh._recalling._noting), 10)
     assert (await ledger.activity([kept.id]))[kept.id][0] == 1
 
 
@@ -648,108 +526,105 @@ def attached(answer: Recalled, position: int = 0) -> list[tuple[str, str, str]]:
     return [(end.type, end.direction, end.snippet) for end in answer.results[position].attached]
 
 
-async def test_the_three_latest_resolutions_and_contradictions_both_ways_come_with_a_result(
-    mesh: Mesh, space: str
-) -> None:
-    problem = await remember(mesh, space, "The turbine whistles")
+async def test_the_three_latest_resolutions_and_contradictions_both_ways_come_with_a_result(here: Here) -> None:
+    problem = await here.remember("The turbine whistles")
     for number in range(4):
-        fix = await remember(mesh, space, f"Fix {number}")
-        await mesh.link(READER, problem.id, "resolved-by", fix.id, wait="durable")
-    other = await remember(mesh, space, "It never makes a sound")
-    await mesh.link(READER, other.id, "contradicts", problem.id)
-    await mesh.link(READER, problem.id, "see-also", other.id)
-    answer = await recall(mesh, space, "turbine whistles", mode="keyword")
+        fix = await here.remember(f"Fix {number}")
+        await here.mesh.link(READER, problem.id, "resolved-by", fix.id, wait="durable")
+    other = await here.remember("It never makes a sound")
+    await here.mesh.link(READER, other.id, "contradicts", problem.id)
+    await here.mesh.link(READER, problem.id, "see-also", other.id)
+    answer = await here.recall("turbine whistles", mode="keyword")
     assert attached(answer) == [
         ("resolved-by", "out", "Fix 3"), ("resolved-by", "out", "Fix 2"), ("resolved-by", "out", "Fix 1"),
         ("contradicts", "in", "It never makes a sound"),
     ]  # fmt: skip
-    await mesh.link(READER, problem.id, "contradicts", other.id)
-    assert attached(await recall(mesh, space, "turbine whistles", mode="keyword"))[3:] == [
+    await here.mesh.link(READER, problem.id, "contradicts", other.id)
+    assert attached(await here.recall("turbine whistles", mode="keyword"))[3:] == [
         ("contradicts", "out", "It never makes a sound")
     ]
 
 
-async def test_what_came_with_a_result_is_as_current_as_the_results(mesh: Mesh, space: str) -> None:
-    problem = await remember(mesh, space, "The gearbox hums")
-    old, gone = await remember(mesh, space, "Old grease"), await remember(mesh, space, "Prayer")
+async def test_what_came_with_a_result_is_as_current_as_the_results(here: Here) -> None:
+    problem = await here.remember("The gearbox hums")
+    old, gone = await here.remember("Old grease"), await here.remember("Prayer")
     for fix in (old, gone):
-        await mesh.link(READER, problem.id, "resolved-by", fix.id)
-    before = (await remember(mesh, space, "A milestone")).created_at
-    await mesh.supersede(READER, old.id, Draft(content="New grease", space=space))
-    await mesh.forget(READER, gone.id)
-    assert attached(await recall(mesh, space, "gearbox hums", mode="keyword")) == [("resolved-by", "out", "New grease")]
-    then = await recall(mesh, space, "gearbox hums", mode="keyword", as_of=before)
+        await here.mesh.link(READER, problem.id, "resolved-by", fix.id)
+    before = (await here.remember("A milestone")).created_at
+    await here.mesh.supersede(READER, old.id, here.draft("New grease"))
+    await here.mesh.forget(READER, gone.id)
+    assert attached(await here.recall("gearbox hums", mode="keyword")) == [("resolved-by", "out", "New grease")]
+    then = await here.recall("gearbox hums", mode="keyword", as_of=before)
     assert attached(then) == [("resolved-by", "out", "Prayer"), ("resolved-by", "out", "Old grease")]
 
 
-async def test_what_comes_with_a_result_counts_in_the_budget_and_stands_once(mesh: Mesh, space: str) -> None:
-    problem = await remember(mesh, space, "The compressor rattles")
-    fix = await remember(mesh, space, "Tighten the third bolt of the compressor")
-    await mesh.link(READER, problem.id, "resolved-by", fix.id)
-    (hit, second) = (await recall(mesh, space, "compressor rattles", mode="keyword")).results
+async def test_what_comes_with_a_result_counts_in_the_budget_and_stands_once(here: Here) -> None:
+    problem = await here.remember("The compressor rattles")
+    fix = await here.remember("Tighten the third bolt of the compressor")
+    await here.mesh.link(READER, problem.id, "resolved-by", fix.id)
+    (hit, second) = (await here.recall("compressor rattles", mode="keyword")).results
     assert (hit.memory.id, hit.attached[0].id, hit.attached[0].snippet) == (problem.id, fix.id, "")
     assert second.attached == ()
-    alone = await recall(mesh, space, "compressor rattles", mode="keyword", limit=1)
-    cost = alone.tokens_used - (await recall(mesh, space, "rattles", mode="keyword", snippets_only=True)).tokens_used
+    alone = await here.recall("compressor rattles", mode="keyword", limit=1)
+    cost = alone.tokens_used - (await here.recall("rattles", mode="keyword", snippets_only=True)).tokens_used
     assert attached(alone) == [("resolved-by", "out", fix.content)]
-    tight = await recall(mesh, space, "compressor rattles", mode="keyword", limit=1, token_budget=alone.tokens_used - 1)
+    tight = await here.recall("compressor rattles", mode="keyword", limit=1, token_budget=alone.tokens_used - 1)
     assert [(end.id, end.snippet) for end in tight.results[0].attached] == [(fix.id, "")]
     assert (cost >= 0, tight.tokens_used < alone.tokens_used) == (True, True)
 
 
-async def test_neither_text_nor_id_of_a_space_that_is_not_granted_comes_through_a_link(mesh: Mesh, space: str) -> None:
-    problem = await remember(mesh, space, "The furnace smokes")
-    secret = await remember(mesh, f"hidden/{space.replace('/', '-')}", "Because of the mayor, see the furnace")
-    await mesh.link(READER, problem.id, "resolved-by", secret.id)
-    await mesh.link(READER, secret.id, "contradicts", problem.id)
-    stranger = Caller("bob/reader", "bob", role="writer", spaces=(space,))
-    answer = await mesh.recall(stranger, Query(text="furnace smokes", spaces=(space,), mode="keyword"))
+async def test_neither_text_nor_id_of_a_space_that_is_not_granted_comes_through_a_link(here: Here) -> None:
+    problem = await here.remember("The furnace smokes")
+    hidden = Here(here.mesh, f"hidden/{here.space.replace('/', '-')}")
+    secret = await hidden.remember("Because of the mayor, see the furnace")
+    await here.mesh.link(READER, problem.id, "resolved-by", secret.id)
+    await here.mesh.link(READER, secret.id, "contradicts", problem.id)
+    stranger = Caller("bob/reader", "bob", role="writer", spaces=(here.space,))
+    answer = await here.mesh.recall(stranger, Query(text="furnace smokes", spaces=(here.space,), mode="keyword"))
     assert secret.id not in str(answer)
     seen: list[object] = [
-        await mesh.get(stranger, [problem.id]),
-        await mesh.get(stranger, [problem.id], as_of=secret.created_at + 1000),
-        await mesh.timeline(stranger, problem.id),
-        (await mesh.blame(stranger, problem.id)).fields,
-        [memory async for memory in mesh.export(stranger, (space,))],
-        await mesh.update(stranger, problem.id, Patch(tags=("smoke",))),
+        await here.mesh.get(stranger, [problem.id]),
+        await here.mesh.get(stranger, [problem.id], as_of=secret.created_at + 1000),
+        await here.mesh.timeline(stranger, problem.id),
+        (await here.mesh.blame(stranger, problem.id)).fields,
+        [memory async for memory in here.mesh.export(stranger, (here.space,))],
+        await here.mesh.update(stranger, problem.id, Patch(tags=("smoke",))),
     ]
     assert secret.id not in str(seen)
-    (link,) = [one for one in (await mesh.get(READER, [problem.id]))[0][0].links if one.id == secret.id]
+    (link,) = [one for one in (await here.mesh.get(READER, [problem.id]))[0][0].links if one.id == secret.id]
     with pytest.raises(NotFound):
-        await mesh.unlink(stranger, problem.id, link.type, secret.id)
-    assert secret.id in str(await mesh.get(READER, [problem.id]))
+        await here.mesh.unlink(stranger, problem.id, link.type, secret.id)
+    assert secret.id in str(await here.mesh.get(READER, [problem.id]))
 
 
-async def test_links_given_with_a_memory_may_dangle_and_rates_pass_over_what_is_not_there(
-    mesh: Mesh, space: str
-) -> None:
+async def test_links_given_with_a_memory_may_dangle_and_rates_pass_over_what_is_not_there(here: Here) -> None:
     nowhere = "018f6f0e-7c1a-7000-8000-00000000dead"
-    one = await remember(mesh, space, "It leans on nothing", links=(Link("depends-on", nowhere),))
-    ((read,), _) = await mesh.get(READER, [one.id])
+    one = await here.remember("It leans on nothing", links=(Link("depends-on", nowhere),))
+    ((read,), _) = await here.mesh.get(READER, [one.id])
     assert [(end.type, end.id, end.state) for end in read.linked] == [("depends-on", nowhere, "missing")]
-    assert (await mesh.unlink(READER, one.id, "depends-on", nowhere)).memory.links == ()
-    for call in (mesh.link, mesh.unlink):
+    assert (await here.mesh.unlink(READER, one.id, "depends-on", nowhere)).memory.links == ()
+    for call in (here.mesh.link, here.mesh.unlink):
         with pytest.raises(NotFound) as caught:
             await call(READER, one.id, "see-also", "no such memory")
         assert (caught.value.fields["field"], caught.value.message[:11]) == ("to", "to: memory ")
-    cited = await mesh.rate(READER, answer=f"See {one.id.upper()}, {nowhere} and {one.id}0.")
+    cited = await here.mesh.rate(READER, answer=f"See {one.id.upper()}, {nowhere} and {one.id}0.")
     assert [(rated.id, rated.useful, rated.changed) for rated in cited] == [(one.id, 1, True)]
-    assert await mesh.rate(READER, answer="It cites nothing") == []
+    assert await here.mesh.rate(READER, answer="It cites nothing") == []
     with pytest.raises(InvalidArgument, match="useful: missing; true or false"):
-        await mesh.rate(READER, one.id)
+        await here.mesh.rate(READER, one.id)
     for wrong in ({}, {"key": one.id, "answer": "x"}, {"answer": "x", "useful": True}):
         with pytest.raises(InvalidArgument):
-            await mesh.rate(READER, **wrong)  # type: ignore[arg-type]  # what a caller may get wrong
+            await here.mesh.rate(READER, **wrong)  # type: ignore[arg-type]  # what a caller may get wrong
 
 
-async def test_of_texts_that_match_alike_the_useful_one_is_first(mesh: Mesh, space: str) -> None:
-    made = [await remember(mesh, space, "The same words", force=True) for _ in range(3)]
-    await mesh.rate(READER, made[0].id, useful=False)
+async def test_of_texts_that_match_alike_the_useful_one_is_first(here: Here) -> None:
+    made = [await here.remember("The same words", force=True) for _ in range(3)]
+    await here.mesh.rate(READER, made[0].id, useful=False)
     for who in (READER, Caller("owner/other", "owner")):
-        await mesh.rate(who, made[1].id, useful=True)
-    await mesh.rate(READER, made[2].id, useful=True)
+        await here.mesh.rate(who, made[1].id, useful=True)
+    await here.mesh.rate(READER, made[2].id, useful=True)
     for text in ("the same words", "words of which some are the same"):
-        answer = await recall(mesh, space, text)
+        answer = await here.recall(text)
         assert [hit.memory.id for hit in answer.results] == [made[1].id, made[2].id, made[0].id]
 
 
@@ -769,59 +644,57 @@ def log_of(mesh: Mesh) -> str:
     [row for row in OPERATIONS if "Transcript" not in row.service and (row.needs == READ or row.name == "check")],
     ids=lambda row: row.name,
 )
-async def test_reading_changes_nothing_but_the_count_of_accesses(mesh: Mesh, space: str, row: Operation) -> None:
-    one = await remember(mesh, space, "Nobody wears this out", links=(Link("see-also", UNKNOWN),))
+async def test_reading_changes_nothing_but_the_count_of_accesses(here: Here, row: Operation) -> None:
+    one = await here.remember("Nobody wears this out", links=(Link("see-also", UNKNOWN),))
     gate = MeshGate(version="test", data_dir="", pid=1, ready_timeout_s=5)
-    gate.open(mesh)
+    gate.open(here.mesh)
     names = {field.name for field in row.request.DESCRIPTOR.fields}
-    asked = {"query": "nobody wears this out", "space": space}
+    asked = {"query": "nobody wears this out", "space": here.space}
     turns = (TurnDraft(id="u1", role="user", text="nobody wears this out"),)
-    await mesh.transcripts.add(READER, TranscriptDraft(session=f"said in {one.id}", turns=turns, space=space))
+    await here.mesh.transcripts.add(READER, TranscriptDraft(session=f"said in {one.id}", turns=turns, space=here.space))
     words = {"id": one.id, "ids": [one.id], **asked, "queries": [asked], "session": f"said in {one.id}"}
     fields = {name: value for name, value in words.items() if name in names}
     if row.flatten:
-        fields = {"content": "Nobody wears this out", "space": space}
-    before = log_of(mesh)
+        fields = {"content": "Nobody wears this out", "space": here.space}
+    before = log_of(here.mesh)
     told = row.run(gate, READER, row.read_json(fields))
     if row.streaming:
         async with aclosing(told) as stream:
             assert await asyncio.wait_for(anext(stream), PATIENCE_S)
     else:
         await told
-    assert log_of(mesh) == before
+    assert log_of(here.mesh) == before
 
 
 # ---- what an answer says --------------------------------------------------------------------------------------------
 
 
-async def test_the_shares_of_a_real_answer_make_its_scores(mesh: Mesh, space: str) -> None:
+async def test_the_shares_of_a_real_answer_make_its_scores(here: Here) -> None:
     for seq, text in enumerate(("When does the ferry leave?", "[Ana] The ferry leaves at nine", "Thanks")):
-        await remember(mesh, space, text, source=Source("s1", "", seq))
-    answer = await recall(mesh, space, "when does Ana say the ferry leaves", explain=True)
+        await here.remember(text, source=Source("s1", "", seq))
+    answer = await here.recall("when does Ana say the ferry leaves", explain=True)
     assert len(answer.results) == 3
     for hit in answer.results:
         assert round(min(1.0, sum(share.share for share in hit.signals)), 6) == hit.score
     (said,) = [hit for hit in answer.results if hit.memory.content.startswith("[Ana]")]
     assert {share.name: share.raw for share in said.signals}["speaker"] == 1
-    assert all(hit.signals == () for hit in (await recall(mesh, space, "ferry")).results)
+    assert all(hit.signals == () for hit in (await here.recall("ferry")).results)
 
 
-async def test_a_batch_answers_each_query_as_recall_would(mesh: Mesh, space: str) -> None:
+async def test_a_batch_answers_each_query_as_recall_would(here: Here) -> None:
     for number in range(12):
         tags = ("even",) if number % 2 == 0 else ()
-        await remember(
-            mesh, space, f"Ship {number} waits in harbour {number % 3}", tags=tags, source=Source("s", "", number)
-        )
+        await here.remember(f"Ship {number} waits in harbour {number % 3}", tags=tags, source=Source("s", "", number))
     queries = [
-        Query(text="which ship waits in harbour 2", spaces=(space,), explain=True),
-        Query(text="ship", spaces=(space,), tags_all=("even",), limit=3, mode="keyword"),
-        Query(text="", spaces=(space,), sort="recency", limit=2),
-        Query(text="harbour", spaces=(space,), kinds=("decision",)),
-        Query(text="ship 7", spaces=(space,), as_of=1),
-        Query(text="of the", spaces=(space,), snippets_only=True),
+        Query(text="which ship waits in harbour 2", spaces=(here.space,), explain=True),
+        Query(text="ship", spaces=(here.space,), tags_all=("even",), limit=3, mode="keyword"),
+        Query(text="", spaces=(here.space,), sort="recency", limit=2),
+        Query(text="harbour", spaces=(here.space,), kinds=("decision",)),
+        Query(text="ship 7", spaces=(here.space,), as_of=1),
+        Query(text="of the", spaces=(here.space,), snippets_only=True),
     ]
-    together = await mesh.recall_batch(READER, queries)
-    assert together == [await mesh.recall(READER, query) for query in queries]
+    together = await here.mesh.recall_batch(READER, queries)
+    assert together == [await here.mesh.recall(READER, query) for query in queries]
     assert [len(answer.results) for answer in together] == [10, 3, 2, 0, 0, 10]
 
 
@@ -864,77 +737,61 @@ async def test_of_searches_in_one_call_only_who_is_at_fault_is_refused() -> None
     assert isinstance(bad, InvalidArgument)
 
 
-async def test_a_recall_that_runs_out_of_time_declares_nobody_away(
-    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await remember(mesh, space, "The harbour key hangs in the shed")
-    follower = mesh._parts.follower
+async def test_a_recall_that_runs_out_of_time_declares_nobody_away(here: Here) -> None:
+    await here.remember("The harbour key hangs in the shed")
+    follower = here.mesh._parts.follower
     read, away = follower.read, list[str]()
-
-    async def slow(ask: Any) -> Any:
-        await asyncio.Event().wait()
-
-    monkeypatch.setattr(follower, "read", slow)
-    monkeypatch.setattr(follower, "went_away", lambda error: away.append(error.message))
-    config = replace(mesh._parts.config, recall_timeout_s=3.0)
-    recalling = module.Recalling(replace(mesh._parts, config=config), mesh._recalling._linking)
+    here.patch.setattr(follower, "read", hanging)
+    here.patch.setattr(follower, "went_away", lambda error: away.append(error.message))
+    config = replace(here.mesh._parts.config, recall_timeout_s=3.0)
+    recalling = module.Recalling(replace(here.mesh._parts, config=config), here.mesh._recalling._linking)
     recalling._searching = Searching(PATIENCE_S)  # what the index itself may take
-    answer = await recalling.recall(READER, Query(text="harbour key", spaces=(space,)))
+    answer = await recalling.recall(READER, Query(text="harbour key", spaces=(here.space,)))
     assert found(answer) == ["The harbour key hangs in the shed"]
     assert answer.degraded == ("index: it has not answered in time; matched by words only",)
     assert away == []
-    monkeypatch.setattr(follower, "read", read)
+    here.patch.setattr(follower, "read", read)
 
 
 @pytest.mark.parametrize("field", ["title", "keywords", "tags", "paths"])
-async def test_what_is_found_by_a_word_beside_its_text_is_an_answer(mesh: Mesh, space: str, field: str) -> None:
-    await remember(mesh, space, "Note 17 of the ops team", **{field: "backoff" if field == "title" else ("backoff",)})
-    answer = await recall(mesh, space, "backoff", mode="keyword")
+async def test_what_is_found_by_a_word_beside_its_text_is_an_answer(here: Here, field: str) -> None:
+    await here.remember("Note 17 of the ops team", **{field: "backoff" if field == "title" else ("backoff",)})
+    answer = await here.recall("backoff", mode="keyword")
     assert [hit.score for hit in answer.results] == [1.0]
     assert (answer.coverage, answer.abstain) == (1.0, False)
 
 
-async def test_whether_there_is_an_answer_is_judged_by_what_passes_the_filters(mesh: Mesh, space: str) -> None:
-    await remember(mesh, space, "Ana rode her bicycle to Bern", kind="fact")
-    await remember(mesh, space, "The printer is out of paper", kind="project")
-    for as_of in (None, mesh._parts.clock()):
-        answer = await recall(mesh, space, "Ana bicycle Bern", kinds=("project",), as_of=as_of)
+async def test_whether_there_is_an_answer_is_judged_by_what_passes_the_filters(here: Here) -> None:
+    await here.remember("Ana rode her bicycle to Bern", kind="fact")
+    await here.remember("The printer is out of paper", kind="project")
+    for as_of in (None, here.mesh._parts.clock()):
+        answer = await here.recall("Ana bicycle Bern", kinds=("project",), as_of=as_of)
         assert found(answer) == ["The printer is out of paper"]
         assert answer.abstain
         assert answer.coverage < 0.2
 
 
-async def test_another_order_than_relevance_leaves_out_what_hardly_fits(mesh: Mesh, space: str) -> None:
-    old = await remember(mesh, space, "The bicycle stands in the cellar", importance=0.1)
-    new = await remember(mesh, space, "My bicycle has a flat tyre", importance=0.9)
-    await remember(mesh, space, "The tax office wrote a letter", importance=1.0)
+async def test_another_order_than_relevance_leaves_out_what_hardly_fits(here: Here) -> None:
+    old = await here.remember("The bicycle stands in the cellar", importance=0.1)
+    new = await here.remember("My bicycle has a flat tyre", importance=0.9)
+    await here.remember("The tax office wrote a letter", importance=1.0)
     for sort in ("recency", "importance"):
-        answer = await recall(mesh, space, "bicycle", sort=sort)
+        answer = await here.recall("bicycle", sort=sort)
         assert [hit.memory.id for hit in answer.results] == [new.id, old.id]
 
 
-async def test_a_list_without_words_abstains_only_when_it_is_empty(mesh: Mesh, space: str) -> None:
-    assert (await recall(mesh, space, "")).abstain
-    await remember(mesh, space, "There is something")
-    assert not (await recall(mesh, space, "")).abstain
-    assert found(await recall(mesh, space, "", min_score=0.1)) == []
+async def test_a_list_without_words_abstains_only_when_it_is_empty(here: Here) -> None:
+    assert (await here.recall("")).abstain
+    await here.remember("There is something")
+    assert not (await here.recall("")).abstain
+    assert found(await here.recall("", min_score=0.1)) == []
 
 
-async def test_the_queries_of_a_batch_go_to_the_index_together(
-    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    await remember(mesh, space, "The harbour closes at nine")
-    shard: Any = mesh._parts.follower._shard
-    batches: list[int] = []
-    search_batch = shard.search_batch
-
-    async def counted(searches: Any) -> Any:
-        batches.append(len(searches))
-        return await search_batch(searches)
-
-    monkeypatch.setitem(shard.__dict__, "search_batch", counted)
-    await mesh.recall_batch(READER, [Query(text="harbour", spaces=(space,), mode="keyword")] * 5)
-    assert batches == [5]
+async def test_the_queries_of_a_batch_go_to_the_index_together(here: Here) -> None:
+    await here.remember("The harbour closes at nine")
+    batches = noted(here.patch, here.mesh._parts.follower._shard, "search_batch")
+    await here.mesh.recall_batch(READER, [Query(text="harbour", spaces=(here.space,), mode="keyword")] * 5)
+    assert [len(searches) for (searches,) in batches] == [5]
 
 
 @pytest.mark.parametrize(
@@ -947,9 +804,9 @@ async def test_the_queries_of_a_batch_go_to_the_index_together(
         ([Query(text="x", kinds=("nonsense",))], "queries[0].kinds"),
     ],
 )
-async def test_a_bad_query_of_a_batch_is_named_by_its_place(mesh: Mesh, queries: list[Query], field: str) -> None:
+async def test_a_bad_query_of_a_batch_is_named_by_its_place(here: Here, queries: list[Query], field: str) -> None:
     with pytest.raises(InvalidArgument) as refused:
-        await mesh.recall_batch(READER, queries)
+        await here.mesh.recall_batch(READER, queries)
     assert refused.value.fields["field"] == field
     assert str(refused.value).startswith(field)
 
@@ -969,94 +826,83 @@ async def test_a_bad_query_of_a_batch_is_named_by_its_place(mesh: Mesh, queries:
     ],
 )
 @pytest.mark.parametrize("text", ["harbour", ""])
-async def test_an_empty_answer_says_which_filter_left_nothing(
-    mesh: Mesh, fields: dict[str, Any], named: str, text: str
-) -> None:
-    space = "test/empty"
-    await remember(mesh, space, "The harbour closes at nine", tags=("a",))
-    answer = await recall(mesh, space, text, **fields)
+async def test_an_empty_answer_names_the_filter(here: Here, fields: dict[str, Any], named: str, text: str) -> None:
+    await here.remember("The harbour closes at nine", tags=("a",))
+    answer = await here.recall(text, **fields)
     assert answer.results == ()
     # A memory left out only by the reader's own limits is there all the same.
     assert answer.abstain is not (named == "token_budget" or (named == "min_score" and bool(text)))
     assert answer.notes[0].startswith(f"{named}: ")
-    assert (await recall(mesh, space, text)).notes == ()
+    assert (await here.recall(text)).notes == ()
 
 
 @pytest.mark.parametrize("text", ["harbour", ""])
-async def test_what_rules_hide_is_not_blamed_on_filters(
-    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch, text: str
-) -> None:
-    config = replace(mesh._parts.config, rules=rules_of("kind=run hide; tag=draft hide"))
-    monkeypatch.setattr(mesh._recalling, "_parts", replace(mesh._parts, config=config))
-    await remember(mesh, space, "The harbour closes at nine", kind="run")
+async def test_what_rules_hide_is_not_blamed_on_filters(here: Here, text: str) -> None:
+    here.ruled("kind=run hide; tag=draft hide")
+    await here.remember("The harbour closes at nine", kind="run")
     told = ("recall_rules: this node hides what matches by kind=run hide; who names that kind or tag sees it",)
-    assert (await recall(mesh, space, text)).notes == told
-    await remember(mesh, space, "Ferries leave at ten", kind="fact")
-    assert (await recall(mesh, space, "harbour", mode="keyword")).notes == told
-    assert (await recall(mesh, space, text, kinds=("decision",))).notes == (
-        f"kinds: there is no 'decision' in the space '{space}'",
+    assert (await here.recall(text)).notes == told
+    await here.remember("Ferries leave at ten", kind="fact")
+    assert (await here.recall("harbour", mode="keyword")).notes == told
+    assert (await here.recall(text, kinds=("decision",))).notes == (
+        f"kinds: there is no 'decision' in the space '{here.space}'",
     )
-    assert len((await recall(mesh, space, text, kinds=("run",))).results) == 1
+    assert len((await here.recall(text, kinds=("run",))).results) == 1
 
 
-async def test_the_archive_is_named_only_when_it_holds_what_matches(mesh: Mesh, space: str) -> None:
-    await remember(mesh, space, "The harbour closes at nine")
+async def test_the_archive_is_named_only_when_it_holds_what_matches(here: Here) -> None:
+    await here.remember("The harbour closes at nine")
     mode = "mode: keyword finds only what holds a word of the query; hybrid and semantic go by meaning, too"
     asked = {"text": "ferries", "mode": "keyword"}
-    assert (await recall(mesh, space, **asked)).notes == (mode,)
-    await remember(mesh, space, "Ferries leave at ten", tier="archive")
+    assert (await here.recall(**asked)).notes == (mode,)
+    await here.remember("Ferries leave at ten", tier="archive")
     told = ("include_archive: what matches is in the archive tier, which is left out unless it is set",)
-    assert (await recall(mesh, space, **asked)).notes == told
-    assert (await recall(mesh, space, "lanterns", mode="keyword")).notes == (mode,)
-    other = f"{space}/archive"
-    await remember(mesh, other, "Ferries leave at ten", tier="archive")
-    assert (await recall(mesh, other, "ferries")).notes == told
+    assert (await here.recall(**asked)).notes == told
+    assert (await here.recall("lanterns", mode="keyword")).notes == (mode,)
+    other = Here(here.mesh, f"{here.space}/archive")
+    await other.remember("Ferries leave at ten", tier="archive")
+    assert (await other.recall("ferries")).notes == told
 
 
-async def test_words_of_time_that_leave_nothing_are_named_with_their_stretch(mesh: Mesh, space: str) -> None:
-    await remember(mesh, space, "Kettles were bought")
+async def test_words_of_time_that_leave_nothing_are_named_with_their_stretch(here: Here) -> None:
+    await here.remember("Kettles were bought")
     stretch = '"yesterday" read as 2023-11-13 up to 2023-11-14 (UTC)'
     asked = {"text": "kettles yesterday", "time_words": "only", "time_zone": "UTC"}
-    assert (await recall(mesh, space, **asked)).notes == (
-        f"time_words: nothing lies in {stretch} in the space '{space}'",
-    )
-    await remember(mesh, space, "Lanterns were sold", valid_from=YESTERDAY)
-    assert (await recall(mesh, space, **asked, mode="keyword")).notes[0] == (
+    assert (await here.recall(**asked)).notes == (f"time_words: nothing lies in {stretch} in the space '{here.space}'",)
+    await here.remember("Lanterns were sold", valid_from=YESTERDAY)
+    assert (await here.recall(**asked, mode="keyword")).notes[0] == (
         f"time_words: nothing that matches lies in {stretch}"
     )
 
 
 @pytest.mark.parametrize("time_words", ["prefer", "only"])
-async def test_a_query_of_stop_words_says_so_when_only_words_are_matched(
-    mesh: Mesh, space: str, time_words: str
-) -> None:
-    await remember(mesh, space, "The harbour closes at nine")
-    answer = await recall(mesh, space, "what is it", mode="keyword", time_words=time_words)
+async def test_a_query_of_stop_words_says_so_when_only_words_are_matched(here: Here, time_words: str) -> None:
+    await here.remember("The harbour closes at nine")
+    answer = await here.recall("what is it", mode="keyword", time_words=time_words)
     assert answer.notes == (
         "query: 'what is it' has only stop words, which the index leaves out; mode keyword goes by words, "
         "hybrid and semantic by meaning",
     )
 
 
-async def test_a_space_without_memories_is_named(mesh: Mesh, space: str) -> None:
-    assert (await recall(mesh, space, "anything", kinds=("fact",))).notes == (
-        f"spaces: there is no memory in the space '{space}'",
+async def test_a_space_without_memories_is_named(here: Here) -> None:
+    assert (await here.recall("anything", kinds=("fact",))).notes == (
+        f"spaces: there is no memory in the space '{here.space}'",
     )
 
 
-async def test_a_space_of_nothing_active_is_named_as_such(mesh: Mesh, space: str) -> None:
-    versions = await chain(mesh, space, "The kettle is blue", "The kettle is red")
-    await mesh.forget(READER, versions[-1].id)
-    assert (await recall(mesh, space, "kettle", mode="keyword")).notes == (
-        f"spaces: what is in the space '{space}' is forgotten or superseded, and so left out",
+async def test_a_space_of_nothing_active_is_named_as_such(here: Here) -> None:
+    versions = await here.chain("The kettle is blue", "The kettle is red")
+    await here.mesh.forget(READER, versions[-1].id)
+    assert (await here.recall("kettle", mode="keyword")).notes == (
+        f"spaces: what is in the space '{here.space}' is forgotten or superseded, and so left out",
     )
 
 
 @pytest.mark.parametrize("text", ["what is it that you are", "word " * 1999, "harbour порт 港 ميناء 🚢", "?!"])
-async def test_any_text_is_a_question(mesh: Mesh, text: str) -> None:
-    space = "test/any-text"
-    kept = await remember(mesh, space, "The harbour closes at nine")
-    answer = await recall(mesh, space, text)
+async def test_any_text_is_a_question(here: Here, text: str) -> None:
+    kept = await here.remember("The harbour closes at nine")
+    answer = await here.recall(text)
     assert found(answer) == [kept.content]
     assert answer.degraded == ()
 
@@ -1064,66 +910,53 @@ async def test_any_text_is_a_question(mesh: Mesh, text: str) -> None:
 # ---- what has to do with a memory -----------------------------------------------------------------------------------
 
 
-async def test_related_are_the_linked_the_near_and_those_beside_it_in_its_session(
-    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    far = await remember(mesh, space, "Invoices are booked at night")
-    near = await remember(mesh, space, "The harbour of Pemba closes at nine in winter")
-    gone = await remember(mesh, space, "The harbour of Pemba closes at nine sharp")
-    await mesh.forget(READER, gone.id)
-    before = await remember(mesh, space, "Who has the keys?", source=Source("quay", "", 1))
-    middle = await remember(
-        mesh,
-        space,
+async def test_related_are_the_linked_the_near_and_those_beside_it_in_its_session(here: Here) -> None:
+    far = await here.remember("Invoices are booked at night")
+    near = await here.remember("The harbour of Pemba closes at nine in winter")
+    gone = await here.remember("The harbour of Pemba closes at nine sharp")
+    await here.mesh.forget(READER, gone.id)
+    before = await here.remember("Who has the keys?", source=Source("quay", "", 1))
+    middle = await here.remember(
         "The harbour of Pemba closes at nine",
         links=(Link("see-also", far.id),),
         source=Source("quay", "", 2),
     )
-
-    async def never(*_: Any) -> None:
-        raise AssertionError("nothing is embedded anew")
-
-    monkeypatch.setattr(mesh._parts.embedder, "embed", never)
-    monkeypatch.setattr(mesh._parts.embedder, "embed_one", never)
-    answer = await mesh.related(READER, middle.id)
+    never = failing(AssertionError("nothing is embedded anew"))
+    here.patch.setattr(here.mesh._parts.embedder, "embed", never)
+    here.patch.setattr(here.mesh._parts.embedder, "embed_one", never)
+    answer = await here.mesh.related(READER, middle.id)
     assert answer.id == middle.id
     assert [one.memory.id for one in answer.results] == [far.id, near.id, before.id]
     assert answer.results[0].reasons[0] == "linked by it: see-also"
     assert answer.results[1].reasons == ("similar text",)
     assert answer.results[2].reasons[0] == "same session: 1 before"
     assert answer.results[1].score > 0.7 > answer.results[2].score
-    assert [one.memory.id for one in (await mesh.related(READER, middle.id, 2)).results] == [far.id, near.id]
+    assert [one.memory.id for one in (await here.mesh.related(READER, middle.id, 2)).results] == [far.id, near.id]
 
 
-async def test_related_without_an_index_says_so_and_gives_the_rest(
-    mesh: Mesh, space: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    other = await remember(mesh, space, "The ferry leaves at ten")
-    middle = await remember(mesh, space, "The ferry leaves at nine", links=(Link("supports", other.id),))
-
-    async def away(*_: Any) -> None:
-        raise Unavailable("it is away", part="index")
-
-    monkeypatch.setattr(mesh._parts.follower, "read", away)
-    answer = await mesh.related(READER, middle.id)
+async def test_related_without_an_index_says_so_and_gives_the_rest(here: Here) -> None:
+    other = await here.remember("The ferry leaves at ten")
+    middle = await here.remember("The ferry leaves at nine", links=(Link("supports", other.id),))
+    here.patch.setattr(here.mesh._parts.follower, "read", failing(Unavailable("it is away", part="index")))
+    answer = await here.mesh.related(READER, middle.id)
     assert [(one.memory.id, one.reasons) for one in answer.results] == [(other.id, ("linked by it: supports",))]
     assert answer.results[0].score > 0.5
     assert answer.degraded[0].startswith("index: it is away")
 
 
-async def test_related_says_of_each_linked_memory_which_of_the_two_links_to_the_other(mesh: Mesh, space: str) -> None:
-    answer = await remember(mesh, space, "Wax the lids twice")
-    part = await remember(mesh, space, "Seven jars of quince")
-    middle = await remember(
-        mesh, space, "Lids let in air; see [[Cellar]]", title="Lids", links=(Link("resolved-by", answer.id),)
+async def test_related_says_of_each_linked_memory_which_of_the_two_links_to_the_other(here: Here) -> None:
+    answer = await here.remember("Wax the lids twice")
+    part = await here.remember("Seven jars of quince")
+    middle = await here.remember(
+        "Lids let in air; see [[Cellar]]", title="Lids", links=(Link("resolved-by", answer.id),)
     )
-    await mesh.link(READER, answer.id, "see-also", middle.id)
-    await mesh.link(READER, part.id, "part-of", middle.id)
-    named = await remember(mesh, space, "Count them as [[Lids]] say")
-    cellar = await remember(mesh, space, "Nine steps down", title="Cellar")
-    old = await remember(mesh, space, "Jars of plums", links=(Link("part-of", middle.id),))
-    await mesh.forget(READER, old.id)
-    found = (await mesh.related(READER, middle.id)).results
+    await here.mesh.link(READER, answer.id, "see-also", middle.id)
+    await here.mesh.link(READER, part.id, "part-of", middle.id)
+    named = await here.remember("Count them as [[Lids]] say")
+    cellar = await here.remember("Nine steps down", title="Cellar")
+    old = await here.remember("Jars of plums", links=(Link("part-of", middle.id),))
+    await here.mesh.forget(READER, old.id)
+    found = (await here.mesh.related(READER, middle.id)).results
     links = {one.memory.id: [reason for reason in one.reasons if "link" in reason.split(":")[0]] for one in found[:4]}
     assert links == {
         answer.id: ["linked by it: resolved-by", "links to it: see-also"],
@@ -1134,16 +967,16 @@ async def test_related_says_of_each_linked_memory_which_of_the_two_links_to_the_
     assert old.id not in {one.memory.id for one in found}
 
 
-async def test_related_shows_nothing_of_spaces_that_the_caller_may_not_read(mesh: Mesh, space: str) -> None:
-    secret = (await mesh.remember(READER, Draft(content="The code of the quay", space="test/elsewhere"))).memory
-    middle = await remember(mesh, space, "The quay", links=(Link("see-also", secret.id),))
-    await mesh.link(READER, secret.id, "part-of", middle.id)
-    guest = Caller("bob/x", "bob", role="reader", spaces=(space,))
-    assert (await mesh.related(guest, middle.id)).results == ()
-    (seen,) = (await mesh.related(READER, middle.id)).results
+async def test_related_shows_nothing_of_spaces_that_the_caller_may_not_read(here: Here) -> None:
+    secret = (await here.mesh.remember(READER, Draft(content="The code of the quay", space="test/elsewhere"))).memory
+    middle = await here.remember("The quay", links=(Link("see-also", secret.id),))
+    await here.mesh.link(READER, secret.id, "part-of", middle.id)
+    guest = Caller("bob/x", "bob", role="reader", spaces=(here.space,))
+    assert (await here.mesh.related(guest, middle.id)).results == ()
+    (seen,) = (await here.mesh.related(READER, middle.id)).results
     assert seen.reasons == ("linked by it: see-also", "links to it: part-of")
     with pytest.raises(NotFound):
-        await mesh.related(guest, secret.id)
+        await here.mesh.related(guest, secret.id)
 
 
 async def test_an_index_that_lacks_one_entry_says_so_in_the_singular() -> None:

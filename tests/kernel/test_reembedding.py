@@ -173,9 +173,7 @@ def held_after(mesh: Mesh, seq: int) -> Iterator[None]:
 # ---- the way of a change ---------------------------------------------------------------------------------------------
 
 
-async def test_the_precision_of_the_model_is_told_while_it_takes_over_and_when_it_answers(
-    tmp_path: Path, models: Models
-) -> None:
+async def test_the_precision_of_the_model_is_told_during_and_after_a_change(tmp_path: Path, models: Models) -> None:
     async with running(tmp_path) as mesh:
         await remember(mesh, TEXTS[0])
         used = (await mesh.status()).model
@@ -456,9 +454,7 @@ async def test_a_node_that_stops_in_the_middle_embeds_nothing_twice(tmp_path: Pa
 # ---- the settings, and the model's files -----------------------------------------------------------------------------
 
 
-async def test_settings_that_name_another_model_change_nothing_and_say_what_does(
-    tmp_path: Path, models: Models
-) -> None:
+async def test_settings_that_name_another_model_only_say_what_to_do(tmp_path: Path, models: Models) -> None:
     async with running(tmp_path) as mesh:
         await remember(mesh, *TEXTS)
     async with running(tmp_path, "newer") as mesh:

@@ -54,9 +54,7 @@ def memory(id_: str = "m", content: str = "x", **fields: object) -> Memory:
 
 
 @given(pools, st.data(), units, units)
-def test_a_signal_lifts_never_lowers_and_leaves_what_matches_nothing(
-    pool: list[Look], data: st.DataObject, one: float, other: float
-) -> None:
+def test_a_signal_lifts_and_never_lowers(pool: list[Look], data: st.DataObject, one: float, other: float) -> None:
     values = {name: {look.id: data.draw(units) for look in pool} for name in ("phrases", "structure")}
     found = lifted(pool, values, {"phrases": one, "structure": other})
     before = {look.id: look.score for look in pool}
@@ -83,9 +81,7 @@ def test_a_rule_takes_off_its_share_of_a_score(pool: list[Look], data: st.DataOb
 
 
 @given(pools, st.data(), units)
-def test_a_model_that_reads_both_moves_scores_towards_what_it_says(
-    pool: list[Look], data: st.DataObject, weight: float
-) -> None:
+def test_a_cross_encoder_moves_scores_towards_its_own(pool: list[Look], data: st.DataObject, weight: float) -> None:
     relevance = {look.id: data.draw(units) for look in pool[: len(pool) // 2]}
     before = {look.id: look.score for look in pool}
     least = min(relevance.values(), default=0.0)
@@ -265,9 +261,7 @@ def test_what_does_not_match_is_not_lifted(votes: tuple[int, int]) -> None:
 
 
 @given(SCORE, VOTES)
-def test_the_part_of_the_votes_is_told_and_sums_with_the_others_to_the_score(
-    score: float, votes: tuple[int, int]
-) -> None:
+def test_the_part_of_the_votes_is_told_and_sums_with_others_to_the_score(score: float, votes: tuple[int, int]) -> None:
     one = rated(Fused("a", score, dense=score), *votes)
     assert (one.dense or 0.0) + (one.useful or 0.0) == pytest.approx(one.score, abs=1e-6)
 

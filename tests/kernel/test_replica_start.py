@@ -212,9 +212,7 @@ async def written_by_one_alone(life: Life) -> tuple[int, int]:
     return died, life.primary
 
 
-async def test_a_move_of_the_primary_is_on_disk_before_the_next_write_is_acknowledged(
-    life: Life, tmp_path: Path
-) -> None:
+async def test_a_move_of_the_primary_is_on_disk_before_the_next_acknowledgement(life: Life, tmp_path: Path) -> None:
     _, alone = await written_by_one_alone(life)
     assert read_record(tmp_path / "node").primary == life.fleet.ledger.primary.identity.node_id
     assert life.fleet.ledger.primary.machine == f"m{alone}"
@@ -272,9 +270,7 @@ async def test_a_primary_that_is_lost_with_the_node_is_not_waited_for_when_the_o
     assert "may be missing" not in life.fleet.ledger.degraded
 
 
-async def test_what_one_alone_has_acknowledged_is_noted_before_its_writer_hears_of_it(
-    life: Life, tmp_path: Path
-) -> None:
+async def test_what_one_alone_acknowledged_is_noted_before_its_writer_hears(life: Life, tmp_path: Path) -> None:
     await life.begin({1, 2})
     await life.on_two()
     await life.write("on both")

@@ -135,9 +135,7 @@ async def make(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Cluster]
             await machine.shut()
 
 
-async def test_a_write_whose_ledger_dies_right_after_it_is_made_by_the_other_before_it_is_acknowledged(
-    make: Any,
-) -> None:
+async def test_a_write_whose_ledger_dies_right_after_it_is_repeated_by_the_other_before_its_answer(make: Any) -> None:
     cluster = await make(ack_s=0.05)
     await cluster.on_two()
     first, second = cluster.machines

@@ -347,9 +347,7 @@ def test_a_key_that_no_header_can_carry_is_refused_without_showing_it(tmp_path: 
     "url",
     ["localhost:6333", "ftp://host", "http://", "http://host:99999", "https://name:hush@host", "http://h/?key=hush"],
 )
-def test_an_address_of_the_server_that_is_none_or_holds_a_password_is_refused_without_showing_it(
-    tmp_path: Path, url: str
-) -> None:
+def test_an_address_of_the_server_that_is_none_or_has_a_password_is_refused_unseen(tmp_path: Path, url: str) -> None:
     error = refusal(tmp_path, {"qdrant_url": url})
     assert error.fields["field"] == "qdrant_url"
     assert "hush" not in error.message

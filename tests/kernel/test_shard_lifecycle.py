@@ -108,9 +108,7 @@ def test_after_sigkill_the_shard_says_what_was_flushed_and_applying_again_sets_i
 
 
 @pytest.mark.parametrize(("before", "kept"), [(9, 4), (10, 0)])
-def test_a_shard_goes_on_with_another_ledger_from_where_that_holds_what_it_holds(
-    tmp_path: Path, before: int, kept: int
-) -> None:
+def test_a_shard_goes_on_with_another_ledger_from_where_they_agree(tmp_path: Path, before: int, kept: int) -> None:
     filled(tmp_path)
     shard, _ = opened(tmp_path)
     assert shard.rebase("life-2", 4, before).seq == kept
@@ -274,9 +272,7 @@ def test_a_passage_that_a_crash_left_behind_goes_with_the_next_write(tmp_path: P
     shard.close()
 
 
-def test_an_index_that_has_to_live_on_another_machine_is_not_kept_out_by_what_hangs_on_the_first(
-    tmp_path: Path,
-) -> None:
+def test_an_index_that_moves_to_another_machine_is_not_kept_out_by_what_hangs_on_the_first(tmp_path: Path) -> None:
     place = tmp_path / "{ip}"
 
     def at(address: str) -> RetrievalShard:
@@ -382,9 +378,7 @@ def test_what_is_better_than_many_equal_ones_comes_first_and_what_is_worse_does_
     assert all(900 <= n < 1_000 for n in found[3:])
 
 
-def test_too_many_equal_ones_of_one_moment_are_no_reason_for_a_short_list(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_too_many_equal_ones_of_one_moment_fill_the_list(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ranked, "MOMENT_POINTS", 100)
     shard = RetrievalShard(ShardConfig(str(tmp_path), "model-1", DIMENSIONS, "life-1"))
     shard.open()

@@ -142,9 +142,7 @@ async def test_a_stream_that_the_peer_ends_says_so_and_leaves_no_task(pair: tupl
     assert at_work() == set()
 
 
-async def test_a_cancelled_stream_leaves_no_task_behind_and_what_it_took_in_is_indexed(
-    pair: tuple[Node, Node],
-) -> None:
+async def test_a_cancelled_stream_leaves_no_task_and_what_it_took_in_is_indexed(pair: tuple[Node, Node]) -> None:
     ana, bob = pair
     await ana.writes("one")
     slow = Slow(bob.scene.ledger, "take_in")
@@ -162,9 +160,7 @@ async def test_a_cancelled_stream_leaves_no_task_behind_and_what_it_took_in_is_i
     assert bob.scene.shelved() == ["one"]
 
 
-async def test_a_ledger_that_fails_ends_the_stream_and_the_next_one_goes_on_from_the_cursor(
-    pair: tuple[Node, Node],
-) -> None:
+async def test_a_ledger_that_fails_ends_the_stream_and_the_next_one_goes_on_there(pair: tuple[Node, Node]) -> None:
     ana, bob = pair
     await ana.writes("one")
     async with meeting(ana, bob):
@@ -194,9 +190,7 @@ async def test_a_fault_of_ours_in_the_ledger_ends_the_stream_instead_of_hanging_
             await asyncio.wait_for(listener, PATIENCE_S)
 
 
-async def test_a_slow_ledger_takes_one_batch_at_a_time_and_is_never_acknowledged_for(
-    pair: tuple[Node, Node],
-) -> None:
+async def test_a_slow_ledger_takes_one_batch_at_a_time_without_acknowledging(pair: tuple[Node, Node]) -> None:
     ana, bob = pair
     slow = Slow(bob.scene.ledger, "take_in")
     bob.syncing = await syncing_of(bob.scene, slow)
@@ -318,9 +312,7 @@ async def skipped(reader: Node, writer: Node) -> None:
 
 
 @pytest.mark.parametrize("asked", ["dialer", "listener"])
-async def test_a_comparison_that_one_side_is_asked_for_repairs_both_and_is_over_then(
-    pair: tuple[Node, Node], asked: str
-) -> None:
+async def test_a_comparison_that_one_side_is_asked_for_repairs_both(pair: tuple[Node, Node], asked: str) -> None:
     ana, bob = pair
     await ana.writes("one")
     await bob.writes("two", space="team/y")
@@ -356,9 +348,7 @@ class Crammed:
         return TakenIn(full=True) if self.full else await self._ledger.take_in(batch, now)
 
 
-async def test_a_side_without_room_for_what_comes_still_gives_and_takes_it_once_there_is_room(
-    pair: tuple[Node, Node],
-) -> None:
+async def test_a_side_without_room_still_gives_and_takes_once_there_is_room(pair: tuple[Node, Node]) -> None:
     ana, bob = pair
     ledger = Crammed(bob.scene.ledger)
     bob.syncing = await syncing_of(bob.scene, ledger)
@@ -378,9 +368,7 @@ async def test_a_side_without_room_for_what_comes_still_gives_and_takes_it_once_
     assert {said.phase for said in ana.told} == {"greeting", "open"}, "one stream all the time"
 
 
-async def test_a_side_that_only_takes_gets_what_it_lost_and_tells_nothing_of_what_it_has(
-    pair: tuple[Node, Node],
-) -> None:
+async def test_a_side_that_only_takes_gets_what_it_lost_and_tells_nothing_it_has(pair: tuple[Node, Node]) -> None:
     ana, bob = pair
     await ana.writes("nobody is to know that there is such a space", space="family/lawyer")
     await ana.writes("here alone", space="team/x")

@@ -349,9 +349,7 @@ def test_the_words_of_the_query_are_marked_in_a_passage(passage: str, query: str
 @given(st.text("abs _1.\u00e9\u00c9\u00df\u03b9\u0345", max_size=40), st.text("aAbBsS _1\u00e9\u03b9", max_size=20))
 @settings(max_examples=300)
 @example("\u0345\u03b9", "\u03b9")
-def test_marks_of_a_passage_are_those_of_the_same_passage_beside_a_script_without_spaces(
-    passage: str, query: str
-) -> None:
+def test_marks_of_a_passage_are_the_same_beside_a_script_without_spaces(passage: str, query: str) -> None:
     # There every word is looked at; without it, where the stems of the query are found.
     assert marks(passage, query) == marks(passage + " \u6c7a", query)
 

@@ -372,9 +372,7 @@ def test_words_that_mean_something_now_alone_are_not_searched_for_and_no_time_is
          ", who left"),
     ],
 )  # fmt: skip
-def test_the_words_of_an_event_can_be_taken_out_with_the_times_that_they_hold(
-    text: str, searched: str, with_it: str, without_it: str
-) -> None:
+def test_the_words_of_an_event_go_with_their_times(text: str, searched: str, with_it: str, without_it: str) -> None:
     answer = understood(text)
     assert answer.searched() == searched
     assert (answer.about(event=False), answer.about(event=True)) == (with_it, without_it)
@@ -421,9 +419,7 @@ MONTHS = ("January", "February", "April", "July", "September", "December")
 
 
 @given(st.sampled_from(MONTHS), st.sampled_from(MONTHS), st.integers(0, 2_000_000_000_000))
-def test_a_range_of_months_begins_with_the_first_ends_with_the_last_and_is_within_a_year(
-    first: str, last: str, now: int
-) -> None:
+def test_a_range_of_months_goes_from_first_to_last_within_a_year(first: str, last: str, now: int) -> None:
     answer = read(f"what broke between {first} and {last}", now, UTC)
     alone = read(f"what broke in {last}", now, UTC)
     assert answer is not None

@@ -231,9 +231,7 @@ async def test_any_text_is_a_question_and_no_command_of_the_engine(held: Transcr
     assert await found(held, OWNER, query) == []
 
 
-async def test_a_search_that_takes_too_long_ends_and_says_so(
-    held: Transcribing, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_search_that_takes_too_long_says_so(held: Transcribing, monkeypatch: pytest.MonkeyPatch) -> None:
     await held.add(OWNER, draft("s", *[f"kiwi {n}" for n in range(200)]))
     monkeypatch.setattr(limits, "TRANSCRIPT_SEARCH_TIMEOUT_S", -1.0)
     monkeypatch.setattr(transcript_store, "STEPS_BETWEEN_LOOKS", 10)

@@ -154,9 +154,7 @@ def test_a_missing_kind_is_a_fact_and_an_alias_is_folded() -> None:
 
 
 @pytest.mark.parametrize(("field", "most", "made"), ONE_LINE, ids=[row[0] for row in ONE_LINE])
-def test_a_line_of_its_limit_in_bytes_is_taken_without_blanks_around_it(
-    field: str, most: int, made: Callable[[str], Any]
-) -> None:
+def test_a_line_of_its_limit_is_taken_without_blanks_around(field: str, most: int, made: Callable[[str], Any]) -> None:
     for text in ("x" * most, "é" * (most // 2), "記" * (most // 3)):
         assert text in repr(clean(**made(text)))
     assert clean(**made("  word\n")) == clean(**made("word"))

@@ -119,9 +119,7 @@ def test_a_page_ends_at_its_limit_and_the_next_goes_on_there(ledger: Ledger, pen
     assert [one.seq for one in told(ledger, limit=3)] == list(range(1, 11))
 
 
-def test_a_page_ends_at_its_bytes_but_holds_one_change_at_least(
-    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_ends_at_its_bytes_after_one_change(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "CHANGES_BYTES_MAX", 10)
     all_done(ledger, *(pen.create(f"a memory of some length {number}") for number in range(3)))
     page = ledger.changes(0, BOTH, 64)
@@ -129,9 +127,7 @@ def test_a_page_ends_at_its_bytes_but_holds_one_change_at_least(
     assert len(told(ledger)) == 3
 
 
-def test_entries_of_other_spaces_are_passed_and_the_position_moves_over_them(
-    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_entries_of_other_spaces_are_passed_over(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(changes, "SPAN", 4)
     all_done(ledger, *(pen.create(f"noise {number}", space=OTHER_SPACE) for number in range(10)))
     here = done(ledger, pen.create("here")).memory

@@ -128,9 +128,7 @@ async def test_without_asking_for_it_no_text_is_sent(post: Post) -> None:
         assert (told.change.content, told.change.title) == ("", "its title")
 
 
-async def test_from_the_start_everything_is_told_in_order_across_pages(
-    post: Post, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_from_the_start_all_is_told_in_order_across_pages(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "WATCH_PAGE_ENTRIES_MAX", 3)
     texts = [f"memory {number}" for number in range(10)]
     for text in texts:
@@ -281,9 +279,7 @@ async def test_a_watcher_that_goes_leaves_no_task_and_no_place_behind(post: Post
     assert post.watching._asked == {}
 
 
-async def test_one_watcher_too_many_is_refused_and_a_place_that_is_given_back_is_free(
-    post: Post, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_one_watcher_too_many_is_refused_until_one_leaves(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "WATCHERS_MAX", 1)
     async with post.watch():
         with pytest.raises(Overloaded) as caught:

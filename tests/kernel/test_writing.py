@@ -6,16 +6,15 @@ import asyncio
 import hashlib
 import itertools
 import uuid
-from collections.abc import AsyncIterator
 from typing import Any
 
 import numpy as np
 import pytest
-from follower_scene import GENERATION, WIDTH, Scene, played, until
-from ledger_builders import AGENT, SPACE, START, Home
+from doubles import failing
+from follower_scene import GENERATION, WIDTH, Scene, until
+from follower_scene import scene as scene
+from ledger_builders import AGENT, SPACE, START
 
-from mnemesh_actors.consumers import feed_loop
-from mnemesh_actors.consumers import follower as follower_module
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
 from mnemesh_actors.ledger.commit.commands import Command, Committed
@@ -52,8 +51,9 @@ NEVER_S = 10.0
 class Desk:
     """The write operations over a scene's parts."""
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: Scene, patch: pytest.MonkeyPatch) -> None:
         self.scene = scene
+        self.patch = patch
         moments, chance = itertools.count(START), itertools.count()
         serving = scene.serving()
         commits: Batcher[Command, Committed] = Batcher(
@@ -76,23 +76,29 @@ class Desk:
     async def batch(self, *contents: str, **fields: Any) -> list[Written | MnemeshError]:
         return await self.writing.remember_batch(CALLER, [Draft(content=one, **fields) for one in contents])
 
+    def instead(self, call: Any, part: str = "ledger", method: str = "commit", at: int = 0) -> None:
+        """A method of a part does something else: every time, or at its call number `at` alone."""
+        owner, calls = getattr(self.scene, part), itertools.count(1)
+        usual = getattr(owner, method)
+
+        async def called(*args: Any) -> Any:
+            return await (call if next(calls) == at or not at else usual)(*args)
+
+        self.patch.setattr(owner, method, called)
+
     async def uses(self, written: Written) -> int:
         activity = await self.scene.ledger.activity([written.memory.id])
         return int(activity.get(written.memory.id, (0, 0))[0])
 
 
 @pytest.fixture
-async def desk(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
-    monkeypatch.setattr(follower_module, "FLUSH_S", 1000.0)
-    monkeypatch.setattr(feed_loop, "RETRY_S", 0.0)
-
+async def desk(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Desk:
     async def no_neighbours(asked: list[Any], limit: int, generation: str) -> list[list[Any]]:
         return [[] for _ in asked]
 
-    async with played(home) as scene:
-        monkeypatch.setattr(scene.shelf, "neighbours_of_many", no_neighbours, raising=False)
-        await scene.start()
-        yield Desk(scene)
+    monkeypatch.setattr(scene.shelf, "neighbours_of_many", no_neighbours, raising=False)
+    await scene.start()
+    return Desk(scene, monkeypatch)
 
 
 def names(results: list[Written | MnemeshError]) -> list[str]:
@@ -201,35 +207,17 @@ async def test_a_duplicate_of_a_write_that_is_not_indexed_waits_for_it(desk: Des
 # ---- batches ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_step_that_fails_does_not_lose_the_outcome_of_the_others(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writes, "STEP_ITEMS", 2)
-    embed, calls = desk.scene.embedder.embed, itertools.count(1)
-
-    async def second_fails(texts: list[str]) -> Any:
-        if next(calls) == 2:
-            raise Unavailable("the model starts again", part="embedder-0")
-        return await embed(texts)
-
-    monkeypatch.setattr(desk.scene.embedder, "embed", second_fails)
+async def test_a_step_that_fails_does_not_lose_the_outcome_of_the_others(desk: Desk) -> None:
+    desk.patch.setattr(writes, "STEP_ITEMS", 2)
+    desk.instead(failing(Unavailable("the model starts again", part="embedder-0")), "embedder", "embed", at=2)
     results = await desk.batch("one", "two", "three", " ", "five", "six", wait="durable")
     assert names(results) == ["ADD", "ADD", "Unavailable", "InvalidArgument", "ADD", "ADD"]
     assert (await desk.scene.ledger.status()).memories == 4
 
 
-async def test_a_fault_of_ours_ends_the_call_after_the_step_on_its_way(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writes, "STEP_ITEMS", 1)
-    embed, calls = desk.scene.embedder.embed, itertools.count(1)
-
-    async def second_breaks(texts: list[str]) -> Any:
-        if next(calls) == 2:
-            raise RuntimeError("a fault")
-        return await embed(texts)
-
-    monkeypatch.setattr(desk.scene.embedder, "embed", second_breaks)
+async def test_a_fault_of_ours_ends_the_call_after_its_step(desk: Desk) -> None:
+    desk.patch.setattr(writes, "STEP_ITEMS", 1)
+    desk.instead(failing(RuntimeError("a fault")), "embedder", "embed", at=2)
     with pytest.raises(RuntimeError, match="a fault"):
         await desk.batch("one", "two", wait="durable")
     assert (await desk.scene.ledger.status()).memories == 1
@@ -378,14 +366,12 @@ async def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return Clock(monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("part", "hung", "method"), [("ledger", "ledger", "prepare"), ("embedder", "embedder", "embed")]
-)
+@pytest.mark.parametrize(("part", "method"), [("ledger", "prepare"), ("embedder", "embed")])
 async def test_a_write_before_its_commit_ends_when_a_part_hangs_and_says_that_nothing_was_stored(
-    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch, part: str, hung: str, method: str
+    desk: Desk, clock: Clock, part: str, method: str
 ) -> None:
     old = await desk.remember("We deploy on Friday.")
-    monkeypatch.setattr(getattr(desk.scene, hung), method, clock.hang)
+    desk.instead(clock.hang, part, method)
     draft = Draft(content="We deploy on Monday.")
     for call in (
         desk.writing.remember(CALLER, draft),
@@ -402,10 +388,8 @@ async def test_a_write_before_its_commit_ends_when_a_part_hangs_and_says_that_no
     assert (await desk.scene.ledger.status()).seq == old.memory.version
 
 
-async def test_a_ledger_that_hangs_over_the_name_of_a_memory_ends_the_call(
-    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(desk.scene.ledger, "find", clock.hang)
+async def test_a_ledger_that_hangs_over_the_name_of_a_memory_ends_the_call(desk: Desk, clock: Clock) -> None:
+    desk.instead(clock.hang, "ledger", "find")
     for call in (
         desk.writing.forget(CALLER, "Deploys"),
         desk.writing.restore(CALLER, "Deploys"),
@@ -415,9 +399,7 @@ async def test_a_ledger_that_hangs_over_the_name_of_a_memory_ends_the_call(
             await call
 
 
-async def test_a_long_text_may_take_its_time_as_long_as_the_model_makes_progress(
-    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_long_text_may_take_its_time_as_long_as_the_model_makes_progress(desk: Desk, clock: Clock) -> None:
     embed, sizes = desk.scene.embedder.embed, []
 
     async def slow(texts: list[str]) -> Any:
@@ -425,7 +407,7 @@ async def test_a_long_text_may_take_its_time_as_long_as_the_model_makes_progress
         sizes.append(sum(len(text.encode()) for text in texts))
         return await embed(texts)
 
-    monkeypatch.setattr(desk.scene.embedder, "embed", slow)
+    desk.patch.setattr(desk.scene.embedder, "embed", slow)
     content = "".join(f"Sentence {number} says something of its own. " for number in range(350))
     content += "".join(f"第{number}句话有它自己的意思。不同于别的句子。" for number in range(250))
     assert (await desk.remember(content, wait="durable")).action == "ADD"
@@ -434,7 +416,7 @@ async def test_a_long_text_may_take_its_time_as_long_as_the_model_makes_progress
 
 
 async def test_a_commit_that_hangs_ends_the_call_and_the_same_key_tells_what_became_of_it(
-    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, clock: Clock
 ) -> None:
     commit, gate = desk.scene.ledger.commit, asyncio.Event()
 
@@ -443,27 +425,20 @@ async def test_a_commit_that_hangs_ends_the_call_and_the_same_key_tells_what_bec
         await gate.wait()
         return await commit(commands)
 
-    monkeypatch.setattr(desk.scene.ledger, "commit", slow)
+    desk.instead(slow)
     with pytest.raises(DeadlineExceeded, match="may or may not have been stored; send it again with the same") as late:
         await desk.remember("We deploy on Friday.", idempotency_key="key-1", force=True)
     assert "'key-1'" in late.value.message
-    monkeypatch.setattr(desk.scene.ledger, "commit", commit)
+    desk.instead(commit)
     gate.set()
     again = await desk.remember("We deploy on Friday.", idempotency_key="key-1", force=True)
     assert (again.action, again.replayed, again.indexed) == ("ADD", True, True)
     assert (await desk.scene.ledger.status()).memories == 1
 
 
-async def test_a_commit_that_hangs_does_not_lose_the_outcome_of_the_step_before(
-    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(writes, "STEP_ITEMS", 2)
-    commit, calls = desk.scene.ledger.commit, itertools.count(1)
-
-    async def second_hangs(commands: list[Command]) -> Any:
-        return await (clock.hang() if next(calls) == 2 else commit(commands))
-
-    monkeypatch.setattr(desk.scene.ledger, "commit", second_hangs)
+async def test_a_commit_that_hangs_does_not_lose_the_outcome_of_the_step_before(desk: Desk, clock: Clock) -> None:
+    desk.patch.setattr(writes, "STEP_ITEMS", 2)
+    desk.instead(clock.hang, at=2)
     results = await desk.batch("one", "two", "three", wait="durable")
     assert names(results) == ["ADD", "ADD", "DeadlineExceeded"]
     assert "the same text is never stored twice" in str(results[2])
@@ -474,7 +449,7 @@ async def test_a_commit_that_hangs_does_not_lose_the_outcome_of_the_step_before(
     [("remember", "list the newest memories"), ("update", "read {id}"), ("forget", "does it once only")],
 )
 async def test_what_is_said_of_a_commit_without_a_key_fits_what_was_asked(
-    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch, operation: str, said: str
+    desk: Desk, clock: Clock, operation: str, said: str
 ) -> None:
     memory = (await desk.remember("We deploy on Friday.")).memory
     call = {
@@ -482,7 +457,7 @@ async def test_what_is_said_of_a_commit_without_a_key_fits_what_was_asked(
         "update": lambda: desk.writing.update(CALLER, memory.id, Patch(title="Deploys")),
         "forget": lambda: desk.writing.forget(CALLER, memory.id),
     }[operation]
-    monkeypatch.setattr(desk.scene.ledger, "commit", clock.hang)
+    desk.instead(clock.hang)
     with pytest.raises(DeadlineExceeded, match=f"may or may not have been stored; .*{said.format(id=memory.id)}"):
         await call()
 
@@ -490,18 +465,14 @@ async def test_what_is_said_of_a_commit_without_a_key_fits_what_was_asked(
 # ---- an index that is down or slow -----------------------------------------------------------------------------------
 
 
-async def test_a_write_goes_on_without_its_neighbours_and_says_so(
-    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_write_goes_on_without_its_neighbours_and_says_so(desk: Desk, clock: Clock) -> None:
     async def slow(asked: list[Any], limit: int, generation: str) -> Any:
         clock.ahead_s += preparing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
         await asyncio.Event().wait()
 
-    async def down(asked: list[Any], limit: int, generation: str) -> Any:
-        raise Unavailable("the index is not open", part="index")
-
+    down = failing(Unavailable("the index is not open", part="index"))
     for number, (shard, said) in enumerate(((slow, "has not answered within 2 s"), (down, "is not open"))):
-        monkeypatch.setattr(desk.scene.shelf, "neighbours_of_many", shard)
+        desk.instead(shard, "shelf", "neighbours_of_many")
         written = await desk.remember(f"We deploy {number} times a week.", wait="durable")
         assert (written.action, written.related, written.novelty) == ("ADD", (), None)
         assert f"new in this space; not compared with its neighbours: the index {said}" in written.reason
@@ -511,9 +482,7 @@ async def test_a_write_goes_on_without_its_neighbours_and_says_so(
     assert names(await desk.batch("one", "two", wait="durable")) == ["ADD", "ADD"]
 
 
-async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(
-    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(desk: Desk, clock: Clock) -> None:
     old = (await desk.remember("We deploy on Friday.")).memory
 
     async def near(asked: list[Any], limit: int, generation: str) -> list[list[tuple[str, float]]]:
@@ -523,23 +492,19 @@ async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(
         clock.ahead_s += preparing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
         await asyncio.Event().wait()
 
-    monkeypatch.setattr(desk.scene.shelf, "neighbours_of_many", near)
-    monkeypatch.setattr(desk.scene.ledger, "read", slow)
+    desk.instead(near, "shelf", "neighbours_of_many")
+    desk.instead(slow, "ledger", "read")
     written = await desk.remember("We deploy twice a week.", wait="durable")
     assert (written.action, written.novelty) == ("ADD", None)
     assert "not compared with its neighbours: the ledger has not answered within 2 s" in written.reason
-    monkeypatch.setattr(desk.scene.ledger, "read", clock.hang)
+    desk.instead(clock.hang, "ledger", "read")
     with pytest.raises(DeadlineExceeded, match="the ledger has not answered"):
         await desk.writing.check(CALLER, Draft(content="We deploy three times a week."))
 
 
-async def test_a_check_does_not_go_on_without_neighbours(
-    desk: Desk, clock: Clock, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def down(asked: list[Any], limit: int, generation: str) -> Any:
-        raise Unavailable("the index is not open", part="index")
-
+async def test_a_check_does_not_go_on_without_neighbours(desk: Desk, clock: Clock) -> None:
+    down = failing(Unavailable("the index is not open", part="index"))
     for shard, error in ((down, Unavailable), (clock.hang, DeadlineExceeded)):
-        monkeypatch.setattr(desk.scene.shelf, "neighbours_of_many", shard)
+        desk.instead(shard, "shelf", "neighbours_of_many")
         with pytest.raises(error):
             await desk.writing.check(CALLER, Draft(content="We deploy on Friday."))
