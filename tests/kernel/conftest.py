@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from ledger_builders import OTHER_SPACE, Home, Pen, all_done, done
+from peer_builders import Node
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_memory.values.model import Source
@@ -44,3 +45,9 @@ def varied(ledger: Ledger, pen: Pen) -> Ledger:
     done(ledger, other.forget(results[5].memory))
     done(ledger, other.create("g", supersedes=(results[0].memory.id,)))
     return ledger
+
+
+@pytest.fixture
+def node() -> Node:
+    """Another node, of ana's."""
+    return Node()

@@ -67,9 +67,7 @@ def document(*changes: bytes) -> MemoryDocument:
 
 def written(doc: MemoryDocument, edit: Edit | None, number: int) -> bytes:
     """The bytes of the change that `edit` makes; fails when it makes none."""
-    assert edit is not None
     change = doc.write(edit, actor(number))
-    assert change is not None
     return change.raw
 
 

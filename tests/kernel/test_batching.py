@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -35,6 +36,11 @@ class Clerk:
         async with asyncio.timeout(PATIENCE_S), self._news:
             await self._news.wait_for(lambda: len(self.calls) >= times)
 
+    async def finish(self, *tasks: asyncio.Task[int]) -> list[Any]:
+        """Go on to the end; the results."""
+        await self.go_on(99)
+        return await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), PATIENCE_S)
+
     async def go_on(self, times: int = 1) -> None:
         async with self._news:
             self._allowed += times
@@ -52,6 +58,15 @@ async def waiting(batch: Batcher[int, int], *items: int) -> list[asyncio.Task[in
     return tasks
 
 
+async def busy(item: int = 1, **limits: int) -> tuple[Clerk, Batcher[int, int], asyncio.Task[int]]:
+    """A clerk with one item at work."""
+    clerk = Clerk()
+    batch = batcher(clerk, **limits)
+    (first,) = await waiting(batch, item)
+    await clerk.called(1)
+    return clerk, batch, first
+
+
 async def test_a_lone_caller_goes_at_once_and_alone() -> None:
     clerk = Clerk(gated=False)
     batch = batcher(clerk)
@@ -61,27 +76,17 @@ async def test_a_lone_caller_goes_at_once_and_alone() -> None:
 
 
 async def test_those_who_come_while_it_is_busy_go_together_in_order() -> None:
-    clerk = Clerk()
-    batch = batcher(clerk)
-    (first,) = await waiting(batch, 1)
-    await clerk.called(1)
+    clerk, batch, first = await busy()
     others = await waiting(batch, 2, 3, 4)
     assert clerk.calls == [[1]]
-    await clerk.go_on(2)
-    async with asyncio.timeout(PATIENCE_S):
-        assert await asyncio.gather(first, *others) == [2, 4, 6, 8]
+    assert await clerk.finish(first, *others) == [2, 4, 6, 8]
     assert clerk.calls == [[1], [2, 3, 4]]
 
 
 async def test_a_call_takes_at_most_its_limit_and_the_rest_follows() -> None:
-    clerk = Clerk()
-    batch = batcher(clerk, items_max=3)
-    (first,) = await waiting(batch, 0)
-    await clerk.called(1)
+    clerk, batch, first = await busy(0, items_max=3)
     others = await waiting(batch, *range(1, 8))
-    await clerk.go_on(9)
-    async with asyncio.timeout(PATIENCE_S):
-        assert await asyncio.gather(first, *others) == [item * 2 for item in range(8)]
+    assert await clerk.finish(first, *others) == [item * 2 for item in range(8)]
     assert clerk.calls == [[0], [1, 2, 3], [4, 5, 6], [7]]
 
 
@@ -96,10 +101,7 @@ async def test_an_error_of_one_item_goes_to_its_own_caller_only() -> None:
 
 
 async def test_a_call_that_fails_fails_for_all_of_its_batch_and_for_no_other() -> None:
-    clerk = Clerk()
-    batch = batcher(clerk)
-    (before,) = await waiting(batch, 1)
-    await clerk.called(1)
+    clerk, batch, before = await busy()
     failing = await waiting(batch, 2, 666)
     await clerk.go_on(2)
     await clerk.called(2)
@@ -122,19 +124,14 @@ async def test_a_call_that_answers_too_few_leaves_no_caller_waiting() -> None:
 
 
 async def test_a_full_queue_refuses_and_says_when_to_come_back() -> None:
-    clerk = Clerk()
-    batch = batcher(clerk, waiting_max=3)
-    (first,) = await waiting(batch, 1)
-    await clerk.called(1)
+    clerk, batch, first = await busy(waiting_max=3)
     others = await waiting(batch, 2, 3, 4)
     with pytest.raises(Overloaded) as caught:
         await batch.submit(5)
     assert caught.value.fields["limit"] == 3
     assert caught.value.fields["retry_after_s"] > 0
-    await clerk.go_on(9)
-    async with asyncio.timeout(PATIENCE_S):
-        assert await asyncio.gather(first, *others) == [2, 4, 6, 8]
-        assert await batch.submit(5) == 10, "there is room again"
+    assert await clerk.finish(first, *others) == [2, 4, 6, 8]
+    assert await batch.submit(5) == 10, "there is room again"
 
 
 async def test_of_many_handed_in_at_once_those_without_room_are_refused_each_for_itself() -> None:
@@ -154,24 +151,16 @@ async def test_many_get_their_results_in_order_with_the_errors_among_them() -> N
 
 
 async def test_a_caller_who_has_gone_is_skipped() -> None:
-    clerk = Clerk()
-    batch = batcher(clerk)
-    (first,) = await waiting(batch, 1)
-    await clerk.called(1)
+    clerk, batch, first = await busy()
     gone, staying = await waiting(batch, 2, 3)
     gone.cancel()
-    await clerk.go_on(9)
-    async with asyncio.timeout(PATIENCE_S):
-        assert await asyncio.gather(first, staying) == [2, 6]
+    assert await clerk.finish(first, staying) == [2, 6]
     assert clerk.calls == [[1], [3]]
     assert gone.cancelled()
 
 
 async def test_when_all_have_gone_nothing_is_called() -> None:
-    clerk = Clerk()
-    batch = batcher(clerk)
-    (first,) = await waiting(batch, 1)
-    await clerk.called(1)
+    clerk, batch, first = await busy()
     for task in await waiting(batch, 2, 3):
         task.cancel()
     await clerk.go_on(9)
@@ -194,15 +183,11 @@ async def test_a_caller_who_goes_during_the_call_does_not_disturb_the_others() -
 
 
 async def test_urgent_items_go_first_and_do_not_starve_the_others() -> None:
-    clerk = Clerk()
-    batch = batcher(clerk, items_max=1, waiting_max=20)
-    (first,) = await waiting(batch, 1)
-    await clerk.called(1)
+    clerk, batch, first = await busy(items_max=1, waiting_max=20)
     others = await waiting(batch, 2, 3)
     urgent = [asyncio.create_task(batch.submit(item, urgent=True)) for item in range(10, 16)]
     await asyncio.sleep(0)
-    await clerk.go_on(20)
-    await asyncio.wait_for(asyncio.gather(first, *others, *urgent), PATIENCE_S)
+    await clerk.finish(first, *others, *urgent)
     assert clerk.calls == [[1], [10], [11], [12], [13], [2], [14], [15], [3]]
 
 
@@ -216,15 +201,11 @@ async def test_a_call_of_urgent_items_has_a_limit_of_its_own() -> None:
 
 
 async def test_a_full_queue_refuses_no_urgent_item() -> None:
-    clerk = Clerk()
-    batch = batcher(clerk, waiting_max=1)
-    (first,) = await waiting(batch, 1)
-    await clerk.called(1)
+    clerk, batch, first = await busy(waiting_max=1)
     (other,) = await waiting(batch, 2)
     urgent = asyncio.create_task(batch.submit(3, urgent=True))
     await asyncio.sleep(0)
-    await clerk.go_on(9)
-    assert await asyncio.wait_for(asyncio.gather(first, other, urgent), PATIENCE_S) == [2, 4, 6]
+    assert await clerk.finish(first, other, urgent) == [2, 4, 6]
 
 
 def lanes(clerk: Clerk, calls_max: int, items_max: int = 2, **more: float) -> Batcher[int, int]:
@@ -240,9 +221,7 @@ async def test_an_actor_of_several_calls_keeps_one_for_urgent_items() -> None:
     await clerk.called(2)
     await asyncio.sleep(0)
     assert clerk.calls == [[1, 2], [5, 6]], "the other usual items wait, and so does what is urgent beyond one call"
-    await clerk.go_on(9)
-    async with asyncio.timeout(PATIENCE_S):
-        assert await asyncio.gather(*usual, *urgent) == [2, 4, 6, 8, 10, 12, 14]
+    assert await clerk.finish(*usual, *urgent) == [2, 4, 6, 8, 10, 12, 14]
     assert sorted(clerk.calls) == [[1, 2], [3, 4], [5, 6], [7]]
 
 
@@ -253,9 +232,7 @@ async def test_urgent_items_may_take_all_calls_and_the_usual_ones_go_on_when_one
     await clerk.called(2)
     usual = await waiting(batch, 5)
     assert clerk.calls == [[1, 2], [3, 4]]
-    await clerk.go_on(9)
-    async with asyncio.timeout(PATIENCE_S):
-        assert await asyncio.gather(*urgent, *usual) == [2, 4, 6, 8, 10]
+    assert await clerk.finish(*urgent, *usual) == [2, 4, 6, 8, 10]
 
 
 async def test_with_three_calls_two_are_for_usual_items() -> None:
@@ -265,9 +242,7 @@ async def test_with_three_calls_two_are_for_usual_items() -> None:
     await clerk.called(2)
     await asyncio.sleep(0)
     assert clerk.calls == [[1, 2], [3, 4]]
-    await clerk.go_on(9)
-    async with asyncio.timeout(PATIENCE_S):
-        assert await asyncio.gather(*usual) == [2, 4, 6, 8, 10, 12]
+    assert await clerk.finish(*usual) == [2, 4, 6, 8, 10, 12]
 
 
 async def test_without_urgent_items_every_call_is_for_usual_ones_and_they_share_them_evenly() -> None:
@@ -276,9 +251,7 @@ async def test_without_urgent_items_every_call_is_for_usual_ones_and_they_share_
     usual = await waiting(batch, 1, 2, 3, 4, 5, 6)
     await clerk.called(2)
     assert clerk.calls == [[1, 2, 3], [4, 5, 6]]
-    await clerk.go_on(9)
-    async with asyncio.timeout(PATIENCE_S):
-        assert await asyncio.gather(*usual) == [2, 4, 6, 8, 10, 12]
+    assert await clerk.finish(*usual) == [2, 4, 6, 8, 10, 12]
 
 
 async def test_after_an_urgent_item_one_call_is_kept_for_the_next_one() -> None:
@@ -291,9 +264,7 @@ async def test_after_an_urgent_item_one_call_is_kept_for_the_next_one() -> None:
     urgent = asyncio.create_task(batch.submit(4, urgent=True))
     await clerk.called(3)
     assert clerk.calls == [[1], [2, 3], [4]]
-    await clerk.go_on(9)
-    async with asyncio.timeout(PATIENCE_S):
-        assert await asyncio.gather(*usual, urgent) == [4, 6, 8]
+    assert await clerk.finish(*usual, urgent) == [4, 6, 8]
 
 
 async def test_idle_waits_for_every_call_that_is_under_way() -> None:

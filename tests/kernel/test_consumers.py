@@ -347,7 +347,6 @@ async def test_a_reader_gives_a_page_again_until_it_was_taken_and_never_asks_in_
     while reader.seq < last:
         page, again = await reader.read(), await reader.next()
         assert page == again, "not taken yet"
-        assert page is not None
         seqs += [entry.seq for entry in page.entries]
         reader.passed(page)
     assert seqs == sorted(set(seqs))
@@ -367,7 +366,6 @@ async def test_a_reader_says_that_another_log_goes_on_and_begins_it(scene: Scene
     assert await asyncio.wait_for(reader.next(), PATIENCE_S) is None
     assert (reader.incarnation, reader.seq) == ((await scene.ledger.position())[0], 0)
     page = await asyncio.wait_for(reader.next(), PATIENCE_S)
-    assert page is not None
     assert page.seq == last
     reader.passed(page)
     news.restart(last)

@@ -175,8 +175,6 @@ def test_an_edit_may_say_again_what_it_builds_on_and_no_other_credential(verb: s
         "rollback": lambda: revisions.rollback(state, then, first, AGENT, 6),
         "other tags": lambda: Edit(revision=replace(put("all", (first,)), **KNOWN), tags_put=("t",), at=6),
     }[verb]()
-    assert edit is not None
-    assert edit.revision is not None
     admitted(written(document(*log), edit, 3), *log)
     for field, more in (
         ("title", f"{AWS_KEY[:-1]}A"),
@@ -240,7 +238,6 @@ def test_every_field_that_our_writers_may_write_enters(first: Edit, second: Edit
     doc = document()
     raw = written(doc, first, 1)
     admitted(raw)
-    assert second.revision is not None
     follows = replace(second.revision, parents=revisions.heads(doc.state()))
     removed = (*first.tags_put, *second.tags_put)
     second = replace(second, revision=follows, tags_remove=removed, links_remove=first.links_put)

@@ -165,7 +165,6 @@ def test_what_is_chosen_of_a_real_log_can_be_read_and_written_on(steps: Steps, c
         assert doc.heads() == whole.heads(), "the digest counts what is not read"
         assert doc.state().unread == len(log) - len(raws)
         change = doc.write(Edit(revision=put("more", revisions.heads(doc.state())), at=1), actor(999))
-        assert change is not None
         log[change.hash] = change.raw
         assert doc.heads() == MemoryDocument(ID, SPACE, log.values()).heads()
 

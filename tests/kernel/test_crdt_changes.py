@@ -315,7 +315,6 @@ def test_hash_deps_actor_and_sequence_are_those_that_the_library_gives(content: 
 @given(position=st.integers(0, 100_000), flip=st.integers(1, 255), cut=st.booleans())
 def test_any_single_damage_is_noticed(content: str, position: int, flip: int, cut: bool) -> None:
     change = document().write(Edit(revision=put(content), at=1), actor(1))
-    assert change is not None
     raw = change.raw
     at = position % len(raw)
     with pytest.raises(DataLoss, match="not a change"):
@@ -460,10 +459,8 @@ def test_a_memory_at_every_maximum_fits_one_change(letters: str, paths: int) -> 
     edit = _fill(letters, paths=paths)
     doc = document()
     change = doc.write(edit, actor(1))
-    assert change is not None
     print(f"every maximum, {len(letters)} letters, {paths} paths: {len(change.raw)} of {limits.CHANGE_BYTES_MAX} bytes")
     assert len(change.raw) <= limits.CHANGE_BYTES_MAX
-    assert edit.revision is not None
     assert document(change.raw).state() == doc.state()
     assert next(iter(doc.state().revisions.values())).content == edit.revision.content
 
@@ -488,6 +485,5 @@ def test_a_change_over_its_limit_is_refused_by_name_and_changes_nothing(content:
 def test_a_large_change_is_logged_deflated_and_keeps_its_hash() -> None:
     doc = document()
     change = doc.write(Edit(revision=put("word " * 2000), at=1), actor(1))
-    assert change is not None
     assert len(change.raw) < document_module.DEFLATE_OVER_BYTES
     assert document(change.raw).heads() == doc.heads() == (change.hash,)

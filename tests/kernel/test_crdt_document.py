@@ -54,7 +54,6 @@ def test_every_field_of_a_revision_is_read_back_as_it_was_written() -> None:
     change = doc.write(
         Edit(revision=fields, tags_put=("db", "a:b"), links_put=(Link("see-also", OTHER),), at=7), actor(1)
     )
-    assert change is not None
     state = document(change.raw).state()
     (revision,) = state.revisions.values()
     assert revision.id == f"1@{change.actor}"
@@ -507,7 +506,6 @@ def test_pins_are_read_and_each_writer_has_one_vote_whatever_it_counts() -> None
     assert found.pins == ("owner/a@node",)
     assert found.votes == {"a@n": True, "b@n": True, "c@n": False}
     memory = materialise(found)
-    assert memory is not None
     assert (memory.useful, memory.not_useful) == (2, 1)
 
 

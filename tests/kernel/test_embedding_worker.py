@@ -176,7 +176,6 @@ def test_related_texts_are_nearer_than_unrelated_ones(worker: EmbeddingWorker) -
 def test_a_short_text_is_not_padded_and_a_long_one_reaches_256_tokens(worker: EmbeddingWorker) -> None:
     """The tokenizer file of the package pads everything to 128 and cuts there; the copy that is used must not."""
     engine = worker._engine
-    assert engine is not None
     assert engine.lengths(["ok"]) == [3]
     assert engine.lengths(["word " * 400, "ok"]) == [256, 3]
     words = "word " * 180
@@ -200,7 +199,6 @@ REAL_TEXTS = {
 @pytest.mark.parametrize("text", REAL_TEXTS.values(), ids=REAL_TEXTS)
 def test_chunks_of_real_text_reach_the_model_whole(worker: EmbeddingWorker, text: str) -> None:
     engine = worker._engine
-    assert engine is not None
     counted = engine.lengths(chunks(text))
     assert max(counted) < 256
     assert sum(counted) / len(counted) > 60  # and are not cut needlessly small
@@ -221,7 +219,6 @@ def test_chunks_of_real_text_reach_the_model_whole(worker: EmbeddingWorker, text
 @pytest.mark.parametrize("name", ["tests", "code", "japanese", "korean", "russian"])
 def test_no_end_of_a_chunk_is_lost_behind_a_long_title(worker: EmbeddingWorker, title: str, name: str) -> None:
     engine = worker._engine
-    assert engine is not None
     assert len(title.encode()) <= TITLE_BYTES_MAX
     memory = Memory(
         id="", space="s", kind="fact", title=title, content=REAL_TEXTS[name], state="active", by="", created_at=0,

@@ -133,7 +133,6 @@ def test_a_segment_is_sealed_once_however_much_comes_after_it(index: SegmentedEd
 
 def test_an_import_goes_on_while_a_segment_is_sealed_and_nothing_is_dropped(index: SegmentedEdge) -> None:
     index.maintain()
-    assert index._build is not None
     index.upsert([point(n) for n in range(POINTS, 8 * FULL)])  # many times what is being sealed
     assert found(index, VECTORS[8 * FULL - 1])[0] == 8 * FULL - 1
     index._build.child.wait(WAIT_S)
@@ -220,7 +219,6 @@ def test_a_crash_while_a_segment_takes_its_place_leaves_all_points(
     index: SegmentedEdge, tmp_path: Path, renames: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.maintain()
-    assert index._build is not None
     index.delete([id_of(6)])
     index._build.child.wait(WAIT_S)
     done = []
@@ -243,7 +241,6 @@ def test_a_crash_after_a_segment_took_its_place_leaves_all_points(
     index: SegmentedEdge, tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.maintain()
-    assert index._build is not None
     index.delete([id_of(6)])
     index.set_payload({"seq": -7}, [id_of(7)])
     index.maintain()
@@ -302,7 +299,6 @@ def test_a_full_disk_changes_no_index(index: SegmentedEdge, tmp_path: Path, monk
         assert not index.building
         assert found(index, VECTORS[3])[0] == 3
     index.maintain()
-    assert index._build is not None
     index._build.child.wait(WAIT_S)
     with monkeypatch.context() as patched:
         patched.setattr(segment_files, "_write_durably", full)
@@ -316,7 +312,6 @@ def test_a_full_disk_changes_no_index(index: SegmentedEdge, tmp_path: Path, monk
 
 def test_a_child_that_was_killed_is_begun_again(index: SegmentedEdge, tmp_path: Path) -> None:
     index.maintain()
-    assert index._build is not None
     index._build.child.kill()
     index._build.child.wait(WAIT_S)
     index.maintain()
@@ -329,7 +324,6 @@ def test_a_child_that_was_killed_is_begun_again(index: SegmentedEdge, tmp_path: 
 
 def test_closing_ends_the_child_and_leaves_nothing_of_it(index: SegmentedEdge, tmp_path: Path) -> None:
     index.maintain()
-    assert index._build is not None
     child = index._build.child
     index.close()
     assert child.returncode is not None

@@ -71,7 +71,6 @@ def test_a_collection_is_made_with_copies_consistency_and_points_that_are_seen_a
     qdrant: QdrantDouble, tmp_path: Path
 ) -> None:
     made = on(qdrant, tmp_path)
-    assert made.server is not None
     shard = RetrievalShard(replace(made, server=replace(made.server, replicas=3, consistency=2)))
     shard.open()
     (body,) = [asked.body for asked in qdrant.asked if asked.method == "PUT" and asked.path.count("/") == 2]
@@ -97,7 +96,6 @@ def test_a_server_whose_certificate_a_file_vouches_for_is_trusted_and_no_other(t
     certificate, context = self_signed(tmp_path)
     with qdrant_double(tls=context) as double:
         made = on(double, tmp_path / "index")
-        assert made.server is not None
         stranger = RetrievalShard(replace(made, server=replace(made.server, read_s=0.5)))
         with pytest.raises(Unavailable, match="certificate verify failed"):
             stranger.open()
@@ -358,7 +356,6 @@ def test_a_collection_whose_making_was_answered_late_is_taken_as_it_is(qdrant: Q
 
 def test_a_server_that_never_answers_is_left_when_the_time_is_over(qdrant: QdrantDouble, tmp_path: Path) -> None:
     made = on(qdrant, tmp_path)
-    assert made.server is not None
     shard = RetrievalShard(replace(made, server=replace(made.server, read_s=0.2, write_s=0.2)))
     shard.open()
     qdrant.lasting = Fault(hang=True)

@@ -21,11 +21,6 @@ NOTHING = replace(EVERYTHING, write=())
 IDS = [f"018f6f0e-7c1a-7000-8000-3f1f8d2f6b{number:02}" for number in range(20)]
 
 
-@pytest.fixture
-def node() -> Node:
-    return Node()
-
-
 def brought(ledger: Ledger, peer: str, node: Node, *entries: Entry, grant: PeerGrant = EVERYTHING) -> dict[str, object]:
     """The outcome of what `node` signed and a peer brings under that name of cursors."""
     batch = Incoming(

@@ -47,11 +47,6 @@ SECRET = "the cook's middle name is Hieronymus"
 LONG = SECRET + "".join(f" and {number} more words of it" for number in range(400))
 
 
-@pytest.fixture
-def node() -> Node:
-    return Node()
-
-
 def erased(ledger: Ledger, pen: Pen, id: str, agent: str = AGENT, *, as_admin: bool = False) -> Gone:
     common = pen.forget(Memory(id=id, space="", kind="", title="", content="", state="", by="", created_at=0,
                                updated_at=0, heads=()))  # fmt: skip

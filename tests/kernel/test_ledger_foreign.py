@@ -35,12 +35,6 @@ from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.ids import derived_id, key_mark
 from mnemesh_memory.values.model import ListQuery
 
-
-@pytest.fixture
-def node() -> Node:
-    return Node()
-
-
 # ---- what is taken in -----------------------------------------------------------------------------------------------
 
 

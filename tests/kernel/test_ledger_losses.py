@@ -290,11 +290,6 @@ def test_the_past_of_a_memory_with_a_damaged_log_is_left_out_alone(home: Home, l
 # ---- restored -------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def node() -> Node:
-    return Node()
-
-
 @pytest.mark.parametrize("view", [(), (IN_VIEW,)])
 def test_a_damaged_entry_comes_back_from_a_peer_by_a_comparison(
     home: Home, ledger: Ledger, pen: Pen, peer: tuple[Home, Ledger], view: tuple[str, ...]

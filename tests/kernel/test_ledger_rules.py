@@ -163,11 +163,6 @@ def test_what_a_stream_might_not_bring_is_not_judged_again(home: Home, pen: Pen)
 SIBLING = PeerGrant(read=(EVERY_SPACE,), write=(EVERY_SPACE,), principal="", relay=True)
 
 
-@pytest.fixture
-def node() -> Node:
-    return Node()
-
-
 def by_another(node: Node) -> Entry:
     """A change that no judge lets in: its entry and its revision name different agents."""
     entry = node.says("whose?")

@@ -24,7 +24,6 @@ def replaced_meanwhile(ledger: Ledger, home: Home, *, edit_first: bool = False) 
         node.knows(*all_entries(ledger))
     successor = create(ledger, home, "Ships daily.")
     closing = revisions.supersede(closer.document(memory.id).state(), successor.id, closer.agent, START + 1000)
-    assert closing is not None
     both = [(closer, closer.edits(closing, memory.id)), (editor, editor.says("Ships on Monday.", memory.id))]
     for node, entry in reversed(both) if edit_first else both:
         taken(ledger, node, entry)
@@ -61,7 +60,6 @@ def test_two_who_supersede_one_memory_at_once_leave_nothing_to_resolve(home: Hom
     far = Node()
     far.knows(*all_entries(ledger))
     closing = revisions.supersede(far.document(memory.id).state(), OTHER, far.agent, START + 1000)
-    assert closing is not None
     done(ledger, home.pen.create("Ships daily.", supersedes=(memory.id,)))
     taken(ledger, far, far.edits(closing, memory.id))
     found = read_back(ledger, memory)
@@ -82,7 +80,6 @@ def test_an_update_of_a_memory_that_two_superseded_at_once_keeps_the_first_end(
     for node, end in zip(nodes, ends, strict=True):
         node.knows(*all_entries(ledger)[:1])
         closing = revisions.supersede(node.document(memory.id).state(), OTHER, node.agent, START + end)
-        assert closing is not None
         taken(ledger, node, node.edits(closing, memory.id))
     found = read_back(ledger, memory)
     assert (found.valid_to, len(found.heads)) == (START + 3, 2)
@@ -98,7 +95,6 @@ def test_a_successor_in_another_space_is_not_named_to_who_may_not_know_of_it(hom
     far = Node()
     far.knows(*all_entries(ledger))
     closing = revisions.supersede(far.document(memory.id).state(), hidden.id, far.agent, START + 1000)
-    assert closing is not None
     taken(ledger, far, far.edits(closing, memory.id))
     result = done(ledger, home.pen.revise(read_back(ledger, memory), content="Ships on Monday."))
     told = "recall leads to its successor instead, where that is there to be read"
@@ -190,7 +186,6 @@ def test_of_two_successors_the_one_that_is_there_goes_on_standing_for_it(home: H
     far.knows(*all_entries(ledger))
     stays = create(ledger, home, "Ships weekly.")
     closing = revisions.supersede(far.document(old.id).state(), stays.id, far.agent, START + 10)
-    assert closing is not None
     home.pen.now = START + 1000
     goes = done(ledger, home.pen.create("Ships daily.", supersedes=(old.id,))).memory
     taken(ledger, far, far.edits(closing, old.id))
@@ -210,7 +205,6 @@ def test_what_replaced_each_other_at_once_is_restored(home: Home, ledger: Ledger
     far.knows(*all_entries(ledger))
     for old, new in ((one, other), (other, one)):
         closing = revisions.supersede(far.document(old.id).state(), new.id, far.agent, START + 1000)
-        assert closing is not None
         taken(ledger, far, far.edits(closing, old.id))
     result = done(ledger, home.pen.revise(read_back(ledger, one), title="Shipping"))
     assert result.reason.endswith(f"what took its place is in a circle; restore {one.id}, and recall finds it")

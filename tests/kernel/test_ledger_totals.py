@@ -73,7 +73,6 @@ def test_any_order_of_more_than_can_be_read_ends_in_the_same_memory(order: list[
         for entry in order:
             model.handle(Received(entry, EVERYTHING, scene()[1][entry.node]))
         state = model.state(KEY)
-        assert state is not None
         assert (materialise(state), model.digest(SPACE)) == again
 
 
@@ -194,7 +193,6 @@ def test_an_unread_change_that_repeats_an_actor_tells_nothing_of_the_one_that_is
     mallory.knows(first)
     edit = Edit(revision=replace(revision_by(mallory), parents=tuple(mallory.document().state().revisions)), at=1)
     change = mallory.document().write(edit, bytes.fromhex(read_head(second.raw).actor))
-    assert change is not None
     taken(ledger, ana, first, second)
     taken(ledger, mallory, mallory.signs(ID, SPACE, change.raw, "mallory"))
     said = {one.revision.content: one.node for one in ledger.history(ID, 10, "").revisions}
@@ -330,7 +328,6 @@ def test_what_an_earlier_version_let_in_is_read_within_the_limit(
     with home.opened() as ledger:
         log = ledger._journal.log(memory.id)
         chosen, unread = budget.within(memory.id, SPACE, log)
-        assert unread is not None
         assert 0 < unread.changes < 60
         assert sum(budget.weigh(read_head(raw).hash, raw).size for raw in chosen) <= limits.DOCUMENT_BYTES_MAX
         found = done(ledger, pen.revise(memory, title="still kept")).memory

@@ -96,13 +96,20 @@ class Dialed:
 
 
 @pytest.fixture
-async def peers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Peers:
+async def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Peers:
     monkeypatch.setattr(module, "StreamShell", Line)
     monkeypatch.setattr(module, "DialedChannel", Dialed)
     monkeypatch.setattr(Line, "hung_up", asyncio.Event(), raising=False)
     monkeypatch.setattr(Line, "lives", count(), raising=False)
     quotas = SimpleNamespace(note=lambda peer: "")
     return Peers(PeerBook(tmp_path), cast(Syncing, SimpleNamespace(me=ME, head=0, quotas=quotas)), lambda: 0)
+
+
+@pytest.fixture
+async def peers(book: Peers) -> Peers:
+    """The hub is called."""
+    await book.add(HUB, WAIT_S)
+    return book
 
 
 def callers() -> int:
@@ -124,14 +131,12 @@ async def both(first: Any, second: Any) -> list[Any]:
 
 
 async def test_a_peer_removed_while_it_gets_a_token_is_called_no_more(peers: Peers) -> None:
-    await peers.add(HUB, WAIT_S)
     given, removed = await both(peers.give_token("hub", "second", WAIT_S), peers.remove("hub"))
     assert (given.state, removed) == ("connected", None)
     assert (callers(), peers.status()) == (0, ())
 
 
 async def test_of_two_tokens_given_at_once_the_last_is_called_with_alone(peers: Peers, tmp_path: Path) -> None:
-    await peers.add(HUB, WAIT_S)
     first, second = await both(peers.give_token("hub", "second", WAIT_S), peers.give_token("hub", "third", WAIT_S))
     assert (first.state, second.state) == ("connected", "connected")
     assert (callers(), PeerBook(tmp_path).get("hub").token) == (1, "third")
@@ -140,7 +145,6 @@ async def test_of_two_tokens_given_at_once_the_last_is_called_with_alone(peers: 
 
 
 async def test_a_peer_removed_while_a_token_is_refused_is_gone_and_the_refusal_is_told(peers: Peers) -> None:
-    await peers.add(HUB, WAIT_S)
     given, removed = await both(peers.give_token("hub", "wrong", WAIT_S), peers.remove("hub"))
     assert isinstance(given, FailedPrecondition)
     assert "the token was not changed" in given.message
@@ -151,7 +155,6 @@ async def test_a_peer_removed_while_a_token_is_refused_is_gone_and_the_refusal_i
 
 
 async def test_a_node_that_is_called_again_in_another_life_is_no_copy_of_what_was_called_before(peers: Peers) -> None:
-    await peers.add(HUB, WAIT_S)
     Line.hung_up.set()
     again = await peers.give_token("hub", "second", WAIT_S)
     assert (again.state, again.last_error) == ("connected", "")
@@ -159,7 +162,6 @@ async def test_a_node_that_is_called_again_in_another_life_is_no_copy_of_what_wa
 
 
 async def test_a_caller_that_hangs_up_leaves_the_peer_called(peers: Peers) -> None:
-    await peers.add(HUB, WAIT_S)
     given = asyncio.ensure_future(peers.give_token("hub", "second", WAIT_S))
     for _ in range(10):
         await asyncio.sleep(0)
@@ -173,19 +175,19 @@ async def test_a_caller_that_hangs_up_leaves_the_peer_called(peers: Peers) -> No
 
 
 async def test_a_peer_that_is_away_is_told_of_once_and_once_when_it_is_back(
-    peers: Peers, monkeypatch: pytest.MonkeyPatch
+    book: Peers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "FIRST_WAIT_S", 0.0)
     monkeypatch.setattr(module, "WAIT_S_MAX", 0.0)
     Line.hung_up.set()
     with capture_logs() as lines:
-        await peers.add(replace(HUB, token="away"), WAIT_S)
+        await book.add(replace(HUB, token="away"), WAIT_S)
         async with asyncio.timeout(WAIT_S):
-            while peers.status()[0].attempts < 5:  # noqa: ASYNC110  the line has no bell for an attempt
+            while book.status()[0].attempts < 5:  # noqa: ASYNC110  the line has no bell for an attempt
                 await asyncio.sleep(0)
         for token in ("second", "third"):
-            await peers.give_token("hub", token, WAIT_S)
-        await peers.remove("hub")
+            await book.give_token("hub", token, WAIT_S)
+        await book.remove("hub")
     address = {"peer": "hub", "address": HUB.target}
     away, *back = [{name: one[name] for name in one if name != "log_level"} for one in lines]
     told = {"event": "peer_away", "reason": "no node answers", "again_in_s": 0.0, "again_s_max": 0.0}

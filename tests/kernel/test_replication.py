@@ -89,7 +89,10 @@ class Cluster:
                 raise result
         return [result for result in results if isinstance(result, Committed)]
 
-    async def on_two(self) -> None:
+    async def on_two(self, healed: int | None = None) -> None:
+        """Wait until every write is on two machines, after that one has come back."""
+        if healed is not None:
+            self.machines[healed].heal()
         await until(lambda: not self.ledger.degraded)
 
     async def contents(self, machine: Machine) -> dict[str, str]:
@@ -125,6 +128,7 @@ async def make(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Cluster]
         made.append(cluster)
         ledger.follow(cluster.published.append, cluster.moves.append)
         await ledger.start()
+        await cluster.on_two()
         return cluster
 
     yield build
@@ -137,7 +141,6 @@ async def make(tmp_path: Path) -> AsyncIterator[Callable[..., Awaitable[Cluster]
 
 async def test_a_write_whose_ledger_dies_right_after_it_is_repeated_by_the_other_before_its_answer(make: Any) -> None:
     cluster = await make(ack_s=0.05)
-    await cluster.on_two()
     first, second = cluster.machines
     first.ends_with = "commit"
     (written,) = await cluster.done(cluster.pen.create("survives"))
@@ -153,7 +156,6 @@ async def test_a_write_whose_ledger_dies_right_after_it_is_repeated_by_the_other
 
 async def test_an_acknowledged_write_is_on_both_machines(make: Any) -> None:
     cluster = await make()
-    await cluster.on_two()
     (written,) = await cluster.done(cluster.pen.create("kept twice"))
     assert written.reason == "new in this space"
     for machine in cluster.machines:
@@ -170,14 +172,12 @@ async def test_an_acknowledged_write_is_on_both_machines(make: Any) -> None:
 
 async def test_private_spaces_are_replicated_too(make: Any) -> None:
     cluster = await make()
-    await cluster.on_two()
     (written,) = await cluster.done(cluster.pen.create("for me alone", space="@owner"))
     assert await cluster.contents(cluster.machines[1]) == {written.memory.id: "for me alone"}
 
 
 async def test_a_write_without_the_second_machine_says_degraded_and_the_next_one_does_not_wait(make: Any) -> None:
     cluster = await make(ack_s=0.05)
-    await cluster.on_two()
     cluster.machines[1].state = "hung"
     (first,) = await cluster.done(cluster.pen.create("one"))
     assert "degraded: on one machine only" in first.reason
@@ -185,8 +185,7 @@ async def test_a_write_without_the_second_machine_says_degraded_and_the_next_one
     cluster.ledger._ack_s = NEVER_S
     (second,) = await cluster.done(cluster.pen.create("two"))
     assert "degraded" in second.reason
-    cluster.machines[1].heal()
-    await cluster.on_two()
+    await cluster.on_two(healed=1)
     assert len(await cluster.contents(cluster.machines[1])) == 2
     assert [notice.partition(":")[0] for notice in cluster.notices] == [
         "ledger degraded",
@@ -197,7 +196,6 @@ async def test_a_write_without_the_second_machine_says_degraded_and_the_next_one
 @pytest.mark.parametrize("fault", ["dead", "hung"])
 async def test_when_the_primary_is_gone_the_other_goes_on_with_every_acknowledged_write(make: Any, fault: str) -> None:
     cluster = await make()
-    await cluster.on_two()
     before = [(await cluster.done(cluster.pen.create(f"before {n}")))[0].memory.id for n in range(5)]
     # Only now, so a disk with one slow moment never counts as a hung machine.
     cluster.ledger._hung_s = cluster.ledger._ack_s = 0.5
@@ -208,14 +206,12 @@ async def test_when_the_primary_is_gone_the_other_goes_on_with_every_acknowledge
     (move,) = cluster.moves
     assert move.incarnation == cluster.ledger.members[1].identity.incarnation
     assert (move.head, move.known(5), move.known(3)) == (5, 5, 3)
-    cluster.machines[0].heal()
-    await cluster.on_two()
+    await cluster.on_two(healed=0)
     assert await cluster.contents(cluster.machines[0]) == await cluster.contents(cluster.machines[1])
 
 
 async def test_a_write_whose_answer_went_with_the_machine_is_answered_from_the_others_log(make: Any) -> None:
     cluster = await make()
-    await cluster.on_two()
     (memory,) = await cluster.done(cluster.pen.create("first"))
     cluster.machines[0].loses = "sync_page"  # the entry is on its way when the machine dies
     commands = [cluster.pen.create("kept", idempotency_key="k"), cluster.pen.revise(memory.memory, content="second")]
@@ -225,20 +221,17 @@ async def test_a_write_whose_answer_went_with_the_machine_is_answered_from_the_o
     assert sorted(there.values()) == ["kept", "second"]
     again = (await cluster.done(cluster.pen.create("kept", idempotency_key="k")))[0]
     assert (again.replayed, again.memory.id) == (True, results[0].memory.id)
-    cluster.machines[0].heal()
-    await cluster.on_two()
+    await cluster.on_two(healed=0)
     assert await cluster.contents(cluster.machines[0]) == await cluster.contents(cluster.machines[1])
 
 
 @pytest.mark.parametrize("lost", ["commit", "sync_page"])
 async def test_a_new_memory_that_both_machines_wrote_is_one_without_a_conflict(make: Any, lost: str) -> None:
     cluster = await make()
-    await cluster.on_two()
     cluster.machines[0].loses = lost
     (written,) = await cluster.done(cluster.pen.create("written twice", force=True))
     assert cluster.ledger.primary is cluster.ledger.members[1]
-    cluster.machines[0].heal()
-    await cluster.on_two()
+    await cluster.on_two(healed=0)
     for machine in cluster.machines:
         assert await cluster.contents(machine) == {written.memory.id: "written twice"}
         found = await machine.read([written.memory.id])
@@ -247,7 +240,6 @@ async def test_a_new_memory_that_both_machines_wrote_is_one_without_a_conflict(m
 
 async def test_idempotency_keys_hold_on_the_machine_that_goes_on(make: Any) -> None:
     cluster = await make()
-    await cluster.on_two()
     (first,) = await cluster.done(cluster.pen.create("x", idempotency_key="a", force=True))
     (changed,) = await cluster.done(cluster.pen.revise(first.memory, content="y", idempotency_key="b"))
     cluster.machines[0].state = "dead"
@@ -259,7 +251,6 @@ async def test_idempotency_keys_hold_on_the_machine_that_goes_on(make: Any) -> N
 
 async def test_an_exact_duplicate_is_found_on_the_machine_that_goes_on(make: Any) -> None:
     cluster = await make()
-    await cluster.on_two()
     (first,) = await cluster.done(cluster.pen.create("said once"))
     cluster.machines[0].state = "dead"
     (second,) = await cluster.done(cluster.pen.create("said once"))
@@ -268,7 +259,6 @@ async def test_an_exact_duplicate_is_found_on_the_machine_that_goes_on(make: Any
 
 async def test_a_new_machine_fills_from_the_other_with_its_keys(make: Any, tmp_path: Path) -> None:
     cluster = await make(ack_s=0.05)
-    await cluster.on_two()
     for first in range(0, 600, 50):
         numbers = range(first, first + 50)
         await cluster.done(*(cluster.pen.create(f"memory {n}", idempotency_key=f"key {n}") for n in numbers))
@@ -287,7 +277,6 @@ async def test_a_new_machine_fills_from_the_other_with_its_keys(make: Any, tmp_p
 
 async def test_what_only_the_dead_machine_had_comes_back_with_it(make: Any) -> None:
     cluster = await make(ack_s=0.05)
-    await cluster.on_two()
     cluster.machines[1].state = "dead"
     (alone,) = await cluster.done(cluster.pen.create("on the first alone"))
     assert "degraded" in alone.reason
@@ -295,8 +284,7 @@ async def test_what_only_the_dead_machine_had_comes_back_with_it(make: Any) -> N
     cluster.machines[1].heal()
     (other,) = await cluster.done(cluster.pen.create("on the second alone"))
     assert set(await cluster.ledger.read([alone.memory.id, other.memory.id])) == {other.memory.id}
-    cluster.machines[0].heal()
-    await cluster.on_two()
+    await cluster.on_two(healed=0)
     assert set(await cluster.ledger.read([alone.memory.id, other.memory.id])) == {alone.memory.id, other.memory.id}
     assert cluster.published[-1] == 2  # so that the index and the watchers learn of it
     (third,) = await cluster.done(cluster.pen.create("then on both"))
@@ -305,7 +293,6 @@ async def test_what_only_the_dead_machine_had_comes_back_with_it(make: Any) -> N
 
 async def test_with_no_machine_left_a_call_says_so_and_the_first_to_return_serves(make: Any) -> None:
     cluster = await make(ack_s=0.05)
-    await cluster.on_two()
     (kept,) = await cluster.done(cluster.pen.create("kept"))
     for machine in cluster.machines:
         machine.state = "dead"
@@ -317,7 +304,6 @@ async def test_with_no_machine_left_a_call_says_so_and_the_first_to_return_serve
 
 async def test_an_erasure_is_on_both_machines_before_it_is_acknowledged(make: Any) -> None:
     cluster = await make()
-    await cluster.on_two()
     (written,) = await cluster.done(cluster.pen.create("to be erased"))
     command = Erase(agent="owner/test", at=cluster.pen.now, actor=b"e" * 16, id=written.memory.id, as_admin=True)
     gone = await cluster.ledger.erase(command)
@@ -328,7 +314,6 @@ async def test_an_erasure_is_on_both_machines_before_it_is_acknowledged(make: An
 
 async def test_an_erasure_while_the_second_machine_is_dead_says_that_it_is_on_one_only(make: Any) -> None:
     cluster = await make(ack_s=0.05)
-    await cluster.on_two()
     (written,) = await cluster.done(cluster.pen.create("to be erased"))
     cluster.machines[1].state = "dead"
     command = Erase(agent="owner/test", at=cluster.pen.now, actor=b"e" * 16, id=written.memory.id, as_admin=True)
@@ -336,8 +321,7 @@ async def test_an_erasure_while_the_second_machine_is_dead_says_that_it_is_on_on
     assert gone.changes == 1
     assert gone.alone.startswith("degraded: on one machine only, ")
     assert await cluster.contents(cluster.machines[1]) == {written.memory.id: "to be erased"}
-    cluster.machines[1].heal()
-    await cluster.on_two()
+    await cluster.on_two(healed=1)
     cluster.ledger._ack_s = NEVER_S
     again = await cluster.ledger.erase(command)
     assert (again.changes, again.alone) == (0, "")

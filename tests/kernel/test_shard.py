@@ -281,7 +281,6 @@ def test_every_query_that_reaches_the_backend_names_the_spaces(shard: RetrievalS
     shard._backend = backend
 
     def spaces_of(where: Filter | None) -> tuple[str, ...]:
-        assert where is not None
         first = where.must[0]
         assert isinstance(first, Match | MatchAny)
         assert first.field == "scope"

@@ -260,7 +260,6 @@ def test_a_passage_that_a_crash_left_behind_goes_with_the_next_write(tmp_path: P
     shard, _ = opened(tmp_path)
     shard.apply([item(1, "one", "two", "three", "four")], [], 1)
     backend = shard._backend
-    assert backend is not None
     records, _ = backend.scroll(Filter(), 10)
     backend.delete([record.id for record in records if record.payload.get("passage") in (1, 2)])
     shard.flush()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,12 +27,15 @@ from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
 
 @pytest.fixture
-async def pair(tmp_path: Path) -> AsyncIterator[tuple[Node, Node]]:
-    async with AsyncExitStack() as open_:
-        yield (
-            await open_.enter_async_context(node(tmp_path, "ana")),
-            await open_.enter_async_context(node(tmp_path, "bob")),
-        )
+async def ana(tmp_path: Path) -> AsyncIterator[Node]:
+    async with node(tmp_path, "ana") as made:
+        yield made
+
+
+@pytest.fixture
+async def bob(tmp_path: Path) -> AsyncIterator[Node]:
+    async with node(tmp_path, "bob") as made:
+        yield made
 
 
 class Slow:
@@ -68,6 +70,13 @@ class Slow:
         return held
 
 
+async def slowed(node: Node, method: str) -> Slow:
+    """Calls of `method` of its ledger wait from now on."""
+    slow = Slow(node.scene.ledger, method)
+    node.syncing = await syncing_of(node.scene, slow)
+    return slow
+
+
 def at_work() -> set[str]:
     """The tasks of any shell; the follower of a scene has some of its own, which come and go."""
     names = {getattr(task.get_coro(), "__qualname__", "") for task in asyncio.all_tasks()}
@@ -83,8 +92,7 @@ def hello_of(node: Node, **changes: Any) -> Hello:
     return replace(hello, **changes)
 
 
-async def test_two_ledgers_have_the_same_once_both_shells_say_so(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_two_ledgers_have_the_same_once_both_shells_say_so(ana: Node, bob: Node) -> None:
     await ana.writes("one", "two", "three")
     await bob.writes("four")
     async with meeting(ana, bob):
@@ -99,8 +107,7 @@ async def test_two_ledgers_have_the_same_once_both_shells_say_so(pair: tuple[Nod
     assert sorted(ana.scene.shelved()) == ["five", "four", "one", "three", "two"]
 
 
-async def test_a_status_is_told_for_each_step_from_the_greeting_to_the_end(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_a_status_is_told_for_each_step_from_the_greeting_to_the_end(ana: Node, bob: Node) -> None:
     await ana.writes("one")
     async with meeting(ana, bob) as (dialer, listener):
         await until_told(bob, lambda said: said.caught_up)
@@ -113,8 +120,7 @@ async def test_a_status_is_told_for_each_step_from_the_greeting_to_the_end(pair:
     assert bob_ends == "open"  # a cancelled shell has nobody to tell
 
 
-async def test_a_wire_that_breaks_at_any_message_loses_and_repeats_nothing(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_a_wire_that_breaks_at_any_message_loses_and_repeats_nothing(ana: Node, bob: Node) -> None:
     contents = [f"memory number {number}" for number in range(6)]
     await ana.writes(*contents[:3])
     await bob.writes(*contents[3:])
@@ -133,8 +139,7 @@ async def test_a_wire_that_breaks_at_any_message_loses_and_repeats_nothing(pair:
     assert (ana.syncing.head, bob.syncing.head) == (6, 6)
 
 
-async def test_a_stream_that_the_peer_ends_says_so_and_leaves_no_task(pair: tuple[Node, Node]) -> None:
-    ana, _ = pair
+async def test_a_stream_that_the_peer_ends_says_so_and_leaves_no_task(ana: Node) -> None:
     here, _ = wire()
     here.inbox.put_nowait(None)
     ended = await asyncio.wait_for(ana.shell().run(DIALER, here, {}), PATIENCE_S)
@@ -142,11 +147,9 @@ async def test_a_stream_that_the_peer_ends_says_so_and_leaves_no_task(pair: tupl
     assert at_work() == set()
 
 
-async def test_a_cancelled_stream_leaves_no_task_and_what_it_took_in_is_indexed(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_a_cancelled_stream_leaves_no_task_and_what_it_took_in_is_indexed(ana: Node, bob: Node) -> None:
     await ana.writes("one")
-    slow = Slow(bob.scene.ledger, "take_in")
-    bob.syncing = await syncing_of(bob.scene, slow)
+    slow = await slowed(bob, "take_in")
     async with meeting(ana, bob) as (_, listener):
         await until(lambda: slow.asked == 1)
         assert "StreamShell._listen" in at_work()
@@ -160,15 +163,13 @@ async def test_a_cancelled_stream_leaves_no_task_and_what_it_took_in_is_indexed(
     assert bob.scene.shelved() == ["one"]
 
 
-async def test_a_ledger_that_fails_ends_the_stream_and_the_next_one_goes_on_there(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_a_ledger_that_fails_ends_the_stream_and_the_next_one_goes_on_there(ana: Node, bob: Node) -> None:
     await ana.writes("one")
     async with meeting(ana, bob):
         await until_told(ana, lambda said: said.acked == 1)
     await ana.writes("two")
-    sound, slow = bob.syncing, Slow(bob.scene.ledger, "take_in")
+    sound, slow = bob.syncing, await slowed(bob, "take_in")
     slow.fault = Unavailable("the disk is full", part="ledger")
-    bob.syncing = await syncing_of(bob.scene, slow)
     async with meeting(ana, bob) as (_, listener):
         ended = await asyncio.wait_for(listener, PATIENCE_S)
         assert (ended.phase, ended.reason) == ("closed", "this node's ledger: the disk is full")
@@ -180,20 +181,16 @@ async def test_a_ledger_that_fails_ends_the_stream_and_the_next_one_goes_on_ther
     assert await bob.texts() == ["one", "two"]
 
 
-async def test_a_fault_of_ours_in_the_ledger_ends_the_stream_instead_of_hanging_it(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
-    slow = Slow(bob.scene.ledger, "cursors")
+async def test_a_fault_of_ours_in_the_ledger_ends_the_stream_instead_of_hanging_it(ana: Node, bob: Node) -> None:
+    slow = await slowed(bob, "cursors")
     slow.fault = ZeroDivisionError("a bug")
-    bob.syncing = await syncing_of(bob.scene, slow)
     async with meeting(ana, bob) as (_, listener):
         with pytest.raises(ZeroDivisionError, match="a bug"):
             await asyncio.wait_for(listener, PATIENCE_S)
 
 
-async def test_a_slow_ledger_takes_one_batch_at_a_time_without_acknowledging(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
-    slow = Slow(bob.scene.ledger, "take_in")
-    bob.syncing = await syncing_of(bob.scene, slow)
+async def test_a_slow_ledger_takes_one_batch_at_a_time_without_acknowledging(ana: Node, bob: Node) -> None:
+    slow = await slowed(bob, "take_in")
     async with meeting(ana, bob):
         for number in range(1, 8):
             await ana.writes(f"memory {number}")
@@ -206,8 +203,7 @@ async def test_a_slow_ledger_takes_one_batch_at_a_time_without_acknowledging(pai
     assert slow.most == 1
 
 
-async def test_a_peer_that_says_what_is_no_message_is_told_so(pair: tuple[Node, Node]) -> None:
-    ana, _ = pair
+async def test_a_peer_that_says_what_is_no_message_is_told_so(ana: Node) -> None:
     here, there = wire()
     here.inbox.put_nowait(InvalidArgument("message", "none", "hello, batch or another"))
     ended = await asyncio.wait_for(ana.shell().run(DIALER, here, {}), PATIENCE_S)
@@ -217,10 +213,8 @@ async def test_a_peer_that_says_what_is_no_message_is_told_so(pair: tuple[Node, 
     assert said[-1] == Refusal("fault", ended.reason)
 
 
-async def test_a_grant_that_changes_ends_the_stream_at_once_and_a_busy_one_too(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
-    slow = Slow(bob.scene.ledger, "measure")
-    bob.syncing = await syncing_of(bob.scene, slow)
+async def test_a_grant_that_changes_ends_the_stream_at_once_and_a_busy_one_too(ana: Node, bob: Node) -> None:
+    await slowed(bob, "measure")
     listener = bob.shell()
     async with meeting(ana, bob, listener=listener) as (dialing, listening):
         await until_told(bob, lambda said: said.phase == "open")
@@ -266,10 +260,8 @@ class Endless:
         await asyncio.Event().wait()
 
 
-async def test_a_peer_whose_questions_are_not_answered_yet_is_not_read_any_further(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
-    slow = Slow(bob.scene.ledger, "digests")
-    bob.syncing = await syncing_of(bob.scene, slow)
+async def test_a_peer_whose_questions_are_not_answered_yet_is_not_read_any_further(ana: Node, bob: Node) -> None:
+    slow = await slowed(bob, "digests")
     flood = Endless(ana, lambda number: Digest(f"team/{number}", {}), 5_000)
     shell = bob.shell(compare=False)
     running = asyncio.create_task(shell.run(LISTENER, flood))
@@ -285,9 +277,8 @@ async def test_a_peer_whose_questions_are_not_answered_yet_is_not_read_any_furth
 
 
 async def test_a_peer_that_reads_nothing_of_what_it_causes_is_left_when_the_outbox_is_full(
-    pair: tuple[Node, Node],
+    ana: Node, bob: Node
 ) -> None:
-    ana, bob = pair
     await ana.writes("one")
     async with meeting(ana, bob) as _:
         await until_told(ana, lambda said: said.acked == 1)
@@ -312,8 +303,7 @@ async def skipped(reader: Node, writer: Node) -> None:
 
 
 @pytest.mark.parametrize("asked", ["dialer", "listener"])
-async def test_a_comparison_that_one_side_is_asked_for_repairs_both(pair: tuple[Node, Node], asked: str) -> None:
-    ana, bob = pair
+async def test_a_comparison_that_one_side_is_asked_for_repairs_both(ana: Node, bob: Node, asked: str) -> None:
     await ana.writes("one")
     await bob.writes("two", space="team/y")
     await skipped(ana, bob)
@@ -348,8 +338,7 @@ class Crammed:
         return TakenIn(full=True) if self.full else await self._ledger.take_in(batch, now)
 
 
-async def test_a_side_without_room_still_gives_and_takes_once_there_is_room(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_a_side_without_room_still_gives_and_takes_once_there_is_room(ana: Node, bob: Node) -> None:
     ledger = Crammed(bob.scene.ledger)
     bob.syncing = await syncing_of(bob.scene, ledger)
     listener = bob.shell(compare=False)
@@ -368,8 +357,7 @@ async def test_a_side_without_room_still_gives_and_takes_once_there_is_room(pair
     assert {said.phase for said in ana.told} == {"greeting", "open"}, "one stream all the time"
 
 
-async def test_a_side_that_only_takes_gets_what_it_lost_and_tells_nothing_it_has(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_a_side_that_only_takes_gets_what_it_lost_and_tells_nothing_it_has(ana: Node, bob: Node) -> None:
     await ana.writes("nobody is to know that there is such a space", space="family/lawyer")
     await ana.writes("here alone", space="team/x")
     await bob.writes("one", "two", space="team/x")
@@ -385,8 +373,7 @@ async def test_a_side_that_only_takes_gets_what_it_lost_and_tells_nothing_it_has
     assert await bob.texts() == ["one", "two"]
 
 
-async def test_when_the_peer_was_last_heard_is_known(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_when_the_peer_was_last_heard_is_known(ana: Node, bob: Node) -> None:
     shells = {"dialer": ana.shell(), "listener": bob.shell()}
     assert shells["dialer"].heard_ms is None
     async with meeting(ana, bob, **shells):
@@ -394,8 +381,7 @@ async def test_when_the_peer_was_last_heard_is_known(pair: tuple[Node, Node]) ->
         assert shells["dialer"].heard_ms == ana.syncing.now()
 
 
-async def test_a_stream_that_is_hung_up_ends_at_once_though_the_peer_reads_nothing(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_a_stream_that_is_hung_up_ends_at_once_though_the_peer_reads_nothing(ana: Node, bob: Node) -> None:
     shell = bob.shell()
     quiet = Endless(ana, lambda _: Digest("team/x", {}), 1)
     running = asyncio.create_task(shell.run(LISTENER, quiet))
@@ -406,8 +392,7 @@ async def test_a_stream_that_is_hung_up_ends_at_once_though_the_peer_reads_nothi
     assert shell.refused == ""
 
 
-async def test_a_living_peer_answers_and_one_that_is_gone_or_silent_does_not(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_a_living_peer_answers_and_one_that_is_gone_or_silent_does_not(ana: Node, bob: Node) -> None:
     shell = bob.shell()
     async with meeting(ana, bob, listener=shell) as (dialing, listening):
         await until_told(bob, lambda said: said.phase == "open")
@@ -425,8 +410,7 @@ async def test_a_living_peer_answers_and_one_that_is_gone_or_silent_does_not(pai
     await asyncio.gather(running, return_exceptions=True)
 
 
-async def test_a_caller_that_is_not_admitted_is_refused_with_the_reason(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_a_caller_that_is_not_admitted_is_refused_with_the_reason(ana: Node, bob: Node) -> None:
     await ana.writes("one")
     asked: list[tuple[str, str]] = []
 
@@ -442,8 +426,7 @@ async def test_a_caller_that_is_not_admitted_is_refused_with_the_reason(pair: tu
     assert await bob.texts() == []
 
 
-async def test_who_was_called_is_read_no_further_until_it_is_known_that_it_is_no_copy(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_who_was_called_is_read_no_further_until_it_is_known_that_it_is_no_copy(ana: Node, bob: Node) -> None:
     await bob.writes("one")
     here, there = wire()
     known, said = asyncio.Event(), 0
@@ -473,8 +456,7 @@ async def test_who_was_called_is_read_no_further_until_it_is_known_that_it_is_no
     assert await ana.texts() == ["one"]
 
 
-async def test_a_peer_whose_entries_are_refused_again_and_again_is_left(pair: tuple[Node, Node]) -> None:
-    ana, bob = pair
+async def test_a_peer_whose_entries_are_refused_again_and_again_is_left(ana: Node, bob: Node) -> None:
     count = limits.SYNC_REFUSED_ENTRIES_MAX + 1
     await ana.writes(*(f"memory {number}" for number in range(count)))
     grant = replace(EVERYTHING, write=("*",), relay=False, principal="carl")
