@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-import unicodedata
 from collections.abc import Mapping
-from itertools import takewhile
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh.api.batch import CONTENT_BYTES_MAX
@@ -30,52 +29,52 @@ BUSY_PAUSE_MIN_S: Final = 0.05
 BUSY_PAUSE_MAX_S: Final = 5.0
 
 
+@dataclass(slots=True)
 class DryRun:
     """Judges items one after the other into `report`. `client` None: no node answers."""
 
-    def __init__(self, client: Client | None, done: ImportState, report: Report) -> None:
-        self._client = client
-        self._done = done
-        self._report = report
-        self._texts: set[tuple[object, str]] = set()
+    client: Client | None
+    done: ImportState
+    report: Report
+    texts: set[tuple[object, str]] = field(default_factory=set)
 
     def look(self, file: str, entry: Entry) -> None:
         """Put `entry` of `file` where the real run would."""
-        if str(entry.fields["idempotency_key"]) in self._done:
-            self._report.done_before += 1
+        if str(entry.fields["idempotency_key"]) in self.done:
+            self.report.done_before += 1
             return
         try:
             judge(entry.fields)
             is_there = self._is_there(entry.fields)
         except MnemeshError as error:
-            self._report.outcome(file, entry.line, error)
+            self.report.outcome(file, entry.line, error)
             return
-        text = entry.fields.get("space"), normal_form(str(entry.fields["content"]))
-        if is_there or text in self._texts:
-            self._report.already_there += 1
+        text = entry.fields.get("space"), str(entry.fields["content"])
+        if is_there or text in self.texts:
+            self.report.already_there += 1
         else:
-            self._texts.add(text)
-            self._report.would_store(file, entry)
+            self.texts.add(text)
+            self.report.would_store(file, entry)
 
     def _is_there(self, fields: Mapping[str, Any]) -> bool:
         """Whether the node has the text already. Raises what it refuses."""
-        if self._client is None or self._report.checked == CHECKED_MAX:
-            self._report.judged_here += 1
+        if self.client is None or self.report.checked == CHECKED_MAX:
+            self.report.judged_here += 1
             return False
         described = {name: value for name, value in fields.items() if name != "content"}
         for _ in range(BUSY_TRIES_MAX):
             try:
-                action = self._client.check(fields["content"], **described).action
+                action = self.client.check(fields["content"], **described).action
             except Overloaded as error:
                 time.sleep(min(BUSY_PAUSE_MAX_S, max(BUSY_PAUSE_MIN_S, error.retry_after_s)))
             except NotReachable:
-                self._client = None
+                self.client = None
                 return self._is_there(fields)
             except MnemeshError:
-                self._report.checked += 1
+                self.report.checked += 1
                 raise
             else:
-                self._report.checked += 1
+                self.report.checked += 1
                 return action == "NOOP"
         raise Overloaded("the node is too busy to check this item")
 
@@ -90,18 +89,3 @@ def judge(fields: Mapping[str, Any]) -> None:
         raise InvalidArgument("content", f"{size} bytes", f"at most {CONTENT_BYTES_MAX} bytes of UTF-8")
     if request.HasField("importance") and not (math.isfinite(request.importance) and 0 <= request.importance <= 1):
         raise InvalidArgument("importance", request.importance, "a number from 0 to 1")
-
-
-def normal_form(text: str) -> str:
-    """Equal for two texts that are one to the node, as by mnemesh_memory.text.text.normalise, which no client has."""
-    lines = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    starts = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
-    alike = (len(set(chars)) == 1 for chars in zip(*starts, strict=False))
-    shared = sum(1 for _ in takewhile(bool, alike))
-    folded: list[str] = []
-    for line in lines:
-        words = line.split()
-        indentation = line[shared : len(line) - len(line.lstrip())] if words else ""
-        if words or (folded and folded[-1]):
-            folded.append(indentation + " ".join(words))
-    return "\n".join(folded).rstrip("\n")

@@ -11,7 +11,8 @@ import time
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
@@ -27,6 +28,7 @@ from mnemesh.cli.imports.dry_run import DryRun
 from mnemesh.cli.imports.links import LinkMover
 from mnemesh.cli.imports.report import Bar, Report
 from mnemesh.cli.imports.state import ImportState
+from mnemesh.cli.options import Text, Texts
 from mnemesh.cli.shell import Shell
 from mnemesh.errors import MnemeshError, NotReachable, Overloaded
 from mnemesh.exit_status import EXIT_REFUSED
@@ -41,6 +43,9 @@ OVERLOADED_TRIES_MAX: Final = 20
 OVERLOADED_PAUSE_MAX_S: Final = 5.0
 INDEX_WAIT_S: Final = 600.0
 INDEX_POLL_S: Final = 0.2
+SPACE_HELP: Final = "Space of all items; default: their own, else the project's."
+FORMAT_HELP: Final = "Read as markdown, text or jsonl; default: by the name's ending."
+STATE_HELP: Final = "Where to note what is done; default: data directory."
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +74,12 @@ def import_files(
     paths: Annotated[
         list[str], typer.Argument(metavar="PATH", help="Files, and directories with all below them, in this order.")
     ],
-    space: Annotated[
-        str | None, typer.Option("--space", "-s", help="Space of all items; default: their own, else the project's.")
-    ] = None,
-    kind: Annotated[str | None, typer.Option("--kind", "-k", help="Kind of the items that name none.")] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", help="A tag for all items. Repeatable.")] = None,
-    format: Annotated[
-        str | None, typer.Option("--format", help="Read as markdown, text or jsonl; default: by the name's ending.")
-    ] = None,
+    space: Annotated[Text, typer.Option("--space", "-s", help=SPACE_HELP)] = None,
+    kind: Annotated[Text, typer.Option("--kind", "-k", help="Kind of the items that name none.")] = None,
+    tag: Annotated[Texts, typer.Option("--tag", help="A tag for all items. Repeatable.")] = None,
+    format: Annotated[Text, typer.Option("--format", help=FORMAT_HELP)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be stored; store nothing.")] = False,
-    state: Annotated[
-        Path | None,
-        typer.Option("--state", metavar="FILE", help="Where to note what is done; default: data directory."),
-    ] = None,
+    state: Annotated[Path | None, typer.Option("--state", metavar="FILE", help=STATE_HELP)] = None,
     again: Annotated[bool, typer.Option("--again", help="Send also what an earlier import has stored.")] = False,
 ) -> None:
     """Store the contents of files: Markdown by heading, text by paragraphs, JSON lines as exported.
@@ -96,9 +94,15 @@ def import_files(
         report.problem(name, Problem(line=0, message=f"can't be read: {reason}"))
     items = _read(found, defaults, report)
     with (replace(shell, start=False) if dry_run else shell).client() as client:
-        life = _life_if_any(client) if dry_run else life_of(client)
+        try:
+            life = life_of(client)
+        except NotReachable:
+            if not dry_run:
+                raise
+            life = ""
         place = state or (local_data_dir(shell.data) / "imports" / f"{life}.keys" if life else None)
-        with ImportState(None if again else place) as done, Bar(_size(found), shown=not shell.json) as bar:
+        done = ImportState(None if again else place)
+        with Bar(sum(file.bytes for file in found.files), shown=not shell.json) as bar:
             if dry_run:
                 dry = DryRun(client if life else None, done, report)
                 for work in items:
@@ -122,93 +126,73 @@ def _read(found: sources.Found, defaults: Defaults, report: Report) -> Iterator[
                 yield Work(file, finish(part, file.name, defaults))
 
 
-def _size(found: sources.Found) -> int:
-    return sum(file.bytes for file in found.files)
-
-
 def life_of(client: Client) -> str:
     """Names the present life of the node's data. Items stored in another life count for nothing."""
     status = client.status()
     return (status.ledger.incarnation if status.ledger else "") or status.node_id or "node"
 
 
-def _life_if_any(client: Client) -> str:
-    """As life_of; "" when no node answers."""
-    try:
-        return life_of(client)
-    except NotReachable:
-        return ""
-
-
+@dataclass(slots=True)
 class _Importer:
     """Sends items in batches. An acknowledged item is noted at once, also when it is asked to stop."""
 
-    def __init__(self, client: Client, done: ImportState, report: Report, bar: Bar) -> None:
-        self._client = client
-        self._done = done
-        self._report = report
-        self._bar = bar
-        self._links = LinkMover()
-        self._under_way: deque[tuple[Batch, Future[list[Outcome]]]] = deque()
+    client: Client
+    done: ImportState
+    report: Report
+    bar: Bar
+    links: LinkMover = field(default_factory=LinkMover)
+    under_way: deque[tuple[Batch, Future[list[Outcome]]]] = field(default_factory=deque)
 
     def run(self, items: Iterable[Work]) -> None:
         """Store all items. Raises the error of a batch that failed as a whole. After a request to stop, notes the work
         under way and raises KeyboardInterrupt.
         """
-        with CtrlC(self._client.close) as stop, ThreadPoolExecutor(BATCHES_IN_FLIGHT, "import") as threads:
+        with CtrlC(self.client.close) as stop, ThreadPoolExecutor(BATCHES_IN_FLIGHT, "import") as threads:
             try:
                 for batch in _batches(self._fresh(items)):
-                    if len(self._under_way) == BATCHES_IN_FLIGHT:
+                    if len(self.under_way) == BATCHES_IN_FLIGHT:
                         self._finish_oldest()
                     if stop.asked:
                         break
-                    self._under_way.append((batch, threads.submit(_store, self._client, batch)))
-                while self._under_way:
+                    self.under_way.append((batch, threads.submit(_store, self.client, batch)))
+                while self.under_way:
                     self._finish_oldest()
                 if not stop.asked:
-                    self._links.move(self._client, self._done, self._report)
+                    self.links.move(self.client, self.done, self.report)
             except MnemeshError:
-                self._settle()
+                while self.under_way:
+                    with suppress(MnemeshError):  # the first failure is the one that is reported
+                        self._finish_oldest()
                 if not stop.asked:
-                    self._say(f"stopped after {self._report.stored} stored items; the same command goes on from here")
+                    told = f"stopped after {self.report.stored} stored items; the same command goes on from here"
+                    print(f"mnemesh: {told}", file=sys.stderr, flush=True)
                     raise
-            self._bar.say("indexing")
-            self._report.indexed = not self._report.stored or _indexed(self._client, stop)
+            self.bar.say("indexing")
+            self.report.indexed = not self.report.stored or _indexed(self.client, stop)
         if stop.asked:
             raise KeyboardInterrupt
 
-    def _say(self, text: str) -> None:
-        print(f"mnemesh: {text}", file=sys.stderr, flush=True)
-
     def _fresh(self, items: Iterable[Work]) -> Iterator[Work]:
         for work in items:
-            if work.key in self._done:
-                self._report.done_before += 1
-                if id_ := self._done.id_of(work.key):
-                    self._links.stored(work.file.name, work.entry, id_)
-                self._bar.advance(work.bytes)
+            if work.key in self.done:
+                self.report.done_before += 1
+                if id_ := self.done.id_of(work.key):
+                    self.links.stored(work.file.name, work.entry, id_)
+                self.bar.advance(work.bytes)
             else:
                 yield work
 
     def _finish_oldest(self) -> None:
-        batch, future = self._under_way.popleft()
+        batch, future = self.under_way.popleft()
         outcomes = future.result()
         stored: dict[str, str] = {}
         for work, outcome in zip(batch, outcomes, strict=True):
-            self._report.outcome(work.file.name, work.entry.line, outcome)
+            self.report.outcome(work.file.name, work.entry.line, outcome)
             if not isinstance(outcome, MnemeshError):
                 stored[work.key] = outcome.memory.id if work.entry.origin else ""
-                self._links.stored(work.file.name, work.entry, outcome.memory.id)
-        self._done.add(stored)
-        self._bar.advance(sum(work.bytes for work in batch))
-
-    def _settle(self) -> None:
-        """Take what is still under way to its end."""
-        while self._under_way:
-            try:
-                self._finish_oldest()
-            except MnemeshError:
-                continue  # the first failure is the one that is reported
+                self.links.stored(work.file.name, work.entry, outcome.memory.id)
+        self.done.add(stored)
+        self.bar.advance(sum(work.bytes for work in batch))
 
 
 def _batches(items: Iterable[Work]) -> Iterator[Batch]:

@@ -87,9 +87,9 @@ class Report:
         for item in self.listed:
             title = clip(one_line(str(item.get("title") or item["snippet"])))
             yield f"{one_line(item['file'])}:{item['line']}  {item['bytes']} bytes  {title}"
-        yield from _places("notice", self.notices)
+        yield from places_told("notice", self.notices)
         # The node's refusals come after those of the file's own form.
-        yield from _places("refused", sorted(self.refused, key=lambda place: (place["file"], place["line"])))
+        yield from places_told("refused", sorted(self.refused, key=lambda place: (place["file"], place["line"])))
         skipped = ", ".join(f"{count} {reason}" for reason, count in sorted(self.found.skipped.items()))
         files = count_of(len(self.found.files), "file") + (f" (skipped: {skipped})" if skipped else "")
         where = ", ".join(map(one_line, sorted(self.spaces)))
@@ -106,7 +106,8 @@ class Report:
             yield "the index is still catching up; everything stored is safe and will be found soon"
 
 
-def _places(word: str, places: list[dict[str, Any]]) -> Iterator[str]:
+def places_told(word: str, places: list[dict[str, Any]]) -> Iterator[str]:
+    """The first places in files, with what is to be said of each."""
     for place in places[:SHOWN_MAX]:
         where = f"{one_line(place['file'])}:{place['line']}" if place["line"] else one_line(place["file"])
         yield f"{word}  {where}  {one_line(place['message'])}"

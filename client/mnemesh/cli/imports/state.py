@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self, TextIO
+from typing import Final
 
 from mnemesh.errors import InvalidArgument, why
 from mnemesh.importing.items import KEY_PREFIX
@@ -21,27 +20,50 @@ ID_CHARS: Final = 36
 BEGINNINGS: Final = (KEY_PREFIX, DONE + KEY_PREFIX)
 
 
+class StateFile:
+    """Lines in the file `path`, which is made with the first line. `beginnings` are those of each line, `writer` is the
+    command. Raises InvalidArgument for a file of somebody else, and for one that can't be read or written. Without a
+    path nothing is kept."""
+
+    def __init__(self, path: Path | None, beginnings: tuple[str, ...], writer: str) -> None:
+        self.path = path
+        self.lines: list[str] = []
+        if path is None:
+            return
+        try:
+            text = path.read_text("utf-8") if path.exists() else ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise self.unusable(error) from error
+        first = text.lstrip().partition("\n")[0]
+        # The first line may be a half-written one.
+        if not any(first.startswith(begin) or begin.startswith(first) for begin in beginnings):
+            raise InvalidArgument("--state", str(path), f"a file that an {writer} has written, or none yet")
+        self.lines = [line for line in text.splitlines() if line]
+
+    def append(self, lines: Iterable[str]) -> None:
+        """Add lines at the end."""
+        if self.path is None:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with self.path.open("a", encoding="utf-8") as file:
+                # The line break before ends a line that an earlier run left half-written.
+                file.write("\n" + "".join(f"{line}\n" for line in lines))
+        except OSError as error:
+            raise self.unusable(error) from error
+
+    def unusable(self, error: OSError | UnicodeDecodeError) -> InvalidArgument:
+        """The error for a file that can't be used."""
+        return InvalidArgument("--state", str(self.path), f"a file that can be read and written ({why(error)})")
+
+
 class ImportState:
-    """The keys in the file `path`, which is made when the first one is added. Raises InvalidArgument when it can't
-    be read or written. Without a path nothing is kept."""
+    """The keys in the file `path`. Raises as StateFile."""
 
     def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self._file: TextIO | None = None
-        self._keys: dict[str, str] = {}
-        if path is not None:
-            try:
-                text = path.read_text("utf-8")
-            except FileNotFoundError:
-                text = ""
-            except (OSError, UnicodeDecodeError) as error:
-                raise _unusable(path, error) from error
-            first = text.lstrip().partition("\n")[0]
-            # The first line may be a half-written one.
-            if not any(first.startswith(begin) or begin.startswith(first) for begin in BEGINNINGS):
-                raise InvalidArgument("--state", str(path), "a file that an import has written, or none yet")
-            lines = (line.partition(" ") for line in text.splitlines())
-            self._keys = {key: id_ for key, _, id_ in lines if key and len(id_) in (0, ID_CHARS)}
+        self._file = StateFile(path, BEGINNINGS, "import")
+        lines = (line.partition(" ") for line in self._file.lines)
+        self._keys = {key: id_ for key, _, id_ in lines if key and len(id_) in (0, ID_CHARS)}
 
     def __contains__(self, key: str) -> bool:
         return key in self._keys
@@ -54,28 +76,6 @@ class ImportState:
         """Note that the items with these keys are stored. Of a mapping, each as the memory with that id."""
         ids = keys if isinstance(keys, Mapping) else dict.fromkeys(keys, "")
         fresh = {key: id_ for key, id_ in ids.items() if key not in self._keys}
-        if self.path is None or not fresh:
-            return
-        try:
-            if self._file is None:
-                self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                self._file = self.path.open("a", encoding="utf-8")
-                self._file.write("\n")  # ends a line that an earlier run left half-written
-            self._file.write("".join(f"{key} {id_}".rstrip() + "\n" for key, id_ in fresh.items()))
-            self._file.flush()
-        except OSError as error:
-            raise _unusable(self.path, error) from error
-        self._keys.update(fresh)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._file is not None:
-            self._file.close()
-
-
-def _unusable(path: Path, error: OSError | UnicodeDecodeError) -> InvalidArgument:
-    return InvalidArgument("--state", str(path), f"a file that can be read and written ({why(error)})")
+        if self._file.path is not None and fresh:
+            self._file.append(f"{key} {id_}".rstrip() for key, id_ in fresh.items())
+            self._keys.update(fresh)

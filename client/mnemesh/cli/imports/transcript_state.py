@@ -14,7 +14,7 @@ import os
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from mnemesh.errors import InvalidArgument, why
+from mnemesh.cli.imports.state import StateFile
 
 FIRST_BYTES: Final = 4096  # of the first line, that its hash is of
 STALE_LINES_MAX: Final = 1_000  # that say nothing any more, until the file is written anew
@@ -26,23 +26,15 @@ class Offsets:
     """The offsets in the file `path`; without a path nothing is kept. Raises InvalidArgument when it can't be used."""
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._known: dict[str, tuple[Marks, int]] = {}
-        if path is None:
-            return
-        try:
-            text = path.read_text("utf-8").lstrip() if path.exists() else ""
-            first = text.partition("\n")[0]
-            if not first.startswith(BEGINNING[: len(first)]):  # of a half-written line
-                raise InvalidArgument("--state", str(path), "a file that an import-transcript has written, or none yet")
-            lines = text.splitlines()
-            self._known = dict(_read(lines))
-            if len(lines) > len(self._known) + STALE_LINES_MAX:
+        self._file = StateFile(path, (BEGINNING,), "import-transcript")
+        self._known: dict[str, tuple[Marks, int]] = dict(_read(self._file.lines))
+        if path is not None and len(self._file.lines) > len(self._known) + STALE_LINES_MAX:
+            try:
                 fresh = path.with_name(path.name + ".tmp")
-                fresh.write_text("".join(_line(name, *known) for name, known in self._known.items()), "utf-8")
+                fresh.write_text("\n".join(_line(name, *known) for name, known in self._known.items()), "utf-8")
                 os.replace(fresh, path)
-        except (OSError, UnicodeDecodeError) as error:
-            raise _unusable(path, error) from error
+            except OSError as error:
+                raise self._file.unusable(error) from error
 
     def of(self, path: Path, file: BinaryIO) -> int:
         """Where to go on in `file`."""
@@ -52,15 +44,9 @@ class Offsets:
     def note(self, path: Path, file: BinaryIO, offset: int) -> None:
         """All before `offset` is stored."""
         known = (_marks(file), offset)
-        if self._path is None or self._known.get(str(path)) == known:
-            return
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with self._path.open("a", encoding="utf-8") as state:
-                state.write(_line(str(path), *known))
-        except OSError as error:
-            raise _unusable(self._path, error) from error
-        self._known[str(path)] = known
+        if self._known.get(str(path)) != known:
+            self._file.append((_line(str(path), *known),))
+            self._known[str(path)] = known
 
 
 def _read(lines: list[str]) -> list[tuple[str, tuple[Marks, int]]]:
@@ -75,8 +61,7 @@ def _read(lines: list[str]) -> list[tuple[str, tuple[Marks, int]]]:
 
 
 def _line(name: str, marks: Marks, offset: int) -> str:
-    # The line break before ends one that was half-written.
-    return "\n" + json.dumps([name, *marks, offset])
+    return json.dumps([name, *marks, offset])
 
 
 def _marks(file: BinaryIO) -> Marks:
@@ -85,7 +70,3 @@ def _marks(file: BinaryIO) -> Marks:
     first = file.readline(FIRST_BYTES)
     file.seek(before)
     return os.fstat(file.fileno()).st_ino, hashlib.sha256(first).hexdigest()
-
-
-def _unusable(path: Path, error: OSError | UnicodeDecodeError) -> InvalidArgument:
-    return InvalidArgument("--state", str(path), f"a file that can be read and written ({why(error)})")

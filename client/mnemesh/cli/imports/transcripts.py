@@ -17,8 +17,9 @@ from mnemesh.api.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
 from mnemesh.cli.imports import sources
 from mnemesh.cli.imports.ctrl_c import CtrlC
 from mnemesh.cli.imports.memories import life_of
-from mnemesh.cli.imports.report import SHOWN_MAX, Bar
+from mnemesh.cli.imports.report import Bar, places_told
 from mnemesh.cli.imports.transcript_state import Offsets
+from mnemesh.cli.options import Text
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import FailedPrecondition, InvalidArgument, PermissionDenied
 from mnemesh.exit_status import EXIT_REFUSED
@@ -29,10 +30,13 @@ if TYPE_CHECKING:
     from mnemesh.api.client import Client
 
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
+PATH_HELP: Final = "A session file of Claude Code, or a directory with all .jsonl below it."
+SPACE_HELP: Final = "Space of the sessions; default: your private one."
+STATE_HELP: Final = "Where to note how far files were read; default: data directory."
 PENDING_BYTES_MAX: Final = 8 * 1024 * 1024  # read and not yet sent
 
 
-@dataclass(slots=True)
+@dataclass
 class Report:
     """The result of an import. `turns` were read. `stored` turns are new, `known` turns were there before. `masked`
     counts the turns with a credential by type, `clipped` the shortened turns. `skipped` counts records by kind.
@@ -53,29 +57,12 @@ class Report:
 
     def body(self, *, dry_run: bool) -> dict[str, Any]:
         """What --json prints."""
-        return {
-            "dry_run": dry_run,
-            "files": self.files,
-            "sessions": len(self.sessions),
-            "turns": self.turns,
-            "stored": self.stored,
-            "known": self.known,
-            "clipped": self.clipped,
-            "masked": dict(self.masked),
-            "skipped": dict(self.skipped),
-            "left_out": dict(self.left_out),
-            "malformed": self.malformed,
-            "refused": self.refused,
-        }
+        return {"dry_run": dry_run, **vars(self), "sessions": len(self.sessions)}
 
     def lines(self, *, dry_run: bool) -> Iterator[str]:
         """What people read."""
         for word, places in (("malformed", self.malformed), ("refused", self.refused)):
-            for place in places[:SHOWN_MAX]:
-                where = one_line(place["file"]) + (f":{place['line']}" if place["line"] else "")
-                yield f"{word}  {where}  {one_line(place['message'])}"
-            if len(places) > SHOWN_MAX:
-                yield f"{word}  and {len(places) - SHOWN_MAX} more; --json lists all"
+            yield from places_told(word, places)
         for word, counts in (
             ("masked", self.masked), ("passed over", self.skipped), ("left out", self.left_out),
         ):  # fmt: skip
@@ -92,18 +79,10 @@ class Report:
 
 def import_transcript(
     shell: Shell,
-    path: Annotated[
-        Path,
-        typer.Argument(metavar="PATH", help="A session file of Claude Code, or a directory with all .jsonl below it."),
-    ],
-    space: Annotated[
-        str | None, typer.Option("--space", "-s", help="Space of the sessions; default: your private one.")
-    ] = None,
+    path: Annotated[Path, typer.Argument(metavar="PATH", help=PATH_HELP)],
+    space: Annotated[Text, typer.Option("--space", "-s", help=SPACE_HELP)] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be sent; send nothing.")] = False,
-    state: Annotated[
-        Path | None,
-        typer.Option("--state", metavar="FILE", help="Where to note how far files were read; default: data directory."),
-    ] = None,
+    state: Annotated[Path | None, typer.Option("--state", metavar="FILE", help=STATE_HELP)] = None,
     again: Annotated[bool, typer.Option("--again", help="Read files from their beginning.")] = False,
 ) -> None:
     """Store sessions of Claude Code as they were said, apart from memories: ~/.claude/projects holds them.
@@ -122,11 +101,7 @@ def import_transcript(
             for file in files:
                 _File(None, Offsets(None), report, bar, file, "").run()
     else:
-        with (
-            shell.client() as client,
-            CtrlC(client.close) as stop,
-            Bar(size, shown=not shell.json) as bar,
-        ):
+        with shell.client() as client, CtrlC(client.close) as stop, Bar(size, shown=not shell.json) as bar:
             offsets = Offsets(None if again else state or _place(shell, client))
             for file in files:
                 if stop.asked:
@@ -148,27 +123,25 @@ def _place(shell: Shell, client: Client) -> Path | None:
         return None
 
 
+@dataclass(slots=True)
 class _File:
     """One file. Without a client nothing is sent. Raises what the node refuses to everybody and every file."""
 
-    def __init__(
-        self, client: Client | None, offsets: Offsets, report: Report, bar: Bar, file: sources.SourceFile, space: str
-    ) -> None:
-        self._client = client
-        self._offsets = offsets
-        self._report = report
-        self._bar = bar
-        self._file = file
-        self._space = space
-        self._pending: dict[str, list[claude_code.Said]] = {}
-        self._pending_bytes = 0
-        self._titles: dict[str, str] = {}
+    client: Client | None
+    offsets: Offsets
+    report: Report
+    bar: Bar
+    file: sources.SourceFile
+    space: str
+    pending: dict[str, list[claude_code.Said]] = field(default_factory=dict)
+    pending_bytes: int = 0
+    titles: dict[str, str] = field(default_factory=dict)
 
     def run(self) -> None:
         """Read and send it; a file that the node refuses is named and left."""
-        self._report.files += 1
+        self.report.files += 1
         try:
-            with sources.open_no_link(self._file.path) as stream:
+            with sources.open_no_link(self.file.path) as stream:
                 self._read(stream)
         except OSError as error:
             self._refuse(f"can't be read: {error.strerror}")
@@ -178,19 +151,19 @@ class _File:
             self._refuse(error.message)
 
     def _read(self, stream: BinaryIO) -> None:
-        offset = self._offsets.of(self._file.path, stream)
+        offset = self.offsets.of(self.file.path, stream)
         number = _lines_before(stream, offset)
-        self._bar.advance(offset)
+        self.bar.advance(offset)
         known = offset > 0
         while (line := stream.readline(LINE_BYTES_MAX)).endswith(b"\n") or len(line) == LINE_BYTES_MAX:
             number += 1
             known |= self._take(number, line)
             offset += len(line)
-            self._bar.advance(len(line))
-            if self._pending_bytes > PENDING_BYTES_MAX:
+            self.bar.advance(len(line))
+            if self.pending_bytes > PENDING_BYTES_MAX:
                 self._flush(stream, offset)
         if line:
-            self._report.skipped["unfinished last line"] += 1
+            self.report.skipped["unfinished last line"] += 1
         if number and not known:
             self._refuse("holds no record of a Claude Code session")
         self._flush(stream, offset)
@@ -198,52 +171,52 @@ class _File:
     def _take(self, number: int, line: bytes) -> bool:
         """Whether the line is of a session."""
         known = False
-        for item in claude_code.read_line(line, self._file.path.stem) if line.strip() else ():
+        for item in claude_code.read_line(line, self.file.path.stem) if line.strip() else ():
             match item:
                 case claude_code.Said():
                     known = True
-                    self._report.turns += 1
-                    self._report.clipped += item.clipped
-                    self._report.sessions.add(item.session)
-                    self._pending.setdefault(item.session, []).append(item)
-                    self._pending_bytes += _bytes(item)
+                    self.report.turns += 1
+                    self.report.clipped += item.clipped
+                    self.report.sessions.add(item.session)
+                    self.pending.setdefault(item.session, []).append(item)
+                    self.pending_bytes += _bytes(item)
                 case claude_code.Titled():
                     known = True
-                    self._titles[item.session] = item.title
+                    self.titles[item.session] = item.title
                 case claude_code.Skipped():
                     known |= item.known
-                    self._report.skipped[item.kind] += 1
+                    self.report.skipped[item.kind] += 1
                 case claude_code.Malformed():
-                    place = {"file": self._file.name, "line": number, "message": item.reason}
-                    self._report.malformed.append(place)
+                    place = {"file": self.file.name, "line": number, "message": item.reason}
+                    self.report.malformed.append(place)
         return known
 
     def _flush(self, stream: BinaryIO, offset: int) -> None:
         """Send what was read, then note how far that is."""
-        if self._client is not None:
-            for session, items in self._pending.items():
+        if self.client is not None:
+            for session, items in self.pending.items():
                 for batch in _batches(items):
-                    self._send(self._client, session, batch)
-            self._offsets.note(self._file.path, stream, offset)
-        self._pending.clear()
-        self._pending_bytes = 0
+                    self._send(self.client, session, batch)
+            self.offsets.note(self.file.path, stream, offset)
+        self.pending.clear()
+        self.pending_bytes = 0
 
     def _send(self, client: Client, session: str, batch: list[claude_code.Said]) -> None:
         added = client.add_transcript(
             session,
             [one.turn for one in batch],
-            space=self._space,
+            space=self.space,
             part_of=batch[0].part_of,
             source=claude_code.SOURCE,
             dir=batch[-1].dir,
-            title=self._titles.get(session, ""),
+            title=self.titles.get(session, ""),
         )
-        self._report.stored += added.stored
-        self._report.known += added.known
-        self._report.masked.update(type_ for one in added.masked for type_ in one.types)
+        self.report.stored += added.stored
+        self.report.known += added.known
+        self.report.masked.update(type_ for one in added.masked for type_ in one.types)
 
     def _refuse(self, why: str) -> None:
-        self._report.refused.append({"file": self._file.name, "line": 0, "message": why})
+        self.report.refused.append({"file": self.file.name, "line": 0, "message": why})
 
 
 def _lines_before(stream: BinaryIO, offset: int) -> int:
