@@ -101,11 +101,7 @@ class AsyncClient(AsyncOperations):
 
     async def _attempt(self, call: Call[Answer], timeout_s: float, again: bool) -> Answer:
         target, channel = await self._connect(again)
-        rpc = channel.unary_unary(
-            call.rpc,
-            request_serializer=type(call.request).SerializeToString,
-            response_deserializer=call.response.FromString,
-        )
+        rpc = call.bound(channel.unary_unary)
         try:
             sent = rpc(call.request, timeout=timeout_s, metadata=self._connection.metadata(target))
             answer = await self._answered(asyncio.ensure_future(sent), target, channel)
@@ -147,11 +143,7 @@ class AsyncClient(AsyncOperations):
         tries = self._connection.tries(call.timeout_s, repeatable=call.repeatable)
         target, channel = await self._connect()
         await self._refuse_hung(target, channel)
-        rpc = channel.unary_stream(
-            call.rpc,
-            request_serializer=type(call.request).SerializeToString,
-            response_deserializer=call.response.FromString,
-        )
+        rpc = call.bound(channel.unary_stream)
         metadata = self._connection.metadata(target)
         try:
             async for answer in rpc(call.request, timeout=tries.timeout_s, metadata=metadata):
@@ -168,12 +160,7 @@ class AsyncClient(AsyncOperations):
         """For AsyncWatch: the answers to `call` as they come; `again` looks whether the node has moved meanwhile."""
         target, channel = await self._connect(again)
         await self._refuse_hung(target, channel)  # it has no deadline that would tell
-        rpc = channel.unary_stream(
-            call.rpc,
-            request_serializer=type(call.request).SerializeToString,
-            response_deserializer=call.response.FromString,
-        )
-        return rpc(call.request, metadata=self._connection.metadata(target))
+        return call.bound(channel.unary_stream)(call.request, metadata=self._connection.metadata(target))
 
     def _stream_error(self, error: grpc.RpcError) -> MnemeshError:
         """For AsyncWatch: the meaning of a broken stream."""

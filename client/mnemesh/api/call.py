@@ -34,6 +34,14 @@ class Call(Generic[Answer]):
     timeout_s: float | None = None
     absent: Answer | None = None
 
+    def bound(self, kind: Callable[..., Any]) -> Any:
+        """The method of this call on a channel, whose unary_unary or unary_stream `kind` is."""
+        return kind(
+            self.rpc,
+            request_serializer=type(self.request).SerializeToString,
+            response_deserializer=self.response.FromString,
+        )
+
 
 def ask(
     contract: ModuleType,

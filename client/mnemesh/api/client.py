@@ -119,11 +119,7 @@ class Client(Operations):
 
     def _attempt(self, call: Call[Answer], timeout_s: float, again: bool) -> Answer:
         target, channel = self._connect(again)
-        rpc = channel.unary_unary(
-            call.rpc,
-            request_serializer=type(call.request).SerializeToString,
-            response_deserializer=call.response.FromString,
-        )
+        rpc = call.bound(channel.unary_unary)
         try:
             with self._liveness.over((target, channel)):
                 answer = rpc(call.request, timeout=timeout_s, metadata=self._connection.metadata(target))
@@ -140,11 +136,7 @@ class Client(Operations):
     def _receive(self, call: Call[Answer]) -> Iterator[Answer]:
         tries = self._connection.tries(call.timeout_s, repeatable=call.repeatable)
         target, channel = self._connect()
-        rpc = channel.unary_stream(
-            call.rpc,
-            request_serializer=type(call.request).SerializeToString,
-            response_deserializer=call.response.FromString,
-        )
+        rpc = call.bound(channel.unary_stream)
         metadata = self._connection.metadata(target)
         try:
             with self._liveness.over((target, channel)):
@@ -163,12 +155,8 @@ class Client(Operations):
         target, channel = self._connect(again)
         if why := self._hangs((target, channel)):  # it has no deadline that would tell
             raise NotAnswering(why)
-        rpc = channel.unary_stream(
-            call.rpc,
-            request_serializer=type(call.request).SerializeToString,
-            response_deserializer=call.response.FromString,
-        )
-        return rpc(call.request, metadata=self._connection.metadata(target))
+        answers: grpc.Call = call.bound(channel.unary_stream)(call.request, metadata=self._connection.metadata(target))
+        return answers
 
     def _stream_error(self, error: grpc.RpcError) -> MnemeshError:
         """For Watch: the meaning of a broken stream."""

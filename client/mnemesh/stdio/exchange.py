@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from enum import Enum, auto
 from http.client import BadStatusLine, HTTPConnection, HTTPException, HTTPResponse, RemoteDisconnected
 from typing import Any
@@ -104,26 +105,20 @@ class Session:
             return True
 
 
+@dataclass(eq=False)
 class Exchange:
     """One message on its way. `may_repeat` judges calls of tools. `release` is called just before the answer, if any,
     is written. From then on the host may use the id again.
     """
 
-    def __init__(
-        self,
-        message: Message,
-        link: Link,
-        session: Session,
-        lines: Lines,
-        may_repeat: Callable[[Message], bool],
-        release: Callable[[Exchange], None],
-    ) -> None:
-        self.message = message
-        self._link = link
-        self._session = session
-        self._lines = lines
-        self._may_repeat = may_repeat
-        self._release = release
+    message: Message
+    _link: Link
+    _session: Session
+    _lines: Lines
+    _may_repeat: Callable[[Message], bool]
+    _release: Callable[[Exchange], None]
+
+    def __post_init__(self) -> None:
         self._cancel = threading.Lock()
         self._cancelled = False
         self._patience_ends = time.monotonic() + STOPPING_TIMEOUT_S

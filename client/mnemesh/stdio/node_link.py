@@ -16,12 +16,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from mnemesh.transport.liveness import Liveness, hung, says_it_lives
 from mnemesh.transport.local_node import NodeNotStarted, accepts, ensure_node, find_node, split_address
 from mnemesh.transport.project import NO_PROJECT, Project, project_here
-from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION, read_node, read_token
+from mnemesh_proto.rendezvous import AUTHORIZATION, read_node, read_token
 
 CONNECT_TIMEOUT_S = 2.0
 CONNECTS_MAX = 3
@@ -89,11 +89,7 @@ class Link:
         fields = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
         if self._token:
             fields[AUTHORIZATION] = f"Bearer {self._token}"
-        for name, value in ((AGENT_HEADER, self.target.agent), *self._project.headers()):
-            if value:
-                # Header values are ASCII; other letters travel percent-encoded.
-                fields[name] = quote(value, safe="/@:+,;=!$&'()*~ ")
-        return fields
+        return fields | dict(self._project.headers(self.target.agent))
 
     def connection(self) -> HTTPConnection:
         """An open connection: an idle one still open at the node, or a new one. Raises NodeUnreachable."""

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
-from urllib.parse import quote
 
 from mnemesh.errors import (
     FailedPrecondition,
@@ -30,7 +29,6 @@ from mnemesh.errors import (
 from mnemesh.transport.local_node import NodeNotStarted, check_directory, ensure_node, last_words, split_address
 from mnemesh.transport.project import Project, project_here
 from mnemesh_proto.rendezvous import (
-    AGENT_HEADER,
     AUTHORIZATION,
     TOKEN_FILE,
     NodeAddress,
@@ -216,13 +214,9 @@ class Tries:
 
 
 def _identity(agent: str, project: Project) -> tuple[tuple[str, str], ...]:
-    """The headers that name agent and space: ASCII, other characters and % as percent-encoded UTF-8."""
+    """The headers of agent and space. Raises InvalidArgument."""
     try:
-        return tuple(
-            (name, quote(value, safe="/@:+,;=!$&'()*~ "))
-            for name, value in ((AGENT_HEADER, agent), *project.headers())
-            if value
-        )
+        return project.headers(agent)
     except UnicodeEncodeError:
         raise InvalidArgument("agent, space", (agent, project.space), "well-formed text") from None
 

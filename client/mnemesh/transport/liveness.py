@@ -58,6 +58,11 @@ def is_stopped(pid: int) -> bool:
     return _fields(pid)[:1] == ["T"]
 
 
+def is_running(pid: int) -> bool:
+    """Whether that process has not ended yet, reaped or not; False where the system can't tell."""
+    return _fields(pid)[:1] not in ([], ["Z"])
+
+
 def says_it_lives(address: str, split: Callable[[str], tuple[str, int]]) -> bool:
     """Whether the HTTP door at `address` gives a sign of life."""
     from http.client import HTTPConnection, HTTPException  # only a node that keeps silent is worth their start

@@ -10,7 +10,6 @@ from __future__ import annotations
 import fcntl
 import importlib.util
 import os
-import select
 import signal
 import socket
 import stat
@@ -18,13 +17,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 from mnemesh.errors import InvalidArgument, NotReachable, why
-from mnemesh.transport.liveness import is_stopped
+from mnemesh.transport.liveness import is_running, is_stopped
 from mnemesh_proto.rendezvous import (
     DEFAULT_GRPC,
     DEFAULT_HTTP,
@@ -126,14 +124,9 @@ def ensure_node(
     try:
         data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         with (data_dir / START_LOCK_FILE).open("ab") as lock:
-            while not _lock(lock, fcntl.LOCK_EX):
-                if node := find_node(data_dir):
-                    return node
-                _pause(deadline, data_dir)
-            starter = _Starter(
-                data_dir, deadline, tuple(command or (sys.executable, "-P", "-m", "mnemesh_gateway", "up"))
-            )
-            return starter.run()
+            node = _awaited(data_dir, deadline, lambda: not _lock(lock, fcntl.LOCK_EX))
+            own = (sys.executable, "-P", "-m", "mnemesh_gateway", "up")
+            return node or _started(data_dir, deadline, tuple(command or own))
     except OSError as error:
         raise NodeNotStarted(f"can't start a node on {data_dir}: {why(error)}") from error
 
@@ -146,43 +139,25 @@ def stop_node(data_dir: Path, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
     if not _node_lock_is_held(data_dir):
         return None
     pid = _pid_in_lock(data_dir)
-    with _end_of(pid) as ended_within:
-        try:
-            os.kill(pid, signal.SIGTERM)
-        except ProcessLookupError:
-            pass  # the node has just ended, and its lock too
-        except PermissionError as error:
-            raise NodeNotStopped(f"the node on {data_dir} (pid {pid}) belongs to another user") from error
-        while _node_lock_is_held(data_dir):
-            if is_stopped(pid):
-                raise NodeNotStopped(
-                    f"the node on {data_dir} can't end: its process {pid} is stopped; `kill -CONT {pid}` lets it go on "
-                    f"and end, `kill -9 {pid}` ends it at once. What it acknowledged is on disk"
-                )
-            if time.monotonic() > deadline:
+    try:
+        os.kill(pid, signal.SIGTERM)
+    except ProcessLookupError:
+        pass  # the node has just ended, and its lock too
+    except PermissionError as error:
+        raise NodeNotStopped(f"the node on {data_dir} (pid {pid}) belongs to another user") from error
+    while (holds := _node_lock_is_held(data_dir)) or is_running(pid):
+        if holds and is_stopped(pid):
+            raise NodeNotStopped(
+                f"the node on {data_dir} can't end: its process {pid} is stopped; `kill -CONT {pid}` lets it go on "
+                f"and end, `kill -9 {pid}` ends it at once. What it acknowledged is on disk"
+            )
+        if time.monotonic() > deadline:
+            if holds:
                 raise NodeNotStopped(f"the node on {data_dir} (pid {pid}) still runs after {timeout_s:g} s")
-            time.sleep(POLL_S)
-        if not ended_within(max(0.0, deadline - time.monotonic())):
             still = f"but its process {pid} still runs after {timeout_s:g} s"
             raise NodeNotStopped(f"the node has left {data_dir}, {still}")
+        time.sleep(POLL_S)
     return pid
-
-
-@contextmanager
-def _end_of(pid: int) -> Iterator[Callable[[float], bool]]:
-    """Waits at most so many seconds for the process to end, reaped or not, and says whether it has. At once, and that
-    it has, where the system can't tell (macOS)."""
-    try:
-        process = os.pidfd_open(pid)
-    except (AttributeError, OSError):
-        yield lambda _: True
-        return
-    try:
-        waiting = select.poll()
-        waiting.register(process, select.POLLIN)
-        yield lambda seconds: bool(waiting.poll(seconds * 1000))
-    finally:
-        os.close(process)
 
 
 def _pid_in_lock(data_dir: Path) -> int:
@@ -194,66 +169,54 @@ def _pid_in_lock(data_dir: Path) -> int:
     raise NodeNotStopped(f"{data_dir / LOCK_FILE} and {NODE_FILE} beside it name no common process to stop")
 
 
-class _Starter:
-    """Starts a node while it alone holds start.lock. Each pause is short and ends at `deadline` (monotonic,
-    s)."""
+def _started(data_dir: Path, deadline: float, command: tuple[str, ...]) -> NodeAddress:
+    """The node that is there or comes up, while this process alone holds start.lock. Starts again only when another
+    program took what this start needed."""
+    for _ in range(STARTS_MAX):
+        # A node that holds node.lock may be starting, or draining after SIGTERM.
+        if node := _awaited(data_dir, deadline, lambda: _node_lock_is_held(data_dir)):
+            return node
+        ports = _port_arguments(data_dir)
+        log_start, child = _spawned(data_dir, (*command, "--data", str(data_dir), *ports))
+        if node := _awaited(data_dir, deadline, lambda: child.poll() is None, child):  # noqa: B023  called at once
+            return node
+        if not (_node_lock_is_held(data_dir) or _port_arguments(data_dir) != ports):
+            break
+    raise NodeNotStarted(
+        f"the node on {data_dir} stopped while starting (exit status {child.returncode}). "
+        + last_words(data_dir, log_start)
+    )
 
-    def __init__(self, data_dir: Path, deadline: float, command: tuple[str, ...]) -> None:
-        self.data_dir = data_dir
-        self.deadline = deadline
-        self.command = command
 
-    def run(self) -> NodeAddress:
-        """The node that is there or comes up. Starts again only when another program took what this start
-        needed."""
-        for _ in range(STARTS_MAX):
-            if node := self._await_present_node():
-                return node
-            ports = _port_arguments(self.data_dir)
-            log_start, child = self._spawn(ports)
-            if node := self._await_child(child):
-                return node
-            if not (_node_lock_is_held(self.data_dir) or _port_arguments(self.data_dir) != ports):
-                break
-        raise NodeNotStarted(
-            f"the node on {self.data_dir} stopped while starting (exit status {child.returncode}). "
-            + last_words(self.data_dir, log_start)
+def _spawned(data_dir: Path, command: tuple[str, ...]) -> tuple[int, subprocess.Popen[bytes]]:
+    """Where the log of the new process begins, and the process."""
+    log_path = data_dir / LOG_FILE
+    if log_path.exists() and log_path.stat().st_size > LOG_BYTES_MAX:
+        os.replace(log_path, log_path.with_suffix(".log.1"))
+    with log_path.open("ab") as log:
+        # Its own session, so that a Ctrl-C or hang-up meant for this client doesn't reach the node.
+        return log.tell(), subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=data_dir, start_new_session=True
         )
 
-    def _await_present_node(self) -> NodeAddress | None:
-        """Wait for a node that holds node.lock to open or to end: it may be starting, or draining after
-        SIGTERM."""
-        while True:
-            if node := find_node(self.data_dir):
-                return node
-            if not _node_lock_is_held(self.data_dir):
-                return None
-            _pause(self.deadline, self.data_dir)
 
-    def _await_child(self, child: subprocess.Popen[bytes]) -> NodeAddress | None:
-        while True:
-            ended = child.poll() is not None
-            if node := find_node(self.data_dir):
-                # Someone has to reap the node when it ends before this process does, else its pid stays
-                # taken.
-                threading.Thread(target=child.wait, name="reap-node", daemon=True).start()
-                return node
-            if ended:
-                return None
-            _pause(self.deadline, self.data_dir, child)
-
-    def _spawn(self, ports: tuple[str, ...]) -> tuple[int, subprocess.Popen[bytes]]:
-        log_path = self.data_dir / LOG_FILE
-        if log_path.exists() and log_path.stat().st_size > LOG_BYTES_MAX:
-            os.replace(log_path, log_path.with_suffix(".log.1"))
-        with log_path.open("ab") as log:
-            log_start = log.tell()
-            # Its own session, so that a Ctrl-C or hang-up meant for this client doesn't reach the node.
-            child = subprocess.Popen(
-                (*self.command, "--data", str(self.data_dir), *ports),
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.data_dir, start_new_session=True,
-            )  # fmt: skip
-        return log_start, child
+def _awaited(
+    data_dir: Path, deadline: float, goes_on: Callable[[], bool], child: subprocess.Popen[bytes] | None = None
+) -> NodeAddress | None:
+    """The node as soon as one accepts connections, None when the wait need not go on without one. Raises NodeNotStarted
+    after `deadline` (monotonic, s)."""
+    while True:
+        waits = goes_on()
+        node = find_node(data_dir)
+        is_late = time.monotonic() > deadline
+        if child is not None and (node or is_late):
+            # Someone has to reap the node when it ends before this process does, else its pid stays taken.
+            threading.Thread(target=child.wait, name="reap-node", daemon=True).start()
+        if node or not waits:
+            return node
+        if is_late:
+            raise NodeNotStarted(f"the node on {data_dir} is not ready to answer yet; see {data_dir / LOG_FILE}")
+        time.sleep(POLL_S)
 
 
 def last_words(data_dir: Path, start: int = 0) -> str:
@@ -280,14 +243,6 @@ def _lock(file: BinaryIO, mode: int) -> bool:
     except BlockingIOError:
         return False
     return True
-
-
-def _pause(deadline: float, data_dir: Path, child: subprocess.Popen[bytes] | None = None) -> None:
-    if time.monotonic() > deadline:
-        if child is not None:
-            threading.Thread(target=child.wait, name="reap-node", daemon=True).start()
-        raise NodeNotStarted(f"the node on {data_dir} is not ready to answer yet; see {data_dir / LOG_FILE}")
-    time.sleep(POLL_S)
 
 
 def _port_arguments(data_dir: Path) -> tuple[str, ...]:

@@ -14,10 +14,17 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
 from mnemesh.transport.git_root import GitProject, git_project
 from mnemesh.transport.space import SPACE_BYTES_MAX, SPACE_SEGMENTS_MAX, BadSpaceFile, named_here, segment_of, tree_of
-from mnemesh_proto.rendezvous import SPACE_ALIAS_HEADER, SPACE_HEADER, SPACE_TAKEN_HEADER, default_data_dir
+from mnemesh_proto.rendezvous import (
+    AGENT_HEADER,
+    SPACE_ALIAS_HEADER,
+    SPACE_HEADER,
+    SPACE_TAKEN_HEADER,
+    default_data_dir,
+)
 
 PROJECTS_FILE: Final = "projects.json"
 MANIFEST: Final = "manifest.json"
@@ -39,13 +46,11 @@ class Project:
     origin: str = "nothing"
     settled: bool = True
 
-    def headers(self) -> tuple[tuple[str, str], ...]:
-        """Names and values of the headers that tell a node; empty values are to be left out."""
-        return (
-            (SPACE_HEADER, self.space),
-            (SPACE_ALIAS_HEADER, self.alias),
-            (SPACE_TAKEN_HEADER, self.taken),
-        )
+    def headers(self, agent: str) -> tuple[tuple[str, str], ...]:
+        """The headers that name agent and space: ASCII, other characters and % as percent-encoded UTF-8."""
+        names = (AGENT_HEADER, SPACE_HEADER, SPACE_ALIAS_HEADER, SPACE_TAKEN_HEADER)
+        given = zip(names, (agent, self.space, self.alias, self.taken), strict=True)
+        return tuple((name, quote(value, safe="/@:+,;=!$&'()*~ ")) for name, value in given if value)
 
 
 NO_PROJECT: Final = Project()
