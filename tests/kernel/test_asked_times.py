@@ -5,17 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, tzinfo
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
-from mnemesh_actors.node_ports import MeshConfig, NodePorts
-from mnemesh_actors.recall.asked_times import asked_in_time
+from mnemesh_actors.recall.plan import plan_of, steps
 from mnemesh_actors.recall.results import cost_of
+from mnemesh_actors.recall.time_answer import answer_of
 from mnemesh_actors.runtime.zones import LocalZone, machine_zone, name_of, zone_named
 from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.text.traits import happened_at
@@ -59,10 +59,17 @@ class Search:
         )  # fmt: skip
 
 
+async def planned(search: Any, query: Query, zone: tzinfo = BERLIN) -> dict[str, Recalled]:
+    """By role, the answers to the steps of a question that is asked on a Wednesday afternoon, and to the whole."""
+    plan = plan_of(query, ms("2026-03-18 15:00"), zone)
+    answers: dict[str, Recalled] = {}
+    for step in steps(plan, answers):
+        answers[step.role] = await search(step.query)
+    return {**answers, "": answer_of(plan, answers)}
+
+
 async def answered(search: Any, text: str, **fields: Any) -> Recalled:
-    """The answer on a Wednesday afternoon."""
-    parts = replace(NODE, clock=lambda: ms("2026-03-18 15:00"))
-    return await asked_in_time(parts, Query(text=text, spaces=("s",), **fields), search)
+    return (await planned(search, Query(text=text, spaces=("s",), **fields)))[""]
 
 
 async def asked(search: Search, text: str, **fields: Any) -> tuple[list[str], TimeRead | None]:
@@ -71,10 +78,6 @@ async def asked(search: Search, text: str, **fields: Any) -> tuple[list[str], Ti
     return [hit.memory.id for hit in answer.results], answer.time
 
 
-NODE = NodePorts(
-    ledger=cast(Any, None), serving=cast(Any, None), commits=cast(Any, None),
-    clock=lambda: 0, entropy=bytes, config=MeshConfig(zone=BERLIN),
-)  # fmt: skip
 OLD, LAST_WEEK, TODAY = memory("old", "2026-01-10"), memory("week", "2026-03-11"), memory("today", "2026-03-18 09:00")
 
 
@@ -207,13 +210,12 @@ async def test_those_of_a_kind_and_what_stands_behind_them_keep_to_the_token_bud
             )  # fmt: skip
 
     search = Budgeted(*store().memories, memory("also", "2026-03-11", kind="decision"))
-    parts = replace(NODE, clock=lambda: ms("2026-03-18 15:00"))
     query = Query(text="what did we decide last week", spaces=("s",), limit=limit)
-    whole = await asked_in_time(parts, query, search)
+    whole = (await planned(search, query))[""]
     assert [hit.memory.id for hit in whole.results] == ["filed", "also", "week", "bug", "old"][:limit]
     assert (whole.tokens_used, whole.truncated_by_budget) == (sum(map(cost_of, whole.results)), 0)
     budget = sum(map(cost_of, whole.results[:shown]))
-    answer = await asked_in_time(parts, replace(query, token_budget=budget), search)
+    answer = (await planned(search, replace(query, token_budget=budget)))[""]
     assert (answer.results, answer.tokens_used) == (whole.results[:shown], budget)
     assert answer.truncated_by_budget == min(5, limit) - shown
 
@@ -300,12 +302,16 @@ async def test_now_is_the_time_as_of_which_is_asked() -> None:
     assert read.since == ms("2026-01-10")
 
 
-async def test_the_zone_of_the_request_counts_and_one_that_is_none_is_refused() -> None:
-    _, read = await asked(Search(OLD), "yesterday", time_zone="Asia/Tokyo")
-    assert read.since == ms("2026-03-16 16:00")
-    for name in ("Mars/Olympus", "../etc/passwd", "Europe", "x" * 100, "\udcff"):
-        with pytest.raises(InvalidArgument, match="time_zone"):
-            await asked(Search(OLD), "yesterday", time_zone=name)
+async def test_words_of_time_are_meant_in_the_zone_of_the_plan() -> None:
+    answer = (await planned(Search(OLD), Query(text="yesterday", spaces=("s",)), ZoneInfo("Asia/Tokyo")))[""]
+    assert answer.time is not None
+    assert answer.time.since == ms("2026-03-16 16:00")
+
+
+@pytest.mark.parametrize("name", ["Mars/Olympus", "../etc/passwd", "Europe", "x" * 100, "\udcff"])
+def test_a_zone_that_is_none_is_refused(name: str) -> None:
+    with pytest.raises(InvalidArgument, match="time_zone"):
+        zone_named("time_zone", name)
 
 
 @pytest.mark.parametrize("moment", ["2026-03-29 01:30", "2026-03-29 03:30", "2025-10-26 02:30", "2026-07-01 12:00"])
@@ -345,7 +351,24 @@ def test_a_zone_in_the_environment_counts_before_that_of_the_machine(monkeypatch
 
 
 async def test_a_zone_without_a_name_is_told_as_local_time_and_given_as_nothing() -> None:
-    parts = replace(NODE, clock=lambda: ms("2026-03-18 15:00"), config=MeshConfig(zone=LocalZone()))
-    answer = await asked_in_time(parts, Query(text="yesterday", spaces=("s",)), Search(OLD))
+    answer = (await planned(Search(OLD), Query(text="yesterday", spaces=("s",)), LocalZone()))[""]
     assert answer.time.zone == ""
     assert "(local time)" in answer.time.told
+
+
+@pytest.mark.parametrize(
+    ("text", "fields", "roles"),
+    [
+        ("which keys may be old", {}, ["main"]),
+        ("old keys of last week", {"time_words": "off"}, ["main"]),
+        ("keys of last week", {}, ["main", "plain"]),
+        ("old keys of last week", {}, ["main", "inside"]),
+        ("keys of February", {}, ["main", "inside", "everywhere"]),
+        ("keys of February", {"time_words": "only"}, ["main", "inside"]),
+        ("what did we decide last week", {}, ["main", "plain", "kind"]),
+        ("what broke after the week", {}, ["event", "main", "inside", "kind"]),
+    ],
+)
+async def test_a_plan_is_a_list_of_searches_with_roles(text: str, fields: dict[str, Any], roles: list[str]) -> None:
+    answers = await planned(Search(OLD, LAST_WEEK, TODAY), Query(text=text, spaces=("s",), **fields))
+    assert list(answers) == [*roles, ""]

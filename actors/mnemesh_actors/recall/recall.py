@@ -9,8 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from datetime import tzinfo
 from math import ceil
+from typing import NamedTuple
 
 import structlog
 
@@ -21,8 +22,9 @@ from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.index.shard import Search
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.past.worded_then import as_worded
-from mnemesh_actors.recall.asked_times import asked_in_time
+from mnemesh_actors.recall.empty_answer import empty_by_filters, empty_by_match, kept_back
 from mnemesh_actors.recall.picking import BEST_FOR_COVERAGE, Picking
+from mnemesh_actors.recall.plan import plan_of, steps
 from mnemesh_actors.recall.query_plan import (
     CANDIDATES_JUDGED_LATE,
     CANDIDATES_SORTED,
@@ -30,12 +32,14 @@ from mnemesh_actors.recall.query_plan import (
     listing_of,
     search_of,
 )
-from mnemesh_actors.recall.reasons import why_empty
 from mnemesh_actors.recall.refinement import optional_weights, second_look
 from mnemesh_actors.recall.results import SNIPPET_CHARS, Found, given, lying_in, ordered, stretch_missed
 from mnemesh_actors.recall.searching import LATE, SEARCHES_A_CALL_MAX, Searching, look_ahead
+from mnemesh_actors.recall.time_answer import answer_of
 from mnemesh_actors.recall.words import scored
 from mnemesh_actors.remember.link_operations import Linking
+from mnemesh_actors.runtime.zones import zone_named
+from mnemesh_memory.policy.emptiness import left_out
 from mnemesh_memory.policy.recall_rules import narrowed
 from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.ranking.candidates import Candidates, fuse
@@ -68,6 +72,13 @@ NOTING_MAX = 256
 log = structlog.get_logger("mnemesh.recall")
 
 
+class Ends(NamedTuple):
+    """The latest times, on the clock of the event loop, for an answer of the index and for a row of the past."""
+
+    search: float
+    rows: float
+
+
 class Recalling:
     """The operation recall. `linking` adds what belongs with each result."""
 
@@ -86,18 +97,17 @@ class Recalling:
         limit_s = self._parts.config.recall_timeout_s * patience
         try:
             async with asyncio.timeout(limit_s):
+                zone = zone_named("time_zone", query.time_zone) if query.time_zone else self._parts.config.zone
                 start = asyncio.get_running_loop().time()
-                attach_by = start + limit_s * ATTACHING_SHARE
-                find = partial(self._find, by=start + limit_s * INDEX_SHARE, rows_by=attach_by)
-                answer = await asked_in_time(self._parts, clean, find)
+                ends = Ends(start + limit_s * INDEX_SHARE, start + limit_s * ATTACHING_SHARE)
+                answer = await self._planned(clean, zone, ends)
                 if not answer.results:
                     own = request_checks.query(query, caller)
-                    return replace(answer, notes=await why_empty(self._parts, own, answer, find))
-                answer = await self._linking.attached(caller, clean, answer, attach_by)
+                    return replace(answer, notes=await self._reasons(own, answer, zone, ends))
+                answer = await self._linking.attached(caller, clean, answer, ends.rows)
         except TimeoutError:
             raise DeadlineExceeded(f"recall took longer than {limit_s:g} s; ask again or narrow the spaces") from None
-        if answer.results:
-            self._note_use([hit.memory.id for hit in answer.results])
+        self._note_use([hit.memory.id for hit in answer.results])
         return answer
 
     async def recall_batch(self, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
@@ -117,12 +127,30 @@ class Recalling:
             answers.append(outcome)
         return answers
 
-    async def _find(self, query: Query, by: float, rows_by: float) -> Recalled:
-        rows = Picking(self._parts, query, rows_by)
+    async def _planned(self, query: Query, zone: tzinfo, ends: Ends) -> Recalled:
+        plan = plan_of(query, self._parts.clock(), zone, self._parts.config.rules)
+        answers: dict[str, Recalled] = {}
+        for step in steps(plan, answers):
+            answers[step.role] = await self._found(step.query, ends)
+        return answer_of(plan, answers)
+
+    async def _reasons(self, query: Query, answer: Recalled, zone: tzinfo, ends: Ends) -> tuple[str, ...]:
+        """Why `answer` to `query` is empty."""
+        if reasons := await empty_by_filters(self._parts, query, answer, zone):
+            return reasons
+        rules = self._parts.config.rules
+        if not answer.degraded and (everything := kept_back(query, rules)) is not None:
+            matching = await self._planned(everything, zone, ends)
+            if reasons := left_out(query, [hit.memory for hit in matching.results], rules):
+                return reasons
+        return await empty_by_match(self._parts, query, answer, zone)
+
+    async def _found(self, query: Query, ends: Ends) -> Recalled:
+        rows = Picking(self._parts, query, ends.rows)
         if not query.text.strip():
             return await self._newest(query, rows)
         with self._parts.serving.current.held() as space:
-            return await self._search(space, query, rows, by)
+            return await self._search(space, query, rows, ends.search)
 
     async def _newest(self, query: Query, rows: Picking) -> Recalled:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0. In a

@@ -1,0 +1,131 @@
+"""The searches of a recall, in order, each with its role. Pure: a search hangs on the question and on earlier answers.
+
+A question without words of time has one search. Words of time never empty an answer silently. Memories of the stretch
+are raised, or alone let through. With none there, all times are searched or the answer says why nothing is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import tzinfo
+from typing import Final, NamedTuple
+
+from mnemesh_actors.recall.subject import asked_kind, asks_for_everything
+from mnemesh_memory.policy.recall_rules import Rule, narrowed
+from mnemesh_memory.ranking.answers import Recalled
+from mnemesh_memory.text.traits import happened_at
+from mnemesh_memory.times.question_time import TimeWords, read
+from mnemesh_memory.times.window import BY_EVENT, Window
+from mnemesh_memory.values.model import Memory, Query
+
+EVENT: Final = "event"  # The memory that tells of the event in the question.
+MAIN: Final = "main"  # The question with its stretch of time.
+INSIDE: Final = "inside"  # Whether a match lies in the stretch, though no shown result does.
+EVERYWHERE: Final = "everywhere"  # The question in all times, because nothing lies in the stretch.
+PLAIN: Final = "plain"  # The question without the raise of its stretch, for the judgement of its answer.
+KIND: Final = "kind"  # All memories of the kind that is asked for, the newest first.
+# The last two without a token budget: it may have cut off of one list a result of the other.
+WHOLE_KIND: Final = "whole kind"
+WHOLE_ANSWER: Final = "whole answer"
+Answers = Mapping[str, Recalled]
+
+
+class Step(NamedTuple):
+    """A search, and its role in the answer."""
+
+    role: str
+    query: Query
+
+
+class InTime(NamedTuple):
+    """The question with the stretch of its words of time."""
+
+    query: Query
+    # None when the words mean no stretch.
+    window: Window | None
+    # The kind that is asked for, "" for none.
+    kind: str
+
+    def inside(self, answer: Recalled) -> int:
+        """The number of results in the stretch."""
+        if self.window is None:
+            return 0
+        return sum(self.window.holds(happened_at(hit.memory), hit.memory.id) for hit in answer.results)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A question and the reading of its words of time."""
+
+    query: Query
+    words: TimeWords | None  # None without words of time.
+    zone: tzinfo
+    rules: Sequence[Rule] = ()
+
+    def in_time(self, event: Memory | None) -> InTime:
+        """The question with its stretch of time. `event` is the memory that tells of the event in the question."""
+        query, words = self.query, self.words
+        if words is None:
+            return InTime(query, None, "")
+        since, before = words.since, words.before
+        if event is not None and words.event is not None:
+            at = happened_at(event)
+            if words.event.side == "after":
+                since = at if since is None else max(since, at)
+            else:
+                before = at if before is None else min(before, at)
+        if since is None and before is None:
+            return InTime(query, None, "")
+        about = words.about(event=event is not None)
+        listed = asks_for_everything(about, query.text, of_event=event is not None)
+        sure, own = (1.0, "") if event is None else (BY_EVENT, event.id)
+        window = Window(since, before, query.time_words == "only" or listed, sure, own)
+        kind = asked_kind(query, about)
+        if listed:  # nothing is there to be matched
+            return InTime(replace(query, text="", min_score=0.0, window=window), window, kind)
+        # The words of an event stay: a memory often tells of the event and of its results in the same words.
+        asked = replace(query, text=words.searched(), about=words.about(event=False), window=window)
+        return InTime(asked, window, kind)
+
+
+def plan_of(query: Query, now: int, zone: tzinfo, rules: Sequence[Rule] = ()) -> Plan:
+    """The plan for a question that is asked at `now` (ms). Words of time are meant in `zone`."""
+    moment = now if query.as_of is None else query.as_of
+    return Plan(query, None if query.time_words == "off" else read(query.text, moment, zone), zone, rules)
+
+
+def steps(plan: Plan, answers: Answers) -> Iterator[Step]:
+    """The searches of a plan. `answers` holds by role the answer of each step before the next step is taken."""
+    query, words = plan.query, plan.words
+    if words is not None and words.event is not None:
+        about = Query(text=words.event.text, spaces=query.spaces, limit=1, as_of=query.as_of)
+        yield Step(EVENT, narrowed(about, plan.rules))
+    asked = plan.in_time(event_of(answers))
+    yield Step(MAIN, asked.query)
+    if (window := asked.window) is None:
+        return
+    only = window._replace(only=True)
+    if not asked.inside(answers[MAIN]):
+        yield Step(INSIDE, replace(asked.query, window=only, limit=1, sort="relevance", token_budget=None))
+    if INSIDE in answers and not answers[INSIDE].results:
+        if query.time_words == "prefer":
+            # With other words another memory may match well enough.
+            yield Step(EVERYWHERE, query)
+    elif answers[MAIN].abstain and not window.only:
+        # Time alone makes no answer: the question has one only when the search without the raise finds one.
+        yield Step(PLAIN, replace(query, about=asked.query.about))
+    if asked.kind:
+        listing = replace(query, text="", kinds=(asked.kind,), min_score=0.0, window=only)
+        yield Step(KIND, listing)
+        shown = Step(EVERYWHERE, query) if EVERYWHERE in answers else Step(MAIN, asked.query)
+        if answers[KIND].results and answers[KIND].truncated_by_budget:
+            yield Step(WHOLE_KIND, replace(listing, token_budget=None))
+        if answers[KIND].results and answers[shown.role].truncated_by_budget:
+            yield Step(WHOLE_ANSWER, replace(shown.query, token_budget=None))
+
+
+def event_of(answers: Answers) -> Memory | None:
+    """The memory that tells of the event best, if the match is sure enough."""
+    found = answers.get(EVENT)
+    return None if found is None or found.abstain else found.results[0].memory
