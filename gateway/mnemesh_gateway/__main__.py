@@ -6,20 +6,27 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnemesh_gateway.node.settings import Loaded, load, table
-from mnemesh_gateway.node.usage import BadUsage, Parser
+from mnemesh_gateway.node.usage import EXIT_REFUSED, EXIT_USAGE, BadUsage, Parser, refused
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 
 if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
 
-EXIT_USAGE = 2
-EXIT_REFUSED = 4
 EXIT_INTERRUPTED = 130
+Program = Callable[[Sequence[str], Mapping[str, str]], int]
+# The modules of the other programs; each is loaded for its own command alone.
+PROGRAMS = {
+    "doctor": "doctor.report",
+    "backup": "programs.backup_program",
+    "node": "programs.node_program",
+    "model": "programs.model_program",
+}
 # The names that the command line is known by; the setting is data_dir everywhere else.
 SHORT_FLAGS = {"data_dir": ("--data", "--data-dir")}
 
@@ -42,22 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: list[str], started: float) -> int:
-    if words[:1] == ["doctor"]:
-        from mnemesh_gateway import doctor
-
-        return doctor.main(words[1:])
-    if words[:1] == ["backup"]:
-        from mnemesh_gateway.programs import backup_program
-
-        return backup_program.main(words[1:], os.environ)
-    if words[:1] == ["node"]:
-        from mnemesh_gateway.programs import node_program
-
-        return node_program.main(words[1:], os.environ)
-    if words[:1] == ["model"]:
-        from mnemesh_gateway.programs import model_program
-
-        return model_program.main(words[1:], os.environ)
+    if words and words[0] in PROGRAMS:
+        program: Program = import_module(f"mnemesh_gateway.{PROGRAMS[words[0]]}").main
+        return program(words[1:], os.environ)
     if words[:1] != ["up"]:
         known = "up | doctor | backup load | backup verify | node new-identity | node salvage | model install"
         print(f"usage: python -m mnemesh_gateway {known} [--help]", file=sys.stderr)
@@ -67,8 +61,7 @@ def _run(words: list[str], started: float) -> int:
     try:
         loaded = load(flags, os.environ, Path(arguments.config) if arguments.config else None)
     except InvalidArgument as error:
-        print(f"mnemesh: {error.message}", file=sys.stderr)
-        return EXIT_USAGE
+        return refused(error)
     return _up(loaded, started)
 
 
@@ -103,21 +96,17 @@ def _up(loaded: Loaded, started: float) -> int:
         print(f"mnemesh: a part of the node is missing: {error}\nfix: pip install 'mnemesh[node]'", file=sys.stderr)
         return EXIT_REFUSED
 
-    log = node_log.configure(loaded)
+    tell_repeats = node_log.configure(loaded)
 
     def announce(gate: MeshGate) -> None:
         print(ready_block(loaded, gate.grpc, gate.http, time.monotonic() - started), flush=True)
 
     try:
-        asyncio.run(Node(loaded, announce, log.tell_repeats).serve())
-    except InvalidArgument as error:
-        print(f"mnemesh: {error.message}", file=sys.stderr)
-        return EXIT_USAGE
+        asyncio.run(Node(loaded, announce, tell_repeats).serve())
     except MnemeshError as error:
-        print(f"mnemesh: {error.message}", file=sys.stderr)
-        return EXIT_REFUSED
+        return refused(error)
     finally:
-        log.tell_repeats()
+        tell_repeats()
     return 0
 
 

@@ -12,8 +12,8 @@ from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.sync.handshake import Me
 from mnemesh_gateway.peers.peer_book import Peer
+from mnemesh_gateway.peers.peer_contacts import NotTaken
 from mnemesh_gateway.peers.peer_status import PeerStatus
-from mnemesh_gateway.peers.peer_untaken import NotTaken
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.errors import AlreadyExists, NotFound
 

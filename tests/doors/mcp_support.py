@@ -18,7 +18,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from starlette.applications import Starlette
 
-from mnemesh_gateway.doors.mcp.mcp_door import McpDoor, build_mcp
+from mnemesh_gateway.doors.mcp.mcp_door import McpDoor
 from mnemesh_gateway.doors.metrics import Metrics
 from mnemesh_gateway.security.auth import Authenticator
 
@@ -58,7 +58,7 @@ class Node:
 
     def app(self) -> Starlette:
         """A fresh door, as a restarted node has one."""
-        self._door = build_mcp(self.gate, self._authenticator, self.metrics, self._toolsets, self._loopback)
+        self._door = McpDoor(self.gate, self._authenticator, self.metrics, self._toolsets, self._loopback)
         return Starlette(routes=self._door.routes, lifespan=self._door.lifespan)
 
     def start(self) -> Node:

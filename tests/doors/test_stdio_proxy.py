@@ -137,7 +137,7 @@ def test_an_option_that_makes_no_sense_is_bad_usage() -> None:
 
 
 def test_the_proxy_knows_which_tools_only_read() -> None:
-    assert {name for name, row in build_tools().items() if row.read_only} == READING_TOOLS
+    assert {name for name, row in build_tools().items() if row.operation.read_only} == READING_TOOLS
 
 
 def test_either_address_of_the_local_node_is_understood(node: Node, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from mnemesh.api import values
 from mnemesh.api.json_form import as_json
 from mnemesh.cli.commands import transcripts
 from mnemesh.errors import InvalidArgument
-from mnemesh_gateway.contract import wire
+from mnemesh_gateway.contract.message_json import to_json
 from mnemesh_gateway.doors.mcp import answer_text
 from mnemesh_gateway.operations.table import by_name
 from mnemesh_memory.values.model import Caller
@@ -23,7 +23,7 @@ AT = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 async def said(gate: FakeGate, tool: str, **arguments: object) -> str:
     row = by_name(tool)
-    return answer_text.render(tool, wire.to_json(await row.run(gate, OWNER, row.read_json(arguments))))
+    return answer_text.render(tool, to_json(await row.run(gate, OWNER, row.read_json(arguments))))
 
 
 async def test_an_agent_reads_turns_as_data_that_can_not_end_their_block() -> None:

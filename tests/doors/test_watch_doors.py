@@ -13,7 +13,7 @@ import httpx
 import pytest
 from door_clients import TOKEN, WAIT_S, Doors, GrpcClient, open_grpc, open_http, refusal, serve_http
 
-from mnemesh_gateway.operations.watch_calls import query_of
+from mnemesh_gateway.operations.memory_calls import query_of
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable

@@ -16,6 +16,7 @@ from mnemesh.api.values.writes import Remembered
 from mnemesh.api.wire import to_message, to_value
 from mnemesh_gateway.contract import wire
 from mnemesh_gateway.contract.descriptors import descriptor_of, fields_of
+from mnemesh_gateway.contract.message_json import to_json
 from mnemesh_gateway.operations.table import OPERATIONS
 from mnemesh_memory.ranking import answers
 from mnemesh_memory.ranking.explanation import Share
@@ -300,10 +301,10 @@ def test_a_time_outside_the_years_that_mnemesh_keeps_is_carried_for_the_mesh_to_
 def test_a_novelty_that_nobody_could_measure_is_absent_and_not_that_of_a_known_text() -> None:
     written = model.Written(action="ADD", memory=hit().memory, reason="new; not compared", novelty=None)
     response = wire.remember_response(written)
-    assert "novelty" not in wire.to_json(response)
+    assert "novelty" not in to_json(response)
     assert to_value(response, Remembered).novelty is None
     known = wire.remember_response(replace(written, action="NOOP", novelty=0.0, deduplicated=True))
-    assert wire.to_json(known)["novelty"] == 0.0
+    assert to_json(known)["novelty"] == 0.0
     assert to_value(known, Remembered).novelty == 0.0
 
 

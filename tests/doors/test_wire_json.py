@@ -20,7 +20,7 @@ from mnemesh.api.values.recall import Recalled
 from mnemesh.api.wire import to_value
 from mnemesh_gateway.contract import wire
 from mnemesh_gateway.contract.descriptors import descriptor_of, fields_of, inner_message, is_map, is_message, map_value
-from mnemesh_gateway.contract.message_json import BARE_MESSAGES, query_object
+from mnemesh_gateway.contract.message_json import BARE_MESSAGES, from_json, parse_body, query_object, to_json
 from mnemesh_gateway.operations.table import OPERATIONS, by_name
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
@@ -115,10 +115,10 @@ def recalled(message: Message) -> list[Any]:
 def test_a_message_written_as_json_is_read_back_as_the_same_message(message: Message) -> None:
     for result in recalled(message):
         result.memory.content = ""
-    text = json.dumps(wire.to_json(message), allow_nan=False)
-    value = wire.parse_body(text.encode())
+    text = json.dumps(to_json(message), allow_nan=False)
+    value = parse_body(text.encode())
     if type(message) not in WITH_64_BITS:
-        assert wire.from_json(type(message), value) == message
+        assert from_json(type(message), value) == message
 
 
 @given(any_message)
@@ -131,13 +131,13 @@ def test_our_json_is_protobufs_json_but_for_bare_lists_and_exact_64_bit_numbers(
     for answer in theirs.get("answers", [theirs]) if recalled(message) else []:
         for result in answer["results"]:
             result.get("memory", {}).pop("content", None)
-    assert wire.to_json(message) == theirs
+    assert to_json(message) == theirs
 
 
 def test_the_content_of_a_result_stands_once_in_it_in_every_json_and_its_schema() -> None:
     memory = memory_pb2.Memory(id="m", space="team")
     answer = recall_pb2.RecallResponse(results=[recall_pb2.RecallResult(id="m", content="once", memory=memory)])
-    ours = wire.to_json(answer)["results"][0]
+    ours = to_json(answer)["results"][0]
     theirs = as_json(to_value(answer, Recalled))["results"][0]
     for result in (ours, theirs):
         assert result["content"] == "once"
@@ -145,13 +145,13 @@ def test_the_content_of_a_result_stands_once_in_it_in_every_json_and_its_schema(
         assert result["memory"]["space"] == "team"
     batch = recall_pb2.RecallBatchResponse(answers=[answer])
     for name, message in (("recall", answer), ("recall_batch", batch)):
-        jsonschema.validate(wire.to_json(message), by_name(name).response_schema())
-    assert "content" in wire.to_json(memory)
+        jsonschema.validate(to_json(message), by_name(name).response_schema())
+    assert "content" in to_json(memory)
 
 
 def test_a_64_bit_number_is_a_json_number_while_that_is_exact_and_text_beyond() -> None:
     def seq(value: int) -> object:
-        return wire.to_json(admin_pb2.LedgerStatus(seq=value))["seq"]
+        return to_json(admin_pb2.LedgerStatus(seq=value))["seq"]
 
     assert seq(2**53 - 1) == 2**53 - 1
     assert seq(2**53) == str(2**53)
@@ -164,7 +164,7 @@ def test_lists_and_maps_of_an_update_are_plain_and_an_empty_one_is_not_an_absent
     )
     patch = wire.patch(update)
     assert (patch.tags, patch.attrs, patch.paths) == ((), {"a": "b"}, None)
-    assert wire.to_json(update)["tags"] == []
+    assert to_json(update)["tags"] == []
 
 
 @given(st.sampled_from(OPERATIONS), json_values)
@@ -178,8 +178,8 @@ def test_any_json_object_is_read_or_refused_with_a_field(operation: Any, value: 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_a_json_object_or_refused(body: bytes) -> None:
-    error = refusal(lambda: wire.parse_body(body))
-    assert error is not None or isinstance(wire.parse_body(body), dict)
+    error = refusal(lambda: parse_body(body))
+    assert error is not None or isinstance(parse_body(body), dict)
 
 
 @given(st.binary(max_size=200))
@@ -208,7 +208,7 @@ BAD_BODIES = [
 @pytest.mark.parametrize(("body", "field", "limit"), BAD_BODIES, ids=[str(i) for i in range(len(BAD_BODIES))])
 def test_a_body_that_is_no_clean_json_object_is_refused(body: bytes, field: str, limit: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        wire.parse_body(body)
+        parse_body(body)
     assert caught.value.fields["field"] == field
     assert limit in caught.value.fields["limit"]
 
@@ -216,10 +216,10 @@ def test_a_body_that_is_no_clean_json_object_is_refused(body: bytes, field: str,
 @pytest.mark.parametrize("word", ["null", "true", "false"])
 def test_a_word_of_json_is_shown_as_json_writes_it(word: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        wire.parse_body(word.encode())
+        parse_body(word.encode())
     assert caught.value.message == f"body: {word} is not allowed; a JSON object"
     with pytest.raises(InvalidArgument) as quoted:
-        wire.parse_body(f'"{word}"'.encode())
+        parse_body(f'"{word}"'.encode())
     assert quoted.value.message == f"body: '{word}' is not allowed; a JSON object"
 
 
@@ -300,9 +300,9 @@ def test_a_query_of_a_batch_may_be_its_text_alone_as_in_python_and_on_the_comman
 
 def test_a_query_string_may_name_several_spaces_by_space() -> None:
     pairs = [("space", "team/a"), ("space", "team/b"), ("space", "team/c"), ("spaces", "team/d")]
-    request = wire.from_query(memory_pb2.ListRequest, pairs)
+    request = from_json(memory_pb2.ListRequest, query_object(memory_pb2.ListRequest, pairs))
     assert list(request.spaces) == ["team/a", "team/b", "team/c", "team/d"]
-    assert wire.from_query(memory_pb2.ListRequest, pairs[:1]).space == "team/a"
+    assert from_json(memory_pb2.ListRequest, query_object(memory_pb2.ListRequest, pairs[:1])).space == "team/a"
 
 
 def test_where_there_is_one_space_a_list_is_refused_as_a_list() -> None:
@@ -336,7 +336,7 @@ def test_a_field_that_does_not_exist_is_told_with_its_value_and_the_nearest_that
         expected = {"field": "contnt", "value": shown, "limit": "no such field, did you mean content?"}
         assert caught.value.fields == expected
     with pytest.raises(InvalidArgument) as caught:
-        wire.from_query(recall_pb2.RecallRequest, [("querry", "how do we deploy")])
+        from_json(recall_pb2.RecallRequest, query_object(recall_pb2.RecallRequest, [("querry", "how do we deploy")]))
     assert caught.value.message == ("querry: 'how do we deploy' is not allowed; no such field, did you mean query?")
 
 
@@ -352,12 +352,12 @@ def test_a_value_that_only_the_name_of_its_field_makes_a_secret_is_not_repeated(
 )
 def test_what_only_looks_like_a_date_is_refused_with_the_forms(written: object) -> None:
     with pytest.raises(InvalidArgument, match=r"RFC 3339 time with zone.*or a date") as caught:
-        wire.from_json(memory_pb2.UpdateRequest, {"valid_to": written})
+        from_json(memory_pb2.UpdateRequest, {"valid_to": written})
     assert caught.value.fields["field"] == "valid_to"
 
 
 def test_null_means_not_given_and_a_whole_number_may_be_written_with_a_point() -> None:
-    request = wire.from_json(recall_pb2.RecallRequest, {"query": "x", "limit": 5.0, "mode": None, "since": None})
+    request = from_json(recall_pb2.RecallRequest, {"query": "x", "limit": 5.0, "mode": None, "since": None})
     assert request == recall_pb2.RecallRequest(query="x", limit=5)
 
 
@@ -378,13 +378,13 @@ def test_null_means_not_given_and_a_whole_number_may_be_written_with_a_point() -
 def test_an_rfc_3339_time_is_read_to_the_nanosecond_and_a_date_is_its_start_in_utc(
     written: str, seconds: int, nanos: int
 ) -> None:
-    request = wire.from_json(memory_pb2.RememberRequest, {"valid_from": written})
+    request = from_json(memory_pb2.RememberRequest, {"valid_from": written})
     assert request.valid_from == Timestamp(seconds=seconds, nanos=nanos)
 
 
 def test_a_number_that_is_none_is_carried_so_that_the_mesh_can_refuse_it() -> None:
     for written in (float("nan"), "NaN"):
-        request = wire.from_json(memory_pb2.RememberRequest, {"importance": written})
+        request = from_json(memory_pb2.RememberRequest, {"importance": written})
         assert str(wire.draft(request).importance) == "nan"
 
 
@@ -398,7 +398,7 @@ def test_check_and_supersede_take_the_fields_of_their_item_at_the_top() -> None:
 
 def test_a_query_string_repeats_a_list_and_types_what_is_no_text() -> None:
     pairs = [("tags_any", "a"), ("tags_any", "b"), ("limit", "5"), ("since", "2026-05-01T12:00:00Z"), ("agent", "5")]
-    request = wire.from_query(memory_pb2.ListRequest, pairs)
+    request = from_json(memory_pb2.ListRequest, query_object(memory_pb2.ListRequest, pairs))
     assert request == memory_pb2.ListRequest(
         tags_any=["a", "b"], limit=5, since=Timestamp(seconds=1777636800), agent="5"
     )
@@ -420,7 +420,7 @@ def test_a_query_string_repeats_a_list_and_types_what_is_no_text() -> None:
 )
 def test_a_query_string_that_does_not_fit_is_refused(pairs: list[tuple[str, str]], field: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
-        wire.from_query(recall_pb2.RecallRequest, pairs)
+        from_json(recall_pb2.RecallRequest, query_object(recall_pb2.RecallRequest, pairs))
     assert caught.value.fields["field"] == field
 
 

@@ -27,7 +27,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
 from node_process import NodeUnderTest
 
-from mnemesh_gateway.contract import wire
+from mnemesh_gateway.contract.message_json import to_json
 from mnemesh_gateway.operations.table import Operation, by_name
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.values.model import Caller
@@ -90,7 +90,7 @@ class InProcessDoor:
         row = by_name(operation)
         caller = Caller("owner/in-process", "owner")
         try:
-            return wire.to_json(await row.run(self._gate, caller, row.read_json(fields)))
+            return to_json(await row.run(self._gate, caller, row.read_json(fields)))
         except MnemeshError as error:
             raise Refused(error.code, error.message, str(error.fields.get("field", ""))) from error
 
@@ -128,7 +128,7 @@ class GrpcDoor:
             # What a typed message cannot carry is refused by the message itself, before anything is sent.
             raise Refused(error.code, error.message, str(error.fields["field"])) from error
         try:
-            return wire.to_json(await method(request, metadata=self._metadata, timeout=CALL_TIMEOUT_S))
+            return to_json(await method(request, metadata=self._metadata, timeout=CALL_TIMEOUT_S))
         except grpc.aio.AioRpcError as error:
             raise Refused(error.code().name, error.details() or "", _violated_field(error)) from error
 

@@ -156,7 +156,7 @@ def _finish_new_identity(path: Path, node_id: str) -> None:
         following.unlink()
     elif _id_of(load_key(following)) == node_id:
         os.replace(following, path / KEY_FILE)
-        _sync_folder(path)
+        sync_folder(path)
 
 
 def _new_key(path: Path) -> str:
@@ -231,17 +231,16 @@ def _write_private(path: Path, data: bytes) -> None:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write `text` to `path` in one atomic, durable step."""
+    """Write `text` to `path` in one atomic, durable step, for the owner alone."""
     temporary = path.with_name(path.name + ".tmp")
-    with open(temporary, "w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
+    temporary.unlink(missing_ok=True)
+    _write_private(temporary, text.encode())
     os.replace(temporary, path)
-    _sync_folder(path.parent)
+    sync_folder(path.parent)
 
 
-def _sync_folder(path: Path) -> None:
+def sync_folder(path: Path) -> None:
+    """Make the names in a folder durable."""
     folder = os.open(path, os.O_RDONLY)
     try:
         os.fsync(folder)

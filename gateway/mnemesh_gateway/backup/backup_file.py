@@ -185,16 +185,9 @@ class Reader:
     def _head(self, value: dict[str, Any]) -> Head:
         try:
             files = tuple(Part(str(one["name"]), int(one["bytes"]), str(one["sha256"])) for one in value["files"])
-            found = Head(
-                version=str(value["version"]),
-                at=int(value["at"]),
-                node_id=str(value["node_id"]),
-                incarnation=str(value["incarnation"]),
-                seq=int(value["seq"]),
-                memories=int(value["memories"]),
-                digest=str(value["digest"]),
-                files=files,
-            )
+            texts: dict[str, Any] = {name: str(value[name]) for name in ("version", "node_id", "incarnation", "digest")}
+            numbers: dict[str, Any] = {name: int(value[name]) for name in ("at", "seq", "memories")}
+            found = Head(**texts, **numbers, files=files)
         except (ValueError, KeyError, TypeError) as error:
             raise self._damaged(f"{HEAD}: {error!r}") from None
         names = [part.name for part in files]

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
 from urllib.parse import quote
 
-from mnemesh_actors.storage.data_directory import KEY_FILE, MANIFEST, replace_file
+from mnemesh_actors.storage.data_directory import KEY_FILE, MANIFEST, replace_file, sync_folder
 from mnemesh_gateway.backup.backup_file import LEDGER, PIECE_BYTES, REGISTER, TRANSCRIPTS, Head, Part, Writer
 from mnemesh_gateway.peers.peer_book import PEERS_FILE
 from mnemesh_gateway.security.access import ACCESS_FILE
@@ -248,20 +248,15 @@ def read_register(data_dir: Path) -> list[Backup]:
 def write_register(data_dir: Path, backups: list[Backup]) -> None:
     """Replace the register, durably; the oldest beyond BACKUPS_LISTED_MAX are left out."""
     kept = backups[-limits.BACKUPS_LISTED_MAX :]
-    path = data_dir / REGISTER
-    replace_file(path, json.dumps({"backups": [asdict(one) for one in kept]}, indent=1) + "\n")
-    path.chmod(0o600)
+    text = json.dumps({"backups": [asdict(one) for one in kept]}, indent=1)
+    replace_file(data_dir / REGISTER, text + "\n")
 
 
 def _publish(partial: Path, target: Path) -> None:
     """Give the finished file its name, unless that is taken by now."""
     os.link(partial, target)
     partial.unlink()
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(target.parent)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from mnemesh_actors.storage.data_directory import MANIFEST
+from mnemesh_actors.storage.data_directory import MANIFEST, sync_folder
 from mnemesh_memory.values.errors import FailedPrecondition, Unavailable
 
 STAGING: Final = ".loading"
@@ -56,8 +56,4 @@ def _move(staging: Path, data_dir: Path) -> None:
     for name in sorted(os.listdir(staging), key=lambda name: (name == MANIFEST, name != "ledger", name)):
         os.replace(staging / name, data_dir / name)
     staging.rmdir()
-    folder = os.open(data_dir, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    sync_folder(data_dir)

@@ -79,11 +79,6 @@ def from_json(cls: type[AnyMessage], value: Mapping[str, Any]) -> AnyMessage:
     return message
 
 
-def from_query(cls: type[AnyMessage], pairs: Iterable[tuple[str, str]]) -> AnyMessage:
-    """A message of type `cls` from the name=value pairs of a query string; a list is its name repeated."""
-    return from_json(cls, query_object(cls, pairs))
-
-
 def query_object(cls: type[Message], pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """The JSON object that the name=value pairs of a query string stand for."""
     value: dict[str, Any] = {}

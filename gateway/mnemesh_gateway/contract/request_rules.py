@@ -18,23 +18,18 @@ from mnemesh_memory.values import limits
 from mnemesh_memory.values.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS, WRITABLE_LINK_TYPES
 
 # Proto3 has no required fields; these are the ones that the Mesh refuses a request without.
-REQUIRED: Final = MappingProxyType(
+_BY_ID: Final = (
+    "RelatedRequest", "TimelineRequest", "UpdateRequest", "SupersedeRequest", "ForgetRequest", "RestoreRequest",
+    "PurgeRequest", "HistoryRequest", "BlameRequest", "ResolveRequest",
+)  # fmt: skip
+REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
+        **dict.fromkeys(_BY_ID, ("id",)),
         "RememberRequest": ("content",),
         "RememberBatchRequest": ("items",),
         "GetRequest": ("ids",),
         "RecallBatchRequest": ("queries",),
-        "RelatedRequest": ("id",),
-        "TimelineRequest": ("id",),
-        "UpdateRequest": ("id",),
-        "SupersedeRequest": ("id",),
-        "ForgetRequest": ("id",),
-        "RestoreRequest": ("id",),
-        "PurgeRequest": ("id",),
-        "HistoryRequest": ("id",),
-        "BlameRequest": ("id",),
         "RollbackRequest": ("id", "to"),
-        "ResolveRequest": ("id",),
         "LinkRequest": ("id", "type", "to"),
         "UnlinkRequest": ("id", "type", "to"),
         "Link": ("type", "id"),
@@ -47,39 +42,36 @@ REQUIRED: Final = MappingProxyType(
         "EraseTranscriptRequest": ("session",),
     }
 )
+
+
+def _alike(requests: str, field: str, **rules: Any) -> dict[str, dict[str, Any]]:
+    """The same rules for a field of several requests."""
+    return {f"{request}Request.{field}": rules for request in requests.split()}
+
+
 # Closed lists and bounds of request fields. `kind` is open here, because predecessors' words are folded.
 REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
+        **_alike("Remember Update Forget Restore Link Unlink Rollback Resolve", "wait", enum=list(WAITS)),
+        **_alike("Remember Update", "importance", minimum=0, maximum=1),
+        **_alike("Remember Update", "tier", enum=list(TIERS)),
+        **_alike("Remember Update Resolve", "content", minLength=1, maxLength=limits.CONTENT_BYTES_MAX),
+        **_alike("List History Conflicts ListTranscripts", "limit", minimum=1, maximum=limits.LIST_LIMIT_MAX),
+        **_alike(
+            "AddTranscript ReadTranscript EraseTranscript", "session", minLength=1, maxLength=limits.SESSION_BYTES_MAX
+        ),
         "Link.type": {"enum": list(LINK_TYPES)},
-        "RememberRequest.content": {"minLength": 1, "maxLength": limits.CONTENT_BYTES_MAX},
-        "RememberRequest.importance": {"minimum": 0, "maximum": 1},
-        "RememberRequest.tier": {"enum": list(TIERS)},
-        "RememberRequest.wait": {"enum": list(WAITS)},
         "RememberRequest.tags": {"maxItems": limits.TAGS_MAX},
         "RememberBatchRequest.items": {"minItems": 1, "maxItems": limits.BATCH_ITEMS_MAX},
-        "UpdateRequest.content": {"minLength": 1, "maxLength": limits.CONTENT_BYTES_MAX},
-        "UpdateRequest.importance": {"minimum": 0, "maximum": 1},
-        "UpdateRequest.tier": {"enum": list(TIERS)},
-        "UpdateRequest.wait": {"enum": list(WAITS)},
         "UpdateRequest.clear": {"maxItems": len(CLEARABLE)},
-        "ForgetRequest.wait": {"enum": list(WAITS)},
-        "RestoreRequest.wait": {"enum": list(WAITS)},
         "GetRequest.ids": {"minItems": 1, "maxItems": limits.GET_IDS_MAX},
         "ListRequest.state": {"enum": [*STATES, "all"]},
         "ListRequest.order": {"enum": list(ORDERS)},
-        "ListRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
         "TimelineRequest.before": {"maximum": limits.TIMELINE_MAX},
         "TimelineRequest.after": {"maximum": limits.TIMELINE_MAX},
-        "HistoryRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
-        "ConflictsRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
         "LinkRequest.type": {"enum": list(WRITABLE_LINK_TYPES)},
-        "LinkRequest.wait": {"enum": list(WAITS)},
         "UnlinkRequest.type": {"enum": list(WRITABLE_LINK_TYPES)},
-        "UnlinkRequest.wait": {"enum": list(WAITS)},
         "RateRequest.answer": {"maxLength": limits.ANSWER_BYTES_MAX},
-        "RollbackRequest.wait": {"enum": list(WAITS)},
-        "ResolveRequest.content": {"minLength": 1, "maxLength": limits.CONTENT_BYTES_MAX},
-        "ResolveRequest.wait": {"enum": list(WAITS)},
         "RecallRequest.query": {"maxLength": limits.QUERY_CHARS_MAX},
         "RecallRequest.limit": {"minimum": 1, "maximum": limits.RECALL_LIMIT_MAX},
         "RecallRequest.mode": {"enum": list(MODES)},
@@ -94,7 +86,6 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "AddAgentRequest.role": {"enum": list(grants.ROLES)},
         "AddAgentRequest.spaces": {"maxItems": grants.PATTERNS_MAX},
         "AddAgentRequest.toolsets": {"maxItems": len(grants.TOOLSETS)},
-        "AddTranscriptRequest.session": {"minLength": 1, "maxLength": limits.SESSION_BYTES_MAX},
         "AddTranscriptRequest.turns": {"minItems": 1, "maxItems": limits.TRANSCRIPT_TURNS_MAX},
         "TranscriptTurnDraft.id": {"minLength": 1, "maxLength": limits.TRANSCRIPT_TURN_ID_BYTES_MAX},
         "TranscriptTurnDraft.role": {"enum": list(ROLES)},
@@ -102,11 +93,8 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "SearchTranscriptsRequest.query": {"minLength": 1, "maxLength": limits.QUERY_CHARS_MAX},
         "SearchTranscriptsRequest.limit": {"minimum": 1, "maximum": limits.RECALL_LIMIT_MAX},
         "SearchTranscriptsRequest.context": {"maximum": limits.TRANSCRIPT_CONTEXT_MAX},
-        "ReadTranscriptRequest.session": {"minLength": 1, "maxLength": limits.SESSION_BYTES_MAX},
         "ReadTranscriptRequest.first": {"minimum": 1},
         "ReadTranscriptRequest.count": {"minimum": 1, "maximum": limits.TRANSCRIPT_READ_TURNS_MAX},
-        "ListTranscriptsRequest.limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
-        "EraseTranscriptRequest.session": {"minLength": 1, "maxLength": limits.SESSION_BYTES_MAX},
     }
 )
 

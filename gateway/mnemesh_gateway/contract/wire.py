@@ -1,8 +1,7 @@
 """The one place that turns protobuf messages into domain values and domain values into messages.
 
 Most fields go over by their names. The others are named here. This module decides nothing: the Mesh judges values. One
-exception is a Timestamp out of its own definition, because no domain value could carry it. JSON has its own module. It
-is offered here too, so that a door needs one import.
+exception is a Timestamp out of its own definition, because no domain value could carry it. JSON has its own module.
 """
 
 from __future__ import annotations
@@ -18,25 +17,12 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from mnemesh_gateway.contract import status
 from mnemesh_gateway.contract.descriptors import TIMESTAMP, descriptor_of, fields_of, inner_message, is_map, is_message
-from mnemesh_gateway.contract.message_json import (
-    BARE_MESSAGES,
-    AnyMessage,
-    from_json,
-    from_query,
-    parse_body,
-    to_json,
-)
+from mnemesh_gateway.contract.message_json import BARE_MESSAGES, AnyMessage
 from mnemesh_memory.ranking import answers
 from mnemesh_memory.values import model, past
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.values.spaces import space_path
 from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
-
-__all__ = [
-    "asked_wait", "batch_response", "decode", "draft", "form_of", "from_json", "from_query", "get_response",
-    "list_query", "list_response", "memory", "message_of", "moment", "optional", "parse_body", "patch", "query",
-    "recall_response", "remember_response", "spaces", "stats_response", "timestamp", "to_json", "value_of",
-]  # fmt: skip
 
 AnyValue = TypeVar("AnyValue")
 Convert = Callable[[Any], Any]

@@ -35,6 +35,7 @@ FAULTS_SHOWN = 8
 FROM_BACKUP = "restore it from a backup"
 ANEW = "restore it from a backup, or rm {} and issue the tokens anew (`mnemesh agent add`)"
 META, POINTS = "meta.json", "points"
+Migrations = Sequence[Callable[[sqlite3.Connection], None]]
 
 
 def out_of_sight(place: Place) -> Iterator[Finding]:
@@ -143,12 +144,7 @@ def agents(place: Place) -> Iterator[Finding]:
         yield Finding("agents", f"{path} can be read by other users of this machine", f"chmod 600 {path}")
     if path.with_name(path.name + "-journal").exists():
         return  # it is written right now, or the next start undoes what a crash left
-    try:
-        with closing(read_only(path)) as db:
-            version = int(db.execute("PRAGMA user_version").fetchone()[0])
-            fault = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
-    except sqlite3.DatabaseError as error:
-        version, fault = 0, str(error)
+    version, fault = _looked_at(path, ())  # a start looks at the columns, below
     if version > len(ACCESS_MIGRATIONS):
         yield _newer(path, version, len(ACCESS_MIGRATIONS))
     elif fault != "ok":
@@ -236,7 +232,7 @@ def model(place: Place) -> Iterator[Finding]:
     )  # fmt: skip
 
 
-def _lacking(db: sqlite3.Connection, migrations: Sequence[Callable[[sqlite3.Connection], None]], version: int) -> str:
+def _lacking(db: sqlite3.Connection, migrations: Migrations, version: int) -> str:
     """The first table or column that a file of that format has to have and `db` has not, or ""."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
         for migrate in migrations[:version]:
@@ -249,6 +245,17 @@ def _lacking(db: sqlite3.Connection, migrations: Sequence[Callable[[sqlite3.Conn
             if wanted - there:
                 return f"the column {min(wanted - there)} of {table} is missing"
     return ""
+
+
+def _looked_at(path: Path, migrations: Migrations) -> tuple[int, str]:
+    """The format of an SQLite file, and its fault or "ok". A format that `migrations` make has to have its columns."""
+    try:
+        with closing(read_only(path)) as db:
+            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            fault = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+            return version, (_lacking(db, migrations, version) if version <= len(migrations) else "") or fault
+    except sqlite3.DatabaseError as error:
+        return 0, str(error)
 
 
 def ledger(place: Place) -> Iterator[Finding]:
@@ -305,17 +312,10 @@ def transcripts(place: Place) -> Iterator[Finding]:
     path = place.transcripts
     if not path.exists():
         return
-    try:
-        with closing(read_only(path)) as db:
-            version = int(db.execute("PRAGMA user_version").fetchone()[0])
-            if version > len(TRANSCRIPT_MIGRATIONS):
-                yield _newer(path, version, len(TRANSCRIPT_MIGRATIONS))
-                return
-            fault = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
-            fault = _lacking(db, TRANSCRIPT_MIGRATIONS, version) or fault
-    except sqlite3.DatabaseError as error:
-        fault = str(error)
-    if fault != "ok":
+    version, fault = _looked_at(path, TRANSCRIPT_MIGRATIONS)
+    if version > len(TRANSCRIPT_MIGRATIONS):
+        yield _newer(path, version, len(TRANSCRIPT_MIGRATIONS))
+    elif fault != "ok":
         yield Finding(
             "transcripts", f"{path} is damaged ({fault}); no memory is in it",
             "stop the node and keep a copy; restore the file from a backup, or delete it and import the sessions again",

@@ -15,6 +15,8 @@ import threading
 from collections.abc import Iterator
 from typing import Final
 
+from mnemesh_proto.rendezvous import AUTHORIZATION
+
 NEIGHBOUR_TIMEOUT_S: Final = 1.0
 ANSWER_BYTES_MAX: Final = 1024
 LIVE: Final = {"state": "live"}
@@ -28,21 +30,32 @@ def is_node(address: str) -> bool:
 
 
 def _speaks_http(address: str) -> bool:
-    host, _, port = address.rpartition(":")
-    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=NEIGHBOUR_TIMEOUT_S)
+    status, body = fetched(address, "/health/live", NEIGHBOUR_TIMEOUT_S, bytes_max=ANSWER_BYTES_MAX)
     try:
-        with ended_within(connection, NEIGHBOUR_TIMEOUT_S):
-            connection.request("GET", "/health/live")
-            answer = connection.getresponse()
-            return answer.status == http.client.OK and json.loads(answer.read(ANSWER_BYTES_MAX)) == LIVE
-    except (OSError, http.client.HTTPException, ValueError, RecursionError):
+        return status == http.client.OK and json.loads(body) == LIVE
+    except (ValueError, RecursionError):
         return False
+
+
+def fetched(
+    address: str, path: str, within_s: float, *, token: str = "", bytes_max: int | None = None
+) -> tuple[int, bytes]:
+    """Status and body of a GET at host:port; status 0 when nothing answers in time."""
+    host, _, port = address.rpartition(":")
+    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=within_s)
+    try:
+        with _ended_within(connection, within_s):
+            connection.request("GET", path, headers={AUTHORIZATION: f"Bearer {token}"} if token else {})
+            answer = connection.getresponse()
+            return answer.status, answer.read(bytes_max)
+    except (OSError, http.client.HTTPException):
+        return 0, b""
     finally:
         connection.close()
 
 
 @contextlib.contextmanager
-def ended_within(connection: http.client.HTTPConnection, seconds: float) -> Iterator[None]:
+def _ended_within(connection: http.client.HTTPConnection, seconds: float) -> Iterator[None]:
     """A connection that is opened, and cut off after so long: its own timeout begins anew with every byte. Raises
     OSError."""
     connection.connect()

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from mnemesh_gateway.doctor.installation import Finding
-from mnemesh_gateway.doctor.neighbour import ended_within, is_node
+from mnemesh_gateway.doctor.neighbour import fetched, is_node
 from mnemesh_gateway.doctor.place import Place
 from mnemesh_gateway.security.loopback import is_loopback
 from mnemesh_memory.values.errors import count_of
-from mnemesh_proto.rendezvous import AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
+from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
 
 HEALTH_TIMEOUT_S = 3.0
 
@@ -178,18 +178,10 @@ def _get(place: Place, address: str, path: str, token: str = "") -> tuple[int, b
     """Status and body; status 0 when nothing answers, now or before."""
     if address in place.silent:
         return 0, b""
-    host, _, port = address.rpartition(":")
-    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=HEALTH_TIMEOUT_S)
-    try:
-        with ended_within(connection, HEALTH_TIMEOUT_S):
-            connection.request("GET", path, headers={AUTHORIZATION: f"Bearer {token}"} if token else {})
-            answer = connection.getresponse()
-            return answer.status, answer.read()
-    except (OSError, http.client.HTTPException):
+    status, body = fetched(address, path, HEALTH_TIMEOUT_S, token=token)
+    if not status:
         place.silent.add(address)
-        return 0, b""
-    finally:
-        connection.close()
+    return status, body
 
 
 def ports(place: Place) -> Iterator[Finding]:

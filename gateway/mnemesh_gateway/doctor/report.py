@@ -25,11 +25,11 @@ OWN_FLAGS: Final = ("json", "config", "acknowledge", "deep")
 NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
-def main(argv: Sequence[str]) -> int:
+def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     """Run every check and print what it found; the exit code."""
     given = _arguments(argv)
     flags = {name: value for name, value in vars(given).items() if value is not None and name not in OWN_FLAGS}
-    loaded, wrong = settings_or_defaults(flags, os.environ, given.config)
+    loaded, wrong = settings_or_defaults(flags, environ, given.config)
     if given.acknowledge:
         return _acknowledge(loaded, in_json=given.json)
     place = Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=time.time_ns() // 1_000_000)

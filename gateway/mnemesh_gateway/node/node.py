@@ -31,7 +31,7 @@ from mnemesh_gateway.backup.backups import Backups
 from mnemesh_gateway.doors.grpc.grpc_door import GrpcDoor
 from mnemesh_gateway.doors.http.http_connections import ConnectionGuard, GuardedProtocol, RestingListener
 from mnemesh_gateway.doors.http.http_door import build_app
-from mnemesh_gateway.doors.mcp.mcp_door import McpDoor, build_mcp
+from mnemesh_gateway.doors.mcp.mcp_door import McpDoor
 from mnemesh_gateway.doors.metrics import Metrics
 from mnemesh_gateway.node.addresses import bind_grpc, listen, refuse_unusable
 from mnemesh_gateway.node.node_limits import agent_quota, bounds, peer_quotas
@@ -51,7 +51,7 @@ from mnemesh_proto.rendezvous import LOCK_FILE, NodeAddress, write_node
 if TYPE_CHECKING:
     from mnemesh_actors.models.reranker import RerankerConfig
     from mnemesh_actors.node.mesh import Mesh
-    from mnemesh_actors.node.start import QdrantConfig, StartConfig
+    from mnemesh_actors.node.start import StartConfig
     from mnemesh_actors.runtime.base import Runtime
     from mnemesh_gateway.peers.peers import Peers
 
@@ -215,7 +215,7 @@ class Node:
             gate.grpc = f"{host}:{await bind_grpc(grpc_door, settings.grpc)}"
             gate.http = f"{settings.http.rpartition(':')[0]}:{listener.getsockname()[1]}"
             loopback = is_loopback(settings.http.rpartition(":")[0])
-            mcp = build_mcp(gate, authenticator, metrics, settings.mcp_toolsets.split(","), loopback)
+            mcp = McpDoor(gate, authenticator, metrics, settings.mcp_toolsets.split(","), loopback)
             app = build_app(gate, authenticator, metrics, mcp, metrics_open=settings.metrics_open)
             server = _HttpServer(
                 uvicorn.Config(
@@ -285,7 +285,7 @@ class Node:
 
 def _start_config(settings: Settings) -> StartConfig:
     from mnemesh_actors.models import ModelConfig
-    from mnemesh_actors.node.start import StartConfig
+    from mnemesh_actors.node.start import QdrantConfig, StartConfig
     from mnemesh_actors.node_ports import MeshConfig
 
     return StartConfig(
@@ -310,21 +310,15 @@ def _start_config(settings: Settings) -> StartConfig:
         workers=settings.model_workers,
         replica_dir=settings.ray_replica_dir,
         ledger_wait_s=settings.ray_ledger_wait_s,
-        qdrant=_qdrant(settings),
-    )
-
-
-def _qdrant(settings: Settings) -> QdrantConfig | None:
-    if not settings.qdrant_url:
-        return None
-    from mnemesh_actors.node.start import QdrantConfig
-
-    return QdrantConfig(
-        url=settings.qdrant_url,
-        api_key=settings.qdrant_api_key,
-        ca_file=settings.qdrant_ca_file,
-        replicas=settings.qdrant_replicas,
-        consistency=settings.qdrant_write_consistency,
+        qdrant=None
+        if not settings.qdrant_url
+        else QdrantConfig(
+            url=settings.qdrant_url,
+            api_key=settings.qdrant_api_key,
+            ca_file=settings.qdrant_ca_file,
+            replicas=settings.qdrant_replicas,
+            consistency=settings.qdrant_write_consistency,
+        ),
     )
 
 

@@ -9,7 +9,7 @@ import structlog
 from mnemesh_gateway.doors.http.http_connections import ConnectionLimits, connections_of_a_door, raise_open_files_limit
 from mnemesh_gateway.node.settings import Settings
 from mnemesh_gateway.security.access import Access
-from mnemesh_memory.values.quotas import UNLIMITED, Quota
+from mnemesh_memory.values.quotas import MOST, UNLIMITED, Quota
 
 log = structlog.get_logger("mnemesh.node")
 
@@ -30,11 +30,7 @@ def bounds(settings: Settings) -> ConnectionLimits:
 
 def agent_quota(settings: Settings) -> Quota:
     """What agents may write that were given no quota of their own."""
-    return Quota(
-        max_memories=settings.agent_max_memories,
-        max_bytes=settings.agent_max_bytes,
-        writes_per_second=settings.agent_writes_per_second,
-    )
+    return Quota(**{name: getattr(settings, f"agent_{name}") for name in MOST})
 
 
 def peer_quotas(settings: Settings, access: Access) -> Callable[[str], Quota]:

@@ -127,17 +127,6 @@ class LogFile:
             return  # it is tried again with the next line; what was to be written is written
 
 
-class NodeLog:
-    """What `configure` made. `tell_repeats` writes how often lines came that were only counted."""
-
-    def __init__(self, repeats: Repeats) -> None:
-        self._repeats = repeats
-
-    def tell_repeats(self) -> None:
-        """To be called now and then, and at the end."""
-        say(self._repeats.flush())
-
-
 def say(lines: list[str]) -> None:
     """Write lines about lines."""
     log = structlog.get_logger("mnemesh.log")
@@ -145,8 +134,9 @@ def say(lines: list[str]) -> None:
         log.warning(line)
 
 
-def configure(loaded: Loaded) -> NodeLog:
-    """One form for all of standard error: what the node says, and the warnings of the libraries in it."""
+def configure(loaded: Loaded) -> Callable[[], None]:
+    """Give standard error one form, for the node and for the libraries in it. The function that comes back tells how
+    often lines came that were only counted: call it now and then, and at the end."""
     repeats = Repeats()
     level = getattr(logging, loaded.settings.log_level.upper())
     stream = cast(TextIO, LogFile(sys.stderr, loaded.data_dir / LOG_FILE))
@@ -193,4 +183,4 @@ def configure(loaded: Loaded) -> NodeLog:
         logger_factory=structlog.WriteLoggerFactory(stream),
         cache_logger_on_first_use=True,
     )
-    return NodeLog(repeats)
+    return lambda: say(repeats.flush())

@@ -12,6 +12,7 @@ import stat
 from pathlib import Path
 
 from mnemesh_actors.storage.data_directory import MANIFEST, check_format
+from mnemesh_gateway.security.access import refuse_open
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
 
@@ -28,9 +29,7 @@ def is_there(data_dir: Path) -> bool:
         return False
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else error
-        raise FailedPrecondition(
-            f"data_dir: cannot use {data_dir}: {said}", field="data_dir", value=str(data_dir)
-        ) from error
+        raise _unusable(data_dir, f"cannot use {data_dir}: {said}") from error
     if not stat.S_ISDIR(mode):
         raise InvalidArgument("data_dir", str(data_dir), "a directory, not a file")
     return True
@@ -39,9 +38,11 @@ def is_there(data_dir: Path) -> bool:
 def refuse_uninhabited(data_dir: Path) -> None:
     """Raise FailedPrecondition where no node ever lived, and what `is_there` raises."""
     if not (is_there(data_dir) and (data_dir / MANIFEST).is_file()):
-        raise FailedPrecondition(
-            f"data_dir: no node lived in {data_dir}; name one with --data", field="data_dir", value=str(data_dir)
-        )
+        raise _unusable(data_dir, f"no node lived in {data_dir}; name one with --data")
+
+
+def _unusable(data_dir: Path, why: str, **fields: str) -> FailedPrecondition:
+    return FailedPrecondition(f"data_dir: {why}", field="data_dir", value=str(data_dir), **fields)
 
 
 class NodeLock:
@@ -55,22 +56,15 @@ class NodeLock:
             descriptor = os.open(data_dir / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
             self._file = open(descriptor, "r+", encoding="utf-8")  # noqa: SIM115  held until close()
         except OSError as error:
-            raise FailedPrecondition(
-                f"data_dir: cannot use {data_dir}: {error.strerror}", field="data_dir", value=str(data_dir)
-            ) from error
+            raise _unusable(data_dir, f"cannot use {data_dir}: {error.strerror}") from error
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             self._file.seek(0)
             pid = self._file.read().strip() or "unknown"
             self._file.close()
-            raise FailedPrecondition(
-                f"data_dir: a node with pid {pid} already runs on {data_dir}; stop it, or give another --data",
-                field="data_dir",
-                value=str(data_dir),
-                limit="one node a directory",
-                pid=pid,
-            ) from None
+            why = f"a node with pid {pid} already runs on {data_dir}; stop it, or give another --data"
+            raise _unusable(data_dir, why, limit="one node a directory", pid=pid) from None
         # In place: what is cut off first may not be had again on a full disk.
         os.pwrite(self._file.fileno(), f"{os.getpid():<{PID_CHARS}}".encode(), 0)
         self._file.truncate(PID_CHARS)
@@ -89,10 +83,7 @@ def owner_token(data_dir: Path) -> str:
             file.write(secrets.token_urlsafe(TOKEN_BYTES) + "\n")
             file.flush()
             os.fsync(file.fileno())
-    if path.stat().st_mode & 0o077:
-        raise FailedPrecondition(
-            f"{path} can be read by others; run: chmod 600 {path}", field="owner.token", value=str(path), limit="0600"
-        )
+    refuse_open(path)
     token = read_token(data_dir)
     if token is None:
         raise FailedPrecondition(

@@ -46,6 +46,16 @@ def _text(value: Any) -> str:
     return value
 
 
+def _judged(judge: Callable[[str], object]) -> Callable[[Any], str]:
+    """A text that `judge`, which knows it elsewhere, does not refuse."""
+
+    def convert(value: Any) -> str:
+        judge(text := _text(value))
+        return text
+
+    return convert
+
+
 def _flag(value: Any) -> bool:
     known = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
     if str(value).lower() not in known:
@@ -70,25 +80,6 @@ def _server_url(value: Any) -> str:
     return str(value)
 
 
-def _principal(value: Any) -> str:
-    text = _text(value)
-    if text != OWNER:
-        principal_name("owner", text)
-    return text
-
-
-def _rules(value: Any) -> str:
-    text = _text(value)
-    rules_of(text)
-    return text
-
-
-def _zone(value: Any) -> str:
-    text = _text(value)
-    zone_named("time_zone", text)
-    return text
-
-
 def _key(value: Any) -> str:
     text = _text(value)
     if not (text.isascii() and text.isprintable() and " " not in text and len(text) <= KEY_CHARS_MAX):
@@ -102,11 +93,14 @@ SERVER_URL = Rule(
     "a URL http(s)://HOST[:PORT] without name, password or query; empty for none", _server_url, shown=False
 )
 KEY = Rule(f"up to {KEY_CHARS_MAX} printable ASCII characters without spaces", _key, shown=False)
-ZONE = Rule("a name of the IANA database, such as Europe/Berlin, or empty", _zone)
+ZONE = Rule(
+    "a name of the IANA database, such as Europe/Berlin, or empty", _judged(lambda name: zone_named("time_zone", name))
+)
 FLAG = Rule("true or false", _flag)
-RULES = Rule(ALLOWED, _rules)
+RULES = Rule(ALLOWED, _judged(rules_of))
 PRINCIPAL = Rule(
-    f"1 to {limits.PRINCIPAL_BYTES_MAX} of a-z 0-9 . _ -, the first a letter or digit, and no credential", _principal
+    f"1 to {limits.PRINCIPAL_BYTES_MAX} of a-z 0-9 . _ -, the first a letter or digit, and no credential",
+    _judged(lambda name: name == OWNER or principal_name("owner", name)),
 )
 ADDRESS = Rule("HOST:PORT, such as 127.0.0.1:7433; port 0 takes a free one", _address)
 

@@ -7,9 +7,12 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Final, NoReturn
 
-from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
+
+EXIT_USAGE: Final = 2
+EXIT_REFUSED: Final = 4
 
 
 class BadUsage(Exception):
@@ -32,3 +35,12 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise BadUsage(self.prog, message)
+
+
+def refused(error: MnemeshError, *, in_json: bool = False) -> int:
+    """Tell why a program did not do its work. The exit code."""
+    if in_json:
+        print(json.dumps({"error": {"code": error.code, "message": error.message, **error.fields}}))
+    else:
+        print(f"mnemesh: {error.message}", file=sys.stderr)
+    return EXIT_USAGE if isinstance(error, InvalidArgument) else EXIT_REFUSED

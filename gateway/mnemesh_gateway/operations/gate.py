@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mnemesh_gateway.operations.quota_gate import Quotas
 from mnemesh_memory.values.errors import Unavailable
@@ -52,12 +52,9 @@ class MeshGate:
         backups: Backups | None = None,
         settings: tuple[tuple[str, str, str], ...] = (),
     ) -> None:
-        self._settings = settings
+        self._known: dict[str, Any] = {"version": version, "data_dir": data_dir, "pid": pid, "settings": settings}
         self._access = access
         self._backups = backups
-        self._version = version
-        self._data_dir = data_dir
-        self._pid = pid
         self._ready_timeout_s = ready_timeout_s
         self._started = time.monotonic()
         self._mesh: Mesh | None = None
@@ -140,13 +137,5 @@ class MeshGate:
 
     def describe(self) -> NodeFacts:
         """Facts that need no mesh."""
-        return NodeFacts(
-            version=self._version,
-            state=self._state,
-            data_dir=self._data_dir,
-            pid=self._pid,
-            uptime_s=round(time.monotonic() - self._started, 3),
-            grpc=self.grpc,
-            http=self.http,
-            settings=self._settings,
-        )
+        uptime_s = round(time.monotonic() - self._started, 3)
+        return NodeFacts(state=self._state, uptime_s=uptime_s, grpc=self.grpc, http=self.http, **self._known)

@@ -1,15 +1,18 @@
-"""The functions behind the rows of MemoryService in the table of operations: each is one call of the Mesh."""
+"""The functions behind the rows of MemoryService, RecallService and WatchService in the table of operations, each one
+call of the Mesh."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from mnemesh_gateway.contract import wire
 from mnemesh_gateway.operations import backup_calls, peer_calls
 from mnemesh_memory.access import grants
 from mnemesh_memory.values.model import Caller, Checked, Written
-from mnemesh_proto.v1 import memory_pb2
+from mnemesh_memory.watch.watch_values import Watched, WatchQuery
+from mnemesh_proto.v1 import memory_pb2, recall_pb2, watch_pb2
 
 if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
@@ -149,3 +152,54 @@ async def export(
         include_superseded=request.include_superseded,
     ):
         yield memory_pb2.ExportResponse(memory=wire.memory(item))
+
+
+async def recall(gate: MeshGate, caller: Caller, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse:
+    """What fits a question, best first."""
+    query = wire.query(request)
+    answer = await (await gate.ready()).recall(caller, query)
+    return wire.recall_response(answer, snippets_only=query.snippets_only)
+
+
+async def recall_batch(
+    gate: MeshGate, caller: Caller, request: recall_pb2.RecallBatchRequest
+) -> recall_pb2.RecallBatchResponse:
+    """What fits each of several questions."""
+    queries = [wire.query(item, f"queries[{place}].") for place, item in enumerate(request.queries)]
+    answers = await (await gate.ready()).recall_batch(caller, queries)
+    return recall_pb2.RecallBatchResponse(
+        answers=[
+            wire.recall_response(answer, snippets_only=query.snippets_only)
+            for query, answer in zip(queries, answers, strict=True)
+        ]
+    )
+
+
+async def related(gate: MeshGate, caller: Caller, request: recall_pb2.RelatedRequest) -> recall_pb2.RelatedResponse:
+    """The memories that have to do with one."""
+    mesh, limit = await gate.ready(), wire.optional(request, "limit", 10)
+    found = await mesh.related(caller, request.id, limit, spaces=wire.spaces(request))
+    degraded = bool(found.degraded)
+    return wire.message_of(recall_pb2.RelatedResponse, found, degraded=degraded, degraded_reasons=found.degraded)
+
+
+async def watch(
+    gate: MeshGate, caller: Caller, request: watch_pb2.WatchRequest
+) -> AsyncGenerator[watch_pb2.WatchResponse, None]:
+    """Changes as they happen; ends by an error only."""
+    mesh = await gate.ready()
+    async with aclosing(mesh.watch(caller, query_of(request))) as told:
+        async for one in told:
+            yield response_of(one)
+
+
+def query_of(item: watch_pb2.WatchRequest) -> WatchQuery:
+    """The changes to see, and where they begin."""
+    return wire.value_of(WatchQuery, item, spaces=wire.spaces(item))
+
+
+def response_of(told: Watched) -> watch_pb2.WatchResponse:
+    """One message of a watch."""
+    if (change := told.change) is None:
+        return watch_pb2.WatchResponse(type=told.type, cursor=told.cursor, spaces=told.spaces, reason=told.reason)
+    return wire.message_of(watch_pb2.WatchResponse, told, change, node_id=change.node)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh_memory.access.grants import OWNER
@@ -38,29 +38,23 @@ class _Account:
     inside: Usage = NOTHING
 
 
+@dataclass(slots=True)
 class Quotas:
-    """`access` knows the quota of each principal; `usage()` is what the ledger says that each has; `clock` gives
-    seconds."""
+    """The accounts of all principals."""
 
-    def __init__(
-        self,
-        access: Access,
-        usage: Callable[[], Awaitable[Mapping[str, Usage]]],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._access = access
-        self._usage = usage
-        self._clock = clock
-        self._accounts: dict[str, _Account] = {}
+    access: Access  # Knows the quota of each principal.
+    usage: Callable[[], Awaitable[Mapping[str, Usage]]]  # Asks the ledger for the totals of each principal.
+    clock: Callable[[], float] = time.monotonic  # In seconds.
+    _accounts: dict[str, _Account] = field(default_factory=dict, init=False)
 
     async def run(self, operation: Operation, caller: Caller, request: Any, work: Callable[[], Awaitable[Any]]) -> Any:
         """The outcome of `work`, which is what `operation` does. Raises QuotaReached before it begins."""
         if caller.role == OWNER:
             return await work()
-        quota = self._access.quota(caller.principal)
+        quota = self.access.quota(caller.principal)
         account = self._accounts.get(caller.principal)
         if account is None:
-            account = self._accounts[caller.principal] = _Account(Bucket(self._clock()))
+            account = self._accounts[caller.principal] = _Account(Bucket(self.clock()))
         writes, size = _count(request), request.ByteSize()
         self._refuse_fast(caller.principal, account, quota)
         if quota.writes_per_second:
@@ -78,7 +72,7 @@ class Quotas:
 
     def _refuse_fast(self, principal: str, account: _Account, quota: Quota) -> None:
         rate = quota.writes_per_second
-        if rate and (wait_s := account.bucket.wait_s(rate, self._clock())):
+        if rate and (wait_s := account.bucket.wait_s(rate, self.clock())):
             raise QuotaReached(
                 f"{principal} may write {rate:g} times a second in the long run; try again in {wait_s:.1f} s",
                 field="writes_per_second", value=rate, limit=rate, principal=principal, retry_after_s=round(wait_s, 3),
@@ -89,7 +83,7 @@ class Quotas:
             return
         if self._estimate(account, more).exceeds(quota) or account.known is None:
             before = account.since
-            account.known = (await self._usage()).get(principal, NOTHING)
+            account.known = (await self.usage()).get(principal, NOTHING)
             account.since = account.since.and_also(-before.memories, -before.bytes)
         # By what is there, and not by what this write may become: an estimate is no reason to refuse the last of them.
         inside = account.known.and_also(account.inside.memories + more[0], account.inside.bytes + 1)

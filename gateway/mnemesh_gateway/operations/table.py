@@ -19,9 +19,7 @@ from mnemesh_gateway.operations import (
     history_calls,
     memory_calls,
     peer_calls,
-    recall_calls,
     transcript_calls,
-    watch_calls,
 )
 from mnemesh_gateway.operations.operation import Invoke as Invoke
 from mnemesh_gateway.operations.operation import Operation as Operation
@@ -73,11 +71,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
          "POST /v1/memories/batch", begins=True),
     _row("check", memory_calls.check, "Memory.Check", "curate", WRITE, "POST /v1/memories/check", tool=True,
          read_only=True, flatten="item"),
-    _row("recall", recall_calls.recall, "Recall.Recall", "core", READ, "POST /v1/recall", "GET /v1/recall", tool=True,
+    _row("recall", memory_calls.recall, "Recall.Recall", "core", READ, "POST /v1/recall", "GET /v1/recall", tool=True,
          aliases=("find", "query", "search", "lookup", "retrieve")),
     # No MCP tool: an agent calls recall as often as it likes, and a host calls several tools at once.
-    _row("recall_batch", recall_calls.recall_batch, "Recall.RecallBatch", "core", READ, "POST /v1/recall/batch"),
-    _row("related", recall_calls.related, "Recall.Related", "curate", READ, "GET /v1/memories/{id}/related id",
+    _row("recall_batch", memory_calls.recall_batch, "Recall.RecallBatch", "core", READ, "POST /v1/recall/batch"),
+    _row("related", memory_calls.related, "Recall.Related", "curate", READ, "GET /v1/memories/{id}/related id",
          tool=True),
     _row("get", memory_calls.get, "Memory.Get", "core", READ, "GET /v1/memories/{id} ids", "POST /v1/get", tool=True),
     _row("list", memory_calls.page, "Memory.List", "curate", READ, "GET /v1/memories", tool=True),
@@ -111,7 +109,7 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
          destructive=True, idempotent=True, frees=True),
     _row("stats", memory_calls.stats, "Memory.Stats", "curate", READ, "GET /v1/stats", tool=True),
     _row("export", memory_calls.export, "Memory.Export", "admin", READ, "GET /v1/export"),
-    _row("watch", watch_calls.watch, "Watch.Watch", "core", READ, "GET /v1/watch", standing=True),
+    _row("watch", memory_calls.watch, "Watch.Watch", "core", READ, "GET /v1/watch", standing=True),
     _row("transcript_add", transcript_calls.add, "Transcript.AddTranscript", "session", WRITE, "POST /v1/transcripts",
          tool=True, idempotent=True),
     _row("transcript_search", transcript_calls.search, "Transcript.SearchTranscripts", "session", READ,

@@ -4,7 +4,6 @@ alone. Never synced, never shown: the listing leaves the tokens out."""
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+from mnemesh_actors.storage.data_directory import replace_file
+from mnemesh_gateway.security.access import refuse_open
 from mnemesh_memory.access.grants import PATTERNS_MAX, PeerGrant, check_pattern
 from mnemesh_memory.values.errors import (
     AlreadyExists,
@@ -148,10 +149,7 @@ class PeerBook:
     def _read(self) -> list[Peer]:
         if not self._path.exists():
             return []
-        if self._path.stat().st_mode & 0o077:
-            raise FailedPrecondition(
-                f"{self._path} can be read by others; run: chmod 600 {self._path}", field=PEERS_FILE, limit="0600"
-            )
+        refuse_open(self._path)
         try:
             kept = json.loads(self._path.read_text("utf-8"))
             version = int(kept["format"])
@@ -170,20 +168,8 @@ class PeerBook:
 
     def _write(self, peers: dict[str, Peer]) -> None:
         text = json.dumps({"format": FORMAT, "peers": [asdict(peer) for peer in peers.values()]}, indent=1)
-        temporary = self._path.with_name(self._path.name + ".tmp")
         try:
-            temporary.unlink(missing_ok=True)
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                file.write(text + "\n")
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, self._path)
-            folder = os.open(self._path.parent, os.O_RDONLY)
-            try:
-                os.fsync(folder)
-            finally:
-                os.close(folder)
+            replace_file(self._path, text + "\n")
         except OSError as error:
             raise Unavailable(f"{self._path} can not be written: {error}; nothing was changed", part="peers") from error
         self._peers = peers

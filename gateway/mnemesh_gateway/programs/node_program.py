@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Final
 
-from mnemesh_gateway.node.usage import Parser
+from mnemesh_gateway.node.usage import Parser, refused
 from mnemesh_gateway.programs.new_identity import Renewed, give_new_identity
 from mnemesh_gateway.programs.salvage_program import Rescued, rescue
-from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_proto.rendezvous import default_data_dir
-
-EXIT_USAGE: Final = 2
-EXIT_REFUSED: Final = 4
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
@@ -31,11 +26,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
         else:
             done = give_new_identity(data_dir)
     except MnemeshError as error:
-        if given.json:
-            print(json.dumps({"error": {"code": error.code, "message": error.message, **error.fields}}))
-        else:
-            print(f"mnemesh: {error.message}", file=sys.stderr)
-        return EXIT_USAGE if isinstance(error, InvalidArgument) else EXIT_REFUSED
+        return refused(error, in_json=given.json)
     print(json.dumps(asdict(done)) if given.json else done.text)
     return 0
 

@@ -21,7 +21,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,15 +37,16 @@ from mnemesh_memory.values.errors import (
     Unavailable,
 )
 from mnemesh_memory.values.model import Agent, Caller
-from mnemesh_memory.values.quotas import DEFAULT, NO_OWN, UNLIMITED, Quota
+from mnemesh_memory.values.quotas import DEFAULT, MOST, NO_OWN, UNLIMITED, Quota
 
 ACCESS_FILE: Final = "access.sqlite"
 TOKEN_PREFIX: Final = "mnm_"
 TOKEN_BYTES: Final = 32
 COLUMNS: Final = (
-    "name, hash, role, spaces, toolsets, created_at, created_by, expires_at, revoked_at, calls, last_used_at, "
-    "max_memories, max_bytes, writes_per_second"
-)
+    "name", "hash", "role", "spaces", "toolsets", "created_at", "created_by", "expires_at", "revoked_at", "calls",
+    "last_used_at", *MOST,
+)  # fmt: skip
+_NAMES: Final = ", ".join(COLUMNS)
 
 
 @dataclass(slots=True)
@@ -91,6 +92,13 @@ def digest_of(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
+def refuse_open(path: Path) -> None:
+    """Raise FailedPrecondition for a file that others can read."""
+    if path.stat().st_mode & 0o077:
+        said = f"{path} can be read by others; run: chmod 600 {path}"
+        raise FailedPrecondition(said, field=path.name, value=str(path), limit="0600")
+
+
 def _opened(file: Path | str) -> sqlite3.Connection:
     return sqlite3.connect(file, isolation_level=None, check_same_thread=False)
 
@@ -129,17 +137,11 @@ class Access:
             # Made by us and not by SQLite, so that nobody else can open it in between.
             if not dry:
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            if path.stat().st_mode & 0o077:
-                raise FailedPrecondition(
-                    f"{path} can be read by others; run: chmod 600 {path}",
-                    field=ACCESS_FILE,
-                    value=str(path),
-                    limit="0600",
-                )
+            refuse_open(path)
             self._db = _in_memory(path) if dry else _opened(path)
             try:
                 self._prepare()
-                kept = [_from_row(row) for row in self._db.execute(f"SELECT {COLUMNS} FROM agent")]
+                kept = [_from_row(row) for row in self._db.execute(f"SELECT {_NAMES} FROM agent")]
             except BaseException:  # boundary: closed, then raised again
                 self._db.close()
                 raise
@@ -218,7 +220,7 @@ class Access:
                 raise Overloaded("the list of agents", limits.AGENTS_MAX)
             kept = _Kept.of(agent, digest_of(token))
             with self._explained():
-                self._db.execute(f"INSERT OR REPLACE INTO agent ({COLUMNS}) VALUES ({_MARKS})", _to_row(kept))
+                self._db.execute(f"INSERT OR REPLACE INTO agent ({_NAMES}) VALUES ({_MARKS})", _to_row(kept))
             if before is not None:
                 del self._by_digest[before.digest]
             self._by_digest[kept.digest] = self._by_name[name] = kept
@@ -253,9 +255,9 @@ class Access:
             changed = replace(agent, quota=grants.new_quota(caller, wanted, self._of_issuer(caller), self._defaults))
             own = changed.quota
             with self._explained():
+                columns = ", ".join(f"{column} = ?" for column in MOST)
                 self._db.execute(
-                    "UPDATE agent SET max_memories = ?, max_bytes = ?, writes_per_second = ? WHERE name = ?",
-                    (own.max_memories, own.max_bytes, own.writes_per_second, name),
+                    f"UPDATE agent SET {columns} WHERE name = ?", (*(getattr(own, column) for column in MOST), name)
                 )
             assert kept is not None
             kept.agent = changed
@@ -284,16 +286,11 @@ class Access:
                 return
             with self._explained():
                 self._db.execute("BEGIN IMMEDIATE")
-                try:
+                with self._db:
                     self._db.executemany(
                         "UPDATE agent SET calls = ?, last_used_at = ? WHERE name = ?",
                         [(agent.calls, agent.last_used_at, agent.name) for _, agent in used],
                     )
-                    self._db.execute("COMMIT")
-                except sqlite3.Error:
-                    if self._db.in_transaction:
-                        self._db.execute("ROLLBACK")
-                    raise
             for kept, agent in used:
                 kept.written = agent.calls
 
@@ -337,34 +334,20 @@ class Access:
             ) from error
 
 
-_MARKS: Final = ", ".join("?" for _ in COLUMNS.split(", "))
+_MARKS: Final = ", ".join("?" for _ in COLUMNS)
 
 
 def _to_row(kept: _Kept) -> tuple[Any, ...]:
     agent = kept.agent
-    return (
-        agent.name, kept.digest, agent.role, json.dumps(agent.spaces), json.dumps(agent.toolsets), agent.created_at,
-        agent.created_by, agent.expires_at, agent.revoked_at, agent.calls, agent.last_used_at,
-        agent.quota.max_memories, agent.quota.max_bytes, agent.quota.writes_per_second,
-    )  # fmt: skip
+    lists = {"spaces": json.dumps(agent.spaces), "toolsets": json.dumps(agent.toolsets)}
+    values = asdict(agent) | asdict(agent.quota) | lists | {"hash": kept.digest}
+    return tuple(values[name] for name in COLUMNS)
 
 
 def _from_row(row: tuple[Any, ...]) -> _Kept:
-    name, digest, role, spaces, toolsets, created_at, created_by, expires_at, revoked_at, calls, last_used_at = row[:11]
-    max_memories, max_bytes, writes_per_second = row[11:]
-    if role not in grants.ROLES:
-        raise ValueError(f"role {role!r} of {name!r}")
-    agent = Agent(
-        name=name,
-        role=role,
-        spaces=tuple(json.loads(spaces)),
-        toolsets=tuple(json.loads(toolsets)),
-        created_at=created_at,
-        created_by=created_by,
-        expires_at=expires_at,
-        revoked_at=revoked_at,
-        calls=calls,
-        last_used_at=last_used_at,
-        quota=Quota(max_memories=max_memories, max_bytes=max_bytes, writes_per_second=writes_per_second),
-    )
-    return _Kept.of(agent, digest)
+    values = dict(zip(COLUMNS, row, strict=True))
+    if values["role"] not in grants.ROLES:
+        raise ValueError(f"role {values['role']!r} of {values['name']!r}")
+    quota, digest = Quota(**{name: values.pop(name) for name in MOST}), values.pop("hash")
+    lists = {name: tuple(json.loads(values[name])) for name in ("spaces", "toolsets")}
+    return _Kept.of(Agent(**values | lists, quota=quota), digest)

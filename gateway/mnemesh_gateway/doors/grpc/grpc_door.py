@@ -130,8 +130,6 @@ class GrpcDoor:
 
     def _handler(self, operation: Operation) -> grpc.RpcMethodHandler[Any, Any]:
         # Without (de)serialisers grpc hands over bytes, so that nothing of a stranger's request is parsed.
-        if operation.standing:
-            return grpc.unary_stream_rpc_method_handler(self._standing(operation))
         if operation.streaming:
             return grpc.unary_stream_rpc_method_handler(self._streaming(operation))
         return grpc.unary_unary_rpc_method_handler(self._unary(operation))
@@ -147,19 +145,6 @@ class GrpcDoor:
         return call
 
     def _streaming(self, operation: Operation) -> Any:
-        async def call(data: bytes, context: Context) -> AsyncIterator[bytes]:
-            async with _Call(self._metrics, operation, context):
-                caller = self._caller(context)
-                request = wire.decode(operation.request, data)
-                headers = _headers(context)
-                async with aclosing(operation.run(self._gate, caller, request)) as responses:
-                    async for response in responses:
-                        require_unchanged(self._authenticator, headers, caller)
-                        yield response.SerializeToString()
-
-        return call
-
-    def _standing(self, operation: Operation) -> Any:
         async def call(data: bytes, context: Context) -> None:
             async with _Call(self._metrics, operation, context):
                 caller = self._caller(context)
@@ -168,8 +153,12 @@ class GrpcDoor:
                 async with aclosing(operation.run(self._gate, caller, request)) as responses:
                     async for response in responses:
                         require_unchanged(self._authenticator, headers, caller)
-                        await taken(context.write(response.SerializeToString()), cursor)
-                        cursor = response.cursor
+                        written = context.write(response.SerializeToString())
+                        if operation.standing:
+                            await taken(written, cursor)
+                            cursor = response.cursor
+                        else:
+                            await written
 
         return call
 

@@ -12,6 +12,7 @@ import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote_to_bytes
@@ -91,23 +92,15 @@ class _Front:
         await self._app(scope, receive, send)
 
 
+@dataclass(frozen=True, slots=True)
 class _HttpDoor:
     """The endpoints."""
 
-    def __init__(
-        self,
-        gate: MeshGate,
-        authenticator: Authenticator,
-        metrics: Metrics,
-        *,
-        loopback: bool,
-        metrics_open: bool = False,
-    ) -> None:
-        self._metrics_open = metrics_open
-        self._gate = gate
-        self._authenticator = authenticator
-        self._metrics = metrics
-        self._loopback = loopback
+    gate: MeshGate
+    authenticator: Authenticator
+    metrics: Metrics
+    loopback: bool
+    metrics_open: bool = False
 
     def routes(self) -> list[Route]:
         """One route a path, which answers 405 with all methods of that path."""
@@ -128,10 +121,10 @@ class _HttpDoor:
     def _endpoint(self, operation: Operation, form: table.Route) -> Endpoint:
         async def answer(request: Request) -> Response:
             started = perf_counter()
-            self._metrics.arrived("http")
+            self.metrics.arrived("http")
             code = "UNKNOWN"
             try:
-                caller = self._authenticator.authenticate(request.headers)
+                caller = self.authenticator.authenticate(request.headers)
                 token_shown(request.scope)
                 message = operation.read_json(await _fields(request, operation, form))
                 if operation.standing:
@@ -139,7 +132,7 @@ class _HttpDoor:
                 elif operation.streaming:
                     response = await self._stream(operation, caller, message, dict(request.headers))
                 else:
-                    response = json_answer(to_json(await operation.run(self._gate, caller, message)))
+                    response = json_answer(to_json(await operation.run(self.gate, caller, message)))
                 code = "OK"
             except MnemeshError as error:
                 code = error.code
@@ -148,7 +141,7 @@ class _HttpDoor:
                 code = "CANCELLED"
                 response = Response(status_code=CLIENT_CLOSED)
             finally:
-                self._metrics.observe("http", operation.name, code, perf_counter() - started)
+                self.metrics.observe("http", operation.name, code, perf_counter() - started)
             return response
 
         return answer
@@ -158,7 +151,7 @@ class _HttpDoor:
     ) -> Response:
         """One JSON object a line. What fails before the first one has a status of its own; later, the last
         line is the error."""
-        items = operation.run(self._gate, caller, message)
+        items = operation.run(self.gate, caller, message)
         first = await anext(items, None)
 
         async def lines() -> AsyncIterator[bytes]:
@@ -166,7 +159,7 @@ class _HttpDoor:
                 try:
                     item = first
                     while item is not None:
-                        require_unchanged(self._authenticator, headers, caller)
+                        require_unchanged(self.authenticator, headers, caller)
                         yield _dump(to_json(item)) + b"\n"
                         item = await anext(items, None)
                 except MnemeshError as error:
@@ -178,44 +171,44 @@ class _HttpDoor:
         """Server-sent events. The header of a client that reconnects knows more than its address."""
         if resume := request.headers.get(LAST_EVENT_ID):
             message.cursor, message.from_start = resume, False
-        items = operation.run(self._gate, caller, message)
+        items = operation.run(self.gate, caller, message)
         first = await anext(items)
         if request.method == "HEAD":
             await items.aclose()
             return Response(media_type=EVENT_STREAM, headers=HEADERS)
         headers = dict(request.headers)
-        return EventStream(first, items, lambda: require_unchanged(self._authenticator, headers, caller), HEADERS)
+        return EventStream(first, items, lambda: require_unchanged(self.authenticator, headers, caller), HEADERS)
 
     async def _openapi(self, request: Request) -> Response:
-        if not self._loopback:  # it says what any client of this version knows
+        if not self.loopback:  # it says what any client of this version knows
             try:
-                self._authenticator.authenticate(request.headers)
+                self.authenticator.authenticate(request.headers)
             except MnemeshError as error:
                 return error_answer(error)
-        return json_answer(openapi.describe(self._gate.describe().version))
+        return json_answer(openapi.describe(self.gate.describe().version))
 
     async def _live(self, request: Request) -> Response:
         return json_answer({"state": "live"})
 
     async def _ready(self, request: Request) -> Response:
-        state = self._gate.describe().state
-        reason = await self._gate.unready()
+        state = self.gate.describe().state
+        reason = await self.gate.unready()
         if not reason:
-            mesh = self._gate.mesh_now()
+            mesh = self.gate.mesh_now()
             full = mesh.disk_full() if mesh is not None else None
             return json_answer({"ready": True, "state": state, **({"read_only": full.message} if full else {})})
         return json_answer({"ready": False, "state": state, "reason": reason}, 503)
 
     async def _scrape(self, request: Request) -> Response:
-        if not (self._loopback and self._metrics_open):
+        if not (self.loopback and self.metrics_open):
             try:
-                caller = self._authenticator.authenticate(request.headers)
+                caller = self.authenticator.authenticate(request.headers)
                 grants.require(caller, grants.ADMINISTER, "read the metrics", "admin")
                 if not grants.sees_the_node(caller):
                     raise PermissionDenied(caller.principal, "read the metrics of all spaces", grants.granted(caller))
             except MnemeshError as error:
                 return error_answer(error)
-        return Response(await self._metrics.scrape(self._gate), headers=HEADERS | {"content-type": CONTENT_TYPE})
+        return Response(await self.metrics.scrape(self.gate), headers=HEADERS | {"content-type": CONTENT_TYPE})
 
 
 def json_answer(value: Mapping[str, Any], status_code: int = 200, headers: Mapping[str, str] | None = None) -> Response:

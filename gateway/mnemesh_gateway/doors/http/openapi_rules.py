@@ -48,7 +48,7 @@ def space_header() -> Schema:
 def _by_name() -> dict[str, Schema]:
     path = {"format": "space-path", "maxLength": limits.SPACE_BYTES_MAX}
     key = _text(FULL_TEXT, limits.TITLE_BYTES_MAX)
-    tag = _listed(FULL_LINE, limits.TAG_BYTES_MAX)
+    tags = {**_listed(FULL_LINE, limits.TAG_BYTES_MAX), "maxItems": limits.TAGS_MAX}
     weights = {name: {"type": "number", "minimum": 0, "maximum": 100} for name in DEFAULT_WEIGHTS}
     weights |= {name: {"type": "number", "minimum": 0, "maximum": 1} for name in OPTIONAL}
     return {
@@ -57,15 +57,11 @@ def _by_name() -> dict[str, Schema]:
         "content": {"pattern": "^[^\\u0000]*[^\\s\\u0000][^\\u0000]*$"},
         "title": _text(LINE, limits.TITLE_BYTES_MAX),
         "session": _text(LINE, limits.SESSION_BYTES_MAX),
-        "source_dir": _text(LINE, limits.PATH_BYTES_MAX),
-        "dir": _text(LINE, limits.PATH_BYTES_MAX),
+        **dict.fromkeys(("source_dir", "dir"), _text(LINE, limits.PATH_BYTES_MAX)),
         "idempotency_key": _text(LINE, limits.IDEMPOTENCY_KEY_BYTES_MAX),
         "kind": {"enum": ["", *KIND_WORDS]},
         "kinds": {"items": {"type": "string", "enum": list(KIND_WORDS)}},
-        "tags": {**tag, "maxItems": limits.TAGS_MAX},
-        "tags_any": {**tag, "maxItems": limits.TAGS_MAX},
-        "tags_all": {**tag, "maxItems": limits.TAGS_MAX},
-        "tags_none": {**tag, "maxItems": limits.TAGS_MAX},
+        **dict.fromkeys(("tags", "tags_any", "tags_all", "tags_none"), tags),
         "keywords": {**_listed(FULL_LINE, limits.KEYWORD_BYTES_MAX), "maxItems": limits.KEYWORDS_MAX},
         "paths": {**_listed(FULL_LINE, limits.PATH_BYTES_MAX), "maxItems": limits.PATHS_MAX},
         "links": {"maxItems": limits.LINKS_MAX},
@@ -104,11 +100,11 @@ def _by_name() -> dict[str, Schema]:
 
 
 BY_NAME: Final[Mapping[str, Schema]] = MappingProxyType(_by_name())
+_OF_ENTRIES: Final = ("RetryQuarantineRequest", "DiscardQuarantineRequest", "DiscardPendingRequest")
 _ENTRIES: Final = {"items": {"type": "string", "format": "entry-id"}, "maxItems": 256}
 BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
     {
-        "LinkRequest.to": _text(FULL_TEXT, limits.TITLE_BYTES_MAX),
-        "UnlinkRequest.to": _text(FULL_TEXT, limits.TITLE_BYTES_MAX),
+        **dict.fromkeys(("LinkRequest.to", "UnlinkRequest.to"), _text(FULL_TEXT, limits.TITLE_BYTES_MAX)),
         "HistoryRequest.cursor": _text("^$|" + REVISION_WHOLE, limits.REVISION_ID_BYTES_MAX),
         "BlameRequest.revision": _text("^$|" + REVISION, limits.REVISION_ID_BYTES_MAX),
         "Link.type": {"enum": list(WRITABLE_LINK_TYPES)},
@@ -121,9 +117,7 @@ BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
         "UpdateRequest.kind": {"enum": list(KIND_WORDS)},
         "RateRequest.id": {"maxLength": limits.TITLE_BYTES_MAX},
         "TranscriptTurnDraft.id": _text(FULL_LINE, limits.TRANSCRIPT_TURN_ID_BYTES_MAX),
-        "RetryQuarantineRequest.ids": _ENTRIES,
-        "DiscardQuarantineRequest.ids": _ENTRIES,
-        "DiscardPendingRequest.ids": _ENTRIES,
+        **{f"{request}.ids": _ENTRIES for request in _OF_ENTRIES},
         "AddTranscriptRequest.part_of": _text(LINE, limits.SESSION_BYTES_MAX),
         "AddTranscriptRequest.source": _text(LINE, limits.TRANSCRIPT_LABEL_BYTES_MAX),
         "RollbackRequest.to": _text(REVISION, limits.REVISION_ID_BYTES_MAX),
@@ -153,9 +147,7 @@ _KEPT: Final = {"keep": {"type": "string", "pattern": REVISION_WHOLE}, "content"
 _WORDED: Final = {"content": {"type": "string"}, "keep": _NONE}
 BY_MESSAGE: Final[Mapping[str, Schema]] = MappingProxyType(
     {
-        "RetryQuarantineRequest": _IDS_OR_ALL,
-        "DiscardQuarantineRequest": _IDS_OR_ALL,
-        "DiscardPendingRequest": _IDS_OR_ALL,
+        **dict.fromkeys(_OF_ENTRIES, _IDS_OR_ALL),
         "RateRequest": {"oneOf": [_VOTE, {"required": ["answer"], "properties": _CITED}]},
         "ResolveRequest": {
             "oneOf": [{"required": ["keep"], "properties": _KEPT}, {"required": ["content"], "properties": _WORDED}]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 Json = Mapping[str, Any]
@@ -35,35 +35,25 @@ def to_the_second(time: str) -> str:
 
 def render(tool: str, answer: Json) -> str:
     """The text for `answer`, the JSON form of what `tool` returned."""
-    if tool == "recall":
-        return _recalled(answer)
-    if tool == "get":
-        return _listed(answer["memories"], answer["missing"])
-    if tool == "related":
-        return _related(answer)
-    if tool == "timeline":
-        return _listed(answer["memories"]) + f"\nThe asked one is number {answer['position'] + 1}."
-    if tool == "list":
-        more = f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
-        lost = "".join(f"\nMay be incomplete: {reason}." for reason in answer["degraded_reasons"])
-        return _listed(answer["memories"]) + f"\n{len(answer['memories'])} of {answer['total']}.{more}{lost}"
-    if tool == "history":
-        return _history(answer)
-    if tool == "blame":
-        return _blame(answer)
-    if tool == "conflicts":
-        return _conflicts(answer)
-    if tool == "check":
-        return _checked(answer)
-    if tool == "transcript_search":
-        return _found_turns(answer)
-    if tool == "transcript_read":
-        return _read_turns(answer)
-    if tool in ("transcript_list", "transcript_erase"):
-        return _sessions(answer)
-    if "action" in answer:
-        return _written(answer)
-    return json.dumps(answer, ensure_ascii=False, indent=1)
+    form = FORMS.get(tool) or (_written if "action" in answer else None)
+    return form(answer) if form else json.dumps(answer, ensure_ascii=False, indent=1)
+
+
+def _got(answer: Json) -> str:
+    return _listed(answer["memories"], answer["missing"])
+
+
+def _around(answer: Json) -> str:
+    return _listed(answer["memories"]) + f"\nThe asked one is number {answer['position'] + 1}."
+
+
+def _page(answer: Json) -> str:
+    lost = "".join(f"\nMay be incomplete: {reason}." for reason in answer["degraded_reasons"])
+    return _listed(answer["memories"]) + f"\n{len(answer['memories'])} of {answer['total']}.{_more(answer)}{lost}"
+
+
+def _more(answer: Json) -> str:
+    return f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
 
 
 def data_block(elements: Iterable[str]) -> str:
@@ -103,10 +93,7 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
         "\n".join(texts),
         id=memory["id"],
         **more,
-        title=memory["title"],
-        kind=memory["kind"],
-        space=memory["space"],
-        tags=memory["tags"],
+        **named(memory, "title", "kind", "space", "tags"),
         state=_unusual(memory["state"]),
         by=memory["by"],
         updated=to_the_second(memory.get("updated_at", "")),
@@ -114,6 +101,11 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
         valid_to=memory.get("valid_to", ""),
         superseded_by=memory["superseded_by"],
     )
+
+
+def named(fields: Json, *names: str) -> dict[str, Any]:
+    """Some of the fields, in this order."""
+    return {name: fields[name] for name in names}
 
 
 def _unusual(state: str) -> str:
@@ -172,9 +164,7 @@ def _hit(hit: Json, *, shared: bool) -> list[str]:
                 id=end["id"],
                 belongs_to=hit["id"],
                 link=end["type"] if end["direction"] == "out" else f"{end['type']} (the other way round)",
-                title=end["title"],
-                kind=end["kind"],
-                space=end["space"],
+                **named(end, "title", "kind", "space"),
             )
             for end in hit["attached"]
         ),
@@ -239,23 +229,23 @@ def _checked(answer: Json) -> str:
 
 
 def _history(answer: Json) -> str:
-    more = f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
     shown = data_block(_revision(one) for one in answer["revisions"]) if answer["revisions"] else "No more revisions."
     notes = "".join(f" Note: {note}." for note in answer.get("notes", ()))
     count = f"{len(answer['revisions'])} of {answer['total']}"
-    return f"{shown}\n{count} revisions of {answer['id']}, newest first.{more}{notes}"
+    return f"{shown}\n{count} revisions of {answer['id']}, newest first.{_more(answer)}{notes}"
 
 
 def _conflicts(answer: Json) -> str:
     if not answer["conflicts"]:
         return "No memories in conflict."
-    more = f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
     elements = (
         _revision(one, id=conflict["id"], space=conflict["space"], state=_unusual(conflict["state"]))
         for conflict in answer["conflicts"]
         for one in conflict["versions"]
     )
-    return f"{data_block(elements)}\n{len(answer['conflicts'])} of {answer['total']} memories in conflict.{more}"
+    return (
+        f"{data_block(elements)}\n{len(answer['conflicts'])} of {answer['total']} memories in conflict.{_more(answer)}"
+    )
 
 
 def _revision(one: Json, **more: object) -> str:
@@ -265,18 +255,14 @@ def _revision(one: Json, **more: object) -> str:
         **more,
         revision=one["id"],
         mark=marks[0] if marks else "",
-        title=one["title"],
-        kind=one["kind"],
-        by=one["by"],
+        **named(one, "title", "kind", "by"),
         at=one.get("at", ""),
-        node=one["node"],
-        parents=one["parents"],
+        **named(one, "node", "parents"),
         valid_from=one.get("valid_from", ""),
         valid_to=one.get("valid_to", ""),
         importance=one.get("importance"),
         tier=one["tier"] if one["tier"] != "normal" else "",
-        paths=one["paths"],
-        keywords=one["keywords"],
+        **named(one, "paths", "keywords"),
         attrs=[f"{key}={value}" for key, value in one["attrs"].items()],
     )
 
@@ -338,11 +324,7 @@ def _sessions(answer: Json) -> str:
         element(
             one["title"],
             "session",
-            session=one["session"],
-            space=one["space"],
-            part_of=one["part_of"],
-            dir=one["dir"],
-            turns=one["turns"],
+            **named(one, "session", "space", "part_of", "dir", "turns"),
             began=one.get("started_at", ""),
             ended=one.get("ended_at", ""),
         )
@@ -353,8 +335,7 @@ def _sessions(answer: Json) -> str:
         held = f" Backups may still hold them: {', '.join(answer['backups'])}." if answer["backups"] else ""
         pending = f" {answer['pending']}." if answer["pending"] else ""
         return f"{block}\nErased, with {answer['turns']} turns.{pending}{held}"
-    more = f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
-    return f"{block}\n{len(answer['sessions'])} of {answer['total']}.{more}"
+    return f"{block}\n{len(answer['sessions'])} of {answer['total']}.{_more(answer)}"
 
 
 def _neighbours(related: Sequence[Json]) -> str:
@@ -369,3 +350,21 @@ def _neighbours(related: Sequence[Json]) -> str:
 
 def _and(names: Sequence[str]) -> str:
     return " and ".join(names) or "the spaces searched"
+
+
+# Of the tools whose answers hold words of memories or sessions.
+FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
+    "recall": _recalled,
+    "get": _got,
+    "timeline": _around,
+    "list": _page,
+    "related": _related,
+    "history": _history,
+    "blame": _blame,
+    "conflicts": _conflicts,
+    "check": _checked,
+    "transcript_search": _found_turns,
+    "transcript_read": _read_turns,
+    "transcript_list": _sessions,
+    "transcript_erase": _sessions,
+}

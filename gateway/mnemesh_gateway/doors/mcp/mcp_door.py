@@ -36,18 +36,20 @@ Application = Callable[["McpServer", Scope, Receive, Send], Awaitable[None]]
 
 
 class McpDoor:
-    """Routes for a Starlette application and the `lifespan` that has to surround its serving."""
+    """Routes for a Starlette application, and the `lifespan` that has to surround its serving. A URL without
+    `?toolsets=` shows `toolsets_default`. `loopback` says that HTTP listens on loopback only; DNS rebinding is then
+    refused. Raises InvalidArgument for an unknown toolset."""
 
     def __init__(
         self,
         gate: MeshGate,
         authenticator: Authenticator,
-        metrics: Metrics | None,
-        toolsets_default: tuple[str, ...],
-        loopback: bool,
+        metrics: Metrics | None = None,
+        toolsets_default: Sequence[str] = ("core",),
+        loopback: bool = True,
     ) -> None:
         self._authenticator = authenticator
-        self._build = (gate, authenticator, metrics, toolsets_default, loopback)
+        self._build = (gate, authenticator, metrics, select(toolsets_default), loopback)
         self._server: asyncio.Future[McpServer] | None = None
         self._drained = asyncio.Event()
         self._wanted = asyncio.Event()
@@ -181,19 +183,6 @@ class _Guarded:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._door.handle(self._application, scope, receive, send)
-
-
-def build_mcp(
-    gate: MeshGate,
-    authenticator: Authenticator,
-    metrics: Metrics | None = None,
-    toolsets_default: Sequence[str] = ("core",),
-    loopback: bool = True,
-) -> McpDoor:
-    """The door of a node. `toolsets_default` is what a URL without `?toolsets=` shows; `loopback` says that
-    HTTP listens on loopback only, and turns protection against DNS rebinding on. Raises InvalidArgument for
-    an unknown toolset."""
-    return McpDoor(gate, authenticator, metrics, select(toolsets_default), loopback)
 
 
 def _headers(scope: Scope) -> dict[str, str]:

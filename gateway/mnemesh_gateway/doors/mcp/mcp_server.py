@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from http import HTTPStatus
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
@@ -133,16 +134,13 @@ class McpServer:
         async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
             chosen = toolsets or self._toolsets(ctx.request)
             caller = self._authenticator.authenticate(headers_of(ctx.request), counted=False)
-            rows = [row for row in self._tools.values() if row.toolset in chosen and row.is_for(caller)]
+            rows = [row for row in self._tools.values() if row.toolset in chosen and row.operation.is_for(caller)]
             return types.ListToolsResult(
                 tools=[_tool(row, self._with_hint(row.description, chosen, " ")) for row in rows]
             )
 
         async def call_tool(ctx: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
             return await self._call(ctx, params, toolsets or self._toolsets(ctx.request))
-
-        async def guard(ctx: Context, call_next: CallNext) -> HandlerResult:
-            return await self._guard(ctx, call_next, toolsets)
 
         server: Server[Any] = Server(
             "mnemesh",
@@ -159,10 +157,10 @@ class McpServer:
             on_unsubscribe_resource=self._resources.unsubscribe,
             on_subscriptions_listen=self._resources.listen,
         )
-        server.middleware.append(guard)
+        server.middleware.append(partial(self._guard, toolsets))
         return server
 
-    async def _guard(self, ctx: Context, call_next: CallNext, toolsets: tuple[str, ...] | None) -> HandlerResult:
+    async def _guard(self, toolsets: tuple[str, ...] | None, ctx: Context, call_next: CallNext) -> HandlerResult:
         """Around every message: a wrong toolset is refused at once, and a bug is logged and not shown."""
         try:
             if toolsets is None:
@@ -260,9 +258,9 @@ def _tool(row: ToolRow, description: str) -> types.Tool:
         output_schema=row.output_schema,
         annotations=types.ToolAnnotations(
             title=row.title,
-            read_only_hint=row.read_only,
-            destructive_hint=row.destructive,
-            idempotent_hint=row.idempotent,
+            read_only_hint=row.operation.read_only,
+            destructive_hint=row.operation.destructive,
+            idempotent_hint=row.operation.idempotent,
             open_world_hint=False,
         ),
         _meta=LOADED_META if row.name in LOADED else None,

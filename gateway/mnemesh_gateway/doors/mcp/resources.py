@@ -16,7 +16,8 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import SUBSCRIPTION_ID_META_KEY, ResourceUpdated, event_to_notification
 from starlette.requests import Request
 
-from mnemesh_gateway.contract import status, wire
+from mnemesh_gateway.contract import status
+from mnemesh_gateway.contract.message_json import to_json
 from mnemesh_gateway.doors.mcp import answer_text, structured_answers
 from mnemesh_gateway.doors.mcp.subscriptions import Follower, Subscriptions
 from mnemesh_gateway.doors.mcp.tools import URI_SCHEME
@@ -68,7 +69,7 @@ class Resources:
             response = await by_name("get").run(self._gate, caller_of(self._authenticator, ctx), request)
         except MnemeshError as error:
             raise _resource_error(error) from error
-        memory = wire.to_json(response)["memory"]
+        memory = to_json(response)["memory"]
         texts = {
             "text/markdown": answer_text.data_block([answer_text.memory_element(memory)]),
             "application/json": json.dumps(structured_answers.marked(memory), ensure_ascii=False, indent=1),

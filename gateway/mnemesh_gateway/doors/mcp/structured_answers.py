@@ -15,6 +15,7 @@ from mnemesh_gateway.doors.mcp.answer_text import (
     NEAR_SHOWN_MAX,
     NOTE,
     defused,
+    named,
     probably_unknown,
     remarks,
     to_the_second,
@@ -92,19 +93,11 @@ def _memory(memory: Json) -> dict[str, Any]:
     created, updated = _time(memory, "created_at"), _time(memory, "updated_at")
     return _kept(
         {
-            "id": memory["id"],
-            "title": memory["title"],
-            "content": memory["content"],
-            "kind": memory["kind"],
-            "space": memory["space"],
-            "by": memory["by"],
+            **named(memory, "id", "title", "content", "kind", "space", "by"),
             "updated": updated,
             "created": created if created != updated else "",
             **_standing(memory),
-            "tags": memory["tags"],
-            "paths": memory["paths"],
-            "keywords": memory["keywords"],
-            "attrs": memory["attrs"],
+            **named(memory, "tags", "paths", "keywords", "attrs"),
             "source": _kept(memory.get("source", {})),
             "links": [] if memory["linked"] else memory["links"],
             "linked": [_kept(end) for end in memory["linked"]],
@@ -151,9 +144,7 @@ def _hit(hit: Json, shared: str) -> dict[str, Any]:
     memory = hit["memory"]
     return _kept(
         {
-            "id": hit["id"],
-            "title": hit["title"],
-            "content": hit["content"],
+            **named(hit, "id", "title", "content"),
             "snippet": "" if hit["content"] else hit["snippet"],
             "score": round(hit["score"], 2),
             "kind": hit["kind"],
@@ -174,8 +165,7 @@ def _written(answer: Json) -> dict[str, Any]:
         {
             "action": answer["action"],
             "memory": _kept(
-                {name: memory[name] for name in WRITTEN}
-                | {"updated": _time(memory, "updated_at"), "state": memory["state"]}
+                named(memory, *WRITTEN) | {"updated": _time(memory, "updated_at"), "state": memory["state"]}
             ),
             **{name: value for name, value in answer.items() if name not in FORMED_WRITE},
             "superseded": {"id": answer["superseded"]["id"]} if "superseded" in answer else {},

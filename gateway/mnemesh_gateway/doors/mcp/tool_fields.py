@@ -110,10 +110,7 @@ DETAIL_SCHEMA: Final[Schema] = {
 # Of every list that a request has.
 ITEMS_MAX: Final[Mapping[str, int]] = MappingProxyType(
     {
-        "tags": limits.TAGS_MAX,
-        "tags_any": limits.TAGS_MAX,
-        "tags_all": limits.TAGS_MAX,
-        "tags_none": limits.TAGS_MAX,
+        **dict.fromkeys(("tags", "tags_any", "tags_all", "tags_none"), limits.TAGS_MAX),
         "spaces": limits.SPACES_PER_QUERY_MAX,
         "kinds": len(KINDS),
         "paths": limits.PATHS_MAX,

@@ -14,8 +14,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from mnemesh_gateway.contract import wire
-from mnemesh_gateway.contract.message_json import require_known
+from mnemesh_gateway.contract.message_json import require_known, to_json
 from mnemesh_gateway.contract.schema import Schema
 from mnemesh_gateway.doors.mcp import answer_budget, answer_text, structured_answers, tool_fields
 from mnemesh_gateway.doors.mcp.answer_budget import Answer
@@ -42,20 +41,17 @@ DATA_BLOCK: Final = re.compile(r"<memories\b.*?</memories>", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRow:
-    """One tool. `run` raises MnemeshError for everything that the caller can cause; `is_for` says whom it is shown to:
-    those whose token grants it."""
+    """One tool. `run` raises MnemeshError for everything that the caller can cause. The tool is shown to those whose
+    token grants its operation, and does what that one may do."""
 
     name: str
     title: str
     description: str
     toolset: str
+    operation: Operation
     input_schema: Schema
     output_schema: Schema
-    read_only: bool
-    destructive: bool
-    idempotent: bool
     run: Run
-    is_for: Callable[[Caller], bool]
 
 
 def select(names: Iterable[str]) -> tuple[str, ...]:
@@ -112,20 +108,17 @@ def _tool(operation: Operation) -> ToolRow:
         request = operation.read_json(fields)
         response = await operation.run(gate, caller, request)
         budget = fields.get("token_budget") if name == "recall" else None
-        return answer_budget.answered(name, wire.to_json(response), detail, budget)
+        return answer_budget.answered(name, to_json(response), detail, budget)
 
     return ToolRow(
         name=name,
         title=title,
         description=f"{INSTEAD.get(name, operation.description)} {guidance}",
         toolset=operation.toolset,
+        operation=operation,
         input_schema=tool_fields.shown_schema(name, operation.request_schema()),
         output_schema=structured_answers.output_schema(operation.response_schema()),
-        read_only=operation.read_only,
-        destructive=operation.destructive,
-        idempotent=operation.idempotent,
         run=run,
-        is_for=operation.is_for,
     )
 
 
@@ -149,8 +142,9 @@ def _search_tool() -> ToolRow:
         toolset="connector",
         input_schema=_object({"query": query}),
         output_schema=_object({"results": {"type": "array", "items": item, "description": "Best first."}}),
-        read_only=True, destructive=False, idempotent=True, run=run, is_for=recall.is_for,
-    )  # fmt: skip
+        operation=recall,
+        run=run,
+    )
 
 
 def _fetch_tool() -> ToolRow:
@@ -170,7 +164,7 @@ def _fetch_tool() -> ToolRow:
 
     async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
         response = await get.run(gate, caller, memory_pb2.GetRequest(ids=[_only(arguments, "id")]))
-        memory = wire.to_json(response)["memory"]
+        memory = to_json(response)["memory"]
         return _as_json(
             {
                 "id": memory["id"],
@@ -191,8 +185,9 @@ def _fetch_tool() -> ToolRow:
         toolset="connector",
         input_schema=_object({"id": _text("Id that search gave.")}),
         output_schema=_object(output),
-        read_only=True, destructive=False, idempotent=True, run=run, is_for=get.is_for,
-    )  # fmt: skip
+        operation=get,
+        run=run,
+    )
 
 
 def _title(title: str, content: str) -> str:
