@@ -83,7 +83,7 @@ def _parser() -> Parser:
 
 
 def _up(loaded: Loaded, started: float) -> int:
-    # What a node writes is its owner's alone, also in a directory that was made wider.
+    # The files of a node are its owner's alone, also in a directory that was made wider.
     os.umask(0o077)
     # gRPC reads these when it is imported. Nothing here forks without exec, so its fork handlers only make noise.
     os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
@@ -111,7 +111,7 @@ def _up(loaded: Loaded, started: float) -> int:
 
 
 def ready_block(loaded: Loaded, grpc: str, http: str, seconds: float) -> str:
-    """What a person needs to go on: where the data lies, the addresses, the line for Claude Code."""
+    """The words that a person needs to go on: where the data lies, the addresses, the line for Claude Code."""
     from importlib.metadata import version
 
     command = Path(sys.executable).with_name("mnemesh")

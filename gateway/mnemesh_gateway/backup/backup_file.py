@@ -1,4 +1,4 @@
-"""The file of a backup: a gzipped tar (POSIX.1-1988 headers) that says first what it holds and how to check it.
+"""The file of a backup: a gzipped tar (POSIX.1-1988 headers) with a list of contents and checksums at its head.
 
     backup.json     format, when, which node, how far its ledger had come, and size and SHA-256 of each file below
     manifest.json, node.key, owner.token, access.sqlite, peers.json, backups.json, ledger/0.sqlite,
@@ -52,8 +52,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """What a backup says of itself. `at` is in ms; `incarnation`, `seq`, `memories` and `digest` are the ledger's, as
-    in mnemesh_actors.ledger.backup.snapshot.Held."""
+    """The first file of a backup, which describes the others. `at` is in ms; `incarnation`, `seq`, `memories` and
+    `digest` are the ledger's, as in mnemesh_actors.ledger.backup.snapshot.Held."""
 
     version: str
     at: int
@@ -112,8 +112,8 @@ class Writer:
 
 
 class Reader:
-    """Reads a backup. Raises FailedPrecondition for a file that is none or is newer, DataLoss for one that is
-    truncated or damaged, each naming the file."""
+    """Reads a backup. Raises FailedPrecondition for a file of another kind or a newer format, DataLoss for a truncated
+    or damaged one. Each error names the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -251,7 +251,7 @@ class Reader:
 
 
 def verify(path: Path) -> Head:
-    """Read a backup to its end, checking every byte, and say what it holds. Raises as Reader does."""
+    """Read a backup to its end and check every byte. The head comes back. Raises as Reader does."""
     reader = Reader(path)
     try:
         for _, pieces in reader.parts():

@@ -1,7 +1,7 @@
 """The backups that this node makes, and the register of them, `backups.json` (0600) in the data directory.
 
-A backup is in the register before its first byte is written, and stays there when its file is moved or deleted: whoever
-erases a memory has to be told of every copy that may still hold it. Files are never overwritten.
+A backup is in the register before its first byte is written. The entry stays when the file is moved or deleted, because
+an eraser has to learn of every copy that may still hold a memory. Files are never overwritten.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ SKEW_MS: Final = limits.CLOCK_AHEAD_MS_MAX
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Backup:
-    """A backup in the register: where it was written, when it was begun (ms), what of, and its size and SHA-256. Of one
-    that was not finished nothing but path and time is known."""
+    """A backup in the register: path, time of the beginning (ms), node, size and SHA-256. Of one that was not finished
+    nothing but path and time is known."""
 
     path: str
     at: int
@@ -78,9 +78,9 @@ class Backups:
         self._writing = threading.Lock()
 
     async def create(self, mesh: Mesh, to: str) -> Backup:
-        """Write a backup into the file `to`, or into one of its own name in `backups/` of the data directory; writes
-        go on meanwhile. Raises InvalidArgument for a name that can not be, FailedPrecondition for one that is taken,
-        Aborted while another backup is made, Unavailable when the disk fails; then no file is left."""
+        """Write a backup into the file `to`, or into one of its own name in `backups/` of the data directory; writes go
+        on meanwhile. Raises InvalidArgument for an impossible name, FailedPrecondition for a taken one, Aborted while
+        another backup is made, and Unavailable when the disk fails. No file is left then."""
         now = self._clock()
         if (full := mesh.disk_full()) is not None:
             raise full
@@ -101,8 +101,8 @@ class Backups:
         return tuple(reversed(read_register(self._data_dir)))
 
     def may_hold(self, created_at: int) -> tuple[Backup, ...]:
-        """The backups that may hold a memory that was created at `created_at` (ms): all but those made before. What
-        `purge` has to name."""
+        """The backups that may hold a memory of the time `created_at` (ms): all but the older ones. `purge` has to name
+        them."""
         return tuple(one for one in self.all() if one.at >= created_at - SKEW_MS)
 
     async def _write(self, target: Path, begun: Backup, copy: LedgerCopy, transcripts: FileCopy | None) -> Backup:
@@ -214,7 +214,7 @@ async def _pieces(path: Path) -> AsyncIterator[bytes]:
 
 
 def small_files(data_dir: Path) -> dict[str, bytes]:
-    """What a backup holds beside the ledger, as it is now; files that are not there are left out."""
+    """The files of a backup beside the ledger, as they are now. Missing files are left out."""
     found = {}
     for name in (MANIFEST, KEY_FILE, TOKEN_FILE, PEERS_FILE, REGISTER):
         with contextlib.suppress(FileNotFoundError):

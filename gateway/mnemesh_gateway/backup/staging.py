@@ -1,7 +1,7 @@
 """A data directory that appears whole or not at all.
 
-It is made in a folder inside the empty directory, and the manifest is moved last, so that one that was made half is
-never taken for a node's.
+The new directory grows in a folder inside the empty one, and its manifest is moved last. So nobody takes a half-made
+directory for a node's.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from mnemesh_actors.storage.data_directory import MANIFEST, sync_folder
 from mnemesh_memory.values.errors import FailedPrecondition, Unavailable
 
 STAGING: Final = ".loading"
-# What a fresh volume may hold.
+# Names that a fresh volume may hold.
 IGNORED: Final = frozenset({"lost+found"})
 
 
 @contextmanager
 def staged(data_dir: Path, what: str, undone: str) -> Iterator[Path]:
-    """A folder whose content is moved into `data_dir` at the end. That is empty or does not exist; when something
-    fails, it is left as it was. `what` is done, and `undone` after a failure, say the errors. Raises
+    """A folder whose content is moved into `data_dir` at the end. The directory is empty or does not exist. A failure
+    leaves the directory as before. `what` is done, and `undone` after a failure, say the errors. Raises
     FailedPrecondition, Unavailable."""
     try:
         existed = data_dir.exists()

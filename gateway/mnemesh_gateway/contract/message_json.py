@@ -1,10 +1,10 @@
 """JSON objects to protobuf messages and back, strictly: every refusal names the path of the field at fault.
 
 The form is proto3 JSON with the field names of the .proto files, and seven differences that suit people and agents:
-StringList and StringMap are a plain list and object, 64-bit numbers are JSON numbers while exact (below 2**53), a time
-may be given as a date, which means its start in UTC, `space` may be a list where there are `spaces`, a text that stands
-beside a message is left out of it, a query of a batch may be its text alone, and nothing is coerced: "5" is not 5.
-Knows messages by their descriptors only; judges no value that the type allows.
+StringList and StringMap are a plain list and object. 64-bit numbers are JSON numbers while exact (below 2**53). A time
+may be a date, the start of that day in UTC. `space` may be a list where there are `spaces`. A text that stands beside a
+message is left out of the message. A query of a batch may be its text alone. Nothing is coerced: "5" is not 5. Knows
+messages by their descriptors only; judges no value that the type allows.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ AnyMessage = TypeVar("AnyMessage", bound=Message)
 BARE_MESSAGES: Final = ("mnemesh.v1.StringList", "mnemesh.v1.StringMap")
 # Of the message in a field, what stands beside that field already and is not repeated.
 STANDS_BESIDE: Final = {"mnemesh.v1.RecallResult.memory": "content"}
-# What the text of a message stands for, where one may be given as its text alone.
+# The field that a text stands for, in messages that may be given as a text.
 TEXT_ALONE: Final = {"mnemesh.v1.RecallBatchRequest.queries": "query"}
 # Proto3 JSON's words for what JSON can't write.
 NOT_FINITE: Final = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
@@ -172,7 +172,8 @@ def several(field: FieldDescriptor) -> FieldDescriptor:
 
 
 def require_known(name: str, value: Any, known: Collection[str], path: str = "") -> None:
-    """Refuse a field, by its name and `value`, that is not among `known`, with the nearest one that is."""
+    """Refuse the field `name` with this `value` unless the name is among `known`. The error names the nearest known
+    field."""
     if name not in known:
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
         help_text = f"did you mean {near[0]}?" if near else f"fields are {', '.join(known) or 'none'}"
@@ -210,7 +211,7 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> Non
 
 
 def _unfolded(field: FieldDescriptor, value: Any, path: str) -> Any:
-    """A text as the object that it stands for, where it may stand for one."""
+    """The object for a text, where a text may stand for an object."""
     whole = TEXT_ALONE.get(field.full_name)
     if whole is None or isinstance(value, dict):
         return value
@@ -301,7 +302,7 @@ class _Word(str):
 
 
 def shown(value: Any) -> Any:
-    """What an error shows of a JSON value: a scalar as JSON has it, an object or list by its type only."""
+    """A JSON value as an error shows it: a scalar as in JSON, an object or list by its type only."""
     if value is None or isinstance(value, bool):
         return _Word(json.dumps(value))
     if isinstance(value, dict):

@@ -1,6 +1,6 @@
-"""What the Mesh asks of the fields of requests, in the words of JSON schema.
+"""The rules of the Mesh for fields of requests, in the words of JSON schema.
 
-Schemas and errors quote these; nothing is judged by them, the Mesh does that itself.
+Schemas and errors quote them. The Mesh itself judges.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mnemesh_memory.validation.request_checks import CLEARABLE, ORDERS
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS, WRITABLE_LINK_TYPES
 
-# Proto3 has no required fields; these are the ones that the Mesh refuses a request without.
+# Proto3 has no required fields. The Mesh refuses a request without these.
 _BY_ID: Final = (
     "RelatedRequest", "TimelineRequest", "UpdateRequest", "SupersedeRequest", "ForgetRequest", "RestoreRequest",
     "PurgeRequest", "HistoryRequest", "BlameRequest", "ResolveRequest",

@@ -32,7 +32,7 @@ SCALARS: Final[Mapping[int, Schema]] = MappingProxyType(
 
 
 def request_schema(message: Descriptor, flatten: str = "") -> Schema:
-    """What a caller may send. `flatten` names a message field whose own fields stand beside the others."""
+    """The fields that a caller may send. `flatten` names a message field whose own fields stand beside the others."""
     properties: dict[str, Schema] = {}
     required = list(REQUIRED.get(message.name, ()))
     for field in fields_of(message):
@@ -47,9 +47,8 @@ def request_schema(message: Descriptor, flatten: str = "") -> Schema:
 
 
 def response_schema(message: Descriptor, reference: Reference | None = None) -> Schema:
-    """What `to_json` writes of a message: fields without presence are always there. `reference` says how a
-    message within it is shown; without, it is written out in place, because some MCP hosts don't follow
-    references."""
+    """The output of `to_json` for a message: fields without presence are always there. `reference` says how a message
+    within it is shown; without, it is written out in place, because some MCP hosts don't follow references."""
     refer = reference or response_schema
     schema: Schema = {
         "type": "object",
@@ -63,7 +62,7 @@ def response_schema(message: Descriptor, reference: Reference | None = None) -> 
 
 
 def brief_response_schema(message: Descriptor) -> Schema:
-    """The same without help texts and with every inner message once, under `$defs`: an MCP host puts it into the
+    """The same without help texts, and with every inner message once, under `$defs`. An MCP host puts this into the
     context of its model with every tool."""
     definitions: dict[str, Schema] = {}
 
@@ -78,7 +77,7 @@ def brief_response_schema(message: Descriptor) -> Schema:
 
 
 def without_help(schema: Schema) -> Schema:
-    """`schema` and what stands directly in it without descriptions; a property of that name stays."""
+    """`schema` and its direct parts without descriptions. A property called `description` stays."""
     bare = {name: value for name, value in schema.items() if name != "description"}
     if "properties" in bare:
         bare["properties"] = {name: without_help(value) for name, value in bare["properties"].items()}
@@ -88,7 +87,7 @@ def without_help(schema: Schema) -> Schema:
 
 
 def field_schema(field: FieldDescriptor, reference: Reference) -> Schema:
-    """The schema of one field, with its comment and its rules."""
+    """The schema of a field, with comment and rules."""
     if is_map(field):
         value = map_value(field)
         schema: Schema = {"type": "object", "additionalProperties": dict(SCALARS[value.type])}

@@ -1,8 +1,8 @@
-"""The one place that says what an error looks like on a door.
+"""The one place that gives errors their form on each door.
 
-An error's `code` is a gRPC status name; from it follow the gRPC status, the HTTP status and the JSON body
-that HTTP and MCP share. Rich details follow google.rpc (AIP-193): ErrorInfo always, BadRequest when a field
-is at fault, RetryInfo when waiting helps. Decides nothing about errors, only their form.
+An error's `code` is a gRPC status name. The gRPC status, the HTTP status and the JSON body of HTTP and MCP follow from
+`code`. Rich details follow google.rpc (AIP-193): ErrorInfo always, BadRequest when a field is at fault, RetryInfo when
+waiting helps. Decides nothing about errors, only their form.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The one place that turns protobuf messages into domain values and domain values into messages.
 
-Most fields go over by their names. The others are named here. This module decides nothing: the Mesh judges values. One
-exception is a Timestamp out of its own definition, because no domain value could carry it. JSON has its own module.
+Most fields go over by their names. The others are named here. This module decides nothing: the Mesh judges values. A
+Timestamp out of its range is the exception, because no domain value could carry it. JSON has its own module.
 """
 
 from __future__ import annotations
@@ -214,7 +214,7 @@ def batch_response(outcomes: Sequence[model.Written | MnemeshError]) -> memory_p
 
 
 def _item_error(error: MnemeshError) -> memory_pb2.ItemError:
-    """Why one item of a batch was refused, in the words that a call of its own would get."""
+    """The refusal of an item of a batch, in the words of a single call."""
     told = {name: str(error.fields.get(name, "")) for name in ("field", "value", "limit")}
     return message_of(memory_pb2.ItemError, error, reason=status.reason(error), **told)
 

@@ -1,4 +1,4 @@
-"""Checks of what happened to the ledger's data: alarms that nobody has acknowledged, and entries that are missing."""
+"""Checks for harm to the ledger's data: alarms that nobody has acknowledged, and missing entries."""
 
 from __future__ import annotations
 

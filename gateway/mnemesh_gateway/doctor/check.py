@@ -1,7 +1,7 @@
 """All checks, in the order in which a person would look.
 
-A check takes a `Place` and gives findings; none but remarks means healthy. Nothing is written, no lock is taken that
-a node could want, and the engines (Automerge, Edge, the model) are not imported: a broken one would stop the doctor
+A check takes a `Place` and gives findings; none but remarks means healthy. Nothing is written, and no lock is taken
+that a node could want. The engines (Automerge, Edge, the model) are not imported: a broken engine would stop the doctor
 too.
 """
 

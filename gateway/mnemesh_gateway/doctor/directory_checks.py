@@ -99,7 +99,7 @@ def manifest(place: Place) -> Iterator[Finding]:
 
 
 def _refused(what: str, attempt: Callable[[], object], fix: str) -> Iterator[Finding]:
-    """What a start would refuse, by the code of the start itself."""
+    """The refusal of a start, by the code of the start itself."""
     try:
         attempt()
     except MnemeshError as error:
@@ -259,7 +259,7 @@ def _looked_at(path: Path, migrations: Migrations) -> tuple[int, str]:
 
 
 def ledger(place: Place) -> Iterator[Finding]:
-    """The log is the truth: it has to be there, its pages and entries sound, its format known and its times past."""
+    """The log is the truth: it has to exist with sound pages and entries, a known format and past times."""
     if not place.ledger.exists():
         if place.node is None and (place.data_dir / MANIFEST).exists():
             yield _lost(place, "is missing, although a node has lived here")
@@ -367,8 +367,8 @@ def index(place: Place) -> Iterator[Finding]:
 
 
 def _damaged_file(folder: Path) -> str:
-    """Which file of the index can't be what Edge wrote, or ""; Edge itself is not asked, because it would write.
-    Its JSON files have to be objects and its segments to have theirs; vectors and postings are not judged."""
+    """The file of the index that can't come from Edge, or "". Edge itself is not asked, because Edge would write. Its
+    JSON files have to be objects and its segments to have theirs; vectors and postings are not judged."""
     for path in sorted(folder.rglob("*.json")):
         try:
             if not isinstance(json.loads(path.read_bytes()), dict):

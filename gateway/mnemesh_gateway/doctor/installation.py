@@ -18,8 +18,8 @@ from mnemesh_gateway.doctor.interpreter import plainly_built
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault: which check found it, what is wrong, and what mends it. A `remark` is none: it is worth knowing, and
-    there is nothing to mend."""
+    """One fault: the check, the problem and the remedy. A `remark` is none: it is worth knowing, and there is nothing
+    to mend."""
 
     check: str
     problem: str
@@ -28,7 +28,7 @@ class Finding:
 
 
 def installation(runtime: str, qdrant: bool = False) -> tuple[list[Finding], bool]:
-    """What is wrong with the installation, and whether a library is missing altogether."""
+    """The faults of the installation, and whether a library is missing altogether."""
     findings, missing = [], False
     try:
         lines = importlib.metadata.requires("mnemesh") or []

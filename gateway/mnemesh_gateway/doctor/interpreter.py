@@ -1,8 +1,8 @@
 """Whether this Python was built without optimisation, as pyenv does unless it is told otherwise.
 
-Such a build runs Python's own code in 1.5 to 1.7 times the time (3.11 on one machine). Run as a program, with `-I` by
-any Python, this ends with 0 when a node can run on it, with PLAIN when only slowly, with BARE without pip's bootstrap,
-and with something else when not at all: so `make` chooses one. It imports the standard library alone.
+Such a build runs Python's own code in 1.5 to 1.7 times the time (3.11 on one machine). `make` runs this as a program,
+with `-I` by any Python, to choose one. The exit code is 0 for a good Python and PLAIN for a slow one, BARE without
+pip's bootstrap, and something else for an unusable one. It imports the standard library alone.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ TOO_OLD: Final = 12
 
 
 def plainly_built(variables: Mapping[str, Any]) -> bool:
-    """Whether CPython's own build (`variables` as in `sysconfig.get_config_vars`) left its profile out. Debian, whose
-    recipe asks for the profile by itself and not through `configure`, records no flag that would use one; Windows
-    records nothing."""
+    """Whether CPython's own build (`variables` as in `sysconfig.get_config_vars`) left its profile out. Debian's recipe
+    asks for the profile without `configure`, and so records no flag that would use one. Windows records nothing."""
     arguments = str(variables.get("CONFIG_ARGS") or "")
     return bool(variables.get("PGO_PROF_USE_FLAG")) and "--enable-optimizations" not in arguments
 

@@ -74,7 +74,7 @@ def _ended_within(connection: http.client.HTTPConnection, seconds: float) -> Ite
 
 
 def _speaks_grpc(address: str) -> bool:
-    # gRPC reads it when it is imported: what does not speak gRPC is no error here.
+    # gRPC reads this when it is imported. Another protocol is no error here.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     import grpc
     from grpc_health.v1 import health_pb2, health_pb2_grpc

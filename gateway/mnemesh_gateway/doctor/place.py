@@ -1,4 +1,4 @@
-"""What the doctor looks at: one directory, the settings that belong to it, and the clock."""
+"""The place of an examination: a directory, its settings, and the clock."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mnemesh_proto.rendezvous import NodeAddress, read_node
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """The place of one examination. `now_ms` is the clock's time in ms since the epoch, and `free_bytes` tells the free
-    space of the disk that holds a path. `silent` gathers addresses that gave no answer, so that a node that hangs is
+    space of the disk that holds a path. `silent` gathers addresses that gave no answer, so that a hanging node is
     waited for once."""
 
     data_dir: Path

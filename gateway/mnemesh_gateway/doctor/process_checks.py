@@ -1,4 +1,4 @@
-"""Checks of a node as a process: is it there, does it answer, can it listen. Takes no lock and only reads."""
+"""Checks of a node as a process: presence, answers, addresses. Takes no lock and only reads."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _is_locked(lock: Path) -> bool:
 
 
 def degraded_node(place: Place) -> Iterator[Finding]:
-    """What a running node says of itself and of its index."""
+    """The report of a running node on itself and its index."""
     node = place.node
     lives = node is not None and node.http not in place.silent
     told, status = ask(place)
@@ -131,7 +131,7 @@ def degraded_node(place: Place) -> Iterator[Finding]:
             f"look at {place.data_dir / 'node.log'} or the terminal of `mnemesh up`, then restart the node",
         )  # fmt: skip
     elif faults and told["state"] == "ready":
-        # A node whose index has a fault is degraded, above: this one takes in what it misses.
+        # A node with a faulty index is degraded, above. This node takes in the missing entries.
         yield Finding(
             "index", f"of the running node, {'; '.join(faults)}",
             "nothing to mend while it catches up (`mnemesh status` shows how far); if the number stands still, restart "
@@ -152,7 +152,7 @@ def differing_peers(place: Place) -> Iterator[Finding]:
 
 
 def ask(place: Place, path: str = "/v1/status") -> tuple[dict[str, Any] | None, int]:
-    """What the node that runs here says, and the HTTP status of asking; None and 0 without an answer. The token goes to
+    """The answer of the node that runs here, and the HTTP status; None and 0 without an answer. The token goes to
     loopback only, whatever the node file says."""
     node, token = place.node, read_token(place.data_dir)
     if node is None or token is None or is_stopped(node.pid) or not is_loopback(node.http.rpartition(":")[0]):

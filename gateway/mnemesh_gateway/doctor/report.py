@@ -1,4 +1,4 @@
-"""The doctor's command: its arguments, its report for a person and as JSON, its exit code."""
+"""The doctor's command: arguments, report for a person and as JSON, exit code."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def examine(place: Place, *, deep: bool = False) -> list[Finding]:
 
     findings += examine_place(place)
     if deep:
-        # It loads documents, for which it needs the engine that the other checks do without.
+        # The comparison loads documents with the engine that the other checks do without.
         from mnemesh_gateway.doctor.deep import view
 
         findings += view(place)
@@ -118,8 +118,8 @@ def examine(place: Place, *, deep: bool = False) -> list[Finding]:
 
 
 def running(place: Place) -> dict[str, Any] | None:
-    """Where the node of the directory listens, which may differ from the settings, and what it says; None when none
-    runs. Its `settings` are those that it does not leave at their defaults; None when it does not tell them."""
+    """Addresses and words of the node of the directory, None when none runs. The addresses may differ from the
+    settings. `settings` holds the values that differ from the defaults, or None when the node tells none."""
     try:
         node = place.node
     except OSError:  # which is a finding
@@ -168,7 +168,7 @@ def as_text(loaded: Loaded, findings: Sequence[Finding], node: Mapping[str, Any]
 
 
 def _settings_lines(loaded: Loaded, node: Mapping[str, Any] | None) -> Iterator[str]:
-    """Those of the node that runs, as far as it tells them; else those that a start from this shell would have."""
+    """The settings of the running node, as far as the node tells them. Otherwise those of a start from this shell."""
     known = node is not None and node["settings"] is not None
     if known:
         yield "Settings of the running node; `here` is what a start from this shell would have instead"

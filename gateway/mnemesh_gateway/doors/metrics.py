@@ -1,9 +1,7 @@
-"""What a node counts, in Prometheus' text format: names, statuses, seconds and sizes; never a word of a
-memory.
+"""The counts of a node, in Prometheus' text format: names, statuses, seconds and sizes; never a word of a memory.
 
-One object with a registry of its own, made by whoever builds the node. Doors call `observe` once a request;
-the gauges of ledger and index are read from the Mesh when somebody scrapes, so that they are never older than
-the answer.
+One object with a registry of its own, made by whoever builds the node. Doors call `observe` once a request. The gauges
+of ledger and index are read from the Mesh at each scrape, so that none is older than the answer.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ class Metrics:
             registry=self.registry,
         )
         self._inside = self._gauge("mnemesh_requests_inside", "Requests that have arrived and not left.", "door")
-        # What one request counts in, by door, operation and status: to find it by its labels costs more than to count.
+        # The counters of one request, by door, operation and status: finding them by labels costs more than counting.
         self._counts: dict[tuple[str, str, str], tuple[Gauge, Counter, Histogram]] = {}
         self._ready = self._gauge("mnemesh_ready", "1 when the node answers requests, else 0.")
         self._uptime = self._gauge("mnemesh_uptime_seconds", "Seconds since the node's start.")

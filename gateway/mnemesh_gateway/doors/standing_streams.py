@@ -1,4 +1,4 @@
-"""Streams that have no end of their own, on any door: three rules and their form as server-sent events.
+"""Streams without an end, on any door: three rules and their form as server-sent events.
 
 A message goes out only while the caller's token grants what it did at the start. A reader that takes nothing for
 WATCH_WRITE_TIMEOUT_S is left, with the cursor to resume from; nothing is gathered for it. On HTTP a comment line tells
@@ -40,8 +40,8 @@ def require_unchanged(
 
 
 async def taken(write: Awaitable[Any], cursor: str) -> None:
-    """Wait until the transport has taken a message. Raises OutOfRange with `cursor`, that of the message before, when
-    that takes too long; the write is left to its connection then, which the caller has to end."""
+    """Wait until the transport has taken a message. Raises OutOfRange with `cursor`, of the message before, when that
+    takes too long. The connection then keeps the write, and the caller has to end the connection."""
     task = asyncio.ensure_future(write)
     try:
         await asyncio.wait((task,), timeout=limits.WATCH_WRITE_TIMEOUT_S)
@@ -67,8 +67,9 @@ def _looked_at(task: asyncio.Future[Any]) -> None:
 
 
 class EventStream(Response):
-    """`items` as server-sent events: `event` its type, `id` its cursor, `data` its JSON. `first` was taken from `items`
-    already; `check` is asked before each. An error is the last event, `error`, with the JSON of a refusal."""
+    """`items` as server-sent events: `event` is the type, `id` the cursor, `data` the JSON of an item. `first` was
+    taken from `items` already; `check` is asked before each. An error is the last event, `error`, with the JSON of a
+    refusal."""
 
     media_type = EVENT_STREAM
 

@@ -1,4 +1,4 @@
-"""The addresses that a node listens on: which are refused before anything is written, and how they are taken."""
+"""The addresses of a node: the refusal of unusable ones before anything is written, and how they are taken."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Mn
 
 
 def refuse_unusable(settings: Settings, *, new: bool) -> None:
-    """Refuse settings before anything is written. In a `new` directory nothing says more than they do, so what the
-    parts of the node would refuse of them is asked here too."""
+    """Refuse settings before anything is written. A `new` directory says nothing more, so the checks of the node's
+    parts run here too."""
     for name in ("grpc", "http"):
         _refuse_exposed(name, getattr(settings, name), settings.expose)
     if settings.http == settings.grpc and not settings.http.endswith(":0"):
@@ -46,7 +46,7 @@ def listen(field: str, address: str) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listener = socket.create_server((host, int(port)), family=family, backlog=512)
-        # Accepted connections inherit it. asyncio would set it itself, but not for sockets made this way, and an
+        # Accepted connections inherit the option. asyncio would set it itself, but not for sockets made this way. An
         # answer in two segments would then wait 40 ms for the peer's delayed acknowledgement.
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listener

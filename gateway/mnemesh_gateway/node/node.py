@@ -1,4 +1,4 @@
-"""One node, from start to drain: opens its doors, builds the mesh behind them, stops in the reverse order.
+"""One node, from start to drain. Start opens the doors and builds the mesh behind them. Stop goes in the reverse order.
 
 HTTP and gRPC open first and calls wait at the gate, so that a host that starts us is answered at once.
 """
@@ -137,7 +137,8 @@ class Node:
                 _kept_up(access, directory.room, self._tell_repeats),
                 self._doors(gate, authenticator, metrics) as (grpc_door, mcp),
             ):
-                # A host that had us started asks at once; the library that answers it then loads before the actors'.
+                # A host that had the node started asks at once. The library for its answer then loads before the
+                # actors'.
                 await mcp.loaded_if_asked(within_s=MCP_HEAD_START_S)
                 try:
                     self._mesh = await self._build_unless_stopped(directory)
@@ -145,7 +146,7 @@ class Node:
                     gate.fail(error.message)  # those who wait at the gate learn why, and the doors close at once
                     raise
                 if self._mesh is not None:
-                    # What was loaded stays for the node's life: the collector need not walk it again and again.
+                    # Everything loaded stays for the node's life: the collector need not walk it again and again.
                     gc.freeze()
                     from mnemesh_gateway.peers.peers import Peers
 

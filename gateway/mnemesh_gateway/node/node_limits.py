@@ -1,4 +1,4 @@
-"""What the settings say of how much there may be: connections, and the quotas of agents and peers."""
+"""The limits in the settings: connections, and the quotas of agents and peers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log = structlog.get_logger("mnemesh.node")
 
 
 def bounds(settings: Settings) -> ConnectionLimits:
-    """What HTTP takes, with as many files open as the system allows from now on."""
+    """The connections of HTTP, with as many files open as the system allows from now on."""
     open_files = raise_open_files_limit()
     total = connections_of_a_door(settings.connections_max, open_files)
     if total < settings.connections_max:
@@ -29,12 +29,13 @@ def bounds(settings: Settings) -> ConnectionLimits:
 
 
 def agent_quota(settings: Settings) -> Quota:
-    """What agents may write that were given no quota of their own."""
+    """The quota of agents without a quota of their own."""
     return Quota(**{name: getattr(settings, f"agent_{name}") for name in MOST})
 
 
 def peer_quotas(settings: Settings, access: Access) -> Callable[[str], Quota]:
-    """What a peer may bring, by sender: with the token of an agent no more in all than that agent may write itself."""
+    """The quota of a peer, by sender. With the token of an agent, a peer brings no more in all than the agent may write
+    itself."""
     rate = Quota(writes_per_second=settings.peer_entries_per_second)
     called = rate.over(Quota(max_memories=settings.peer_max_memories, max_bytes=settings.peer_max_bytes))
 

@@ -1,4 +1,4 @@
-"""The log of a node on standard error: one form for its own events and for what libraries say, and bounded.
+"""The log of a node on standard error: bounded, and of one form for the node's events and for libraries.
 
 A line that comes again and again is written REPEATS_MAX times a minute and then counted. The file of a node in the
 background is renamed when it is full, and LOG_FILES_OLD of the old ones stay.
@@ -34,7 +34,7 @@ STDERR: Final = 2
 
 @dataclass(slots=True)
 class _Window:
-    """Of one line: since when it is counted, and how often it came."""
+    """A line: the start of its count, and the count."""
 
     since: float
     count: int = 0
@@ -49,7 +49,7 @@ class Repeats:
         self._windows: dict[str, _Window] = {}
 
     def admits(self, line: str) -> tuple[bool, list[str]]:
-        """Whether to write `line` now, and what to say before it of lines that were not written."""
+        """Whether to write `line` now, and reports of unwritten lines to say before it."""
         now = self._clock()
         if line.startswith(MORE):
             return True, []
@@ -63,12 +63,12 @@ class Repeats:
             return window.count <= REPEATS_MAX, told
 
     def flush(self) -> list[str]:
-        """What to say of lines that were not written and whose minute is over."""
+        """Reports of unwritten lines whose minute is over."""
         with self._lock:
             return self._ended(self._clock())
 
     def _ended(self, now: float) -> list[str]:
-        # In the order in which they began, so the first that has not ended is the end of the walk.
+        # The windows stand in the order of their beginning, so the first that has not ended stops the walk.
         told = []
         while self._windows:
             key, window = next(iter(self._windows.items()))
@@ -81,8 +81,8 @@ class Repeats:
 
 
 class LogFile:
-    """Standard error as a stream of text. When it is the file at `path`, that file is renamed once it is longer than
-    `bytes_max`, and a new one takes its place also for what libraries write past Python."""
+    """Standard error as a stream of text. When standard error is the file at `path`, a file longer than `bytes_max` is
+    renamed. A new one takes its place, also for libraries that write past Python."""
 
     def __init__(self, stream: TextIO, path: Path, bytes_max: int = LOG_BYTES_MAX) -> None:
         self._stream = stream
@@ -136,7 +136,7 @@ def say(lines: list[str]) -> None:
 
 def configure(loaded: Loaded) -> Callable[[], None]:
     """Give standard error one form, for the node and for the libraries in it. The function that comes back tells how
-    often lines came that were only counted: call it now and then, and at the end."""
+    often repeated lines came: call it now and then, and at the end."""
     repeats = Repeats()
     level = getattr(logging, loaded.settings.log_level.upper())
     stream = cast(TextIO, LogFile(sys.stderr, loaded.data_dir / LOG_FILE))

@@ -1,4 +1,4 @@
-"""A node's presence in its data directory: the lock that only one node holds, the owner's token, the published address.
+"""A node's presence in its data directory: the lock of the one node, the owner's token, the published address.
 
 Writes nothing into a directory of a newer format.
 """

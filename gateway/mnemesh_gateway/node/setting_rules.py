@@ -1,4 +1,4 @@
-"""What a setting may be: rules in words and as functions, for the rows of the table in settings."""
+"""Rules for settings, in words and as functions, for the rows of the table in settings."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from mnemesh_memory.values.errors import NOT_SHOWN, InvalidArgument
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a setting may be, in words and as a function that raises ValueError for anything else. A value that may
-    hold a secret is never `shown`."""
+    """The rule of a setting, in words and as a function that raises ValueError for anything else. A value that may hold
+    a secret is never `shown`."""
 
     allowed: str
     convert: Callable[[Any], Any]
     shown: bool = True
 
     def __call__(self, name: str, value: Any) -> Any:
-        """The value of the setting `name`. Raises InvalidArgument naming it and what it may be."""
+        """The value of the setting `name`. Raises InvalidArgument with the name and the rule."""
         try:
             return self.convert(value)
-        except (ValueError, InvalidArgument):  # what judges it elsewhere names a field, here it is a setting
+        except (ValueError, InvalidArgument):  # the judge names a field, here it is a setting
             raise InvalidArgument(name, value if self.shown else NOT_SHOWN, self.allowed) from None
 
 
@@ -47,7 +47,7 @@ def _text(value: Any) -> str:
 
 
 def _judged(judge: Callable[[str], object]) -> Callable[[Any], str]:
-    """A text that `judge`, which knows it elsewhere, does not refuse."""
+    """A text that `judge` does not refuse."""
 
     def convert(value: Any) -> str:
         judge(text := _text(value))

@@ -1,7 +1,7 @@
 """One table of settings: name, default, unit, help. Read once in main, then one frozen object is handed down.
 
-A value comes from, strongest first: a command-line flag, an environment variable MNEMESH_NAME, a TOML file, for the
-owner's name what the directory was started with before, the default. An unknown key anywhere is an error. Nothing else
+A value comes from, strongest first: a command-line flag, an environment variable MNEMESH_NAME, a TOML file, the
+default. The directory remembers the owner's name, above the default. An unknown key anywhere is an error. Nothing else
 reads the environment.
 """
 
@@ -252,8 +252,8 @@ def flag_of(name: str) -> str:
 
 def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | None = None) -> Loaded:
     """Settings from `flags` (by setting name), the environment and a TOML file: `config`, else settings.toml in the
-    data directory; the owner's name else as the directory keeps it. Raises InvalidArgument naming the key, its value
-    and what it may be."""
+    data directory; the owner's name else as the directory keeps it. Raises InvalidArgument with the key, the value and
+    the rule."""
     known = {entry.name: entry for entry in table()}
     variables = _variables(environ, known)
     directory = flags.get("data_dir") or variables.get("data_dir", ("", ""))[0] or str(default_data_dir(environ))
@@ -285,7 +285,7 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
 
 
 def _no_setting(name: str, known: Mapping[str, object]) -> str:
-    """What is wrong with a key that is not in the table: the nearest one that is, and all there are."""
+    """The fault of an unknown key: the nearest known key, and all known ones."""
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
     hint = f", did you mean {near[0]}?" if near else "."
     return f"no such setting{hint} They are {', '.join(sorted(known))}"
@@ -313,7 +313,7 @@ def _variables(environ: Mapping[str, str], known: Mapping[str, object]) -> dict[
 
 
 def _kept(manifest: Path) -> dict[str, tuple[Any, str]]:
-    """What a directory itself remembers. One that is damaged is refused by who opens it."""
+    """The settings that a directory itself remembers. A damaged manifest is refused at the opening."""
     try:
         return {"owner": (json.loads(manifest.read_text("utf-8"))["owner"], f"file {manifest}")}
     except (OSError, ValueError, KeyError, TypeError):

@@ -1,5 +1,5 @@
-"""What the gateway's programs say of bad usage: as the command line does, in one line or one JSON object, and not by
-twenty lines of options."""
+"""Bad usage of the gateway's programs, told as by the command line: one line or one JSON object, without twenty lines
+of options."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ async def reembed(gate: MeshGate, caller: Caller, request: admin_pb2.ReembedRequ
 
 
 async def whoami(gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiRequest) -> admin_pb2.WhoamiResponse:
-    """Whom the token stands for, and what it grants."""
+    """The holder of the token, and its grants."""
     space = caller.default_space or caller.private_space
     return wire.message_of(admin_pb2.WhoamiResponse, caller, default_space=space)
 
@@ -104,7 +104,7 @@ async def _status_of_spaces(gate: MeshGate, caller: Caller) -> admin_pb2.StatusR
 
 
 async def _used(gate: MeshGate) -> Mapping[str, Usage] | None:
-    """What each principal has written; None while the node starts."""
+    """The writes of each principal; None while the node starts."""
     mesh = gate.mesh_now()
     return None if mesh is None else await mesh.usage()
 
@@ -114,7 +114,7 @@ async def _told(gate: MeshGate, agent: model.Agent) -> admin_pb2.Agent:
 
 
 def _agent(access: Access, value: model.Agent, used: Mapping[str, Usage] | None) -> admin_pb2.Agent:
-    """An agent as its issuer sees it; the token is no part of it."""
+    """An agent for its issuer. The token is no part of this form."""
     quota: dict[str, Any] = asdict(access.quota(value.name))
     if used is not None:
         quota |= asdict(used.get(value.name, NOTHING))

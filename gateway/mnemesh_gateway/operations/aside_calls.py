@@ -1,4 +1,4 @@
-"""The functions behind the rows of PeerService that tell of entries which wait or were not let in, and take them on."""
+"""The functions behind the rows of PeerService for entries that wait or were refused."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ async def _discarded(peers: Peers, table: str, request: Choice) -> int:
 
 
 def _chosen(peers: Peers, request: Choice) -> tuple[list[int], Which | None]:
-    """The numbers that were given, or which of all, None for those numbers."""
+    """The given numbers, or a choice among all entries. The choice is None beside numbers."""
     if request.everything == bool(request.ids):
         said = f"{len(request.ids)} ids"
         raise InvalidArgument("ids", said, "ids, or everything and no ids", missing=not request.ids)

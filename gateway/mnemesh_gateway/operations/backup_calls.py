@@ -31,8 +31,8 @@ async def listed(
 
 
 async def may_hold(gate: MeshGate, caller: Caller, created_at: int) -> list[str]:
-    """Where backups lie that may hold a memory of that time (ms, 0 for all), for whoever administers the node; for
-    others how many there are. A register that can not be read keeps nobody from erasing."""
+    """Where backups lie that may hold a memory of that time (ms, 0 for all). A caller without a grant for the node gets
+    their number only. A register that can not be read keeps nobody from erasing."""
     try:
         found = await asyncio.to_thread(gate.backups().may_hold, created_at)
     except MnemeshError as error:

@@ -1,4 +1,4 @@
-"""What every door is given: the mesh once it is ready, and the facts of the node that need no mesh.
+"""The gate of every door: the mesh once it is ready, and facts of the node that need no mesh.
 
 HTTP opens before the model has loaded; calls wait here, bounded.
 """
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeFacts:
-    """Facts of the node. `state` is starting, ready, draining or failed; `grpc` and `http` are host:port; `settings`
-    are those that are not left at their defaults: name, value, origin."""
+    """Facts of the node. `state` is starting, ready, draining or failed. `grpc` and `http` are host:port. `settings`
+    are name, value and origin of all settings that differ from their defaults."""
 
     version: str
     state: str
@@ -126,8 +126,8 @@ class MeshGate:
         return self._mesh if self._state == "ready" else None
 
     async def unready(self) -> str:
-        """Why requests are not answered now, or "". For probes, which carry no token, so it names no more than the part
-        that is at fault."""
+        """Why requests are not answered now, or "". For probes without a token, so it names the faulty part and no
+        more."""
         mesh = self.mesh_now()
         if mesh is None:
             return f"the node is {self._state}; requests wait or are refused with UNAVAILABLE"

@@ -28,7 +28,7 @@ async def remember(gate: MeshGate, caller: Caller, request: memory_pb2.RememberR
 
 
 def _name_taken(caller: Caller) -> str:
-    """What a writer is told when another repository on its machine has the name of its project, or ""."""
+    """A note to a writer when another repository on the machine has the name of the project, or ""."""
     taken, space = caller.taken_space, caller.default_space
     if taken and taken == space:
         return f"; another repository on this machine has the space {space}, too: a .mnemesh.toml keeps them apart"
@@ -49,7 +49,7 @@ async def remember_batch(
 
 
 async def check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest) -> Checked:
-    """What remember would do."""
+    """The outcome of remember, without writing."""
     draft = wire.draft(request.item)
     return await (await gate.ready()).check(caller, draft)
 
@@ -57,7 +57,8 @@ async def check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest
 async def bulk_forget(
     gate: MeshGate, caller: Caller, request: memory_pb2.BulkForgetRequest
 ) -> memory_pb2.BulkForgetResponse:
-    """Forget or erase what filters name, or tell what that would be; and where erased ones stay."""
+    """Forget or erase the memories that filters name, or only list them. The answer to an erasure names the copies that
+    remain."""
     if request.purge:
         grants.require(caller, grants.WRITE, "purge", "admin")
     dry_run = wire.optional(request, "dry_run", True)
@@ -155,7 +156,7 @@ async def export(
 
 
 async def recall(gate: MeshGate, caller: Caller, request: recall_pb2.RecallRequest) -> recall_pb2.RecallResponse:
-    """What fits a question, best first."""
+    """Memories that fit a question, best first."""
     query = wire.query(request)
     answer = await (await gate.ready()).recall(caller, query)
     return wire.recall_response(answer, snippets_only=query.snippets_only)
@@ -164,7 +165,7 @@ async def recall(gate: MeshGate, caller: Caller, request: recall_pb2.RecallReque
 async def recall_batch(
     gate: MeshGate, caller: Caller, request: recall_pb2.RecallBatchRequest
 ) -> recall_pb2.RecallBatchResponse:
-    """What fits each of several questions."""
+    """Memories that fit each of several questions."""
     queries = [wire.query(item, f"queries[{place}].") for place, item in enumerate(request.queries)]
     answers = await (await gate.ready()).recall_batch(caller, queries)
     return recall_pb2.RecallBatchResponse(

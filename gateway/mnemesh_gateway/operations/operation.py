@@ -1,4 +1,4 @@
-"""What a row of the table of operations is, and the one way in for a door. The rows stand in `operations`."""
+"""A row of the table of operations, and the one way in for a door. The rows stand in `table`."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Operation:
     `needs` is the grant that a token needs, one of grants.NEEDS. Every door checks it, in `run`. There is no default,
     so that no operation comes without a decision. `toolset` is core, curate, session or admin; `mcp_name` is "" when
     the operation is no MCP tool. `flatten` names a message field of the request with fields that stand at the top level
-    of the JSON form. `aliases` are other names, as POST /v1/<alias>. Of the writes, `begins` marks those that make
-    memories, `frees` those that need no room.
+    of the JSON form. `aliases` are other names, as POST /v1/<alias>. A write that `begins` makes memories. A write that
+    `frees` needs no room.
     """
 
     name: str
@@ -68,8 +68,8 @@ class Operation:
     frees: bool = False
 
     def run(self, gate: MeshGate, caller: Caller, request: Any) -> Any:
-        """`invoke`, for a caller whose token grants it: the only way in for a door, where its writes are
-        counted. Raises PermissionDenied, and QuotaReached when the outcome is awaited."""
+        """`invoke` for a caller with the grant. A door has no other way in, and writes are counted here. Raises
+        PermissionDenied, and QuotaReached when the outcome is awaited."""
         grants.require(caller, self.needs, self.name, self.toolset)
         if self.needs == grants.WRITE and not self.read_only and (quotas := gate.quotas) is not None:
             return quotas.run(self, caller, request, lambda: self._answer(gate, caller, request))
@@ -89,7 +89,7 @@ class Operation:
 
     @property
     def description(self) -> str:
-        """What it does: the comment of the .proto file."""
+        """The comment of the .proto file."""
         return FIELD_HELP[f"{self.service}.{self.rpc}"]
 
     @property

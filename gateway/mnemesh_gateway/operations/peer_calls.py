@@ -85,7 +85,7 @@ def not_told(gate: MeshGate, caller: Caller, spaces: Iterable[str], *, others: C
 
 
 def note(peer: PeerStatus, owner: str) -> str:
-    """What the one who gives a token should know, "" for nothing: what it does not allow, and who is one with whom."""
+    """Advice for somebody who gives a token, "" for none: the limits of the token, and nodes with the same owner."""
     if peer.takes is None:
         return ""
     if peer.wants and not common_patterns(peer.wants, peer.spaces):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mnemesh_gateway.operations.operation import Operation
     from mnemesh_gateway.security.access import Access
 
-# What an entry of the log takes at most beside what the request says, and how many bytes count as one write.
+# The overhead of an entry in the log, at most, and the number of bytes that count as one write.
 ENTRY_BYTES: Final = 2_048
 BYTES_A_WRITE: Final = 64 * 1024
 TOTAL_RETRY_S: Final = 3_600.0  # room is made by a person
@@ -29,8 +29,8 @@ SEVERAL: Final = ("items", "ids")
 
 @dataclass(slots=True)
 class _Account:
-    """Of one principal: its bucket, what the ledger said last, and what may have come since, of it what is under
-    way."""
+    """The account of one principal: bucket, totals of the last answer of the ledger, and estimates of later and
+    unfinished writes."""
 
     bucket: Bucket
     known: Usage | None = None
@@ -85,7 +85,7 @@ class Quotas:
             before = account.since
             account.known = (await self.usage()).get(principal, NOTHING)
             account.since = account.since.and_also(-before.memories, -before.bytes)
-        # By what is there, and not by what this write may become: an estimate is no reason to refuse the last of them.
+        # Judged by the totals without this write: an estimate is no reason to refuse the last one.
         inside = account.known.and_also(account.inside.memories + more[0], account.inside.bytes + 1)
         if over := inside.exceeds(quota):
             name, _, most = over

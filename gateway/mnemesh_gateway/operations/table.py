@@ -1,8 +1,8 @@
 """The table of operations. gRPC, HTTP, OpenAPI and MCP are generated from it; no door has an operation of its own.
 
-A row names an operation and its function, its method in the contract, its toolset, the grant that a token needs, its
-HTTP forms, and what it may do. Its function turns a request message into one call of the Mesh and decides nothing:
-validation, grants and meaning are the Mesh's.
+A row names an operation, its function and its method in the contract. Toolset, needed grant, HTTP forms and effects
+follow. Its function turns a request message into one call of the Mesh and decides nothing: validation, grants and
+meaning are the Mesh's.
 """
 
 from __future__ import annotations
@@ -40,8 +40,7 @@ def _row(
     **facts: Any,
 ) -> Operation:
     """A row. The contract knows the messages of `method`, such as "Memory.Remember". Each of `routes` is a method, a
-    path, and the field that its `{id}` fills. A `tool` of MCP has the name of its operation. What reads can be
-    repeated."""
+    path, and the field that its `{id}` fills. A `tool` of MCP has the name of its operation. Reads can be repeated."""
     service, _, rpc = method.partition(".")
     service = f"mnemesh.v1.{service}Service"
     signature = descriptor_pool.Default().FindMethodByName(f"{service}.{rpc}")

@@ -1,8 +1,8 @@
-"""Notices a node and a copy of its directory among all streams, whoever opened them: one node id, two processes alive.
+"""Finds a node and a copy of its directory among all streams: one node id, two living processes.
 
-A node that was restarted is no copy of what it was before: its old stream may still stand here, but nobody answers on
-it. Who stands is asked, therefore, when the same node is met in another life, and hung up when there is no answer. What
-comes second is refused, before anything of it is taken in and anything is said to it.
+A restarted node is no copy of its former self. The old stream may still stand here, but nobody answers on it. So a
+standing stream is asked when its node appears in another life, and hung up without an answer. The second process is
+refused before any exchange.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Copies:
         self._standing = [one for one in self._standing if one.stream is not stream]
 
     def note(self, node_id: str) -> str:
-        """What to tell of a node of which a copy was refused a short while ago, or ""."""
+        """A note on a node with a copy that was refused a short while ago, or ""."""
         if not self._is_new(self._refused.get(node_id, -TOLD_S)):
             return ""
         return f"another process has the id of this node, too, and was refused: {ONE_IS_A_COPY}"

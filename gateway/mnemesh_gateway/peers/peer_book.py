@@ -1,5 +1,5 @@
-"""The peers that this node calls, with the tokens they gave it: peers.json in the data directory, readable by the owner
-alone. Never synced, never shown: the listing leaves the tokens out."""
+"""The peers that this node calls, with the tokens of these peers: peers.json in the data directory, readable by the
+owner alone. Never synced, never shown: the listing leaves the tokens out."""
 
 from __future__ import annotations
 
@@ -48,7 +48,8 @@ class Peer:
 
     @property
     def grant(self) -> PeerGrant:
-        """What it may read here and bring here. The owner chose it, so it may relay what others wrote."""
+        """The rights of the peer here, to read and to bring. The owner chose the peer, so it may relay entries of
+        others."""
         return PeerGrant(
             read=() if self.direction == "pull" else self.spaces,
             write=() if self.direction == "push" else self.spaces,
@@ -142,7 +143,7 @@ class PeerBook:
         return peer
 
     def pin(self, name: str, node_id: str) -> None:
-        """Note which node the peer is; from now on it must be that one."""
+        """Note the node id of the peer. The peer must be that node from now on."""
         if name in self._peers and self._peers[name].node_id != node_id:
             self._write({**self._peers, name: replace(self._peers[name], node_id=node_id)})
 

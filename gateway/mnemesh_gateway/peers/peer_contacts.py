@@ -1,4 +1,4 @@
-"""What the ledger remembers of contacts with peers: read once at the start, written now and then and at the end."""
+"""The ledger's memory of contacts with peers: read once at the start, written now and then and at the end."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ log = structlog.get_logger("mnemesh.sync")
 
 
 class Contacts:
-    """Contacts by the name of their cursors, as the disk has them and as they are now."""
+    """Contacts by the name of their cursors, as on the disk and as now."""
 
     def __init__(self, syncing: Syncing) -> None:
         self._syncing = syncing
@@ -38,7 +38,7 @@ class Contacts:
                 self._gone[name] = gone(one)
 
     def of(self, status: PeerStatus) -> PeerStatus:
-        """The status of a peer that was not heard in this life, with what is known of it."""
+        """The status of a peer without a word in this life, completed from its contact."""
         contact = self._on_disk.get(status.contact_name)
         return status if contact is None or status.last_contact is not None else status.with_contact(contact)
 
@@ -51,7 +51,7 @@ class Contacts:
                 del self._gone[next(iter(self._gone))]
 
     def level(self, node_id: str) -> int | None:
-        """When a node and this one last had all that the other had for them (ms), under any name, None for never."""
+        """The last time (ms) when a node and this one were level, under any name. None for never."""
         known = [*self._on_disk.values(), *(one.contact() for one in self._gone.values())]
         times = [one.caught_up for one in known if one is not None and one.peer.rpartition(":")[2] == node_id]
         return max((at for at in times if at is not None), default=None)
@@ -68,7 +68,7 @@ class Contacts:
         return bool(names)
 
     def away(self, present: Iterable[PeerStatus]) -> list[PeerStatus]:
-        """Those who called once and are not among `present`."""
+        """Past callers that are not among `present`."""
         here = {one.contact_name for one in present}
         return [one for name, one in self._gone.items() if name not in here]
 

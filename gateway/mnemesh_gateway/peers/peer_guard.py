@@ -1,4 +1,4 @@
-"""Which streams of others are served, and for how long: a token that ends, and callers that say what no peer says."""
+"""The streams of others that are served, and for how long: ended tokens, and callers at fault."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = structlog.get_logger("mnemesh.sync")
 
 
 class Faults:
-    """Who said what no honest peer says is not served for a while, longer with each time, and told why."""
+    """A caller with messages that no honest peer sends is not served for a while, longer each time, and told why."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[int, float, str]] = {}
@@ -69,7 +69,7 @@ async def watched(shell: StreamShell, grant_now: Callable[[], PeerGrant | None])
 
 
 class TurnedAway:
-    """Who called last and was refused, or refused this node, for who the nodes are."""
+    """The last callers that were refused, or refused this node, for the identity of a node."""
 
     def __init__(self) -> None:
         self._statuses: dict[str, PeerStatus] = {}

@@ -1,5 +1,4 @@
-"""How it stands with one peer, as the node tells it: a value that follows from what a stream said last, and its
-holder."""
+"""The status of a peer: a value that follows from the last words of a stream, and its holder."""
 
 from __future__ import annotations
 
@@ -25,12 +24,11 @@ class PeerStatus:
     identity: a person has to see to it). `incoming` streams were opened by the peer, under the name of its token.
     `pending_out` and `pending_in` count log entries not yet known to be taken over, or looked through; times in ms.
     `takes` are patterns of the spaces of which the peer takes entries from here, None before the first contact in this
-    life of the node, and `wants` of all that it would take; `only_by` is the principal whose entries alone it takes,
-    or brings when it is `incoming`, "" for anyone's. `auth` is unknown,
-    accepted or refused: what became of the token at the last contact. `caught_up_at` is when both sides last had all
-    that the other had for them, as far as was known here; `lag_s` how long ago that is, None for never. `comparing`: a
-    comparison that somebody waits for is not over. `differs`: in how many memories of the spaces that both sides share
-    the last comparison found them not to agree."""
+    life of the node. `wants` are the patterns of all that the peer would take. `only_by` is the principal whose entries
+    alone the peer takes, or brings when `incoming`, "" for anyone's. `auth` is unknown, accepted or refused: what
+    became of the token at the last contact. `caught_up_at` is when both sides last were level, as far as known here.
+    `lag_s` is the time since then, None for never. `comparing`: a comparison that somebody waits for is not over.
+    `differs`: in how many memories of the spaces that both sides share the last comparison found them not to agree."""
 
     name: str
     incoming: bool
@@ -69,17 +67,17 @@ class PeerStatus:
         )
 
     def noted(self, why: str) -> PeerStatus:
-        """While it is connected, with what a person should know of its node, "" for nothing."""
+        """While connected, with a note on its node for a person, "" for nothing."""
         return replace(self, last_error=why) if why and self.state == "connected" else self
 
     def come(self, grant: PeerGrant | None) -> PeerStatus:
-        """Of a peer that called: with whose entries alone its token, if it stands, brings."""
+        """Of a caller: with the principal whose entries alone its token brings."""
         only_by = self.name if grant is not None and grant.write and not grant.relay else ""
         return replace(self, only_by=only_by)
 
     @property
     def effective(self) -> str:
-        """What the peer's token leaves of the direction: both, push, pull, or none."""
+        """The direction that the peer's token leaves: both, push, pull, or none."""
         if self.takes or self.takes is None or self.direction == "pull":
             return self.direction
         return "pull" if self.direction == "both" else "none"
@@ -142,7 +140,7 @@ class PeerStatus:
         return cursor_name(self.name if self.incoming else "", self.node_id) if self.node_id else ""
 
     def contact(self) -> Contact | None:
-        """What to know after a restart, None of who was never heard."""
+        """The contact to remember over a restart, None without a word of the peer."""
         if self.last_contact is None or not self.contact_name:
             return None
         return Contact(
@@ -161,8 +159,8 @@ class PeerStatus:
 
 
 def cursor_name(principal: str, node_id: str) -> str:
-    """The name of cursors in the feeds of a node: of one that called with the token of `principal`, or, for "", of one
-    that this node calls."""
+    """The name of cursors in the feeds of a node. `principal` owns the token of a caller, and is "" for a node that
+    this one calls."""
     return f"{principal}:{node_id}"
 
 
@@ -182,9 +180,9 @@ def gone(contact: Contact) -> PeerStatus:
 
 
 class Standing:
-    """How it stands with one peer now: the value, the open stream, and a bell for every change. `clock` gives ms,
-    `level(node_id)` when both sides last had all that the other had for them, under whatever name and token, None for
-    never: a node that comes with another token is the one that it was."""
+    """How it stands with one peer now: the value, the open stream, and a bell for every change. `clock` gives ms.
+    `level(node_id)` gives the time when both sides last were level, under any name and token, None for never: a node
+    with another token is still the same node."""
 
     def __init__(
         self, status: PeerStatus, clock: Callable[[], int], level: Callable[[str], int | None] = lambda node_id: None
@@ -225,8 +223,8 @@ class Standing:
         self._status, self.shell = self.status, None
 
     async def settled(self, wait_s: float, *, compared: bool = False) -> None:
-        """Return after the first contact or, when `compared`, once both sides have caught up and no comparison is under
-        way; when that can not be; or after `wait_s`."""
+        """Return after the first contact. When `compared`, return once both sides have caught up and no comparison is
+        under way. Also return when that is impossible, or after `wait_s`."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(wait_s):
                 while self.status.state == "connecting" or (compared and self._at_it):
@@ -240,16 +238,16 @@ class Standing:
 
 
 class PeerLog:
-    """One line in the log when the peer called `name` at `address` is away or refuses, one when it is there. A peer may
-    be away for weeks, so its status counts the attempts in between."""
+    """One line in the log when the peer `name` at `address` is away or refuses, another when it is there. A peer may be
+    away for weeks, so its status counts the attempts in between."""
 
     def __init__(self, name: str, address: str) -> None:
         self._peer = {"peer": name, "address": address}
         self._said = ""
 
     def gone(self, status: PeerStatus, again_s: float, again_s_max: float) -> None:
-        """A call has ended like this; the next is made in `again_s` seconds, a later one at most `again_s_max` after
-        the one before it."""
+        """A call has ended. The next call comes in `again_s` seconds, a later one at most `again_s_max` after its
+        predecessor."""
         if status.state == self._said or status.state == "connecting":
             return
         self._said = status.state

@@ -1,4 +1,4 @@
-"""Streams with other nodes: those that this node keeps up, and those that others opened. Each is retried and told of.
+"""Streams with other nodes: those kept up by this node, and those opened by others. Each is retried and told of.
 
 A peer that can not be reached, does not answer or refuses the token is called again, with exponential back-off and full
 jitter (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015); the node itself is never held up.
@@ -45,7 +45,7 @@ log = structlog.get_logger("mnemesh.sync")
 
 
 class _Line(Standing):
-    """A peer that is kept up: how it stands with it, and a bell that ends the wait for the next call."""
+    """A peer to keep up: its status, and a bell that ends the wait for the next call."""
 
     def __init__(self, peer: Peer, status: PeerStatus, clock: Callable[[], int], contacts: Contacts) -> None:
         super().__init__(status, clock, contacts.level)
@@ -59,8 +59,8 @@ class _Line(Standing):
 
 
 class Peers:
-    """`book` says whom to call; `owner` is what this node's owner is called; `jitter()` gives a number in [0, 1);
-    `tokens()` says what each token that stands may do on a stream, by whose it is."""
+    """`book` holds the peers to call. `owner` is the name of this node's owner. `jitter()` gives a number in [0, 1).
+    `tokens()` gives the rights of each standing token on a stream, by its principal."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class Peers:
             return status
 
     def _turn(self, name: str) -> asyncio.Lock:
-        """What is done to the peer of that name is done one after the other, or two lines would call it."""
+        """Changes to a peer wait for each other, or two lines would call it."""
         return self._turns.setdefault(name, asyncio.Lock())
 
     async def _call_with(self, token: str, name: str, wait_s: float) -> PeerStatus:
@@ -156,8 +156,8 @@ class Peers:
         return self._told([line.status])[0]
 
     async def remove(self, name: str) -> None:
-        """End the stream and forget the peer with its token, or else forget those who called with the token of that
-        name and are away; what was exchanged stays. Raises NotFound, FailedPrecondition when all of them are connected.
+        """End the stream and forget the peer with its token. Without such a peer, forget the absent callers with the
+        token of that name. Exchanged entries stay. Raises NotFound, FailedPrecondition when all of them are connected.
         """
         async with self._turn(name):
             await self._forget(name)
@@ -183,29 +183,29 @@ class Peers:
         return self.syncing.head
 
     def status(self) -> tuple[PeerStatus, ...]:
-        """Every peer that is kept up by name, then those that opened a stream, now or not long ago."""
+        """Every peer that is kept up, by name. Then the streams of others, now or not long ago."""
         served = [one.status for one in self._served]
         served = sorted([*served, *self._contacts.away(served)], key=lambda one: (one.name, one.node_id))
         kept_up = (self._lines[name].status for name in sorted(self._lines))
         return self._told((*kept_up, *served, *self._turned_away.of()))
 
     def deaf(self, space: str, principal: str, others: bool) -> list[str]:
-        """The names of the peers that this node calls for `space` and that do not erase there what `principal` does;
-        with `others` what others began, of which a peer believes only who may relay."""
+        """The names of the called peers for `space` that do not erase there what `principal` erases. `others` stands
+        for memories of other principals, for which a peer believes only nodes that may relay."""
         called = [self._lines[name].status for name in sorted(self._lines)]
         asked = [one for one in called if any_matches(one.spaces, space)]
         return [one.name for one in asked if not one.hears(space, principal) or (others and one.only_by)]
 
     def names(self) -> dict[str, str]:
-        """What the nodes that this one calls are called, by the name under which the ledger knows what they brought."""
+        """The names of the called nodes, by the name under which the ledger knows their entries."""
         return {_called(peer.node_id): peer.name for peer in self._book.all() if peer.node_id}
 
     def sender(self, name: str) -> str:
-        """The name under which the ledger knows what a peer brought: one of the book, or who called with that token."""
+        """The ledger's name of a peer: of a peer of the book, or of a caller with that token."""
         return next((sender for sender, called in self.names().items() if called == name), name)
 
     def grants_now(self) -> dict[str, PeerGrant]:
-        """What each peer may do now, by the name under which the ledger knows what it brought."""
+        """The present rights of each peer, by the name under which the ledger knows its entries."""
         called = {_called(peer.node_id): peer.grant for peer in self._book.all() if peer.node_id}
         return {**self._tokens(), **called}
 
@@ -216,12 +216,12 @@ class Peers:
         return tuple(one.come(tokens.get(one.name)) if one.incoming else one for one in told)
 
     async def now(self, name: str, wait_s: float) -> tuple[PeerStatus, ...]:
-        """Call the peer (or all, for "") at once, and have both sides compare all that they hold: also those that
-        opened a stream to this node with a token called `name`. How it stands when they have caught up and what was
-        missing is repaired, or after `wait_s`; of that name those who are away, too. Raises NotFound."""
+        """Call the peer (or all, for "") at once, and compare all entries on both sides. Streams of others with a token
+        called `name` take part. The statuses come once both sides are level and repaired, or after `wait_s`, absent
+        callers of that name included. Raises NotFound."""
         lines = [line for line in self._lines.values() if name in ("", line.peer.name)]
         served = [one for one in self._served if name in ("", one.status.name)]
-        # Those who called with a token of that name, unless a peer is called so that this node calls itself.
+        # Callers with a token of that name, unless this node itself calls a peer of that name.
         callers = [] if lines else self._contacts.away(one.status for one in self._served)
         away = [one for one in callers if one.name == name] + self._turned_away.of(name)
         if name and not (lines or served or away):
@@ -241,7 +241,7 @@ class Peers:
         if shell is None or line.status.state != "connected":
             line.tell(replace(line.status, state="connecting"))
         line.awake.set()
-        # A peer that compares, and measures all that it holds for it, may say nothing for a while.
+        # A peer may say nothing for a while when it compares and measures all entries.
         if shell is not None and anew_s > ANEW_S and shell.silent_s() > (ANEW_S if shell.comparing else SILENT_S):
             # The network may have been away: a connection from before waits long until it tries again.
             line.anew, line.hung_up = time.monotonic(), True
@@ -273,7 +273,8 @@ class Peers:
             wait_s = min(WAIT_S_MAX, wait_s * 2)
 
     async def _call(self, line: _Line) -> str:
-        """One stream, from its opening to its end; the code of its end, "changed" when it is to be opened anew."""
+        """One stream, from its opening to its end. The code of the end comes back, "changed" for a stream to open
+        anew."""
         peer = line.peer
         channel = DialedChannel(peer.target, peer.token)
         me = self.syncing.me  # before the cursors: the stream ends when both are not of one log

@@ -27,14 +27,14 @@ CHANNEL_OPTIONS: Final = (
     ("grpc.max_reconnect_backoff_ms", 1_000),
 )
 METHOD: Final = "/mnemesh.v1.SyncService/Sync"
-# What grpc raises for a call that is over, one way or another.
+# The exceptions of grpc for a call that is over, one way or another.
 BROKEN: Final = (grpc.RpcError, grpc.aio.BaseError, asyncio.InvalidStateError)
 # How gRPC's own words begin when nothing answers at an address.
 NOT_CONNECTED: Final = re.compile(r"failed to connect to all addresses|errors resolving |DNS resolution failed")
-# What answers is no gRPC, or has no such service.
+# The answering program speaks no gRPC, or has no such service.
 NOT_A_NODE: Final = re.compile(r"parsing HTTP/2|Method not found")
 SILENT: Final = re.compile(r"before receiving SETTINGS|keepalive|ping timeout", re.IGNORECASE)
-# How a node says over HTTP and gRPC that a token comes; who reads it here gave the token to this node.
+# A node's words over HTTP and gRPC on how to send a token. The reader here gave the token to this node.
 HOW_SENT: Final = re.compile(r"; send `Authorization: Bearer <token>`.*", re.DOTALL)
 CUT: Final = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED)
 REFUSED: Final = (grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.PERMISSION_DENIED)
@@ -86,8 +86,7 @@ class DialedChannel:
 
 
 def broken(target: str, code: grpc.StatusCode, message: str) -> str:
-    """What became of a call to `target` that gRPC, and no node, ended with `message`, in words that say what to look
-    for."""
+    """The fate of a call to `target` that gRPC, and no node, ended with `message`, with a hint to the cause."""
     if NOT_A_NODE.search(message):
         return f"{target} is not the gRPC address of a node, which usually has the port 7433"
     if SILENT.search(message):

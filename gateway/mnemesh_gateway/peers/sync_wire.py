@@ -87,7 +87,7 @@ def _entry(one: Entry) -> dict[str, Any]:
 
 
 def _from_entry(one: sync_pb2.SyncEntry) -> Entry:
-    """What the ledger would keep even when it refuses it is bounded here."""
+    """An entry within the bounds of the ledger, which would keep even a refused one."""
     if one.type not in (CHANGE, *ERASURES):
         raise InvalidArgument("type", one.type, f"one of {CHANGE}, {', '.join(ERASURES)}")
     _bounded("hash", one.doc, one.hash, HASH_BYTES)

@@ -1,7 +1,7 @@
 """`mnemesh node new-identity`: makes a copied data directory a node of its own, while no node runs on it.
 
-What is in its log stays, signed by the node that it was; from then on it signs with a key of its own, under another id
-and in a new incarnation.
+The log keeps its entries, signed by the former node. From then on the node signs with a new key, under another id and
+in a new incarnation.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class Renewed:
 
 def give_new_identity(data_dir: Path) -> Renewed:
     """A new key, id and incarnation. The ledger keeps the old public key, which its entries were signed with. Raises
-    InvalidArgument when it is no directory, FailedPrecondition when no node lived there or one runs, DataLoss for a
-    damaged one."""
+    InvalidArgument for a file, FailedPrecondition when no node lived there or one runs, DataLoss for a damaged
+    directory."""
     refuse_uninhabited(data_dir)
     lock = NodeLock(data_dir)
     try:

@@ -1,4 +1,4 @@
-"""`mnemesh node salvage`: a new data directory of what is sound in a damaged one, while no node runs on it.
+"""`mnemesh node salvage`: a new data directory of the sound parts of a damaged one, while no node runs on either.
 
 The damaged directory is left as it is. The new one is the same node in a new incarnation, as after loading a backup.
 """
@@ -59,9 +59,9 @@ class Rescued:
 
 def rescue(data_dir: Path, new_dir: Path, now: int) -> Rescued:
     """Make the data directory `new_dir`, which is empty or not there, of what is sound in `data_dir`, at `now` (ms).
-    Raises InvalidArgument when it is no directory, FailedPrecondition when a node runs there or none lived there,
-    DataLoss when nothing can be read or the manifest or key is damaged, Unavailable when the disk fails; then nothing
-    is left of the new one."""
+    Raises InvalidArgument for a file, FailedPrecondition when a node runs there or none lived there, and Unavailable
+    when the disk fails. Raises DataLoss when nothing can be read, or when manifest or key are damaged. Nothing is left
+    of the new directory then."""
     refuse_uninhabited(data_dir)
     lock = NodeLock(data_dir)
     try:
@@ -85,7 +85,7 @@ def _runs(lost: tuple[Lost, ...]) -> Iterator[list[Lost]]:
 
 
 def _copy(source: Path, target: Path) -> None:
-    """A file and what SQLite keeps beside it, as they are; nothing when it is not there."""
+    """A file and SQLite's files beside it, as they are. A missing file is passed over."""
     for beside in ("", "-journal", "-wal"):
         file = source.with_name(source.name + beside)
         if not file.is_file():

@@ -1,11 +1,11 @@
 """The tokens of this node's agents: issued, listed, revoked, looked up. One small SQLite file, `access.sqlite` (0600).
 
 Grants are local to a node and never synced, so the file belongs to the gateway and no ledger knows it. One process owns
-it (the node's lock sees to that): a call is judged from memory, without a look at the disk, and a change is on disk
-before it counts. So a revocation holds from the next call on, also of streams that are open, and after a kill.
+the file, by the node's lock. A call is judged from memory, without a look at the disk, and a change is on disk before
+it counts. So a revocation holds from the next call on, also of streams that are open, and after a kill.
 
-A token is `mnm_` and 256 random bits, and only its SHA-256 is kept. Slow, salted hashes are for what people think up:
-among 2^256 equally likely tokens there is nothing to guess and no table to make, however fast the hash is; and it has
+A token is `mnm_` and 256 random bits, and only its SHA-256 is kept. Slow, salted hashes are for passwords of people.
+Among 2^256 equally likely tokens there is nothing to guess and no table to make, however fast the hash is. The hash has
 to be fast, because every call pays for it. The prefix lets detectors of secrets, ours among them, find a token in a
 text.
 """
@@ -51,7 +51,7 @@ _NAMES: Final = ", ".join(COLUMNS)
 
 @dataclass(slots=True)
 class _Kept:
-    """An agent, what is kept of its token, and its uses: in all, and of these on disk."""
+    """An agent, the digest of its token, and its uses: in all, and on disk."""
 
     agent: Agent
     digest: bytes
@@ -88,7 +88,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _quotas)
 
 
 def digest_of(token: str) -> bytes:
-    """What is kept of a token."""
+    """The digest of a token, as it is kept."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -112,12 +112,11 @@ def _in_memory(path: Path) -> sqlite3.Connection:
 
 
 class Access:
-    """`path` is the file, made when it is missing; `clock` gives milliseconds since the epoch; `owner` is what the
-    owner is called, whose name no agent bears; `defaults` is the quota of agents that were given none. Methods that
-    write may be called from any thread. `dry`: a copy in memory is opened, and the file is left as it is. Raises
-    FailedPrecondition for a file that others can read or of a newer format,
-    or when an agent bears the owner's name, DataLoss for a damaged file, Unavailable when the disk fails; then nothing
-    has changed."""
+    """`path` is the file, made when it is missing. `clock` gives milliseconds since the epoch. `owner` is the owner's
+    name, which no agent bears. `defaults` is the quota of agents without their own. Methods that write may be called
+    from any thread. `dry`: a copy in memory is opened, and the file is left as it is. Raises FailedPrecondition for a
+    file that others can read or of a newer format, or when an agent bears the owner's name. Raises DataLoss for a
+    damaged file, Unavailable when the disk fails. Nothing has changed then."""
 
     def __init__(
         self,
@@ -160,7 +159,7 @@ class Access:
     # ---- every call ---------------------------------------------------------------------------------------------
 
     def holder(self, token: str) -> Agent | None:
-        """Whose token this is, be it expired or revoked; None for one that was never issued here."""
+        """The owner of a token, be it expired or revoked. None for a token from elsewhere."""
         digest = digest_of(token)
         kept = self._by_digest.get(digest)
         # Compared in constant time also when there is none. The look-up before tells nothing: who could choose the
@@ -180,7 +179,7 @@ class Access:
         return name in self._by_name
 
     def quota(self, name: str) -> Quota:
-        """What the principal `name` may write: of an agent its own, with the defaults."""
+        """The quota of the principal `name`: of an agent its own, with the defaults."""
         kept = self._by_name.get(name)
         return (kept.agent.quota if kept else NO_OWN).over(self._defaults)
 
@@ -227,12 +226,12 @@ class Access:
         return agent, token
 
     def list(self, caller: Caller) -> tuple[Agent, ...]:
-        """The agents that `caller` may see, by name, ended ones among them."""
+        """The agents that `caller` may see, by name, ended ones included."""
         found = (kept.now() for _, kept in sorted(self._by_name.items()))
         return tuple(agent for agent in found if grants.may_see(caller, agent))
 
     def revoke(self, caller: Caller, name: str) -> Agent:
-        """End a token, from the next call on. One that has ended stays as it is. Raises NotFound."""
+        """End a token, from the next call on. An ended token stays as it is. Raises NotFound."""
         with self._writing:
             kept = self._by_name.get(name)
             agent = grants.require_seen(caller, name, kept.agent if kept else None)
@@ -264,7 +263,7 @@ class Access:
             return kept.now()
 
     def _of_issuer(self, caller: Caller) -> Quota:
-        """What somebody who grants may write itself."""
+        """The quota of an issuer."""
         return UNLIMITED if caller.role == grants.OWNER else self.quota(caller.principal)
 
     def standing(self) -> tuple[Agent, ...]:
@@ -295,7 +294,7 @@ class Access:
                 kept.written = agent.calls
 
     def close(self) -> None:
-        """No more writing. What was not flushed is not counted."""
+        """No more writing. Unflushed uses are not counted."""
         with self._writing:
             self._db.close()
 
@@ -320,7 +319,7 @@ class Access:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """What SQLite and the disk say, as errors of ours."""
+        """Errors of SQLite and the disk, as errors of ours."""
         try:
             yield
         except (sqlite3.Error, OSError, ValueError, TypeError) as error:

@@ -1,9 +1,9 @@
 """Every call on every door names its caller here, before its request is even decoded.
 
 A token comes as `Authorization: Bearer <token>` (RFC 6750): the owner's, or one that `agent add` issued. It is compared
-in constant time and never appears in an error or a log. Two more headers say which agent speaks and which space it
-works in. Their values are ASCII; other characters and `%` are percent-encoded UTF-8, because neither HTTP nor gRPC
-carries raw Unicode there. An agent's name begins with its token's principal: nobody writes as another.
+in constant time and never appears in an error or a log. Two more headers name the agent and its space. Their values are
+ASCII; other characters and `%` are percent-encoded UTF-8, because neither HTTP nor gRPC carries raw Unicode there. An
+agent's name begins with its token's principal: nobody writes as another.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class Authenticator:
         self._owner = owner
 
     def authenticate(self, headers: Mapping[str, str], client_name: str = "", *, counted: bool = True) -> Caller:
-        """Who calls. `headers` has lower-case names; `client_name` is the name that an MCP client gave
-        itself, used when no agent header is there; `counted` is false where the same call is authenticated once more.
-        Raises Unauthenticated, PermissionDenied for another's name, InvalidArgument for a bad header, and SecretRefused
-        for a name or space that holds a credential: both are stored with every memory."""
+        """Who calls. `headers` has lower-case names. `client_name` is the name that an MCP client gave itself, used
+        without an agent header. `counted` is false for a second authentication of the same call. Raises
+        Unauthenticated, PermissionDenied for another's name, and InvalidArgument for a bad header. Raises SecretRefused
+        for a name or space that holds a credential, because both are stored with every memory."""
         scheme, _, given = headers.get(AUTHORIZATION, "").partition(" ")
         speaks = self._speaker(given.strip())
         if scheme.lower() != "bearer" or speaks is None:
@@ -75,7 +75,7 @@ class Authenticator:
         )
 
     def peer_grant(self, token: str) -> PeerGrant | None:
-        """What a stream opened with this token may do: None for one that opens nothing (any more). Ask again for every
+        """The rights of a stream with this token: None for one that opens nothing (any more). Ask again for every
         batch: it is a look into memory, and a revocation then ends the stream at once."""
         try:
             speaks = self._speaker(token.strip())
@@ -84,13 +84,13 @@ class Authenticator:
         return grants.peer_grant(speaks) if speaks else None
 
     def peer_grants(self) -> dict[str, PeerGrant]:
-        """What a stream may do now that is opened with a token of each principal that has one."""
+        """The present rights of streams, by the principal of the token."""
         agents = self._access.standing() if self._access is not None else ()
         callers = [Caller(agent=self._owner, principal=self._owner), *map(grants.caller_of, agents)]
         return {caller.principal: grants.peer_grant(caller) for caller in callers}
 
     def _speaker(self, token: str) -> Caller | None:
-        """Who holds this token; None for one that is unknown. Raises Unauthenticated for one that has ended."""
+        """The holder of this token. None for an unknown token. Raises Unauthenticated for one that has ended."""
         # Both run for any token, so that every refusal takes the same time.
         owner = hmac.compare_digest(token.encode("utf-8", "surrogatepass"), self._token)
         agent = self._access.holder(token) if self._access is not None else None
@@ -99,7 +99,7 @@ class Authenticator:
         if agent is None or self._access is None:
             return None
         if (state := self._access.state(agent)) != "active":
-            # Who holds the token may know what became of it.
+            # The holder of a token may know its fate.
             when = shown_time((agent.revoked_at if state == "revoked" else agent.expires_at) or 0)
             raise Unauthenticated(
                 f"the token of {agent.name} is {state} since {when}; ask the node's owner for a new one",

@@ -114,7 +114,7 @@ class GrpcDoor:
         return port
 
     async def set_serving(self, serving: bool) -> None:
-        """What health says of the server as a whole and of each service."""
+        """Set the health of the server as a whole and of each service."""
         answer = health_pb2.HealthCheckResponse
         for service in ("", *SERVICES, SYNC):
             await self._health.set(service, answer.SERVING if serving else answer.NOT_SERVING)
@@ -163,7 +163,7 @@ class GrpcDoor:
         return call
 
     async def _sync(self, requests: AsyncIterator[bytes], context: Context) -> None:
-        """A stream that a peer opened: what its token grants is looked at again and again while it lasts."""
+        """A stream that a peer opened. The grant of its token is checked again and again."""
         try:
             principal = self._caller(context).principal
             token = _headers(context)[AUTHORIZATION].partition(" ")[2]
@@ -231,8 +231,8 @@ class _Call:
 
 
 async def _read_first(context: Context) -> None:
-    """Wait, bounded, for what the caller writes first: its library would lose the reason of a call that ends while it
-    still writes, and show INTERNAL instead."""
+    """Wait, bounded, for the caller's first message. Its library would lose the reason of a call that ends during a
+    write, and show INTERNAL instead."""
     with contextlib.suppress(TimeoutError, *BROKEN):
         await asyncio.wait_for(context.read(), HELLO_WAIT_S)
 

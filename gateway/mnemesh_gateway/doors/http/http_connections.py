@@ -1,8 +1,8 @@
 """Connections of HTTP: how many there may be, and how long a client may take to say what it wants.
 
-Rules: a connection without a request is closed after `header_s`, one with half a body after `body_s`. Whoever has shown
-a valid token counts in the total alone, and streams that have begun have no end here. A stranger too many takes the
-place of the oldest that asks for nothing, so that half-open sockets never keep an honest client out.
+Rules: a connection without a request is closed after `header_s`, one with half a body after `body_s`. A connection that
+has shown a valid token counts in the total alone, and streams that have begun have no end here. A stranger too many
+takes the place of the oldest that asks for nothing, so that half-open sockets never keep an honest client out.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ CONNECTION: Final = "mnemesh.connection"  # where the state of a request names i
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """`total` connections, of them `per_address` of one address that have shown no token; seconds until all headers,
-    and then until the whole body, have to be there."""
+    """`total` connections, of which `per_address` of one address without a token. `header_s` and `body_s` are the
+    seconds until all headers, and then the whole body, have to be there."""
 
     total: int
     per_address: int
@@ -58,7 +58,7 @@ def raise_open_files_limit() -> int:
 
 
 def connections_of_a_door(asked: int, open_files: int) -> int:
-    """How many connections each of the two doors may have: never so many that the node could not open its files."""
+    """How many connections each of the two doors may have. The node must still be able to open its files."""
     return max(limits.CONNECTIONS_MIN, min(asked, (open_files - limits.OPEN_FILES_RESERVED) // 2))
 
 
@@ -172,7 +172,7 @@ class GuardedProtocol(H11Protocol):
         self._guard.known(self)
 
     def _watch(self) -> None:
-        """What is waited for now has its time from when that began, however slowly it drips in."""
+        """A wait has its time from its beginning, however slowly data drips in."""
         if self.transport.is_closing():
             return
         if self.answering:
@@ -196,7 +196,7 @@ class GuardedProtocol(H11Protocol):
             self._refuse(error, HTTPStatus(status.http_status(error)))
 
     def _refuse(self, error: MnemeshError, code: HTTPStatus) -> None:
-        """Answer in the place of the application, which hears that its client is gone."""
+        """Answer in the place of the application, and tell the application that its client is gone."""
         body = json.dumps(status.error_body(error)).encode() + b"\n"
         headers = {
             "content-type": "application/json", "content-length": str(len(body)), "connection": "close",
@@ -216,8 +216,8 @@ class GuardedProtocol(H11Protocol):
 
 
 class RestingListener(socket.socket):
-    """A listening socket that asyncio does not spin on. Out of descriptors asyncio stops to listen for a second, but
-    first tries as often as the backlog is long, and each try logs a traceback and plans one more retry."""
+    """A listening socket that asyncio does not spin on. Out of descriptors, asyncio stops to listen for a second.
+    Before that, it tries as often as the backlog is long, and each try logs a traceback and plans a retry."""
 
     guard: ConnectionGuard
     _resting = False

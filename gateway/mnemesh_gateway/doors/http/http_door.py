@@ -1,9 +1,9 @@
 """HTTP with JSON: the same operations for everything that has no gRPC, generated from the same table.
 
-`/v1/...` needs a token. `/health/*` is open, because probes carry none. `/metrics` needs the owner's token, or that of
-an admin of all spaces, because it tells how busy everybody is; a setting opens it on loopback. On loopback a foreign
-Host header is refused (421), which stops DNS rebinding; there are no CORS headers at all. Every JSON answer is one
-object, errors too. The MCP door brings its own routes and checks.
+`/v1/...` needs a token. `/health/*` is open, because probes carry none. `/metrics` needs the token of the owner or of
+an admin of all spaces, because metrics tell how busy everybody is. A setting opens the path on loopback. On loopback a
+foreign Host header is refused (421), which stops DNS rebinding; there are no CORS headers at all. Every JSON answer is
+one object, errors too. The MCP door brings its own routes and checks.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class _HttpDoor:
     metrics_open: bool = False
 
     def routes(self) -> list[Route]:
-        """One route a path, which answers 405 with all methods of that path."""
+        """One route a path. It answers 405 with all methods of the path."""
         by_path: dict[str, dict[str, Endpoint]] = defaultdict(dict)
         for operation in OPERATIONS:
             for form in operation.forms:
@@ -149,8 +149,8 @@ class _HttpDoor:
     async def _stream(
         self, operation: Operation, caller: Caller, message: Message, headers: Mapping[str, str]
     ) -> Response:
-        """One JSON object a line. What fails before the first one has a status of its own; later, the last
-        line is the error."""
+        """One JSON object a line. A failure before the first line has a status of its own. Later, the last line is the
+        error."""
         items = operation.run(self.gate, caller, message)
         first = await anext(items, None)
 
@@ -212,7 +212,7 @@ class _HttpDoor:
 
 
 def json_answer(value: Mapping[str, Any], status_code: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """One JSON object, and the end of its line for who reads it in a shell."""
+    """One JSON object, with a line end for readers in a shell."""
     return Response(_dump(value) + b"\n", status_code, {**HEADERS, **(headers or {})}, "application/json")
 
 
@@ -317,5 +317,5 @@ async def _no_such_path(request: Request, error: Exception) -> Response:
 
 
 async def _bug(request: Request, error: Exception) -> Response:
-    """What a client sees of a bug. Starlette raises it again after this, so that the server logs it."""
+    """A client's view of a bug. Starlette raises the error again afterwards, so that the server logs it."""
     return _error_answer("INTERNAL", "a bug in the node; its log has the traceback", 500)

@@ -1,4 +1,4 @@
-"""What OpenAPI says of requests beyond types and bounds: forms of texts, keys of maps, fields that exclude each other.
+"""OpenAPI's rules for requests beyond types and bounds: forms of texts, keys of maps, fields that exclude each other.
 
 Programs that make requests from the schema need these. A model reads a shorter schema, without them. Nothing is judged
 by them: the Mesh does that itself. A rule that compares two times, or knows what is stored, has no words here.
@@ -20,7 +20,7 @@ from mnemesh_memory.values.kinds import KIND_FOLD, KINDS, WRITABLE_LINK_TYPES
 
 Schema = dict[str, Any]
 
-# One line of text (checks.line), one that is not blank, and any text that is not blank.
+# A line of text (checks.line), a line that is not blank, and any text that is not blank.
 CONTROL: Final = "\\u0000-\\u001f\\u007f-\\u009f"
 LINE: Final = f"^[^{CONTROL}]*$"
 FULL_LINE: Final = f"^[^{CONTROL}]*[^\\s{CONTROL}][^{CONTROL}]*$"
@@ -210,7 +210,7 @@ def _loose(schema: Schema) -> Schema:
 
 
 def with_key(body: Schema, key: str) -> Schema:
-    """`body` of a request whose field `key` stands in the path: of its alternatives, those that name it."""
+    """`body` of a request with the field `key` in the path. Of several alternatives, the one with that field."""
     body["properties"].pop(key, None)
     naming = [each for each in body.get("oneOf", ()) if key in each["required"]]
     if not naming:

@@ -1,8 +1,8 @@
 """A tool's answer in both its forms, within the token budget of what is really sent.
 
-The Mesh counts the texts of results. What a tool sends is more: ids, times, the note that marks data. Only the maker of
-a form knows its size, so a budget is kept here once more, by the larger of the two forms.
-Pure: the JSON form of a response in, an answer out.
+The Mesh counts the texts of results. A tool sends more: ids, times, the note that marks data. Only the maker of a form
+knows its size, so a budget is kept here once more, by the larger of the two forms. Pure: the JSON form of a response
+in, an answer out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What an agent reads: the text beside the structured content of a tool's answer (mcp_forms).
+"""The text that an agent reads, beside the structured content of a tool's answer (structured_answers).
 
-Text that comes out of memory is data and never instructions: here it stands inside one `<memories>` block, which
-says so, and nothing inside can close the block.
-Pure: JSON forms of responses in, text out.
+Text of memories is data and never instructions. Here such text stands inside one `<memories>` block that says so, and
+no text can close the block. Pure: JSON forms of responses in, text out.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ SAME_TEXT: Final = "(the same text; `conflicts` shows what differs)"
 SIGNALS_SHOWN_MAX: Final = 4
 NEAR_SHOWN_MAX: Final = 3
 _Place = tuple[str, str, int]
-# An opening or closing tag of ours inside recalled text, or one in which a host speaks to its model; in any case and
+# An opening or closing tag of ours in recalled text, or a tag in which a host speaks to its model, in any case and
 # spacing.
 _OWN_TAG: Final = re.compile(r"<(?=\s*/?\s*(?:memor(?:y|ies)|turn|session|system-reminder)\b)", re.IGNORECASE)
 _ATTRIBUTE_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
@@ -152,7 +151,7 @@ def remarks(answer: Json) -> list[str]:
 
 
 def _hit(hit: Json, *, shared: bool) -> list[str]:
-    """A result, and after it what belongs with it; its space, unless it is `shared` by all."""
+    """A result and its attachments. The space of the result is left out when it is `shared` by all."""
     text, score = hit["content"] or hit["snippet"], f"{hit['score']:.2f}"
     lean = {**hit["memory"], "by": "", "space": "" if shared else hit["space"]}
     found = memory_element(lean, text, score=score, replaces=hit["redirected_from"], why=why(hit["signals"]))
@@ -178,7 +177,7 @@ def _end(end: Json) -> str:
 
 
 def why(signals: Sequence[Json]) -> str:
-    """The signals that bring the most, for who asked; the full form of the structured content has them all."""
+    """The strongest signals. The full form of the structured content has all of them."""
     most = sorted((one for one in signals if one["share"]), key=lambda one: -one["share"])[:SIGNALS_SHOWN_MAX]
     return ", ".join(f"{one['name']} {one['share']:.2f}" for one in most)
 
@@ -290,8 +289,7 @@ def _found_turns(answer: Json) -> str:
 
 
 def _stretches(results: Iterable[Json]) -> list[dict[_Place, Json]]:
-    """The turns around the hits in their order, each once: those of hits that have one in common together, best
-    first."""
+    """The turns around the hits in their order, each once. Hits with a common turn stand together, best first."""
     found: list[tuple[int, dict[_Place, Json]]] = []
     for rank, hit in sorted(enumerate(results), key=lambda one: _place(one[1]["turn"])):
         turns = {_place(turn): turn for turn in (*hit["before"], hit["turn"], *hit["after"])}
@@ -319,7 +317,7 @@ def _turn(turn: Json, **more: object) -> str:
 
 
 def _sessions(answer: Json) -> str:
-    """Sessions with what they say of themselves, which is data too; then what was done or how to read on."""
+    """Sessions with their own words, which are data too. Then what was done, or how to read on."""
     elements = (
         element(
             one["title"],

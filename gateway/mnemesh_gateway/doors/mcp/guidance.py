@@ -1,6 +1,5 @@
-"""When an agent should use which tool. Its operation says what a tool does, in words for every door; where an agent
-needs other words, they stand here.
-"""
+"""When an agent should use which tool. An operation says what a tool does, in words for every door. Other words for
+agents stand here."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The MCP door: routes /mcp, /sse and /messages for the HTTP server, each behind the token.
 
-Authentication comes before the protocol library sees a request. The library loads in a thread after HTTP has
-opened; requests wait for it, bounded. Standing streams end when the node drains, so that they don't hold up
-its stop.
+Authentication comes before the protocol library sees a request. The library loads in a thread after HTTP has opened;
+requests wait for it, bounded. Standing streams end when the node drains. So a stop does not wait for them.
 """
 
 from __future__ import annotations
@@ -61,8 +60,8 @@ class McpDoor:
 
     @asynccontextmanager
     async def lifespan(self, app: object = None) -> AsyncIterator[None]:
-        """Keep the library's sessions alive until the end. It loads when the first request comes, or at `load`: it
-        costs as much as the rest of the node, and a start without an MCP host should not wait for it."""
+        """Keep the library's sessions alive until the end. The library loads at the first request, or at `load`. It
+        costs as much as the rest of the node, and a start without an MCP host should not wait for that."""
         self._server = asyncio.get_running_loop().create_future()
         stop = asyncio.Event()
         task = asyncio.create_task(self._serve(self._server, stop), name="mcp-sessions")
@@ -125,7 +124,7 @@ class McpDoor:
             raise Unavailable(f"MCP is still loading after {LOAD_TIMEOUT_S:g} s", part="mcp") from None
 
     async def handle(self, application: Application, scope: Scope, receive: Receive, send: Send) -> None:
-        """Authenticate, then hand over. What can be refused before the first byte is refused as JSON."""
+        """Authenticate, then hand over. A refusal before the first byte is JSON."""
         try:
             caller = self._authenticator.authenticate(_headers(scope), counted=False)
             token_shown(scope)
@@ -145,8 +144,8 @@ class McpDoor:
 
 
 class _StandingStream:
-    """A response without an end of its own: to the library, draining looks like its client going away; the
-    client sees the stream end in good order."""
+    """A response without an end of its own. To the library, draining looks like a client that goes away. The client
+    sees the stream end in good order."""
 
     def __init__(self, drained: asyncio.Event, receive: Receive, send: Send) -> None:
         self._drained = drained

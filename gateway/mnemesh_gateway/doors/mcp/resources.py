@@ -52,7 +52,7 @@ class Resources:
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """What addresses look like."""
+        """The form of addresses."""
         template = types.ResourceTemplate(
             uri_template=URI_SCHEME + "{id}",
             name="memory",
@@ -177,12 +177,12 @@ class Resources:
         return lambda: require_unchanged(self._authenticator, headers, caller, name)
 
     def drain(self) -> None:
-        """End the streams that follow resources: they have no end of their own."""
+        """End the streams that follow resources."""
         self._subscriptions.end()
 
 
 def caller_of(authenticator: Authenticator, ctx: Context) -> Caller:
-    """Who calls: the headers of this very request, and the name that the client gave itself."""
+    """The caller: the headers of this very request, and the name that the client gave itself."""
     client = ctx.session.client_params
     return authenticator.authenticate(headers_of(ctx.request), client.client_info.name if client else "")
 
@@ -198,14 +198,14 @@ def headers_of(request: Request | None) -> Mapping[str, str]:
 
 
 def _key(uri: str) -> str:
-    """What a resource's address names a memory by. Raises MCPError for another scheme."""
+    """The name of a memory in a resource's address. Raises MCPError for another scheme."""
     if not uri.startswith(URI_SCHEME):
         raise protocol_error(types.INVALID_PARAMS, NotFound("resource", uri, f"resources are {URI_SCHEME}{{id}}"))
     return unquote(uri.removeprefix(URI_SCHEME)).rstrip("/")
 
 
 def _connection(ctx: Context) -> Connection:
-    # The session's own; what handlers are given has it, and no public way to it.
+    # The session's own connection. Handlers have no public way to it.
     return ctx.session._connection
 
 

@@ -1,7 +1,7 @@
 """The structured form of a tool's answer: some hosts hand a model this and not the text.
 
 So it is safe and lean by itself. A note stands first, says what the answer is worth, and marks all words of memories as
-data; what is empty or usual is left out, and no text stands twice. The full form of the other doors comes on request.
+data. Empty and usual values are left out, and no text stands twice. The full form of the other doors comes on request.
 Pure: JSON forms of responses in, JSON out.
 """
 
@@ -208,7 +208,7 @@ def _revision(revision: Json) -> dict[str, Any]:
 
 
 def _pruned(*lists: str) -> Form:
-    """A form that leaves out what says nothing, also within what stands in `lists`."""
+    """A form without empty values, also within the items of `lists`."""
 
     def form(answer: Json) -> dict[str, Any]:
         return _kept(answer) | {name: [_kept(item) for item in answer[name]] for name in lists}

@@ -1,8 +1,8 @@
-"""Which fields of an operation a tool shows to an agent, and in which words: a host puts both into its model's context.
+"""The fields of an operation that a tool shows to an agent, and their words. A host puts both into its model's context.
 
-A tool shows few; what else its operation knows on the other doors is taken all the same, and an unknown name is refused
-with the nearest one. Shown schemas are plain: no references, no unions of types, every list with its limit.
-Pure: schemas and arguments in, the same out.
+A tool shows few fields and takes the others of its operation all the same. An unknown name is refused with the nearest
+known one. Shown schemas are plain: no references, no unions of types, every list with its limit. Pure: schemas and
+arguments in, the same out.
 """
 
 from __future__ import annotations

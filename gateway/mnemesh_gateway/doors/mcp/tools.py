@@ -1,9 +1,9 @@
-"""The tools that agents see, generated from the table of operations, and the toolsets that they come in.
+"""The tools for agents, generated from the table of operations, and their toolsets.
 
-Every row with an MCP name is a tool with the same fields, limits and answers as on the other doors. Added is when to
-use it (mcp_guidance), what an agent is shown of it (mcp_fields), and the forms of its answers (mcp_answers). The
-toolset `connector` holds the pair `search` and `fetch` for hosts that accept nothing else. Knows nothing of the
-protocol library.
+Every row with an MCP name is a tool with the same fields, limits and answers as on the other doors. Added are advice on
+when to use the tool (guidance), the shown fields (tool_fields), and the forms of answers (answer_budget). The toolset
+`connector` holds the pair `search` and `fetch` for hosts that accept nothing else. Knows nothing of the protocol
+library.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ Run = Callable[["MeshGate", Caller, Arguments], Awaitable["Answer"]]
 TOOLSETS: Final = ("core", "curate", "session", "admin", "connector")
 URI_SCHEME: Final = "memory://"
 
-# A tool in our words, so that it can be said of one that is not switched on.
+# The name of a tool in our words. A tool that is not switched on gets a hint.
 NAMED: Final = re.compile(r"`([a-z_]+)`")
 DATA_BLOCK: Final = re.compile(r"<memories\b.*?</memories>", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolRow:
-    """One tool. `run` raises MnemeshError for everything that the caller can cause. The tool is shown to those whose
-    token grants its operation, and does what that one may do."""
+    """One tool. `run` raises MnemeshError for everything that the caller can cause. The tool is shown to callers with a
+    token for its operation, and does what the operation may do."""
 
     name: str
     title: str
@@ -77,8 +77,8 @@ def with_toolset(toolset: str, chosen: Collection[str]) -> str:
 
 
 def switched_off(text: str, tools: Mapping[str, ToolRow], chosen: Collection[str]) -> str:
-    """A sentence on the tools that `text` names outside of its data and that the `chosen` toolsets have not, and how
-    to get them; "" without such."""
+    """How to get tools that `text` names outside of data blocks and the `chosen` toolsets lack; "" without such
+    tools."""
     named = (tools[name] for name in dict.fromkeys(NAMED.findall(DATA_BLOCK.sub("", text))) if name in tools)
     off: dict[str, list[str]] = {}
     for row in named:
