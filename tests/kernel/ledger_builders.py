@@ -27,6 +27,7 @@ from mnemesh_actors.ledger.commit.commands import (
     Vectors,
 )
 from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.ledger.store import schema
 from mnemesh_actors.storage.data_directory import DataDirectory, open_directory
 from mnemesh_memory.access.grants import principal_of
@@ -108,6 +109,10 @@ class Pen:
     def forget(self, memory: Memory) -> Forget:
         return Forget(**self._next(), id=memory.id)
 
+    def erase(self, id: str, agent: str = "", *, as_admin: bool = False) -> Erase:
+        common = self._next()
+        return Erase(**{**common, "agent": agent or self.agent}, id=id, as_admin=as_admin)
+
     def restore(self, memory: Memory) -> Restore:
         return Restore(**self._next(), id=memory.id)
 
@@ -163,6 +168,21 @@ class Home:
             yield db
         finally:
             db.close()
+
+    def sql(self, statement: str, *values: object) -> list[Any]:
+        """Run in the file, beside any open ledger."""
+        with self.looked_into() as db:
+            return db.execute(statement, values).fetchall()
+
+    def incarnation(self) -> str:
+        with self.opened() as ledger:
+            return ledger.status().incarnation
+
+    def filled(self, count: int = 250) -> list[Memory]:
+        """`count` memories, all of them folded into the one file."""
+        with self.opened() as ledger:
+            commands = [self.pen.create(f"Memory number {n} says something. " * 8, title=f"T{n}") for n in range(count)]
+            return [result.memory for result in all_done(ledger, *commands)]
 
     def rewrite_in_format(self, version: int) -> None:
         """The file as the code of that format left it, with the present rows in the tables and columns of that time."""

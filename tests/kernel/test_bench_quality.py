@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench import ablation, beam, columns, fitting, locomo, longmemeval, misses, time_words
-from bench.columns import EMBEDDED, Pools, Questions, Weights, padded, stacked, values_of
+from bench import ablation, beam, columns, fitting, longmemeval, misses, time_words
+from bench.columns import EMBEDDED, Pools, Questions, Weights, stacked, values_of
 from bench.documents import BadFile
 from bench.locomo import reference_rows
 from bench.locomo_data import Asked, Talk, auroc
@@ -167,11 +167,6 @@ def test_a_malformed_file_of_longmemeval_is_refused_with_the_place_and_the_fault
         longmemeval.load(path)
 
 
-def test_a_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(BadFile, match=r"nowhere\.json: No such file"):
-        longmemeval.load(Path("nowhere.json"))
-
-
 def test_a_conversation_of_beam_is_read_without_the_marks_of_its_plan(tmp_path: Path) -> None:
     (conversation,) = beam.load(write_beam(tmp_path, BEAM_CHAT, BEAM_QUESTIONS))
     assert [(one.id, one.session, one.seq) for one in conversation.messages] == [
@@ -182,14 +177,6 @@ def test_a_conversation_of_beam_is_read_without_the_marks_of_its_plan(tmp_path: 
     assert conversation.messages[3].when is None
     wanted = {probe.ability: probe.wanted for probe in conversation.probes}
     assert wanted == {"abstention": frozenset(), "contradiction_resolution": {"0", "3"}, "event_ordering": {"0", "2"}}
-
-
-def test_the_chat_may_be_lists_alone_and_the_shortened_one_stands_for_it(tmp_path: Path) -> None:
-    folder = write_beam(tmp_path, BEAM_CHAT, {})
-    message = {"role": "user", "id": 5, "content": "alone"}
-    (folder / "chat_trunecated.json").write_text(json.dumps([[[message]]]), "utf-8")
-    (conversation,) = beam.load(tmp_path)
-    assert [(one.id, one.text) for one in conversation.messages] == [("5", "alone")]
 
 
 def test_scores_of_beam_are_any_all_and_the_share_of_the_sources() -> None:
@@ -217,15 +204,6 @@ def test_a_malformed_conversation_of_beam_is_refused_with_the_place_and_the_faul
 ) -> None:
     with pytest.raises(BadFile, match=said):
         beam.load(write_beam(tmp_path, chat, questions))
-
-
-def test_a_folder_without_conversations_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadFile, match="no folder with"):
-        beam.load(tmp_path)
-    (tmp_path / "1" / "probing_questions").mkdir(parents=True)
-    (tmp_path / "1" / "probing_questions" / "probing_questions.json").write_text("{}", "utf-8")
-    with pytest.raises(BadFile, match=r"neither chat_trunecated\.json nor chat\.json"):
-        beam.load(tmp_path)
 
 
 def test_every_signal_is_left_out_once_and_two_variants_leave_one_kind_of_evidence() -> None:
@@ -284,25 +262,6 @@ def test_where_missed_evidence_is_is_counted_by_place_neighbours_session_and_wor
         "questions": 1, "pieces": 1, "pieces no candidate": 1, "missed": 1, "no candidate": 1,
         "beside it found": 0, "its session found": 0, "no common word": 1,
     }  # fmt: skip
-
-
-def test_the_reference_alone_replaces_its_own_rows_and_no_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    harness, result = tmp_path / "harness.py", tmp_path / "locomo.json"
-    harness.write_text("", "utf-8")
-    result.write_text('{"alone": "as it was"}', "utf-8")
-    program, rows = str(tmp_path / "program.py"), {"turn": {"n": 5.0, "hit@10": 0.9}}
-    monkeypatch.setenv("LOCOMO_DIR", "")  # which the program sets
-    monkeypatch.setattr(locomo, "RESULT", result)
-    monkeypatch.setattr(locomo, "reference", lambda path, data: rows if str(path) == program else {})
-    words = [str(harness), str(tmp_path), "--variant", "reference"]
-    assert locomo.main([*words, "--reference", program]) == 0
-    stored = json.loads(result.read_text("utf-8"))
-    assert (stored["alone"], stored["reference"]["rows"]) == ("as it was", rows)
-    with pytest.raises(SystemExit):
-        locomo.main(words)
-    assert "--variant reference wants --reference FILE" in capsys.readouterr().err
 
 
 def test_of_what_the_reference_prints_the_sum_of_all_its_signals_is_read() -> None:
@@ -438,17 +397,6 @@ def test_figures_count_evidence_among_the_first_ten_and_equal_scores_by_id() -> 
     assert pools.coverage(Weights(1.0, {"meaning": 1.0})).tolist() == [0.5, 0]
 
 
-def test_questions_are_kept_in_a_file(tmp_path: Path) -> None:
-    asked = questions(np.random.default_rng(SEED), talks=2)
-    asked.save(tmp_path / "turn.npz")
-    again = Questions.load(tmp_path / "turn.npz")
-    weights = columns.default_weights()
-    assert {name: row.tolist() for name, row in again.figures(weights).items() if name != "multi-hop coverage@10"} == {
-        name: row.tolist() for name, row in asked.figures(weights).items() if name != "multi-hop coverage@10"
-    }
-    assert again.elsewhere.coverage(weights).tolist() == asked.elsewhere.coverage(weights).tolist()
-
-
 def questions(chance: np.random.Generator, talks: int, of_each: int = 6, places: int = 25) -> Questions:
     """Questions with one piece of evidence among candidates of chance values."""
     number = talks * of_each
@@ -497,7 +445,3 @@ def shown(pool: Candidates) -> columns.Mask:
     found = np.zeros(len(pool), np.bool_)
     found[fuse(pool).places] = True
     return found
-
-
-def test_shorter_rows_are_filled_up() -> None:
-    assert padded([np.ones(1), np.ones(3)]).tolist() == [[1, 0, 0], [1, 1, 1]]

@@ -15,7 +15,7 @@ import numpy as np
 import psutil
 import pytest
 from bench import __main__ as bench
-from bench import growth, latency, longmemeval, ray_ledgers, scale, sync
+from bench import growth, latency, ray_ledgers, scale, sync
 from bench.growth import Spent, anonymous_bytes, notes_between
 from bench.mixed_host import DIMENSIONS, mixed
 from bench.plain import LENGTH_B, SATURATION_K, PlainSearch
@@ -146,25 +146,6 @@ def test_a_result_names_the_code_that_differs_from_its_commit(tmp_path: Path) ->
     assert machine(tmp_path)["changed_files"] == ["code.py", "new/other.py"]
 
 
-def test_outside_of_a_clone_no_commit_is_claimed(tmp_path: Path) -> None:
-    found = machine(tmp_path)
-    assert (found["commit"], found["changed_files"]) == ("", [])
-
-
-def test_a_corpus_that_holds_too_few_questions_is_refused_before_anything_is_measured(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    corpus = tmp_path / "corpus.txt"
-    sentences = (f"The {word} service restarts when its queue is full of messages." for word in "abcdefghij")
-    corpus.write_text("\n\n".join(sentences), "utf-8")
-    with pytest.raises(SystemExit):
-        scale.main(["--corpus", str(corpus), "--sizes", "1000"])
-    needed = 2 * scale.questions_needed([1000], scale.ROUNDS)
-    least = 2 * scale.questions_needed([1000], 1)
-    reason = f"the corpus holds 10 sentences, {needed:,} are needed; {least:,} with one size and one round, so take a"
-    assert reason in capsys.readouterr().err
-
-
 class Began(Exception):
     """Something would be measured."""
 
@@ -195,40 +176,6 @@ def test_a_corpus_that_is_too_small_is_refused_with_what_helps(
     memories, small, rounds = given
     assert bench.main(["--memories", memories, "--small", small, "--rounds", rounds]) == 2
     assert capsys.readouterr().err == f"bench: the corpus holds {held:,} sentences, {wanted}\n"
-
-
-def test_what_is_told_to_be_enough_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "sentences", lambda corpus: ["a text"] * 4303)
-    monkeypatch.setattr(bench, "_measure", began)
-    with pytest.raises(Began):
-        bench.main(["--memories", "1", "--small", "1", "--rounds", "1"])
-
-
-@pytest.mark.parametrize(
-    ("program", "options"),
-    [
-        (bench, ("--memories", "--small", "--rounds")),
-        (scale, ("--sizes", "--rounds")),
-        (sync, ("--memories", "--large")),
-        (ray_ledgers, ("--changes", "--rounds", "--writes")),
-        (longmemeval, ("--first",)),
-    ],
-)
-@pytest.mark.parametrize("value", ["0", "-5", "many", "1.5"])
-def test_of_none_of_a_thing_nothing_is_measured(
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    program: ModuleType,
-    options: Sequence[str],
-    value: str,
-) -> None:
-    monkeypatch.setattr(program, "sentences", began, raising=False)
-    for option in options:
-        with pytest.raises(SystemExit) as refused:
-            program.main([option, value])
-        assert refused.value.code == 2
-        reason = f"argument {option}: {value} is not allowed; a whole number of at least 1\n"
-        assert capsys.readouterr().err.endswith(reason)
 
 
 @pytest.mark.parametrize(

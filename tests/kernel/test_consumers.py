@@ -18,7 +18,6 @@ from mnemesh_actors.consumers.consumer_set import ConsumerSet, status_of
 from mnemesh_actors.consumers.consumer_table import CONSUMERS, ConsumerParts, ConsumerRow
 from mnemesh_actors.consumers.log_reader import LogReader
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.ledger.store.cursors import UNWRITTEN_ENTRIES_MAX
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.budget import REST_MAX_S, Budget, Foreground
@@ -48,11 +47,7 @@ async def subject(request: pytest.FixtureRequest, scene: Scene) -> AsyncIterator
 
 
 async def erase(scene: Scene, memory: Memory) -> int:
-    asked = scene.home.pen.forget(memory)
-    gone = await scene.ledger.erase(
-        Erase(agent=asked.agent, at=asked.at, actor=asked.actor, id=memory.id, as_admin=True)
-    )
-    return gone.seq
+    return int((await scene.ledger.erase(scene.home.pen.erase(memory.id, as_admin=True))).seq)
 
 
 async def history(scene: Scene) -> int:
@@ -286,8 +281,7 @@ def test_the_ledger_keeps_cursors_across_a_kill_and_refuses_those_of_another_log
     incarnation, _ = ledger.position()
 
     def on_disk() -> list[tuple[Any, ...]]:
-        with home.looked_into() as db:
-            return db.execute("SELECT name, incarnation, seq FROM consumer").fetchall()
+        return home.sql("SELECT name, incarnation, seq FROM consumer")
 
     assert ledger.cursor("judge") == ("", 0)
     ledger.keep_cursor("judge", "f" * 32, 5)
@@ -321,8 +315,8 @@ def test_a_directory_without_the_table_of_cursors_opens_and_keeps_them(home: Hom
 def test_a_page_of_entries_names_who_wrote_and_what_is_erased(home: Home, ledger: Ledger) -> None:
     results = ledger.commit([home.pen.create("one"), home.pen.create("two")])
     one, two = (done.memory for done in results if not isinstance(done, Exception))
-    asked = home.pen.forget(one)
-    ledger.erase(Erase(agent=asked.agent, at=asked.at, actor=asked.actor, id=one.id, as_admin=True))
+    asked = home.pen.erase(one.id, as_admin=True)
+    ledger.erase(asked)
     page = ledger.entries(0, 64)
     assert (page.changed, page.erased, page.seq, page.head) == ([two.id], [one.id], 3, 3)
     assert [(entry.id, entry.erased, entry.agent, entry.origin) for entry in page.entries] == [

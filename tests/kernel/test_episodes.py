@@ -20,7 +20,6 @@ from mnemesh_actors.consumers import index_items
 from mnemesh_actors.index.engine_port import IndexBackend, Record
 from mnemesh_actors.index.episodes import ROWS_MIN, Episodes
 from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
-from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_memory.ranking.fusion import Candidate
 from mnemesh_memory.text.traits import Traits
 from mnemesh_memory.values.errors import DataLoss
@@ -226,10 +225,8 @@ async def test_however_writes_and_pages_interleave_the_windows_are_at_last_those
         elif verb == "forget":
             done = await scene.write(pen.forget(there.pop(id_)))
         else:
-            asked = pen.forget(there.pop(id_))
-            done = await scene.ledger.erase(
-                Erase(agent=asked.agent, at=asked.at, actor=asked.actor, id=id_, as_admin=True)
-            )
+            there.pop(id_)
+            done = await scene.ledger.erase(pen.erase(id_, as_admin=True))
         seq = done.seq
         if chance.random() < 0.5:  # the index is told of some of it only, and of the rest after what comes next
             some = chance.randint(scene.follower.applied, seq)
@@ -246,9 +243,7 @@ async def test_however_writes_and_pages_interleave_the_windows_are_at_last_those
 
 async def test_what_is_erased_is_in_no_window(scene: Scene) -> None:
     memories = [await scene.remember(text, **said(n)) for n, text in enumerate(("one", "two", "three", "four"))]
-    asked = scene.home.pen.forget(memories[1])
-    erase = Erase(agent=asked.agent, at=asked.at, actor=asked.actor, id=memories[1].id, as_admin=True)
-    gone = await scene.ledger.erase(erase)
+    gone = await scene.ledger.erase(scene.home.pen.erase(memories[1].id, as_admin=True))
     scene.follower.publish(gone.seq)
     await scene.until_indexed(gone.seq)
     assert windows(scene) == {"one": (), "three": ("one",), "four": ("one", "three")}

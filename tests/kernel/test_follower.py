@@ -19,7 +19,6 @@ from mnemesh_actors.consumers import feed_loop, handover
 from mnemesh_actors.consumers import follower as module
 from mnemesh_actors.consumers.handover import page_of
 from mnemesh_actors.ledger.commit.commands import Command, Committed, FeedPage, Vectors
-from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.values.errors import Unavailable
@@ -387,13 +386,12 @@ async def test_handed_over_pages_stay_within_the_bytes_of_one(scene: Scene, monk
 async def test_what_is_erased_leaves_the_index_and_a_handed_over_page_does_not_bring_it_back(scene: Scene) -> None:
     await scene.start()
     pen = scene.home.pen
-    one, two = await scene.remember("one"), await scene.remember("two")
+    one, _ = await scene.remember("one"), await scene.remember("two")
     command = pen.create("three")
     (result,) = await scene.ledger.commit([command])
     handed = page_of([command], [result], scene.follower.head, GENERATION)
     for id_ in (one.id, result.memory.id):
-        asked = pen.forget(two)
-        gone = await scene.ledger.erase(Erase(agent=asked.agent, at=asked.at, actor=asked.actor, id=id_, as_admin=True))
+        gone = await scene.ledger.erase(pen.erase(id_, as_admin=True))
     scene.follower.publish(result.seq, handed)
     scene.follower.publish(gone.seq)
     await scene.until_indexed(gone.seq)

@@ -13,7 +13,6 @@ from ledger_builders import GENERATION, SPACE, Home, Pen, all_done, done, everyt
 
 from mnemesh_actors.ledger.commit.commands import Vectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.ledger.store import schema
 from mnemesh_actors.storage.data_directory import MACHINE_FILE
 from mnemesh_memory.text.text import content_hash
@@ -21,19 +20,6 @@ from mnemesh_memory.values.errors import DataLoss, Unavailable
 from mnemesh_memory.values.model import ListQuery, Memory
 
 PAGE_BYTES = 4096
-
-
-def incarnation(home: Home) -> str:
-    with home.opened() as ledger:
-        return ledger.status().incarnation
-
-
-def filled(home: Home, count: int = 250) -> None:
-    """A ledger of `count` memories, all of it folded into the one file."""
-    with home.opened() as ledger:
-        all_done(
-            ledger, *(home.pen.create(f"Memory number {n} says something. " * 8, title=f"T{n}") for n in range(count))
-        )
 
 
 # ---- damage ---------------------------------------------------------------------------------------------------------
@@ -64,7 +50,7 @@ def flip(path: Path, start: int, count: int) -> None:
 
 
 def test_a_damaged_page_of_the_log_stops_the_start_with_what_to_do(home: Home) -> None:
-    filled(home)
+    home.filled()
     flip(home.file, page_of_the_log(home) * PAGE_BYTES, PAGE_BYTES)
     error = refused_as_damaged(home)
     advice = f"`mnemesh node salvage NEW_DIR --data {home.directory.path}`"
@@ -74,7 +60,7 @@ def test_a_damaged_page_of_the_log_stops_the_start_with_what_to_do(home: Home) -
 
 
 def test_of_two_ledgers_on_ray_the_damaged_one_is_to_be_moved_away(home: Home) -> None:
-    filled(home)
+    home.filled()
     (home.directory.path.parent / MACHINE_FILE).write_text("the disk's name")
     flip(home.file, page_of_the_log(home) * PAGE_BYTES, PAGE_BYTES)
     error = refused_as_damaged(home)
@@ -84,7 +70,7 @@ def test_of_two_ledgers_on_ray_the_damaged_one_is_to_be_moved_away(home: Home) -
 
 @pytest.mark.parametrize("table", ["memory", "memory_space", "text_hash", "vector", "meta"])
 def test_a_damaged_page_beside_the_log_stops_the_start_too(home: Home, table: str) -> None:
-    filled(home)
+    home.filled()
     with home.looked_into() as db:
         (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = ?", (table,)).fetchone()
     flip(home.file, (page - 1) * PAGE_BYTES, 16)
@@ -92,7 +78,7 @@ def test_a_damaged_page_beside_the_log_stops_the_start_too(home: Home, table: st
 
 
 def test_one_flipped_bit_in_a_change_stops_the_start(home: Home) -> None:
-    filled(home)
+    home.filled()
     data = home.file.read_bytes()
     start = data.index(b"\x85\x6f\x4a\x83", len(data) // 3)
     with open(home.file, "r+b") as file:
@@ -102,15 +88,14 @@ def test_one_flipped_bit_in_a_change_stops_the_start(home: Home) -> None:
 
 
 def test_a_sound_change_under_the_number_of_another_stops_the_start(home: Home) -> None:
-    filled(home, 3)
-    with home.looked_into() as db:
-        db.execute("UPDATE entry SET raw = (SELECT raw FROM entry WHERE seq = 1) WHERE seq = 2")
+    home.filled(3)
+    home.sql("UPDATE entry SET raw = (SELECT raw FROM entry WHERE seq = 1) WHERE seq = 2")
     assert "entry 2: its change has another hash" in refused_as_damaged(home).message
 
 
 @pytest.mark.parametrize("cut", [0.3, 0.6, 0.95])
 def test_a_file_that_was_cut_off_stops_the_start(home: Home, cut: float) -> None:
-    filled(home)
+    home.filled()
     os.truncate(home.file, int(home.file.stat().st_size * cut))
     refused_as_damaged(home)
 
@@ -135,7 +120,7 @@ def refused_as_lost(home: Home) -> str:
     ("left", "problem"), [(b"", "is empty"), (bytes(8192), "holds no ledger"), (b"text", "holds no ledger")]
 )
 def test_an_emptied_file_is_not_taken_for_a_new_ledger(home: Home, left: bytes, problem: str) -> None:
-    filled(home, 3)
+    home.filled(3)
     home.file.write_bytes(left)
     assert problem in refused_as_lost(home)
 
@@ -151,7 +136,7 @@ def test_the_write_ahead_log_beside_an_emptied_file_is_left(home: Home, tmp_path
 
 
 def test_a_database_without_tables_is_not_taken_for_a_new_ledger(home: Home) -> None:
-    filled(home, 3)
+    home.filled(3)
     home.file.unlink()
     with home.looked_into() as db:
         db.execute("VACUUM")  # writes the first page
@@ -160,23 +145,23 @@ def test_a_database_without_tables_is_not_taken_for_a_new_ledger(home: Home) -> 
 
 
 def test_a_new_file_without_entries_is_not_taken_for_a_ledger_that_had_some(home: Home) -> None:
-    filled(home, 3)
-    incarnation(home)  # an opening notes how many there are
+    home.filled(3)
+    home.incarnation()  # an opening notes how many there are
     home.file.unlink()
     schema.connect(home.file).close()
     assert "holds no entry, and 3 were written" in refused_as_lost(home)
 
 
 def test_a_ledger_in_which_nothing_was_written_opens_again(home: Home) -> None:
-    first = incarnation(home)
-    assert incarnation(home) == first
+    first = home.incarnation()
+    assert home.incarnation() == first
 
 
 # ---- damage that is met later ---------------------------------------------------------------------------------------
 
 
 def test_damage_that_is_met_while_running_is_data_loss_and_not_an_empty_answer(home: Home, pen: Pen) -> None:
-    filled(home)
+    home.filled()
     with home.opened() as ledger:
         memory = ledger.page(ListQuery(spaces=(SPACE,), limit=1)).memories[0]
     home_file = home.file.read_bytes()
@@ -281,7 +266,7 @@ def wal(home: Home) -> Path:
 
 def erase(home: Home, ledger: Ledger, memory: Memory) -> bool:
     """Whether the write-ahead log was folded after it."""
-    return ledger.erase(Erase(**home.pen._next(), id=memory.id, as_admin=True)).folded
+    return ledger.erase(home.pen.erase(memory.id, as_admin=True)).folded
 
 
 def test_an_erasure_is_acknowledged_on_a_full_disk_and_its_traces_go_with_a_later_write(tmp_path: Path) -> None:

@@ -34,7 +34,6 @@ from peer_builders import (
 )
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.ledger.store import schema
 from mnemesh_crdt.changes.envelope import Entry
@@ -48,11 +47,6 @@ from mnemesh_memory.values.model import Memory
 SPACES = (SPACE, OTHER_SPACE)
 VIEW = ("memory", "text_hash", "link", "document", "digest", "erased", "pending")
 IDS = (ID, OTHER, "018f6f0e-7c1a-7000-8000-3f1f8d2f6a33")
-
-
-def erasure(pen: Pen, memory: Memory) -> Erase:
-    common = pen.forget(memory)
-    return Erase(agent=common.agent, at=common.at, actor=common.actor, id=memory.id)
 
 
 def replica_of(ledger: Ledger) -> Replica:
@@ -79,7 +73,7 @@ def test_the_digest_of_own_writes_is_that_of_the_pure_replica(home: Home, ledger
     done(ledger, pen.revise(one, content="one again"))
     done(ledger, pen.forget(three))
     done(ledger, pen.create("four", supersedes=(one.id,)))
-    ledger.erase(erasure(pen, three))
+    ledger.erase(pen.erase(three.id))
     replica = replica_of(ledger)
     for space in SPACES:
         assert ledger.digest(space) == replica.digest(space) != {}
@@ -120,7 +114,7 @@ def test_buckets_that_differ_lead_to_what_is_missing(home: Home, ledger: Ledger,
         memories = [done(ledger, pen.create(f"text {number}")).memory for number in range(30)]
         hand_over(ledger, peer, home)
         done(ledger, pen.revise(memories[3], content="changed"))
-        ledger.erase(erasure(pen, memories[5]))
+        ledger.erase(pen.erase(memories[5].id))
         mine, theirs = ledger.digest(SPACE), peer.digest(SPACE)
         differ = [bucket for bucket in mine | theirs if mine.get(bucket) != theirs.get(bucket)]
         assert set(differ) == {bucket_of(memories[number].id) for number in (3, 5)}
@@ -230,7 +224,7 @@ def test_three_ledgers_in_a_line_hold_the_same_in_the_end() -> None:
         for home, ledger, name in homes:
             done(ledger, home.pen.revise(made[0], content=f"{name} says this"))
             done(ledger, home.pen.forget(made[1]))
-        right.erase(erasure(c.pen, made[-1]))
+        right.erase(c.pen.erase(made[-1].id))
         for _ in range(2):
             hand_over(left, middle, a, 3)
             hand_over(right, middle, c, 3)
@@ -343,7 +337,7 @@ def test_a_kill_at_any_statement_of_an_erasure_leaves_all_or_nothing(monkeypatch
             with home.opened() as ledger:
                 memory = done(ledger, home.pen.create("one")).memory
                 done(ledger, home.pen.revise(memory, content="two"))
-                command = erasure(home.pen, memory)
+                command = home.pen.erase(memory.id)
             with fragile(monkeypatch, home) as ledger:
                 Fragile.left = statement
                 try:

@@ -31,7 +31,7 @@ from peer_builders import (
 
 from mnemesh_actors.ledger.commit.commands import Vectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.erase import Erase, Gone
+from mnemesh_actors.ledger.peers.erase import Gone
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.ledger.peers.replica_keys import cursor_name
 from mnemesh_actors.ledger.store.vectors import FIRST
@@ -48,9 +48,7 @@ LONG = SECRET + "".join(f" and {number} more words of it" for number in range(40
 
 
 def erased(ledger: Ledger, pen: Pen, id: str, agent: str = AGENT, *, as_admin: bool = False) -> Gone:
-    common = pen.forget(Memory(id=id, space="", kind="", title="", content="", state="", by="", created_at=0,
-                               updated_at=0, heads=()))  # fmt: skip
-    return ledger.erase(Erase(agent=agent, at=common.at, actor=common.actor, id=id, as_admin=as_admin))
+    return ledger.erase(pen.erase(id, agent, as_admin=as_admin))
 
 
 def inflated(data: bytes) -> Iterator[bytes]:
@@ -561,8 +559,7 @@ def test_an_entry_of_an_erasure_that_was_altered_on_disk_is_found_at_the_start(h
     with home.opened() as ledger:
         memory = done(ledger, pen.create("one")).memory
         erased(ledger, pen, memory.id)
-    with home.looked_into() as db:
-        db.execute("UPDATE entry SET agent = 'somebody'")
+    home.sql("UPDATE entry SET agent = 'somebody'")
     with pytest.raises(MnemeshError) as caught:
         home.open()
     assert caught.value.code == "DATA_LOSS"

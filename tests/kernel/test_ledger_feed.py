@@ -366,19 +366,6 @@ def test_a_ledger_of_the_first_format_opens_with_its_vectors(home: Home, pen: Pe
 PAGE_BYTES = 4096
 
 
-def incarnation(home: Home) -> str:
-    with home.opened() as ledger:
-        return ledger.status().incarnation
-
-
-def filled(home: Home, count: int = 250) -> None:
-    """A ledger of `count` memories, all of it folded into the one file."""
-    with home.opened() as ledger:
-        all_done(
-            ledger, *(home.pen.create(f"Memory number {n} says something. " * 8, title=f"T{n}") for n in range(count))
-        )
-
-
 def test_uses_are_counted_and_survive_a_restart(home: Home, pen: Pen) -> None:
     with home.opened() as ledger:
         one, two = (result.memory.id for result in all_done(ledger, pen.create("one"), pen.create("two")))
@@ -404,8 +391,7 @@ def test_noting_a_use_writes_nothing_until_the_next_commit(home: Home, ledger: L
         ledger.activity([memory.id])
     assert ledger._db.total_changes == before
     done(ledger, pen.create("two"))
-    with home.looked_into() as db:
-        assert db.execute("SELECT accesses, last_used FROM activity").fetchall() == [(100, 99)]
+    assert home.sql("SELECT accesses, last_used FROM activity") == [(100, 99)]
 
 
 def test_of_too_many_uses_that_wait_the_oldest_are_lost_and_a_read_writes_nothing(

@@ -24,19 +24,6 @@ from mnemesh_memory.values.model import ListQuery
 PAGE_BYTES = 4096
 
 
-def incarnation(home: Home) -> str:
-    with home.opened() as ledger:
-        return ledger.status().incarnation
-
-
-def filled(home: Home, count: int = 250) -> None:
-    """A ledger of `count` memories, all of it folded into the one file."""
-    with home.opened() as ledger:
-        all_done(
-            ledger, *(home.pen.create(f"Memory number {n} says something. " * 8, title=f"T{n}") for n in range(count))
-        )
-
-
 # ---- restarts and status --------------------------------------------------------------------------------------------
 
 
@@ -68,10 +55,10 @@ def test_closing_leaves_the_ledger_and_its_marks_without_a_write_ahead_log(home:
 
 
 def test_a_restart_keeps_the_incarnation(home: Home, pen: Pen) -> None:
-    first = incarnation(home)
+    first = home.incarnation()
     with home.opened() as ledger:
         done(ledger, pen.create("one"))
-    assert incarnation(home) == first
+    assert home.incarnation() == first
     assert len(first) == 32
 
 
@@ -114,7 +101,7 @@ def test_a_ledger_restored_from_an_older_copy_lives_a_new_life(home: Home, pen: 
         second = ledger.status()
         assert second.incarnation != first
         assert second.seq == 1
-    assert incarnation(home) == second.incarnation
+    assert home.incarnation() == second.incarnation
 
 
 def test_a_directory_restored_in_place_from_an_older_copy_lives_anew(home: Home, pen: Pen, tmp_path: Path) -> None:
@@ -128,7 +115,7 @@ def test_a_directory_restored_in_place_from_an_older_copy_lives_anew(home: Home,
     with home.opened() as ledger:
         second = ledger.status()
         assert (second.incarnation == first, second.seq) == (False, 1)
-    assert incarnation(home) == second.incarnation
+    assert home.incarnation() == second.incarnation
 
 
 def test_a_copied_directory_lives_a_new_life_and_the_original_its_own(home: Home, pen: Pen, tmp_path: Path) -> None:
@@ -137,9 +124,9 @@ def test_a_copied_directory_lives_a_new_life_and_the_original_its_own(home: Home
         memory = done(ledger, pen.create("one")).memory
     shutil.copytree(home.directory.path, tmp_path / "copy")
     copy = Home(open_directory(tmp_path / "copy"))
-    second = incarnation(copy)
+    second = copy.incarnation()
     assert second != first
-    assert incarnation(home) == first
+    assert home.incarnation() == first
     with copy.opened() as ledger:
         assert read_back(ledger, memory) == memory
         assert ledger.status().incarnation == second
@@ -147,15 +134,15 @@ def test_a_copied_directory_lives_a_new_life_and_the_original_its_own(home: Home
 
 @pytest.mark.parametrize("marks", ["", "{", "[]", '{"token": 1}', "null"])
 def test_a_lock_file_without_marks_means_a_new_life_and_no_failure(home: Home, marks: str) -> None:
-    first = incarnation(home)
+    first = home.incarnation()
     home.file.with_suffix(".lock").write_text(marks)
-    assert incarnation(home) != first
+    assert home.incarnation() != first
 
 
 def test_a_lost_lock_file_means_a_new_life(home: Home) -> None:
-    first = incarnation(home)
+    first = home.incarnation()
     home.file.with_suffix(".lock").unlink()
-    assert incarnation(home) != first
+    assert home.incarnation() != first
 
 
 # ---- one ledger a file ----------------------------------------------------------------------------------------------
@@ -208,7 +195,7 @@ def newer(db: sqlite3.Connection) -> None:
 
 
 def test_a_file_of_a_newer_format_is_refused_and_left_as_it_is(home: Home) -> None:
-    filled(home, 3)
+    home.filled(3)
     with home.looked_into() as db:
         newer(db)
     before = everything(home.directory.path)
@@ -222,7 +209,7 @@ def test_a_file_of_a_newer_format_is_refused_and_left_as_it_is(home: Home) -> No
 
 
 def test_what_a_crashed_newer_version_left_is_refused_and_left_as_it_is(home: Home, tmp_path: Path) -> None:
-    filled(home, 3)
+    home.filled(3)
     db = sqlite3.connect(home.file, isolation_level=None)
     newer(db)
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -241,7 +228,7 @@ def test_what_a_crashed_newer_version_left_is_refused_and_left_as_it_is(home: Ho
 
 
 def test_a_newer_version_that_only_the_write_ahead_log_knows_is_refused_too(home: Home, tmp_path: Path) -> None:
-    filled(home, 3)
+    home.filled(3)
     db = sqlite3.connect(home.file, isolation_level=None)
     newer(db)
     shutil.copytree(home.directory.path, tmp_path / "crashed")

@@ -10,7 +10,6 @@ from ledger_builders import OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_
 from peer_builders import Node, all_entries, hand_over, reasons, refused, taken
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.ledger.store import link_table
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.document.document import Edit
@@ -40,14 +39,8 @@ def two(ledger: Ledger, pen: Pen) -> tuple[Memory, Memory]:
     return a.memory, b.memory
 
 
-def erase(ledger: Ledger, pen: Pen, memory: Memory) -> None:
-    common = pen.forget(memory)
-    ledger.erase(Erase(agent=common.agent, at=common.at, actor=common.actor, id=memory.id, as_admin=True))
-
-
 def table(home: Home) -> list[tuple[str, str, str]]:
-    with home.looked_into() as db:
-        return db.execute("SELECT source, type, target FROM link ORDER BY 1, 2, 3").fetchall()
+    return home.sql("SELECT source, type, target FROM link ORDER BY 1, 2, 3")
 
 
 # ---- links ----------------------------------------------------------------------------------------------------------
@@ -150,7 +143,7 @@ def test_a_link_to_a_memory_forgotten_replaced_or_erased_since_is_shown_as_it_is
     done(ledger, pen.restore(b))
     done(ledger, pen.create("raise it more", supersedes=(b.id,)))
     assert told(ledger, a) == [("see-also", "out", "B", "superseded")]
-    erase(ledger, pen, b)
+    ledger.erase(pen.erase(b.id, as_admin=True))
     assert told(ledger, a) == [("see-also", "out", b.id, "missing")]
     assert done(ledger, pen.unlink(a, "see-also", b)).action == "UNLINK"
 
@@ -170,7 +163,7 @@ def test_an_erased_memory_leaves_its_id_in_the_links_of_others_and_nothing_else(
         secret = done(ledger, pen.create("Hieronymus says [[A]]", title="Middle name")).memory
         done(ledger, pen.link(secret, "supports", a))
         done(ledger, pen.link(a, "see-also", secret))
-        erase(ledger, pen, secret)
+        ledger.erase(pen.erase(secret.id, as_admin=True))
         assert told(ledger, a) == [("see-also", "out", secret.id, "missing")]
     assert table(home) == [(a.id, "see-also", secret.id)]
     assert b"Hieronymus" not in home.file.read_bytes()

@@ -215,8 +215,7 @@ def test_a_view_that_cannot_be_made_anew_stays_as_it_was(home: Home, ledger: Led
     done(ledger, pen.create("one"))
     done(ledger, pen.create("two"))
     kept = view(home)
-    with home.looked_into() as db:
-        db.execute("UPDATE entry SET raw = x'00' WHERE seq = 2")
+    home.sql("UPDATE entry SET raw = x'00' WHERE seq = 2")
     with pytest.raises(MnemeshError) as caught:
         ledger.rebuild_view()
     assert caught.value.code == "DATA_LOSS"

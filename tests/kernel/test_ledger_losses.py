@@ -201,10 +201,8 @@ def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Home, Ledge
 
 
 def harm(home: Home, id_: str, *sql: str) -> None:
-    with closing(sqlite3.connect(home.file)) as db:
-        for one in sql:
-            db.execute(one, (id_,))
-        db.commit()
+    for one in sql:
+        home.sql(one, id_)
 
 
 IN_VIEW = "UPDATE memory SET content = 'Nobody wrote this.' WHERE id = ?"

@@ -6,7 +6,7 @@ import asyncio
 import random
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 
 import pytest
 from ledger_builders import FULL, SPACE, Home, Pen, all_done, done
@@ -37,10 +37,16 @@ def kept(home: Home, pen: Pen) -> dict[str, Memory]:
         return ledger.read([memory.id for memory in written])
 
 
-def set_column(home: Home, id_: str, column: str, value: object) -> None:
-    with closing(sqlite3.connect(home.file)) as db:
-        db.execute(f"UPDATE memory SET {column} = ? WHERE id = ?", (value, id_))
-        db.commit()
+WRONG = "UPDATE memory SET content = 'Something that nobody wrote.' WHERE id = ?"
+
+
+@contextmanager
+def harmed(home: Home, id_: str, *statements: str) -> Iterator[Ledger]:
+    """A ledger whose rows of a memory are changed after it was opened."""
+    with home.opened() as ledger:
+        for statement in statements:
+            home.sql(statement, id_)
+        yield ledger
 
 
 def one_of(kept: dict[str, Memory]) -> Memory:
@@ -64,73 +70,52 @@ def one_of(kept: dict[str, Memory]) -> Memory:
 )
 def test_a_damaged_row_is_mended_from_the_log(home: Home, kept: dict[str, Memory], column: str, value: object) -> None:
     memory = one_of(kept)
-    ledger = home.open()
-    set_column(home, memory.id, column, value)
-    try:
+    with home.opened() as ledger:
+        home.sql(f"UPDATE memory SET {column} = ? WHERE id = ?", value, memory.id)
         assert ledger.read([memory.id]) == {memory.id: memory}
         listed = ledger.page(ListQuery(spaces=(SPACE,), limit=MEMORIES))
         assert {one.id: one.content for one in listed.memories} == {one.id: one.content for one in kept.values()}
         (alarm,) = ledger.status().alarms
         assert memory.id in alarm
         assert "made anew from the log" in alarm
-    finally:
-        ledger.close()
 
 
 def test_a_write_to_a_damaged_memory_builds_on_what_the_log_says(home: Home, pen: Pen, kept: dict[str, Memory]) -> None:
     memory = one_of(kept)
-    ledger = home.open()
-    set_column(home, memory.id, "content", "Something that nobody wrote.")
-    try:
+    with harmed(home, memory.id, WRONG) as ledger:
         changed = done(ledger, pen.revise(memory, title="New title")).memory
         assert (changed.title, changed.content) == ("New title", memory.content)
-    finally:
-        ledger.close()
 
 
 def test_an_alarm_that_can_not_be_written_fails_no_write_of_the_batch(
     home: Home, pen: Pen, kept: dict[str, Memory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory = one_of(kept)
-    ledger = home.open()
-    set_column(home, memory.id, "content", "Something that nobody wrote.")
 
     def full(folder: object, text: str) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(alarms, "add", full)
-    try:
+    with harmed(home, memory.id, WRONG) as ledger:
         sound, damaged = all_done(ledger, pen.create("A sound one"), pen.revise(memory, content="Said anew"))
         assert (sound.action, damaged.action) == ("ADD", "UPDATE")
         assert ledger.read([memory.id])[memory.id].content == "Said anew"
-    finally:
-        ledger.close()
 
 
 def test_the_text_at_the_end_of_a_link_is_mended_too(home: Home, pen: Pen, kept: dict[str, Memory]) -> None:
     memory, other = one_of(kept), kept[sorted(kept)[0]]
-    ledger = home.open()
-    done(ledger, pen.link(other, "contradicts", memory))
-    set_column(home, memory.id, "content", "Something that nobody wrote.")
-    try:
+    with home.opened() as ledger:
+        done(ledger, pen.link(other, "contradicts", memory))
+        home.sql(WRONG, memory.id)
         ends, _ = ledger.linked([other.id], ["*"])[other.id]
         told = {end.id: end.snippet for end in ends}
         assert told[memory.id].removesuffix("…") in memory.content
-    finally:
-        ledger.close()
 
 
 def test_a_row_that_is_gone_is_found_by_its_id_again(home: Home, kept: dict[str, Memory]) -> None:
     memory = one_of(kept)
-    ledger = home.open()
-    with closing(sqlite3.connect(home.file)) as db:
-        db.execute("DELETE FROM memory WHERE id = ?", (memory.id,))
-        db.commit()
-    try:
-        (found,) = ledger.find([memory.id], [SPACE])
-        assert found == memory
-    finally:
-        ledger.close()
+    with harmed(home, memory.id, "DELETE FROM memory WHERE id = ?") as ledger:
+        assert ledger.find([memory.id], [SPACE]) == [memory]
 
 
 def test_the_scrub_finds_what_nobody_reads(home: Home, kept: dict[str, Memory]) -> None:
@@ -166,12 +151,7 @@ def test_a_scrub_of_a_sound_ledger_raises_no_alarm(home: Home, pen: Pen, kept: d
 
 def test_a_memory_whose_entries_are_damaged_too_is_named_and_not_served(home: Home, kept: dict[str, Memory]) -> None:
     memory = one_of(kept)
-    ledger = home.open()
-    set_column(home, memory.id, "content", "Something that nobody wrote.")
-    with closing(sqlite3.connect(home.file)) as db:
-        db.execute("UPDATE entry SET raw = x'00' WHERE doc = ?", (memory.id,))
-        db.commit()
-    try:
+    with harmed(home, memory.id, WRONG, "UPDATE entry SET raw = x'00' WHERE doc = ?") as ledger:
         for _ in range(2):
             (error,) = ledger.find([memory.id], [SPACE])
             assert isinstance(error, DataLoss)
@@ -180,8 +160,6 @@ def test_a_memory_whose_entries_are_damaged_too_is_named_and_not_served(home: Ho
         assert "left out" in ledger.status().alarms[0]
         others = [id_ for id_ in kept if id_ != memory.id]
         assert list(ledger.read(others)) == [id_ for id_ in others if id_ in kept]
-    finally:
-        ledger.close()
 
 
 # ---- single bits, anywhere in the file ------------------------------------------------------------------------------
@@ -317,9 +295,7 @@ def test_a_sound_ledger_is_said_to_be_compared_with_how_many_entries_and_rows(ho
 def test_an_alarm_of_damage_names_the_directory_to_acknowledge_it_in(home: Home, pen: Pen) -> None:
     with home.opened() as ledger:
         (written,) = all_done(ledger, pen.create("one"))
-        with closing(sqlite3.connect(home.file)) as db:
-            db.execute("UPDATE memory SET content = 'wrong' WHERE id = ?", (written.memory.id,))
-            db.commit()
+        home.sql("UPDATE memory SET content = 'wrong' WHERE id = ?", written.memory.id)
         assert ledger.read([written.memory.id])
         (alarm,) = ledger.status().alarms
     assert f"mnemesh doctor --acknowledge --data {home.directory.path}" in alarm

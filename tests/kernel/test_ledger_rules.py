@@ -152,8 +152,7 @@ def test_what_a_stream_might_not_bring_is_not_judged_again(home: Home, pen: Pen)
         ana = Node()
         taken(ledger, ana, ana.says("theirs"), grant=PeerGrant(read=("*",), write=("team/else",), principal="ana"))
         assert "may not write" in reasons(ledger)[0]
-    with home.looked_into() as db:
-        assert db.execute("SELECT rules FROM quarantine").fetchall() == [(0,)]
+    assert home.sql("SELECT rules FROM quarantine") == [(0,)]
 
 
 # ---- siblings --------------------------------------------------------------------------------------------------------

@@ -10,7 +10,6 @@ from test_ledger_histories import home as home
 from test_ledger_histories import ledger as ledger
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_crdt.document import revisions
 from mnemesh_memory.values.errors import AlreadyExists
 from mnemesh_memory.values.model import ListQuery, Memory
@@ -142,7 +141,7 @@ def lose(ledger: Ledger, home: Home, memory: Memory, how: str) -> None:
     if how == "forgotten":
         done(ledger, home.pen.forget(memory))
     else:
-        ledger.erase(Erase(**home.pen._next(), id=memory.id))
+        ledger.erase(home.pen.erase(memory.id))
 
 
 @pytest.mark.parametrize("how", ["forgotten", "erased"])

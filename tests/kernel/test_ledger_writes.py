@@ -271,8 +271,7 @@ def test_keys_that_are_past_their_life_are_dropped_from_the_file(home: Home, led
         done(ledger, pen.create(f"memory {number}", idempotency_key=f"k{number}"))
     pen.now += 8 * DAY
     done(ledger, pen.create("a later one", idempotency_key="later"))
-    with home.looked_into() as db:
-        assert db.execute("SELECT key FROM idempotency").fetchall() == [("later",)]
+    assert home.sql("SELECT key FROM idempotency") == [("later",)]
 
 
 def test_a_key_of_an_update_replays_it_and_refuses_another(home: Home, ledger: Ledger, pen: Pen) -> None:

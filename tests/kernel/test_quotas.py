@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,11 +13,8 @@ from peer_builders import Node, taken
 from stream_scene import Node as StreamNode
 from stream_scene import meeting, node, until_told
 
-from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.streams.peer_quotas import SLOWED_FOR_S, PeerQuotas
 from mnemesh_memory.values.errors import InvalidArgument, NotFound, QuotaReached
-from mnemesh_memory.values.model import Memory
 from mnemesh_memory.values.quotas import BURST_S, DEFAULT, UNLIMITED, Bucket, Quota, Usage
 
 # ---- values ----------------------------------------------------------------------------------------------------------
@@ -73,11 +69,6 @@ def counted(home: Home) -> dict[str, Usage]:
     return found
 
 
-def erase(ledger: Ledger, pen: Pen, memory: Memory) -> None:
-    command = pen.forget(memory)
-    ledger.erase(Erase(agent=pen.agent, at=command.at, actor=command.actor, id=memory.id))
-
-
 def test_what_each_principal_wrote_is_counted_as_it_is_in_the_log(tmp_path: Path) -> None:
     home = Home.at(tmp_path)
     ana, bob = Pen(agent="ana/cli"), Pen(agent="bob")
@@ -90,10 +81,10 @@ def test_what_each_principal_wrote_is_counted_as_it_is_in_the_log(tmp_path: Path
         assert {name: used.memories for name, used in ledger.usage().items()} == {"ana": 2, "bob": 0}
         third = done(ledger, bob.create("three")).memory
         assert ledger.usage() == counted(home)
-        erase(ledger, bob, third)
+        ledger.erase(bob.erase(third.id))
         assert ledger.usage()["bob"].memories == 0
         with pytest.raises(NotFound):
-            erase(ledger, bob, replace(third, id="no such memory"))
+            ledger.erase(bob.erase("no such memory"))
         before = ledger.usage()
     with home.opened() as ledger:
         assert ledger.usage() == before == counted(home)
@@ -111,7 +102,7 @@ def test_an_erasure_that_never_reaches_disk_is_not_counted(tmp_path: Path, monke
 
             patched.setattr(ledger._journal.digest, "write", fails)
             with pytest.raises(KeyboardInterrupt):
-                erase(ledger, ana, memory)
+                ledger.erase(ana.erase(memory.id))
         assert ledger.usage() == before == counted(home)
 
 

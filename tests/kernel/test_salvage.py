@@ -10,25 +10,18 @@ from itertools import cycle
 from pathlib import Path
 
 import pytest
-from ledger_builders import SPACE, Home, all_done, done, everything
+from ledger_builders import SPACE, Home, done, everything
 from peer_builders import NOW, Node, all_entries, hand_over, outcome, taken
 
 from mnemesh_actors.ledger.integrity import salvage_reader
-from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.storage.data_directory import MANIFEST, open_directory
 from mnemesh_gateway.node.presence import NodeLock
 from mnemesh_gateway.programs.node_program import main
 from mnemesh_gateway.programs.salvage_program import Rescued, rescue
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition
-from mnemesh_memory.values.model import ListQuery, Memory
+from mnemesh_memory.values.model import ListQuery
 
 PAGE_BYTES = 4096
-
-
-def filled(home: Home, count: int) -> list[Memory]:
-    with home.opened() as ledger:
-        drafts = [home.pen.create(f"Memory number {n} says something. " * 8, title=f"T{n}") for n in range(count)]
-        return [result.memory for result in all_done(ledger, *drafts)]
 
 
 def flip_change(home: Home, seq: int) -> None:
@@ -58,7 +51,7 @@ def contents(home: Home) -> dict[str, str]:
 
 
 def test_of_a_sound_directory_everything_is_copied_and_lives_a_new_life(home: Home, tmp_path: Path) -> None:
-    filled(home, 5)
+    home.filled(5)
     (home.directory.path / "settings.toml").write_text("drain_s = 3\n", "utf-8")
     with home.opened() as ledger:
         entries, life = all_entries(ledger), ledger.status().incarnation
@@ -73,7 +66,7 @@ def test_of_a_sound_directory_everything_is_copied_and_lives_a_new_life(home: Ho
 
 
 def test_one_flipped_bit_costs_one_entry(home: Home, tmp_path: Path) -> None:
-    memories = filled(home, 30)
+    memories = home.filled(30)
     flip_change(home, 17)
     with pytest.raises(DataLoss, match="entry 17"):
         home.open()
@@ -87,7 +80,7 @@ def test_one_flipped_bit_costs_one_entry(home: Home, tmp_path: Path) -> None:
 
 def test_what_builds_on_a_lost_change_waits_and_comes_with_a_peer(home: Home, tmp_path: Path) -> None:
     """The memory is as it was before, until the lost change is brought; nothing of it is skipped then."""
-    (memory,) = filled(home, 1)
+    (memory,) = home.filled(1)
     with home.opened() as ledger:
         second = done(ledger, home.pen.revise(memory, content="the second text")).memory
         third = done(ledger, home.pen.revise(second, content="the third text")).memory
@@ -117,8 +110,7 @@ def test_entries_of_other_nodes_keep_whom_they_came_from_and_when(home: Home, tm
     with home.opened() as ledger:
         taken(ledger, node, node.says("said far away"))
     asked = "SELECT hash, origin, received FROM entry"
-    with home.looked_into() as db:
-        before = db.execute(asked).fetchall()
+    before = home.sql(asked)
     assert before[0][2] == NOW
     done = rescue(home.directory.path, tmp_path / "new", NOW + 1000)
     assert done.ledger.lost == ()
@@ -129,11 +121,11 @@ def test_entries_of_other_nodes_keep_whom_they_came_from_and_when(home: Home, tm
 
 
 def test_an_erased_memory_stays_erased_even_when_its_own_entry_is_lost(home: Home, tmp_path: Path) -> None:
-    one, other = filled(home, 2)
+    one, other = home.filled(2)
     with home.opened() as ledger:
         entries = all_entries(ledger)
         for memory in (one, other):
-            ledger.erase(Erase(**home.pen._next(), id=memory.id))
+            ledger.erase(home.pen.erase(memory.id))
     with home.looked_into() as db:
         db.execute("UPDATE entry SET hash = zeroblob(32) WHERE seq = 4")
         digest = db.execute("SELECT * FROM digest").fetchall()
@@ -173,9 +165,8 @@ def test_who_wrote_what_is_lost_may_write_it_again_with_the_same_key(home: Home,
 
 
 def test_an_entry_whose_signature_does_not_fit_is_left_out(home: Home, tmp_path: Path) -> None:
-    filled(home, 3)
-    with home.looked_into() as db:
-        db.execute("UPDATE entry SET space = 'team/elsewhere' WHERE seq = 2")
+    home.filled(3)
+    home.sql("UPDATE entry SET space = 'team/elsewhere' WHERE seq = 2")
     _, told = salvaged(home, tmp_path / "new")
     (lost,) = told.ledger.lost
     assert lost.seq == 2
@@ -195,7 +186,7 @@ def leaves(home: Home) -> list[int]:
 
 @pytest.mark.parametrize("damage", [bytes(PAGE_BYTES), b"\xff" * PAGE_BYTES, b"\x0d" * PAGE_BYTES])
 def test_around_a_damaged_page_every_entry_is_read(home: Home, tmp_path: Path, damage: bytes) -> None:
-    memories = filled(home, 250)
+    memories = home.filled(250)
     page = leaves(home)[7]
     with home.file.open("r+b") as file:
         file.seek(page * PAGE_BYTES)
@@ -212,7 +203,7 @@ def test_around_a_damaged_page_every_entry_is_read(home: Home, tmp_path: Path, d
 
 
 def test_without_the_index_that_names_the_entries_they_are_looked_for_one_by_one(home: Home, tmp_path: Path) -> None:
-    filled(home, 250)
+    home.filled(250)
     with home.looked_into() as db:
         (root,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'entry_doc'").fetchone()
     page = leaves(home)[7]
@@ -228,7 +219,7 @@ def test_without_the_index_that_names_the_entries_they_are_looked_for_one_by_one
 
 @pytest.mark.parametrize("share", [0.5, 0.9])
 def test_of_a_file_that_was_cut_off_what_is_before_the_cut_is_read(home: Home, tmp_path: Path, share: float) -> None:
-    memories = filled(home, 250)
+    memories = home.filled(250)
     os.truncate(home.file, int(home.file.stat().st_size * share))
     new, told = salvaged(home, tmp_path / "new")
     assert 0 < told.ledger.entries < 250
@@ -239,7 +230,7 @@ def test_of_a_file_that_was_cut_off_what_is_before_the_cut_is_read(home: Home, t
 @pytest.mark.parametrize("seed", range(12))
 def test_whatever_page_is_damaged_the_rest_is_read_or_nothing_is_made(home: Home, tmp_path: Path, seed: int) -> None:
     """Every entry of the new ledger is an entry of the old ledger, and every missing entry is named."""
-    memories = {memory.id: memory.content for memory in filled(home, 120)}
+    memories = {memory.id: memory.content for memory in home.filled(120)}
     data = bytearray(home.file.read_bytes())
     page = seed * (len(data) // PAGE_BYTES) // 12
     data[page * PAGE_BYTES : (page + 1) * PAGE_BYTES] = bytes(b ^ 0x5A for b in data[page * PAGE_BYTES :][:PAGE_BYTES])
@@ -255,7 +246,7 @@ def test_whatever_page_is_damaged_the_rest_is_read_or_nothing_is_made(home: Home
 
 
 def test_pages_that_lead_in_a_circle_end(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled(home, 2)
+    home.filled(2)
 
     class Circle:
         """A connection whose scan of the entries never ends."""
@@ -276,7 +267,7 @@ def test_pages_that_lead_in_a_circle_end(home: Home, monkeypatch: pytest.MonkeyP
 
 
 def test_an_emptied_ledger_leaves_no_new_directory(home: Home, tmp_path: Path) -> None:
-    filled(home, 2)
+    home.filled(2)
     home.file.write_bytes(b"")
     with pytest.raises(DataLoss, match=r"nothing can be read .* restore it from a backup"):
         rescue(home.directory.path, tmp_path / "new", NOW)
@@ -284,7 +275,7 @@ def test_an_emptied_ledger_leaves_no_new_directory(home: Home, tmp_path: Path) -
 
 
 def test_a_directory_that_holds_anything_is_left_as_it_is(home: Home, tmp_path: Path) -> None:
-    filled(home, 2)
+    home.filled(2)
     (tmp_path / "new").mkdir()
     (tmp_path / "new/mine").write_text("x", "utf-8")
     with pytest.raises(FailedPrecondition, match="not empty"):
@@ -302,7 +293,7 @@ def test_a_directory_on_which_a_node_runs_is_not_read(home: Home, tmp_path: Path
 
 
 def test_the_command_lists_what_is_lost(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    memories = filled(home, 3)
+    memories = home.filled(3)
     flip_change(home, 2)
     data = str(home.directory.path)
     assert main(["salvage", str(tmp_path / "one"), "--data", data], {}) == 0
