@@ -1,9 +1,13 @@
-"""Stand-ins for one method of a part: it notes its calls, fails, or never answers."""
+"""Stand-ins for one method of a part: it notes its calls, fails, or never answers. And a process that is killed."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,3 +35,13 @@ def failing(error: Exception) -> Callable[..., Awaitable[Any]]:
 
 async def hanging(*_: Any) -> None:
     await asyncio.Event().wait()
+
+
+def killed_in(code: str) -> None:
+    """Run `code` in a process of its own, which ends where the code calls `die()`, as after a kill -9."""
+    start = (
+        f"import os, signal, sys; from pathlib import Path; sys.path[:0] = {sys.path!r}\n"
+        "def die(): os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    child = subprocess.run([sys.executable, "-c", start + code], cwd=Path(__file__).parent, timeout=60, check=False)
+    assert child.returncode == -signal.SIGKILL

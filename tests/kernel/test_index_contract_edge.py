@@ -7,7 +7,6 @@ import math
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import qdrant_edge
+from doubles import killed_in
 
 from mnemesh_actors.index.engine_port import (
     DenseVector,
@@ -79,22 +79,12 @@ def test_a_second_open_of_a_directory_is_refused_and_says_why(tmp_path: Path) ->
 
 def test_every_update_that_returned_survives_sigkill_without_a_flush(tmp_path: Path) -> None:
     path = tmp_path / "index"
-    child = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import os, signal, sys; from pathlib import Path\n"
-            f"sys.path[:0] = {sys.path!r}\n"
-            "from test_index_contract_edge import SCHEMA, EdgeBackend, points\n"
-            f"index = EdgeBackend(Path({str(path)!r})); index.open(SCHEMA)\n"
-            "index.upsert(points(0, 300)); index.set_payload({'gone': 1}, [p.id for p in points(0, 30)])\n"
-            "index.delete([p.id for p in points(290, 10)]); os.kill(os.getpid(), signal.SIGKILL)",
-        ],
-        cwd=Path(__file__).parent,
-        timeout=WAIT_S,
-        check=False,
+    killed_in(
+        "from test_index_contract_edge import SCHEMA, EdgeBackend, points\n"
+        f"index = EdgeBackend(Path({str(path)!r})); index.open(SCHEMA)\n"
+        "index.upsert(points(0, 300)); index.set_payload({'gone': 1}, [p.id for p in points(0, 30)])\n"
+        "index.delete([p.id for p in points(290, 10)]); die()"
     )
-    assert child.returncode == -signal.SIGKILL
     index = EdgeBackend(path)
     assert index.open(SCHEMA) is False
     assert index.count() == 290

@@ -6,9 +6,6 @@ import json
 import math
 import pickle
 import random
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +13,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from doubles import killed_in
 
 from mnemesh_actors.index.engine_port import Filter, Match, MatchAny, QueryRequest, Scored
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX, in_spaces
@@ -466,25 +464,15 @@ def test_after_a_flush_the_vectors_of_an_erased_memory_are_in_no_file(tmp_path: 
 
 @pytest.mark.parametrize("call", ["_fill", "_harmless"])
 def test_a_node_that_is_killed_while_it_erases_does_so_again(tmp_path: Path, call: str) -> None:
-    child = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import os, signal, sys; from pathlib import Path\n"
-            f"sys.path[:0] = {sys.path!r}\n"
-            "from test_shard import *\n"
-            "from mnemesh_actors.index.engines.edge import EdgeBackend\n"
-            f"one = RetrievalShard(config(Path({str(tmp_path)!r})))\n"
-            "one.open(); one.apply([item(n) for n in range(1, 9)], [], 1); one.flush()\n"
-            f"usual = EdgeBackend.{call}\n"
-            f"EdgeBackend.{call} = lambda self, what: (usual(self, what), os.kill(os.getpid(), signal.SIGKILL))\n"
-            "one.apply([], [memory(2)], 2); one.flush()",
-        ],
-        cwd=Path(__file__).parent,
-        timeout=60,
-        check=False,
+    killed_in(
+        "from test_shard import *\n"
+        "from mnemesh_actors.index.engines.edge import EdgeBackend\n"
+        f"one = RetrievalShard(config(Path({str(tmp_path)!r})))\n"
+        "one.open(); one.apply([item(n) for n in range(1, 9)], [], 1); one.flush()\n"
+        f"usual = EdgeBackend.{call}\n"
+        f"EdgeBackend.{call} = lambda self, what: (usual(self, what), die())\n"
+        "one.apply([], [memory(2)], 2); one.flush()"
     )
-    assert child.returncode == -signal.SIGKILL
     one = RetrievalShard(config(tmp_path))
     status = one.open()
     assert (status.seq, status.rebuilt) == (1, "")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +13,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from doubles import killed_in
 
 from mnemesh_actors.index import ranked
 from mnemesh_actors.index.engine_port import Filter
@@ -81,23 +80,12 @@ def test_flush_says_up_to_which_entry_the_index_is_durable(tmp_path: Path) -> No
 
 
 def test_after_sigkill_the_shard_says_what_was_flushed_and_applying_again_sets_it_right(tmp_path: Path) -> None:
-    child = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import os, signal, sys; from pathlib import Path\n"
-            f"sys.path[:0] = {sys.path!r}\n"
-            "from test_shard_lifecycle import item, memory, opened\n"
-            f"shard, _ = opened(Path({str(tmp_path)!r}))\n"
-            "shard.apply([item(1, 'apple'), item(2, 'one', 'two', 'three')], [], 3); assert shard.flush() == 3\n"
-            "shard.apply([item(1, 'pear'), item(2, 'one'), item(3, 'plum', 'fig')], [], 5)\n"
-            "os.kill(os.getpid(), signal.SIGKILL)",
-        ],
-        cwd=Path(__file__).parent,
-        timeout=WAIT_S,
-        check=False,
+    killed_in(
+        "from test_shard_lifecycle import item, memory, opened\n"
+        f"shard, _ = opened(Path({str(tmp_path)!r}))\n"
+        "shard.apply([item(1, 'apple'), item(2, 'one', 'two', 'three')], [], 3); assert shard.flush() == 3\n"
+        "shard.apply([item(1, 'pear'), item(2, 'one'), item(3, 'plum', 'fig')], [], 5); die()"
     )
-    assert child.returncode == -signal.SIGKILL
     shard, status = opened(tmp_path)
     assert (status.seq, status.rebuilt) == (3, "")
     for _ in range(2):
