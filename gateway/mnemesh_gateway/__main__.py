@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 EXIT_INTERRUPTED = 130
 Program = Callable[[Sequence[str], Mapping[str, str]], int]
-# The modules of the other programs; each is loaded for its own command alone.
+# The modules of the other programs. Each is loaded for its own command alone.
 PROGRAMS = {
     "doctor": "doctor.report",
     "backup": "programs.backup_program",
     "node": "programs.node_program",
     "model": "programs.model_program",
 }
-# The names that the command line is known by; the setting is data_dir everywhere else.
+# The names that the command line is known by. The setting is data_dir everywhere else.
 SHORT_FLAGS = {"data_dir": ("--data", "--data-dir")}
 
 

@@ -16,6 +16,7 @@ from mcp_support import TOKEN, TRANSPORTS, WAIT_S, Node, connect, headers
 from mcp_types import Implementation, TextContent
 
 from mnemesh_gateway.doors.mcp.mcp_door import McpDoor
+from mnemesh_gateway.doors.metrics import Metrics
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Overloaded
 
@@ -203,7 +204,7 @@ def _messages(error: BaseException) -> str:
 
 def test_the_default_toolsets_come_from_the_settings_and_a_wrong_one_stops_the_start() -> None:
     with pytest.raises(InvalidArgument, match="everything"):
-        McpDoor(FakeGate(FakeMesh()), Authenticator(TOKEN), toolsets_default=("everything",))
+        McpDoor(FakeGate(FakeMesh()), Authenticator(TOKEN), Metrics(), toolsets_default=("everything",))
 
 
 async def test_the_settings_choose_what_a_plain_url_shows(node: Node) -> None:

@@ -15,7 +15,8 @@ import json
 import os
 import tarfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +37,7 @@ REGISTER: Final = "backups.json"
 NEEDED: Final = (MANIFEST, KEY_FILE, LEDGER)
 NAMES: Final = (MANIFEST, KEY_FILE, TOKEN_FILE, ACCESS_FILE, PEERS_FILE, REGISTER, LEDGER, TRANSCRIPTS)
 PIECE_BYTES: Final = 1024 * 1024
-# Entries are deflated already; more effort wins a few percent of the view.
+# Entries are deflated already. More effort wins a few percent of the view.
 EFFORT: Final = 1
 BLOCK: Final = tarfile.BLOCKSIZE
 
@@ -52,7 +53,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """The first file of a backup, which describes the others. `at` is in ms; `incarnation`, `seq`, `memories` and
+    """The first file of a backup, which describes the others. `at` is in ms. `incarnation`, `seq`, `memories` and
     `digest` are the ledger's, as in mnemesh_actors.ledger.backup.snapshot.Held."""
 
     version: str
@@ -82,7 +83,7 @@ class Writer:
         self.end(len(data))
 
     def begin(self, name: str, size: int) -> None:
-        """A file begins; `write` brings its bytes, `end` closes it."""
+        """A file begins. `write` brings its bytes, `end` closes it."""
         info = tarfile.TarInfo(name)
         info.size, info.mode, info.mtime = size, 0o600, self._at
         self._zip.write(info.tobuf(tarfile.USTAR_FORMAT if size < 8 << 30 else tarfile.GNU_FORMAT))
@@ -107,7 +108,7 @@ class Writer:
         return found
 
     def abandon(self) -> None:
-        """Nothing more is written; what is there is no backup."""
+        """Nothing more is written. The file is no backup then."""
         self._raw.close()
 
 
@@ -134,7 +135,7 @@ class Reader:
         self._zip.close()
 
     def parts(self) -> Iterator[tuple[Part, Iterator[bytes]]]:
-        """Each file with its bytes, to be read in order and to their end; then the file's own end is checked."""
+        """Each file with its bytes, to be read in order and to their end. Then the file's own end is checked."""
         for part in self.head.files:
             name, size = self._member()
             if (name, size) != (part.name, part.bytes):
@@ -252,16 +253,8 @@ class Reader:
 
 def verify(path: Path) -> Head:
     """Read a backup to its end and check every byte. The head comes back. Raises as Reader does."""
-    reader = Reader(path)
-    try:
+    with closing(Reader(path)) as reader:
         for _, pieces in reader.parts():
-            exhaust(pieces)
-    finally:
-        reader.close()
+            for _ in pieces:
+                pass  # reading checks
     return reader.head
-
-
-def exhaust(pieces: Iterable[bytes]) -> None:
-    """Read all and keep nothing."""
-    for _ in pieces:
-        pass

@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from mnemesh_actors.storage.data_directory import KEY_FILE, MANIFEST, replace_file, sync_folder
@@ -78,7 +78,7 @@ class Backups:
         self._writing = threading.Lock()
 
     async def create(self, mesh: Mesh, to: str) -> Backup:
-        """Write a backup into the file `to`, or into one of its own name in `backups/` of the data directory; writes go
+        """Write a backup into the file `to`, or into one of its own name in `backups/` of the data directory. Writes go
         on meanwhile. Raises InvalidArgument for an impossible name, FailedPrecondition for a taken one, Aborted while
         another backup is made, and Unavailable when the disk fails. No file is left then."""
         now = self._clock()
@@ -203,12 +203,8 @@ async def _pour(writer: Writer, part: Part, pieces: AsyncIterator[bytes]) -> Non
     writer.end(part.bytes)
 
 
-def _opened(path: Path) -> BinaryIO:
-    return open(path, "rb")
-
-
 async def _pieces(path: Path) -> AsyncIterator[bytes]:
-    with await asyncio.to_thread(_opened, path) as file:
+    with await asyncio.to_thread(path.open, "rb") as file:
         while piece := await asyncio.to_thread(file.read, PIECE_BYTES):
             yield piece
 
@@ -246,7 +242,7 @@ def read_register(data_dir: Path) -> list[Backup]:
 
 
 def write_register(data_dir: Path, backups: list[Backup]) -> None:
-    """Replace the register, durably; the oldest beyond BACKUPS_LISTED_MAX are left out."""
+    """Replace the register, durably. The oldest beyond BACKUPS_LISTED_MAX are left out."""
     kept = backups[-limits.BACKUPS_LISTED_MAX :]
     text = json.dumps({"backups": [asdict(one) for one in kept]}, indent=1)
     replace_file(data_dir / REGISTER, text + "\n")

@@ -20,11 +20,6 @@ def fields_of(message: Descriptor) -> list[FieldDescriptor]:
     return cast("list[FieldDescriptor]", list(message.fields))
 
 
-def field_of(message: Descriptor, name: str) -> FieldDescriptor:
-    """The field called `name`. Raises KeyError."""
-    return message.fields_by_name[name]
-
-
 def inner_message(field: FieldDescriptor) -> Descriptor:
     """The message that `field` holds. Raises TypeError for a scalar field."""
     if field.message_type is None:
@@ -38,7 +33,7 @@ def is_message(field: FieldDescriptor) -> bool:
 
 
 def is_map(field: FieldDescriptor) -> bool:
-    """Whether `field` is a map<,>; its keys are always texts in our contract."""
+    """Whether `field` is a map<,>. Its keys are always texts in our contract."""
     return is_message(field) and bool(inner_message(field).GetOptions().map_entry)
 
 

@@ -4,7 +4,7 @@ The form is proto3 JSON with the field names of the .proto files, and seven diff
 StringList and StringMap are a plain list and object. 64-bit numbers are JSON numbers while exact (below 2**53). A time
 may be a date, the start of that day in UTC. `space` may be a list where there are `spaces`. A text that stands beside a
 message is left out of the message. A query of a batch may be its text alone. Nothing is coerced: "5" is not 5. Knows
-messages by their descriptors only; judges no value that the type allows.
+messages by their descriptors only. Judges no value that the type allows.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ UNSIGNED_BITS: Final = {FieldDescriptor.TYPE_UINT32: 32, FieldDescriptor.TYPE_UI
 
 
 def parse_body(body: bytes) -> dict[str, Any]:
-    """The JSON object in `body`; empty is {}. Raises InvalidArgument for other than one object in UTF-8, for
+    """The JSON object in `body`. Empty is {}. Raises InvalidArgument for other than one object in UTF-8, for
     a key given twice and for anything too deep to read."""
     if len(body) > limits.HTTP_BODY_BYTES_MAX:
         raise InvalidArgument("body", f"{len(body)} bytes", f"at most {limits.HTTP_BODY_BYTES_MAX} bytes")

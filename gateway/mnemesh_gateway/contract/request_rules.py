@@ -100,5 +100,5 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 
 
 def rules_of(field: FieldDescriptor) -> Mapping[str, Any]:
-    """The rules of `field`, as JSON schema keywords; empty when its type says all."""
+    """The rules of `field`, as JSON schema keywords. Empty when its type says all."""
     return REQUEST_RULES.get(field.full_name.removeprefix("mnemesh.v1."), {})

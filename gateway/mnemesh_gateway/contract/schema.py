@@ -1,6 +1,6 @@
 """JSON schemas (draft 2020-12) of messages, read from their descriptors and the comments of the .proto files.
 
-MCP shows them with every tool, OpenAPI with every path; both describe exactly what message_json accepts and
+MCP shows them with every tool, OpenAPI with every path. Both describe exactly what message_json accepts and
 writes.
 """
 
@@ -48,7 +48,7 @@ def request_schema(message: Descriptor, flatten: str = "") -> Schema:
 
 def response_schema(message: Descriptor, reference: Reference | None = None) -> Schema:
     """The output of `to_json` for a message: fields without presence are always there. `reference` says how a message
-    within it is shown; without, it is written out in place, because some MCP hosts don't follow references."""
+    within it is shown. Without, it is written out in place, because some MCP hosts don't follow references."""
     refer = reference or response_schema
     schema: Schema = {
         "type": "object",
@@ -108,7 +108,7 @@ def _value_schema(field: FieldDescriptor, reference: Reference) -> Schema:
         return dict(SCALARS[field.type])
     message = inner_message(field)
     if message.full_name == TIMESTAMP:
-        # A request may give a date, too; what is written is always a time.
+        # A request may give a date, too. A response has a time always.
         if field.full_name.rpartition(".")[0].endswith("Request"):
             return {"type": "string", "anyOf": [{"format": "date-time"}, {"format": "date"}]}
         return {"type": "string", "format": "date-time"}

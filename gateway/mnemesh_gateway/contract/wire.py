@@ -26,6 +26,7 @@ from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
 
 AnyValue = TypeVar("AnyValue")
 Convert = Callable[[Any], Any]
+Read = Callable[[Any, str], Any]
 NANOS_MAX: Final = 999_999_999
 NOWHERE: Final = model.Source()
 
@@ -88,42 +89,42 @@ def timestamp(ms: int | None) -> dict[str, int] | None:
     return None if ms is None else {"seconds": ms // 1000, "nanos": ms % 1000 * 1_000_000}
 
 
-def value_of(cls: type[AnyValue], source: Message, path: str = "", /, **others: object) -> AnyValue:
-    """A dataclass `cls`. A field is taken from `others`, else from the field of that name in `source`. An absent field
+def value_of(cls: type[AnyValue], item: Message, path: str = "", /, **others: object) -> AnyValue:
+    """A dataclass `cls`. A field is taken from `others`, else from the field of that name in `item`. An absent field
     and an empty text leave the default. `path` stands before the names of fields in errors, such as `items[3].`."""
     made, target = dict(others), cast(type, cls)
-    for name, has_default, field in _readers(target, descriptor_of(source)):
-        if name in others or (field.has_presence and not source.HasField(name)):
+    for name, optional, has_default, read in _readers(target, descriptor_of(item)):
+        if name in others or (optional and not item.HasField(name)):
             continue
-        item = _read(source, field, path)
-        if item != "" or field.has_presence or not has_default:
-            made[name] = item
+        found = read(item, path)
+        if found != "" or optional or not has_default:
+            made[name] = found
     return cls(**made)
 
 
 @cache
-def _readers(cls: type, source: Descriptor) -> tuple[tuple[str, bool, FieldDescriptor], ...]:
-    """Name, whether there is a default, and field of the message, for each field that both sides have."""
+def _readers(cls: type, source: Descriptor) -> tuple[tuple[str, bool, bool, Read], ...]:
+    """Name, whether it can be absent, whether there is a default, and how to read it, for each field of both sides."""
     there = source.fields_by_name
     return tuple(
-        (one.name, one.default is not MISSING or one.default_factory is not MISSING, there[one.name])
+        (one.name, field.has_presence, one.default is not MISSING or one.default_factory is not MISSING, _reader(field))
         for one in fields(cls)
-        if one.name in there
+        if (field := there.get(one.name)) is not None
     )
 
 
-def _read(source: Message, field: FieldDescriptor, path: str) -> Any:
-    item = getattr(source, field.name)
-    if is_message(field) and not field.is_repeated:
-        name = inner_message(field).full_name
-        if name == TIMESTAMP:
-            return moment(source, field.name, path)
-        if name not in BARE_MESSAGES:
-            raise TypeError(f"{field.full_name} has no value of its own name")
-        field, item = fields_of(inner_message(field))[0], item.values
+def _reader(field: FieldDescriptor) -> Read:
+    name = field.name
     if is_map(field):
-        return dict(item)
-    return tuple(item) if field.is_repeated else item
+        return lambda item, path: dict(getattr(item, name))
+    if field.is_repeated:
+        return lambda item, path: tuple(getattr(item, name))
+    if is_message(field) and inner_message(field).full_name == TIMESTAMP:
+        return lambda item, path: moment(item, name, path)
+    if is_message(field) and inner_message(field).full_name in BARE_MESSAGES:
+        read_values = _reader(fields_of(inner_message(field))[0])
+        return lambda item, path: read_values(getattr(item, name), path)
+    return lambda item, path: getattr(item, name)
 
 
 def moment(source: Message, field: str, path: str = "") -> int | None:
@@ -167,7 +168,7 @@ def spaces(item: Any, path: str = "") -> tuple[str, ...]:
 
 
 def query(item: recall_pb2.RecallRequest, path: str = "") -> model.Query:
-    """A question to recall; `path` as in `draft`."""
+    """A question to recall. `path` as in `draft`."""
     return value_of(model.Query, item, path, text=item.query, spaces=spaces(item, path))
 
 

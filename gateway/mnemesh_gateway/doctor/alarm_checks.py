@@ -42,5 +42,5 @@ def missing_entries(place: Place) -> Iterator[Finding]:
 
 
 def acknowledge(data_dir: Path) -> int:
-    """Remove the alarms of a directory; how many there were. Raises OSError."""
+    """Remove the alarms of a directory. Their number comes back. Raises OSError."""
     return alarms.acknowledge(data_dir / "ledger")

@@ -1,6 +1,6 @@
 """All checks, in the order in which a person would look.
 
-A check takes a `Place` and gives findings; none but remarks means healthy. Nothing is written, and no lock is taken
+A check takes a `Place` and gives findings. None but remarks means healthy. Nothing is written, and no lock is taken
 that a node could want. The engines (Automerge, Edge, the model) are not imported: a broken engine would stop the doctor
 too.
 """
@@ -39,7 +39,7 @@ CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
 
 
 def examine(place: Place) -> list[Finding]:
-    """The findings of all checks, in order; of a directory out of sight that alone."""
+    """The findings of all checks, in order. Of a directory out of sight that alone."""
     if unseen := list(directory_checks.out_of_sight(place)):
         return unseen
     return [finding for check in CHECKS for finding in check(place)]

@@ -191,7 +191,7 @@ def disk(place: Place) -> Iterator[Finding]:
 
 
 def model(place: Place) -> Iterator[Finding]:
-    """There has to be a model that a start can find; nothing is loaded, converted or fetched here."""
+    """There has to be a model that a start can find. Nothing is loaded, converted or fetched here."""
     settings = place.settings
     try:
         known = GenerationFile(place.data_dir).read() if place.data_dir.is_dir() else None
@@ -368,7 +368,7 @@ def index(place: Place) -> Iterator[Finding]:
 
 def _damaged_file(folder: Path) -> str:
     """The file of the index that can't come from Edge, or "". Edge itself is not asked, because Edge would write. Its
-    JSON files have to be objects and its segments to have theirs; vectors and postings are not judged."""
+    JSON files have to be objects and its segments to have theirs. Vectors and postings are not judged."""
     for path in sorted(folder.rglob("*.json")):
         try:
             if not isinstance(json.loads(path.read_bytes()), dict):

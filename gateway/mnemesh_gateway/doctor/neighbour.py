@@ -40,7 +40,7 @@ def _speaks_http(address: str) -> bool:
 def fetched(
     address: str, path: str, within_s: float, *, token: str = "", bytes_max: int | None = None
 ) -> tuple[int, bytes]:
-    """Status and body of a GET at host:port; status 0 when nothing answers in time."""
+    """Status and body of a GET at host:port. Status 0 when nothing answers in time."""
     host, _, port = address.rpartition(":")
     connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=within_s)
     try:

@@ -152,7 +152,7 @@ def differing_peers(place: Place) -> Iterator[Finding]:
 
 
 def ask(place: Place, path: str = "/v1/status") -> tuple[dict[str, Any] | None, int]:
-    """The answer of the node that runs here, and the HTTP status; None and 0 without an answer. The token goes to
+    """The answer of the node that runs here, and the HTTP status. None and 0 without an answer. The token goes to
     loopback only, whatever the node file says."""
     node, token = place.node, read_token(place.data_dir)
     if node is None or token is None or is_stopped(node.pid) or not is_loopback(node.http.rpartition(":")[0]):
@@ -162,7 +162,7 @@ def ask(place: Place, path: str = "/v1/status") -> tuple[dict[str, Any] | None, 
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a signal has stopped that process; False where the system can't tell."""
+    """Whether a signal has stopped that process. False where the system can't tell."""
     try:
         return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[:1] == ["T"]
     except OSError:
@@ -175,7 +175,7 @@ def answers(place: Place, address: str) -> bool:
 
 
 def _get(place: Place, address: str, path: str, token: str = "") -> tuple[int, bytes]:
-    """Status and body; status 0 when nothing answers, now or before."""
+    """Status and body. Status 0 when nothing answers, now or before."""
     if address in place.silent:
         return 0, b""
     status, body = fetched(address, path, HEALTH_TIMEOUT_S, token=token)

@@ -67,7 +67,7 @@ def _version(body: bytes) -> tuple[int, ...] | None:
 
 
 def _get(url: str, path: str, key: str, trusted: ssl.SSLContext) -> tuple[int, bytes, str]:
-    """Status, body, and why there is none; status 0 then."""
+    """Status, body, and why there is none. Status 0 then."""
     parts = urlsplit(url)
     host, port = str(parts.hostname), parts.port
     connection = (

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from mnemesh_gateway.doctor.installation import Finding, built, installation
 from mnemesh_gateway.doctor.place import Place
-from mnemesh_gateway.node.settings import MANIFEST, Loaded, Settings, load, table
+from mnemesh_gateway.node.settings import MANIFEST, Loaded, Settings, flag_of, load, table
 from mnemesh_gateway.node.settings import as_text as as_value
 from mnemesh_gateway.node.usage import Parser
 from mnemesh_memory.values.errors import InvalidArgument
@@ -26,7 +26,7 @@ NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
-    """Run every check and print what it found; the exit code."""
+    """Run every check and print the findings. Gives the exit code."""
     given = _arguments(argv)
     flags = {name: value for name, value in vars(given).items() if value is not None and name not in OWN_FLAGS}
     loaded, wrong = settings_or_defaults(flags, environ, given.config)
@@ -38,7 +38,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        # The reader has gone; the interpreter flushes once more when it ends, into nothing this time.
+        # The reader has gone. The interpreter flushes once more when it ends, into nothing this time.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1 if any(not finding.remark for finding in findings) else 0
 
@@ -63,8 +63,7 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     for entry in table():
         if entry.name != "data_dir" and not entry.metadata["secret"]:
-            flag = "--" + entry.name.replace("_", "-")
-            parser.add_argument(flag, dest=entry.name, metavar="VALUE", help=argparse.SUPPRESS)
+            parser.add_argument(flag_of(entry.name), dest=entry.name, metavar="VALUE", help=argparse.SUPPRESS)
     return parser.parse_args(argv)
 
 
@@ -188,7 +187,7 @@ def _settings_lines(loaded: Loaded, node: Mapping[str, Any] | None) -> Iterator[
 
 
 def _in_node(loaded: Loaded, node: Mapping[str, Any] | None) -> dict[str, tuple[str | None, str]]:
-    """Value and origin of each setting in the running node; None for its value when it does not tell."""
+    """Value and origin of each setting in the running node. None for its value when it does not tell."""
     told = node["settings"] if node else None
     if told is None:
         return {entry.name: (None, "") for entry in table()}

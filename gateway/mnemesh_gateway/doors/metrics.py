@@ -1,4 +1,4 @@
-"""The counts of a node, in Prometheus' text format: names, statuses, seconds and sizes; never a word of a memory.
+"""The counts of a node, in Prometheus' text format: names, statuses, seconds and sizes. Never a word of a memory.
 
 One object with a registry of its own, made by whoever builds the node. Doors call `observe` once a request. The gauges
 of ledger and index are read from the Mesh at each scrape, so that none is older than the answer.

@@ -1,7 +1,7 @@
 """Streams without an end, on any door: three rules and their form as server-sent events.
 
 A message goes out only while the caller's token grants what it did at the start. A reader that takes nothing for
-WATCH_WRITE_TIMEOUT_S is left, with the cursor to resume from; nothing is gathered for it. On HTTP a comment line tells
+WATCH_WRITE_TIMEOUT_S is left, with the cursor to resume from. Nothing is gathered for it. On HTTP a comment line tells
 every WATCH_HEARTBEAT_S that the stream lives.
 https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
@@ -68,7 +68,7 @@ def _looked_at(task: asyncio.Future[Any]) -> None:
 
 class EventStream(Response):
     """`items` as server-sent events: `event` is the type, `id` the cursor, `data` the JSON of an item. `first` was
-    taken from `items` already; `check` is asked before each. An error is the last event, `error`, with the JSON of a
+    taken from `items` already. `check` is asked before each. An error is the last event, `error`, with the JSON of a
     refusal."""
 
     media_type = EVENT_STREAM
@@ -93,7 +93,7 @@ class EventStream(Response):
         try:
             await asyncio.wait((streaming, gone), return_when=asyncio.FIRST_COMPLETED)
             if streaming.done():
-                with suppress(OutOfRange):  # nothing more can be said to it; the server closes the connection
+                with suppress(OutOfRange):  # nothing more can be said to it. The server closes the connection
                     streaming.result()
         finally:
             for task in (streaming, gone):

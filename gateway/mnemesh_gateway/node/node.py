@@ -69,7 +69,7 @@ class _HttpServer(uvicorn.Server):
 
 
 class Node:
-    """`serve` runs until `stop` is called; `on_ready` is told once everything answers."""
+    """`serve` runs until `stop` is called. `on_ready` is told once everything answers."""
 
     def __init__(
         self, loaded: Loaded, on_ready: Callable[[MeshGate], None], tell_repeats: Callable[[], None] = lambda: None
@@ -85,11 +85,11 @@ class Node:
         self._runtime_used: Runtime | None = None  # one that can be lost
 
     def stop(self) -> None:
-        """Begin to drain; calls inside go on for up to drain_s."""
+        """Begin to drain. Calls inside go on for up to drain_s."""
         self._stop.set()
 
     async def serve(self) -> None:
-        """Start, serve, drain. Raises MnemeshError when the start is refused; nothing goes on then, and no directory is
+        """Start, serve, drain. Raises MnemeshError when the start is refused. Nothing goes on then, and no directory is
         left that was made for it."""
         there = is_there(self._data_dir)
         above = list(takewhile(lambda one: not one.exists(), self._data_dir.parents))
@@ -128,7 +128,15 @@ class Node:
             token = owner_token(self._data_dir)
             access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner, agent_quota(settings))
             authenticator = Authenticator(token, access, settings.owner)
-            gate = self._gate(access)
+            gate = MeshGate(
+                version=version("mnemesh"),
+                data_dir=str(self._data_dir),
+                pid=os.getpid(),
+                ready_timeout_s=settings.ready_timeout_s,
+                access=access,
+                backups=Backups(self._data_dir, _now_ms),
+                settings=self._given,
+            )
             metrics = Metrics()
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -180,17 +188,6 @@ class Node:
                 "--ray-address, see to it first that Ray runs on its machines",
                 part="ray",
             )
-
-    def _gate(self, access: Access) -> MeshGate:
-        return MeshGate(
-            version=version("mnemesh"),
-            data_dir=str(self._data_dir),
-            pid=os.getpid(),
-            ready_timeout_s=self._settings.ready_timeout_s,
-            access=access,
-            backups=Backups(self._data_dir, _now_ms),
-            settings=self._given,
-        )
 
     async def _stopped_or_lost(self) -> str:
         """Return "" when the node was told to stop, or why its actors can't be asked any more."""

@@ -124,7 +124,7 @@ class LogFile:
             finally:
                 os.close(fresh)
         except OSError:
-            return  # it is tried again with the next line; what was to be written is written
+            return  # the next line tries again, and this one is written
 
 
 def say(lines: list[str]) -> None:

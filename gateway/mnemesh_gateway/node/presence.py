@@ -46,7 +46,7 @@ def _unusable(data_dir: Path, why: str, **fields: str) -> FailedPrecondition:
 
 
 class NodeLock:
-    """Held from before anything in the directory is opened until the process ends; contains the pid."""
+    """Held from before anything in the directory is opened until the process ends. Contains the pid."""
 
     def __init__(self, data_dir: Path) -> None:
         is_there(data_dir)

@@ -33,7 +33,7 @@ class Rule:
 
 
 def setting(default: Any, help: str, parse: Rule, unit: str = "", secret: bool = False) -> Any:
-    """The help shown everywhere says what is allowed too; text and addresses are clear from their unit. A `secret` is
+    """The help shown everywhere says what is allowed too. Text and addresses are clear from their unit. A `secret` is
     no flag, which every user of the machine could read, and is shown nowhere."""
     allowed = "" if parse in (TEXT, ADDRESS) else f" {parse.allowed[0].upper()}{parse.allowed[1:]}."
     metadata = {"help": help + allowed, "parse": parse, "unit": unit, "secret": secret}

@@ -241,7 +241,7 @@ def as_text(value: object) -> str:
 
 
 def table() -> tuple[dataclasses.Field[Any], ...]:
-    """The fields of Settings; metadata holds help, unit and parser."""
+    """The fields of Settings. Metadata holds help, unit and parser."""
     return dataclasses.fields(Settings)
 
 
@@ -252,7 +252,7 @@ def flag_of(name: str) -> str:
 
 def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | None = None) -> Loaded:
     """Settings from `flags` (by setting name), the environment and a TOML file: `config`, else settings.toml in the
-    data directory; the owner's name else as the directory keeps it. Raises InvalidArgument with the key, the value and
+    data directory. The owner's name else as the directory keeps it. Raises InvalidArgument with the key, the value and
     the rule."""
     known = {entry.name: entry for entry in table()}
     variables = _variables(environ, known)

@@ -104,7 +104,7 @@ async def _status_of_spaces(gate: MeshGate, caller: Caller) -> admin_pb2.StatusR
 
 
 async def _used(gate: MeshGate) -> Mapping[str, Usage] | None:
-    """The writes of each principal; None while the node starts."""
+    """The writes of each principal. None while the node starts."""
     mesh = gate.mesh_now()
     return None if mesh is None else await mesh.usage()
 

@@ -1,6 +1,6 @@
 """The gate of every door: the mesh once it is ready, and facts of the node that need no mesh.
 
-HTTP opens before the model has loaded; calls wait here, bounded.
+HTTP opens before the model has loaded. Calls wait here, bounded.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class NodeFacts:
 
 
 class MeshGate:
-    """Opened once by the node with `open`, closed with `drain`. `access` holds the tokens of agents; a gate without
+    """Opened once by the node with `open`, closed with `drain`. `access` holds the tokens of agents. A gate without
     has no agents beside the owner. `backups` makes backups of it."""
 
     def __init__(
@@ -74,17 +74,17 @@ class MeshGate:
         self._opened.set()
 
     def drain(self, why: str = "the node is stopping") -> None:
-        """New calls are refused from now on; those inside go on."""
+        """New calls are refused from now on. Those inside go on."""
         self._state, self._why = "draining", why
         self._opened.set()
 
     def fail(self, why: str) -> None:
-        """The start failed; every call says why."""
+        """The start failed. Every call says why."""
         self._state, self._why = "failed", why
         self._opened.set()
 
     async def ready(self) -> Mesh:
-        """The mesh. Waits for a starting node up to `ready_timeout_s`; raises Unavailable."""
+        """The mesh. Waits for a starting node up to `ready_timeout_s`. Raises Unavailable."""
         if self._mesh is not None and self._state == "ready":
             return self._mesh
         try:
@@ -96,7 +96,7 @@ class MeshGate:
         return self._mesh
 
     def agents(self) -> Access:
-        """The tokens of agents; they need no mesh. Raises Unavailable when this gate has none."""
+        """The tokens of agents. They need no mesh. Raises Unavailable when this gate has none."""
         if self._access is None:
             raise Unavailable("this gateway issues no tokens", part="access")
         return self._access

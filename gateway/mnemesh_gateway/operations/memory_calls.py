@@ -43,7 +43,7 @@ def _name_taken(caller: Caller) -> str:
 async def remember_batch(
     gate: MeshGate, caller: Caller, request: memory_pb2.RememberBatchRequest
 ) -> memory_pb2.RememberBatchResponse:
-    """Store several; each succeeds or fails by itself."""
+    """Store several. Each succeeds or fails by itself."""
     drafts = [wire.draft(item, f"items[{i}].") for i, item in enumerate(request.items)]
     return wire.batch_response(await (await gate.ready()).remember_batch(caller, drafts))
 
@@ -187,7 +187,7 @@ async def related(gate: MeshGate, caller: Caller, request: recall_pb2.RelatedReq
 async def watch(
     gate: MeshGate, caller: Caller, request: watch_pb2.WatchRequest
 ) -> AsyncGenerator[watch_pb2.WatchResponse, None]:
-    """Changes as they happen; ends by an error only."""
+    """Changes as they happen. Ends by an error only."""
     mesh = await gate.ready()
     async with aclosing(mesh.watch(caller, query_of(request))) as told:
         async for one in told:

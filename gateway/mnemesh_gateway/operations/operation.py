@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from google.protobuf.message import Message
 
-from mnemesh_gateway.contract.descriptors import descriptor_of, field_of, fields_of, inner_message
+from mnemesh_gateway.contract.descriptors import descriptor_of, fields_of, inner_message
 from mnemesh_gateway.contract.message_json import from_json, require_known
 from mnemesh_gateway.contract.schema import Schema, brief_response_schema, request_schema
 from mnemesh_gateway.contract.wire import message_of
@@ -41,7 +41,7 @@ class Operation:
     end of its own.
 
     `needs` is the grant that a token needs, one of grants.NEEDS. Every door checks it, in `run`. There is no default,
-    so that no operation comes without a decision. `toolset` is core, curate, session or admin; `mcp_name` is "" when
+    so that no operation comes without a decision. `toolset` is core, curate, session or admin. `mcp_name` is "" when
     the operation is no MCP tool. `flatten` names a message field of the request with fields that stand at the top level
     of the JSON form. `aliases` are other names, as POST /v1/<alias>. A write that `begins` makes memories. A write that
     `frees` needs no room.
@@ -111,7 +111,7 @@ class Operation:
             return from_json(self.request, value)
         fields = fields_of(descriptor_of(self.request))
         outer = [field.name for field in fields if field.name != self.flatten]
-        inner = fields_of(inner_message(field_of(descriptor_of(self.request), self.flatten)))
+        inner = fields_of(inner_message(descriptor_of(self.request).fields_by_name[self.flatten]))
         for name, item in value.items():
             require_known(name, item, [*outer, *(field.name for field in inner)])
         request = from_json(self.request, {name: value[name] for name in value if name in outer})

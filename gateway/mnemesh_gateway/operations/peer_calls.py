@@ -74,7 +74,7 @@ async def sync_now(gate: MeshGate, caller: Caller, request: peer_pb2.SyncNowRequ
 
 
 def not_told(gate: MeshGate, caller: Caller, spaces: Iterable[str], *, others: Collection[str] = ()) -> list[str]:
-    """Peers that do not erase what `caller` erases in `spaces`, for the owner; for others how many there are. In
+    """Peers that do not erase what `caller` erases in `spaces`, for the owner. For others how many there are. In
     `others` it is not only what the caller began itself."""
     if (peers := gate.peers_now()) is None:
         return []

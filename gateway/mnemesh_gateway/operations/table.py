@@ -1,4 +1,4 @@
-"""The table of operations. gRPC, HTTP, OpenAPI and MCP are generated from it; no door has an operation of its own.
+"""The table of operations. gRPC, HTTP, OpenAPI and MCP are generated from it. No door has an operation of its own.
 
 A row names an operation, its function and its method in the contract. Toolset, needed grant, HTTP forms and effects
 follow. Its function turns a request message into one call of the Mesh and decides nothing: validation, grants and

@@ -17,7 +17,7 @@ import structlog
 
 from mnemesh_crdt.sync.handshake import ONE_IS_A_COPY
 
-# So long a living peer may take to answer; less than the caller waits for its own greeting.
+# So long a living peer may take to answer. Less than the caller waits for its own greeting.
 ANSWER_S: Final = 5.0
 # A copy that was refused calls again within a minute.
 TOLD_S: Final = 150.0

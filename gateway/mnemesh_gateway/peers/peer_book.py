@@ -37,7 +37,7 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]*")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Peer:
     """A peer to call at `target` (host:port). `spaces` are patterns of what is exchanged in `direction` (both, push or
-    pull); `node_id` is pinned at the first contact, "" before."""
+    pull). `node_id` is pinned at the first contact, "" before."""
 
     name: str
     target: str
@@ -59,7 +59,7 @@ class Peer:
 
 
 def new_peer(url: str, token: str, spaces: Sequence[str], direction: str = "", name: str = "") -> Peer:
-    """A checked peer; without a name it is called by its host and port. Raises InvalidArgument."""
+    """A checked peer. Without a name it is called by its host and port. Raises InvalidArgument."""
     target = target_of(url)
     token = peer_token(token)
     if direction not in ("", *DIRECTIONS):
@@ -104,7 +104,7 @@ def target_of(url: str) -> str:
 
 
 class PeerBook:
-    """Reads the file when it is made; every change is on disk before it counts."""
+    """Reads the file when it is made. Every change is on disk before it counts."""
 
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / PEERS_FILE
@@ -137,7 +137,7 @@ class PeerBook:
         return gone
 
     def give_token(self, name: str, token: str) -> Peer:
-        """Note another token; the peer with it. Raises NotFound."""
+        """Note another token. Gives the peer with that token. Raises NotFound."""
         peer = replace(self.get(name), token=token)
         self._write({**self._peers, name: peer})
         return peer

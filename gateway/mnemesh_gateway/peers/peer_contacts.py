@@ -17,7 +17,7 @@ from mnemesh_memory.values.limits import PEER_CONTACTS_MAX
 
 # A node that dies loses so much of it.
 SAVE_S: Final = 10.0
-# While nothing happens both sides are caught up; that this is still so is written this often.
+# While nothing happens both sides are caught up. A note of this is written so often.
 STILL_CAUGHT_UP_MS: Final = 600_000
 log = structlog.get_logger("mnemesh.sync")
 
@@ -47,7 +47,7 @@ class Contacts:
         if status.contact() is not None:
             self._gone.pop(status.contact_name, None)
             self._gone[status.contact_name] = status
-            while len(self._gone) > PEER_CONTACTS_MAX:  # whoever left first; a token may prove any number of keys
+            while len(self._gone) > PEER_CONTACTS_MAX:  # the first that left. A token may prove any number of keys
                 del self._gone[next(iter(self._gone))]
 
     def level(self, node_id: str) -> int | None:
@@ -57,7 +57,7 @@ class Contacts:
         return max((at for at in times if at is not None), default=None)
 
     async def forget(self, principal: str, present: Iterable[PeerStatus]) -> bool:
-        """Know nothing more of who called with the token of `principal` and is not among `present`; False when nothing
+        """Know nothing more of who called with the token of `principal` and is not among `present`. False when nothing
         was known."""
         names = [one.contact_name for one in self.away(present) if one.name == principal]
         if names:
@@ -73,7 +73,7 @@ class Contacts:
         return [one for name, one in self._gone.items() if name not in here]
 
     async def save(self, statuses: Iterable[PeerStatus], *, last: bool = False) -> None:
-        """Have the disk know what changed; at the `last` time, to the moment."""
+        """Write the changes to the disk. The `last` time is exact to the moment."""
         found: dict[str, Contact] = {}
         for status in (*self._gone.values(), *statuses):
             contact = status.contact()
@@ -85,7 +85,7 @@ class Contacts:
             return
         try:
             await self._syncing.keep_contacts(changed)
-        except MnemeshError as error:  # tried again with the next ones; nothing else depends on it
+        except MnemeshError as error:  # tried again with the next ones. Nothing else depends on it
             log.warning("contacts_not_saved", reason=error.message)
         else:
             self._on_disk |= {one.peer: one for one in changed}

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import structlog
 
@@ -15,6 +16,8 @@ from mnemesh_crdt.sync.audience import common_patterns
 from mnemesh_crdt.sync.messages import Status
 from mnemesh_memory.access.grants import PeerGrant, any_matches
 
+# Fields of a status and of a contact alike.
+REMEMBERED: Final = ("auth", "cursor_out", "cursor_in", "head_in")
 log = structlog.get_logger("mnemesh.sync")
 
 
@@ -22,7 +25,7 @@ log = structlog.get_logger("mnemesh.sync")
 class PeerStatus:
     """How it stands with one peer. `state` is connecting, connected, offline or refused (the token, the protocol or the
     identity: a person has to see to it). `incoming` streams were opened by the peer, under the name of its token.
-    `pending_out` and `pending_in` count log entries not yet known to be taken over, or looked through; times in ms.
+    `pending_out` and `pending_in` count log entries not yet known to be taken over, or looked through. Times in ms.
     `takes` are patterns of the spaces of which the peer takes entries from here, None before the first contact in this
     life of the node. `wants` are the patterns of all that the peer would take. `only_by` is the principal whose entries
     alone the peer takes, or brings when `incoming`, "" for anyone's. `auth` is unknown, accepted or refused: what
@@ -123,39 +126,22 @@ class PeerStatus:
 
     def with_contact(self, contact: Contact) -> PeerStatus:
         """With what was known at the end of the node's last life."""
-        return replace(
-            self,
-            auth=contact.auth,
-            caught_up_at=contact.caught_up,
-            cursor_out=contact.cursor_out,
-            cursor_in=contact.cursor_in,
-            head_in=contact.head_in,
-            last_contact=contact.heard,
-            last_error=contact.error,
-        )
+        same = {name: getattr(contact, name) for name in REMEMBERED}
+        heard, level = contact.heard, contact.caught_up
+        return replace(self, last_contact=heard, caught_up_at=level, last_error=contact.error, **same)
 
     @property
     def contact_name(self) -> str:
-        """The name of its cursors; "" while its node is not known."""
+        """The name of its cursors. "" while its node is not known."""
         return cursor_name(self.name if self.incoming else "", self.node_id) if self.node_id else ""
 
     def contact(self) -> Contact | None:
         """The contact to remember over a restart, None without a word of the peer."""
         if self.last_contact is None or not self.contact_name:
             return None
-        return Contact(
-            peer=self.contact_name,
-            heard=self.last_contact,
-            caught_up=self.caught_up_at,
-            cursor_out=self.cursor_out,
-            cursor_in=self.cursor_in,
-            head_in=self.head_in,
-            target=self.target,
-            direction=self.direction,
-            spaces=self.spaces,
-            auth=self.auth,
-            error=self.last_error,
-        )
+        same: dict[str, Any] = {name: getattr(self, name) for name in (*REMEMBERED, "target", "direction", "spaces")}
+        name, heard, level = self.contact_name, self.last_contact, self.caught_up_at
+        return Contact(peer=name, heard=heard, caught_up=level, error=self.last_error, **same)
 
 
 def cursor_name(principal: str, node_id: str) -> str:
@@ -219,7 +205,7 @@ class Standing:
         self.tell(self.status.ended(state, why, self._clock()))
 
     def over(self) -> None:
-        """There is no stream any more; what it last said stays."""
+        """There is no stream any more. Its last status stays."""
         self._status, self.shell = self.status, None
 
     async def settled(self, wait_s: float, *, compared: bool = False) -> None:

@@ -1,7 +1,7 @@
 """Streams with other nodes: those kept up by this node, and those opened by others. Each is retried and told of.
 
 A peer that can not be reached, does not answer or refuses the token is called again, with exponential back-off and full
-jitter (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015); the node itself is never held up.
+jitter (M. Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog, 2015). The node itself is never held up.
 """
 
 from __future__ import annotations
@@ -118,8 +118,8 @@ class Peers:
             line.ended("refused", why)
 
     async def add(self, peer: Peer, wait_s: float) -> PeerStatus:
-        """Keep a peer up from now on; how it stands after the first contact, or after `wait_s`. Raises AlreadyExists,
-        and FailedPrecondition when the peer refuses this node; it is then not kept."""
+        """Keep a peer up from now on. Gives the status after the first contact, or after `wait_s`. Raises
+        AlreadyExists, and FailedPrecondition when the peer refuses this node. It is then not kept."""
         async with self._turn(peer.name):
             self._book.add(peer)
             line = self._keep_up(peer)
@@ -132,8 +132,8 @@ class Peers:
             )
 
     async def give_token(self, name: str, token: str, wait_s: float) -> PeerStatus:
-        """Call a peer with another token from now on; how it stands after the first contact, or after `wait_s`. Raises
-        NotFound, and FailedPrecondition when the peer refuses this node; the token is then what it was."""
+        """Call a peer with another token from now on. Gives the status after the first contact, or after `wait_s`.
+        Raises NotFound, and FailedPrecondition when the peer refuses this node. The token is then what it was."""
         async with self._turn(name):
             before = self._book.get(name)
             status = await self._call_with(token, name, wait_s)
@@ -258,7 +258,7 @@ class Peers:
             began = time.monotonic()
             code = await self._call(line)
             if code == "changed" and not changed:
-                wait_s, changed = FIRST_WAIT_S, True  # once at once; a peer that says it again and again is waited for
+                wait_s, changed = FIRST_WAIT_S, True  # once at once. A peer that says it again and again is waited for
                 continue
             changed = False
             if time.monotonic() - began > WAIT_S_MAX:
@@ -370,7 +370,7 @@ class Peers:
             self._contacts.left(one.status)
 
     async def close(self) -> None:
-        """End every stream; cursors and what was taken in are on disk already."""
+        """End every stream. Cursors and what was taken in are on disk already."""
         self._closed = True
         statuses = [one.status for one in (*self._lines.values(), *self._served)]
         tasks = [line.task for line in self._lines.values() if line.task is not None]

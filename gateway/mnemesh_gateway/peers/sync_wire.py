@@ -21,14 +21,13 @@ from mnemesh_crdt.sync.messages import (
     Resend,
     Resent,
 )
-from mnemesh_gateway.contract.descriptors import descriptor_of, field_of, inner_message
-from mnemesh_gateway.contract.wire import form_of, moment, value_of
+from mnemesh_gateway.contract.descriptors import descriptor_of, inner_message
+from mnemesh_gateway.contract.wire import form_of, moment, timestamp, value_of
 from mnemesh_memory.values.errors import InvalidArgument, shorten
 from mnemesh_memory.values.limits import AGENT_BYTES_MAX, CHANGE_BYTES_MAX, SPACE_BYTES_MAX
 from mnemesh_proto.v1 import sync_pb2
 
 HASH_BYTES: Final = 32
-ENTRY: Final = descriptor_of(sync_pb2.SyncEntry)
 Envelope = TypeVar("Envelope", sync_pb2.SyncRequest, sync_pb2.SyncResponse)
 # Each message by the field of the envelope that carries it.
 MESSAGES: Final[Mapping[str, type[Message]]] = {
@@ -59,7 +58,7 @@ def to_wire(message: Message, envelope: type[Envelope]) -> Envelope:
         case Digest():
             others = {"buckets": {number: bytes.fromhex(value) for number, value in message.buckets.items()}}
     field = FIELDS[type(message)]
-    form: Any = form_of(inner_message(field_of(descriptor_of(envelope), field)), message, **others)
+    form: Any = form_of(inner_message(descriptor_of(envelope).fields_by_name[field]), message, **others)
     return envelope(**{field: form})
 
 
@@ -83,7 +82,11 @@ def from_wire(envelope: sync_pb2.SyncRequest | sync_pb2.SyncResponse) -> Message
 
 
 def _entry(one: Entry) -> dict[str, Any]:
-    return form_of(ENTRY, one, hash=bytes.fromhex(one.hash), node_id=one.node)
+    # Written out, as its counterpart: a stream carries many of them.
+    return {
+        "doc": one.doc, "space": one.space, "type": one.type, "hash": bytes.fromhex(one.hash), "raw": one.raw,
+        "agent": one.agent, "node_id": one.node, "signature": one.signature, "at": timestamp(one.at),
+    }  # fmt: skip
 
 
 def _from_entry(one: sync_pb2.SyncEntry) -> Entry:
@@ -98,7 +101,10 @@ def _from_entry(one: sync_pb2.SyncEntry) -> Entry:
             raise InvalidArgument(field, text, f"at most {most} bytes")
     if len(one.raw) > CHANGE_BYTES_MAX:
         raise InvalidArgument("raw", f"{len(one.raw)} bytes", f"at most {CHANGE_BYTES_MAX}")
-    return value_of(Entry, one, hash=one.hash.hex(), node=one.node_id, at=moment(one, "at") or 0)
+    return Entry(
+        doc=one.doc, space=one.space, type=one.type, hash=one.hash.hex(), raw=one.raw, agent=one.agent,
+        node=one.node_id, signature=one.signature, at=moment(one, "at") or 0,
+    )  # fmt: skip
 
 
 def _bounded(field: str, whose: str, data: bytes, size: int) -> bool:

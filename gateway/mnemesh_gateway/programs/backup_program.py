@@ -29,16 +29,15 @@ from mnemesh_proto.rendezvous import default_data_dir
 
 
 def load(file: Path, data_dir: Path) -> Head:
-    """Make a data directory of a backup. `data_dir` is empty or does not exist; when something fails, it is left as it
+    """Make a data directory of a backup. `data_dir` is empty or does not exist. When something fails, it is left as it
     was. Raises FailedPrecondition, DataLoss or Unavailable, each naming the file or the directory."""
-    reader = Reader(file)
-    try:
-        with staged(data_dir, "a backup is loaded", "nothing was loaded") as staging:
-            _unpack(reader, staging)
-            _check(reader.head, staging)
-            _remember(reader.head, file, staging)
-    finally:
-        reader.close()
+    with (
+        closing(Reader(file)) as reader,
+        staged(data_dir, "a backup is loaded", "nothing was loaded") as staging,
+    ):
+        _unpack(reader, staging)
+        _check(reader.head, staging)
+        _remember(reader.head, file, staging)
     return reader.head
 
 

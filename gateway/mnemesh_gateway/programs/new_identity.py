@@ -6,6 +6,7 @@ in a new incarnation.
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,14 +39,11 @@ def give_new_identity(data_dir: Path) -> Renewed:
     InvalidArgument for a file, FailedPrecondition when no node lived there or one runs, DataLoss for a damaged
     directory."""
     refuse_uninhabited(data_dir)
-    lock = NodeLock(data_dir)
-    try:
+    with closing(NodeLock(data_dir)):
         before = open_directory(data_dir)
         ledger = Ledger(str(before.ledger(0)), str(before.key_file), before.node_id)  # keeps the old key
         memories = ledger.status().memories
         ledger.close()
         end_life(before.ledger(0).with_suffix(".lock"))
         after = renew_identity(before)
-    finally:
-        lock.close()
     return Renewed(str(data_dir), before.node_id, after.node_id, memories)

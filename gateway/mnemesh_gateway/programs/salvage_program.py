@@ -9,6 +9,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -63,8 +64,7 @@ def rescue(data_dir: Path, new_dir: Path, now: int) -> Rescued:
     when the disk fails. Raises DataLoss when nothing can be read, or when manifest or key are damaged. Nothing is left
     of the new directory then."""
     refuse_uninhabited(data_dir)
-    lock = NodeLock(data_dir)
-    try:
+    with closing(NodeLock(data_dir)):
         old = open_directory(data_dir)
         with staged(new_dir, "what is sound is copied", "nothing was salvaged") as staging:
             for name in COPIED:
@@ -72,8 +72,6 @@ def rescue(data_dir: Path, new_dir: Path, now: int) -> Rescued:
             target = staging / LEDGER
             target.parent.mkdir(mode=0o700)
             found = salvage(data_dir / LEDGER, target, old.key_file, old.node_id, now)
-    finally:
-        lock.close()
     return Rescued(data_dir=str(new_dir), ledger=found)
 
 

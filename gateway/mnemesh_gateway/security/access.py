@@ -168,7 +168,7 @@ class Access:
         return kept.agent if kept and same else None
 
     def note_use(self, name: str) -> None:
-        """Count a call; written later, by `flush`."""
+        """Count a call. Written later, by `flush`."""
         kept = self._by_name.get(name)
         if kept is not None:
             kept.calls += 1
@@ -203,7 +203,7 @@ class Access:
         inhabited: bool = False,
         quota: Quota = NO_OWN,
     ) -> tuple[Agent, str]:
-        """Issue a token; it is given back here and kept nowhere. Raises as grants.new_agent, and InvalidArgument for
+        """Issue a token. It is given back here and kept nowhere. Raises as grants.new_agent, and InvalidArgument for
         the owner's name."""
         if name == self._owner:
             raise InvalidArgument("name", name, "another name than the owner's")
@@ -278,7 +278,7 @@ class Access:
     # ---- life ---------------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Write the uses that were counted since; without any, nothing."""
+        """Write the uses that were counted since. Without any, nothing."""
         with self._writing:
             used = [(kept, kept.now()) for kept in self._by_name.values() if kept.calls != kept.written]
             if not used:

@@ -2,7 +2,7 @@
 
 A token comes as `Authorization: Bearer <token>` (RFC 6750): the owner's, or one that `agent add` issued. It is compared
 in constant time and never appears in an error or a log. Two more headers name the agent and its space. Their values are
-ASCII; other characters and `%` are percent-encoded UTF-8, because neither HTTP nor gRPC carries raw Unicode there. An
+ASCII. Other characters and `%` are percent-encoded UTF-8, because neither HTTP nor gRPC carries raw Unicode there. An
 agent's name begins with its token's principal: nobody writes as another.
 """
 
@@ -38,7 +38,7 @@ HEADERS_KEPT: Final = 256
 
 class Authenticator:
     """Turns the headers of a call into its Caller. `owner_token` is the content of the token file and `owner` the
-    owner's principal; without `access` there are no agents beside the owner."""
+    owner's principal. Without `access` there are no agents beside the owner."""
 
     def __init__(self, owner_token: str, access: Access | None = None, owner: str = grants.OWNER) -> None:
         if not owner_token:
@@ -125,14 +125,14 @@ class Authenticator:
 
 
 def agent_name(client_name: str, principal: str = grants.OWNER) -> str:
-    """`principal/<name>` with the name folded to [a-z0-9._-], at most AGENT_BYTES_MAX bytes in all; `principal`
+    """`principal/<name>` with the name folded to [a-z0-9._-], at most AGENT_BYTES_MAX bytes in all. `principal`
     without."""
     folded = re.sub(r"[^a-z0-9._-]+", "-", client_name.strip().lower())
     name = folded.strip("-")[: limits.AGENT_BYTES_MAX - len(principal) - 1].rstrip("-")
     return f"{principal}/{name}" if name else principal
 
 
-@lru_cache(maxsize=HEADERS_KEPT)  # a client says the same with every call; what is refused is not kept
+@lru_cache(maxsize=HEADERS_KEPT)  # a client says the same with every call. Refusals are not kept
 def _no_secret(name: str, text: str) -> None:
     request_checks.no_secrets(attrs={}, **{name: text})
 

@@ -1,6 +1,6 @@
 """gRPC: the contract itself. Every method is generated from the table of operations.
 
-A call is authenticated before its bytes are parsed; only health is open, because probes carry no token. A
+A call is authenticated before its bytes are parsed. Only health is open, because probes carry no token. A
 refusal carries google.rpc details. An error that is no MnemeshError is a bug and crashes its call: grpc
 answers UNKNOWN and logs the traceback. SyncService alone is no operation: it is a stream with another node.
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Context = grpc.aio.ServicerContext[Any, Any]
 SYNC: Final = "mnemesh.v1.SyncService"
 SERVICES: Final = tuple(dict.fromkeys(operation.service for operation in OPERATIONS))
-# Newer tools ask for v1 first; its messages are v1alpha's under another package name. It is answered but not
+# Newer tools ask for v1 first. Its messages are v1alpha's under another package name. It is answered but not
 # listed, because a tool that lists services asks for the descriptors of each, and v1 has none here.
 REFLECTION_SERVICES: Final = ("grpc.reflection.v1.ServerReflection", reflection.SERVICE_NAME)
 MIN_PING_INTERVAL_MS: Final = 10_000
@@ -45,7 +45,7 @@ KEEPALIVE_ANSWER_MS: Final = 20_000
 HELLO_WAIT_S: Final = 2.0
 OPTIONS: Final = (
     ("grpc.max_receive_message_length", limits.GRPC_MESSAGE_BYTES_MAX),
-    # A page of 200 memories at every maximum is larger than 4 MiB; the reader's own limit protects the
+    # A page of 200 memories at every maximum is larger than 4 MiB. The reader's own limit protects the
     # reader.
     ("grpc.max_send_message_length", -1),
     # Without this a second node would share the port of the first, and each would get half of the calls.
@@ -106,7 +106,7 @@ class GrpcDoor:
         health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
 
     async def start(self, address: str) -> int:
-        """Listen on `address` (host:port, port 0 for any free one) without TLS; returns the port. Raises
+        """Listen on `address` (host:port, port 0 for any free one) without TLS. Returns the port. Raises
         RuntimeError when it can't be bound."""
         port = self._server.add_insecure_port(address)
         await self.set_serving(False)
@@ -181,7 +181,7 @@ class GrpcDoor:
             except MnemeshError as error:
                 await _read_first(context)
                 await refuse(context, error)
-            # An async generator; the stubs take it for a coroutine.
+            # An async generator. The stubs take it for a coroutine.
             asked = (reflection_pb2.ServerReflectionRequest.FromString(data) async for data in requests)
             answers: Any = self._reflection.ServerReflectionInfo(asked, context)
             async for answer in answers:

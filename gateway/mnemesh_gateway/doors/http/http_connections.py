@@ -48,7 +48,7 @@ class ConnectionLimits:
 
 
 def raise_open_files_limit() -> int:
-    """Let this process open as many files as the system allows it, at most OPEN_FILES_MAX; how many that are."""
+    """Let this process open as many files as the system allows it, at most OPEN_FILES_MAX. Gives the number."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     most = limits.OPEN_FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, limits.OPEN_FILES_MAX)
     if soft == resource.RLIM_INFINITY or soft >= most:
@@ -73,7 +73,7 @@ class ConnectionGuard:
         self._by_address: defaultdict[str, dict[GuardedProtocol, None]] = defaultdict(dict)
 
     def admit(self, connection: GuardedProtocol) -> bool:
-        """Count a new one; False when there is no room for it."""
+        """Count a new one. False when there is no room for it."""
         beside = self._by_address[connection.address]
         fits = len(beside) < self.bounds.per_address or _close_idle(beside)
         fits = fits and (len(self._all) < self.bounds.total or _close_idle(self._strangers))
@@ -104,7 +104,7 @@ class ConnectionGuard:
 
 
 def _close_idle(among: Iterable[GuardedProtocol]) -> bool:
-    """Close the oldest that waits for a request of its client's; False when all are being answered."""
+    """Close the oldest that waits for a request of its client's. False when all are being answered."""
     for connection in among:
         if not connection.answering:
             connection.close()
@@ -162,7 +162,7 @@ class GuardedProtocol(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete
 
     def close(self) -> None:
-        """Close it without a word; its place is free at once."""
+        """Close it without a word. Its place is free at once."""
         self._guard.left(self)
         self._stop_waiting()
         self.transport.close()

@@ -2,7 +2,7 @@
 
 `/v1/...` needs a token. `/health/*` is open, because probes carry none. `/metrics` needs the token of the owner or of
 an admin of all spaces, because metrics tell how busy everybody is. A setting opens the path on loopback. On loopback a
-foreign Host header is refused (421), which stops DNS rebinding; there are no CORS headers at all. Every JSON answer is
+foreign Host header is refused (421), which stops DNS rebinding. There are no CORS headers at all. Every JSON answer is
 one object, errors too. The MCP door brings its own routes and checks.
 """
 
@@ -26,7 +26,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from mnemesh_gateway.contract import status
-from mnemesh_gateway.contract.descriptors import descriptor_of, field_of
+from mnemesh_gateway.contract.descriptors import descriptor_of
 from mnemesh_gateway.contract.message_json import parse_body, query_object, to_json
 from mnemesh_gateway.doors.http import openapi
 from mnemesh_gateway.doors.http.http_connections import token_shown
@@ -232,7 +232,7 @@ async def _fields(request: Request, operation: Operation, form: table.Route) -> 
         value = parse_body(await _body(request))
     if form.key:
         key = _path_id(request.path_params["id"])
-        given = [key] if field_of(descriptor_of(operation.request), form.key).is_repeated else key
+        given = [key] if descriptor_of(operation.request).fields_by_name[form.key].is_repeated else key
         if value.setdefault(form.key, given) != given:
             raise InvalidArgument(form.key, value[form.key], "the id in the path, or not given")
     return value
@@ -264,7 +264,7 @@ async def _refuse_body(request: Request, method: str) -> None:
 
 
 async def _body(request: Request) -> bytes:
-    """The body, refused as soon as it is too long; how long it may take is the connection's to say."""
+    """The body, refused as soon as it is too long. How long it may take is the connection's to say."""
     too_long = InvalidArgument(
         "body", f"more than {limits.HTTP_BODY_BYTES_MAX} bytes", f"at most {limits.HTTP_BODY_BYTES_MAX} bytes"
     )
@@ -281,20 +281,20 @@ async def _body(request: Request) -> bytes:
 
 def _by_method(methods: Mapping[str, Endpoint]) -> Endpoint:
     async def dispatch(request: Request) -> Response:
-        # Starlette lets HEAD through wherever GET is; its body is cut by the server.
+        # Starlette lets HEAD through wherever GET is. Its body is cut by the server.
         return await methods["GET" if request.method == "HEAD" else request.method](request)
 
     return dispatch
 
 
 def _host(scope: Scope) -> str:
-    """The Host header; empty without one."""
+    """The Host header. Empty without one."""
     value: bytes = next((value for name, value in scope["headers"] if name == b"host"), b"")
     return value.decode("latin-1")
 
 
 def _host_name(address: str) -> str:
-    """`host:port` without its port; IPv6 without its brackets."""
+    """`host:port` without its port. IPv6 without its brackets."""
     if address.startswith("["):
         return address.partition("]")[0][1:]
     return address.rpartition(":")[0] or address

@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 description of the HTTP door, generated from the table of operations and the .proto
 comments.
 
-Says nothing that the table, the descriptors or FIXED_PATHS don't say; a test holds it against the routes of
+Says nothing that the table, the descriptors or FIXED_PATHS don't say. A test holds it against the routes of
 the app.
 """
 

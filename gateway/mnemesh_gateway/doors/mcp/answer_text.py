@@ -74,7 +74,7 @@ def defused(text: str) -> str:
 
 
 def memory_element(memory: Json, content: str | None = None, **more: object) -> str:
-    """A whole memory; `content` when it stands elsewhere."""
+    """A whole memory. `content` when it stands elsewhere."""
     text = memory["content"] if content is None else content
     texts = [text]
     if memory["conflicts"]:
@@ -128,7 +128,7 @@ def _recalled(answer: Json) -> str:
 
 
 def probably_unknown(answer: Json) -> list[str]:
-    """The sentence before results that are probably no answer; none for others."""
+    """The sentence before results that are probably no answer. None for others."""
     weak = f"Probably not known: these match only weakly, coverage {answer['coverage']:.2f}."
     return [weak] if answer["abstain"] and answer["results"] else []
 

@@ -1,7 +1,7 @@
 """The MCP door: routes /mcp, /sse and /messages for the HTTP server, each behind the token.
 
-Authentication comes before the protocol library sees a request. The library loads in a thread after HTTP has opened;
-requests wait for it, bounded. Standing streams end when the node drains. So a stop does not wait for them.
+Authentication comes before the protocol library sees a request. The library loads in a thread after HTTP has opened.
+Requests wait for it, bounded. Standing streams end when the node drains. So a stop does not wait for them.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ Application = Callable[["McpServer", Scope, Receive, Send], Awaitable[None]]
 
 class McpDoor:
     """Routes for a Starlette application, and the `lifespan` that has to surround its serving. A URL without
-    `?toolsets=` shows `toolsets_default`. `loopback` says that HTTP listens on loopback only; DNS rebinding is then
+    `?toolsets=` shows `toolsets_default`. `loopback` says that HTTP listens on loopback only. DNS rebinding is then
     refused. Raises InvalidArgument for an unknown toolset."""
 
     def __init__(
         self,
         gate: MeshGate,
         authenticator: Authenticator,
-        metrics: Metrics | None = None,
+        metrics: Metrics,
         toolsets_default: Sequence[str] = ("core",),
         loopback: bool = True,
     ) -> None:
@@ -73,7 +73,7 @@ class McpDoor:
             await task
 
     def drain(self) -> None:
-        """End the standing streams; requests in flight go on. Call it before the HTTP server stops."""
+        """End the standing streams. Requests in flight go on. Call it before the HTTP server stops."""
         self._drained.set()
         server = self._server
         if server is not None and server.done() and not server.cancelled() and server.exception() is None:
@@ -105,7 +105,7 @@ class McpDoor:
         self._wanted.set()
 
     async def loaded_if_asked(self, within_s: float) -> None:
-        """Return at once when no MCP request comes `within_s`; when one does, once the library has loaded for it."""
+        """Return at once when no MCP request comes `within_s`, else once the library has loaded for that."""
         try:
             await asyncio.wait_for(self._wanted.wait(), within_s)
         except TimeoutError:

@@ -1,7 +1,7 @@
 """MCP itself, with the protocol library: tools, resources and transports over the rows of mcp_tools.
 
 One address answers both protocol generations: requests with a version (2026-07-28) and sessions that begin with
-`initialize`. Neither they nor a list of tools wait for the mesh; calls do. Importing this module costs about a second,
+`initialize`. Neither they nor a list of tools wait for the mesh. Calls do. Importing this module costs about a second,
 so mcp_door does it in a thread while HTTP is open already.
 """
 
@@ -80,7 +80,7 @@ class McpServer:
         self,
         gate: MeshGate,
         authenticator: Authenticator,
-        metrics: Metrics | None,
+        metrics: Metrics,
         toolsets_default: tuple[str, ...],
         loopback: bool,
     ) -> None:
@@ -185,8 +185,7 @@ class McpServer:
         ) and other.toolset not in toolsets:
             raise MCPError(types.INVALID_PARAMS, self._unknown_tool(other.name, other, toolsets))
         started, outcome = perf_counter(), "INTERNAL"
-        if self._metrics is not None:
-            self._metrics.arrived("mcp")
+        self._metrics.arrived("mcp")
         try:
             answer = await row.run(self._gate, caller_of(self._authenticator, ctx), params.arguments or {})
             outcome = "OK"
@@ -194,8 +193,7 @@ class McpServer:
             outcome = error.code
             return _tool_error(error, lambda text: self._with_hint(text, toolsets))
         finally:
-            if self._metrics is not None:
-                self._metrics.observe("mcp", row.name, outcome, perf_counter() - started)
+            self._metrics.observe("mcp", row.name, outcome, perf_counter() - started)
         text, structured = answer.text, answer.structured
         if hint := switched_off(text, self._tools, toolsets):
             text = f"{text}\n{hint}"
@@ -279,7 +277,7 @@ def _tool_error(error: MnemeshError, hinted: Callable[[str], str]) -> types.Call
 
 
 def _no_header_parameters(name: str) -> None:
-    """No tool mirrors a parameter in a header; without this the library would list all tools at every
+    """No tool mirrors a parameter in a header. Without this the library would list all tools at every
     call."""
 
 

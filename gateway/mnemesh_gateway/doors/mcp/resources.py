@@ -46,7 +46,7 @@ class Resources:
         self._subscriptions = Subscriptions(gate)
 
     async def list_all(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
-        """Memories are found with recall; as resources they are too many to list."""
+        """Memories are found with recall. As resources they are too many to list."""
         return types.ListResourcesResult(resources=[])
 
     async def list_templates(

@@ -25,7 +25,7 @@ from mnemesh_gateway.doors.mcp.answer_text import (
 Json = Mapping[str, Any]
 Form = Callable[[Json], dict[str, Any]]
 
-# A write's own words come back from `get`; its answer names the memory.
+# A write's own words come back from `get`. Its answer names the memory.
 WRITTEN: Final = ("id", "space", "kind", "by")
 # Of the answers of a write and of a recall, the fields that have a form of their own, or are left out.
 FORMED_WRITE: Final = ("action", "memory", "superseded", "related", "conflicts", "novelty", "indexed")
@@ -193,10 +193,6 @@ def _checked(answer: Json) -> dict[str, Any]:
     return _kept({**answer, "similarity": similarity, "related": related})
 
 
-def _listed(answer: Json) -> dict[str, Any]:
-    return _kept(answer) | {"memories": [_memory(memory) for memory in answer["memories"]]}
-
-
 def _found(answer: Json) -> dict[str, Any]:
     if "memory" in answer:
         return {"memory": _memory(answer["memory"])}
@@ -207,32 +203,18 @@ def _revision(revision: Json) -> dict[str, Any]:
     return _kept({**revision, "at": _time(revision, "at")})
 
 
-def _pruned(*lists: str) -> Form:
-    """A form without empty values, also within the items of `lists`."""
+def _pruned(**forms: Form) -> Form:
+    """A form without empty values. Each list that `forms` names has its items in that form."""
 
     def form(answer: Json) -> dict[str, Any]:
-        return _kept(answer) | {name: [_kept(item) for item in answer[name]] for name in lists}
+        return _kept(answer) | {name: [each(item) for item in answer[name]] for name, each in forms.items()}
 
     return form
 
 
-def _history(answer: Json) -> dict[str, Any]:
-    return _kept(answer) | {"revisions": [_revision(revision) for revision in answer["revisions"]]}
-
-
-def _conflicts(answer: Json) -> dict[str, Any]:
-    def versions(conflict: Json) -> dict[str, Any]:
-        return _kept(conflict) | {"versions": [_revision(revision) for revision in conflict["versions"]]}
-
-    return _kept(answer) | {"conflicts": [versions(conflict) for conflict in answer["conflicts"]]}
-
-
-def _turns(answer: Json) -> dict[str, Any]:
-    def result(hit: Json) -> dict[str, Any]:
-        around = {side: [_kept(turn) for turn in hit[side]] for side in ("before", "after")}
-        return _kept({**hit, "turn": _kept(hit["turn"]), **around})
-
-    return _kept(answer) | {"results": [result(hit) for hit in answer["results"]]}
+def _turns(hit: Json) -> dict[str, Any]:
+    around = {side: [_kept(turn) for turn in hit[side]] for side in ("before", "after")}
+    return _kept({**hit, "turn": _kept(hit["turn"]), **around})
 
 
 def _read(answer: Json) -> dict[str, Any]:
@@ -243,17 +225,17 @@ def _read(answer: Json) -> dict[str, Any]:
 FORMS: Final[Mapping[str, Form]] = {
     "recall": _recalled,
     "get": _found,
-    "timeline": _listed,
-    "list": _listed,
-    "related": _pruned("results"),
-    "history": _history,
-    "blame": _pruned("lines", "fields"),
-    "conflicts": _conflicts,
+    "timeline": _pruned(memories=_memory),
+    "list": _pruned(memories=_memory),
+    "related": _pruned(results=_kept),
+    "history": _pruned(revisions=_revision),
+    "blame": _pruned(lines=_kept, fields=_kept),
+    "conflicts": _pruned(conflicts=_pruned(versions=_revision)),
     "check": _checked,
-    "transcript_search": _turns,
+    "transcript_search": _pruned(results=_turns),
     "transcript_read": _read,
-    "transcript_list": _pruned("sessions"),
-    "transcript_erase": _pruned("sessions"),
+    "transcript_list": _pruned(sessions=_kept),
+    "transcript_erase": _pruned(sessions=_kept),
 }
 
 
@@ -264,7 +246,7 @@ def snippet_only(answer: Json) -> Json:
 
 
 def shortened(answer: Json, count: int) -> Json:
-    """`answer` with its first `count` results; the others are counted as left out by the budget."""
+    """`answer` with its first `count` results. The others are counted as left out by the budget."""
     results: Sequence[Json] = answer["results"]
     left_out = answer["truncated_by_budget"] + len(results) - count
     return {**answer, "results": results[:count], "truncated_by_budget": left_out}

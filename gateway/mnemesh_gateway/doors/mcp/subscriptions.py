@@ -37,7 +37,7 @@ class Follower:
         self._over = False
 
     async def follow(self, uri: str, id_: str) -> None:
-        """Follow the memory `id_` as `uri`; once it returns, no change is missed. Raises InvalidArgument for one
+        """Follow the memory `id_` as `uri`. Once it returns, no change is missed. Raises InvalidArgument for one
         too many."""
         known = self._addresses.setdefault(id_, {})
         if uri not in known and self.count >= limits.SUBSCRIPTIONS_MAX:
@@ -47,7 +47,7 @@ class Follower:
         await self._subscriptions.begin(self)
 
     def unfollow(self, uri: str) -> None:
-        """Follow `uri` no more; one that is not followed is none the worse."""
+        """Follow `uri` no more. One that is not followed is none the worse."""
         for addresses in self._addresses.values():
             addresses.pop(uri, None)
         self._addresses = {id_: addresses for id_, addresses in self._addresses.items() if addresses}
@@ -117,7 +117,7 @@ class Subscriptions:
             ) from None
 
     def leave(self, follower: Follower) -> None:
-        """Forget `follower`; the last one that leaves ends the reading."""
+        """Forget `follower`. The last one that leaves ends the reading."""
         self._followers.discard(follower)
         if not self._followers and self._reader is not None:
             self._reader.cancel()

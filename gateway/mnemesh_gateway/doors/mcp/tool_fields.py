@@ -56,7 +56,7 @@ UNSHOWN: Final = ("wait", "idempotency_key", "sensitive")
 WITH_DETAIL: Final = ("recall",)
 
 _ID: Final = "Id, its first 6 characters or more, or title."
-# The meaning of a field to an agent: of one tool, else wherever it stands; else the comment of the .proto file.
+# The meaning of a field to an agent: of one tool, else of all, else the comment of the .proto file.
 WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "remember.content": "One statement, clear by itself.",

@@ -77,7 +77,7 @@ def with_toolset(toolset: str, chosen: Collection[str]) -> str:
 
 
 def switched_off(text: str, tools: Mapping[str, ToolRow], chosen: Collection[str]) -> str:
-    """How to get tools that `text` names outside of data blocks and the `chosen` toolsets lack; "" without such
+    """How to get tools that `text` names outside of data blocks and the `chosen` toolsets lack. "" without such
     tools."""
     named = (tools[name] for name in dict.fromkeys(NAMED.findall(DATA_BLOCK.sub("", text))) if name in tools)
     off: dict[str, list[str]] = {}
@@ -92,7 +92,7 @@ def switched_off(text: str, tools: Mapping[str, ToolRow], chosen: Collection[str
 
 
 def build_tools() -> dict[str, ToolRow]:
-    """All tools by name, in the order of the table; the connector pair last."""
+    """All tools by name, in the order of the table. The connector pair last."""
     rows = [_tool(operation) for operation in OPERATIONS if operation.mcp_name]
     return {row.name: row for row in (*rows, _search_tool(), _fetch_tool())}
 
