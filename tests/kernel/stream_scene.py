@@ -126,7 +126,12 @@ async def syncing_of(scene: Scene, ledger: Any = None) -> Syncing:
         life=incarnation,
     )
     return Syncing(
-        ledger or scene.ledger, scene.follower, scene.follower.news, me, lambda: START + 1_000_000, signing_with(key)
+        ledger or scene.ledger,
+        scene.follower.publish,
+        scene.follower.news,
+        me,
+        lambda: START + 1_000_000,
+        signing_with(key),
     )
 
 

@@ -49,8 +49,8 @@ class Handover:
 def page_of(
     commands: Sequence[Command], results: Sequence[Committed | Exception], head: int, generation: str
 ) -> FeedPage | None:
-    """The page that the ledger's feed would give after `head`, if new memories with their vectors are all of it. None
-    for vectors of another generation: the model was changed meanwhile."""
+    """The page of the ledger's feed after `head`, if new memories with vectors are all of it. None for vectors of
+    another generation: the model was changed meanwhile."""
     memories: list[tuple[int, Memory]] = []
     vectors: dict[str, bytes] = {}
     for command, result in zip(commands, results, strict=True):

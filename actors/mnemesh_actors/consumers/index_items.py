@@ -15,6 +15,11 @@ from mnemesh_memory.text.traits import traits_of
 from mnemesh_memory.values.model import Memory
 
 OTHERS_A_STEP = 64
+# Fields that a memory and its item have in common.
+_SAME = (
+    *("id", "space", "kind", "tags", "created_at", "updated_at"),
+    *("valid_from", "valid_to", "state", "tier"),
+)
 
 
 class IndexItems:
@@ -79,19 +84,10 @@ class IndexItems:
 def item_of(seq: int, memory: Memory, texts: tuple[IndexText, ...], before: tuple[str, ...] = ()) -> IndexItem:
     """A memory as the index takes it in. `texts` carry vectors; `before` is what precedes the memory in its session."""
     return IndexItem(
-        id=memory.id,
-        space=memory.space,
-        kind=memory.kind,
-        tags=memory.tags,
+        **{name: getattr(memory, name) for name in _SAME},
         agent=memory.by,
         session=memory.source.session,
         seq=seq,
-        created_at=memory.created_at,
-        updated_at=memory.updated_at,
-        valid_from=memory.valid_from,
-        valid_to=memory.valid_to,
-        state=memory.state,
-        tier=memory.tier,
         place=memory.source.seq or 0,
         before=before,
         traits=traits_of(memory),

@@ -1,9 +1,9 @@
 """The ledger: every write of its spaces goes through `commit`, and nothing is acknowledged before it is on disk.
 
-Duties of `commit`, in order: (1) admit: replays, idempotency keys, exact duplicates and preconditions are decided here,
-where no other write can come between; (2) append the signed Automerge change; (3) update the view; (4) commit to disk,
-all waiting commands together; (5) answer. The caller then hands new memories to the index, which reads the rest.
-Serial and synchronous: one thread or process owns one Ledger. Changes are never compacted: they are the truth.
+Duties of `commit`, in order: (1) Admit: replays, idempotency keys, exact duplicates and preconditions are decided here,
+where no other write can come between. (2) Append the signed Automerge change. (3) Update the view. (4) Commit to disk,
+all waiting commands together. (5) Answer. The caller then hands new memories to the index, which reads the rest. Serial
+and synchronous: one thread or process owns one Ledger. Changes are never compacted: they are the truth.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ from mnemesh_memory.values.model import LedgerStatus, Link, Memory
 
 
 class Ledger(Views, Feeds, Exchange, Copies, Twin):
-    """`path` is the SQLite file; `key_path` the node's signing key; `node_id` goes into every entry.
-    With less than `reserve_bytes` free on its disk, each write that makes it grow raises DiskFull."""
+    """`path` is the SQLite file; `key_path` the node's signing key; `node_id` goes into every entry. With less than
+    `reserve_bytes` free on the disk, each growing write raises DiskFull."""
 
     def __init__(self, path: str, key_path: str, node_id: str, reserve_bytes: int = 0) -> None:
         self.path = Path(path)
@@ -151,18 +151,10 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 self._db.execute("SAVEPOINT command")
                 try:
                     results.append(self._carry_out(command))
-                except MnemeshError as refused:
+                except (MnemeshError, sqlite3.IntegrityError) as error:
                     self._db.execute("ROLLBACK TO command")
                     self._journal.digest.undo(mark)
-                    results.append(refused)
-                except sqlite3.IntegrityError as error:
-                    # The file holds what it should; what was to be added does not fit it.
-                    self._db.execute("ROLLBACK TO command")
-                    self._journal.digest.undo(mark)
-                    fault = (
-                        f"the ledger does not take this write ({error}); this is a fault of ours, nothing was stored"
-                    )
-                    results.append(MnemeshError(fault, part="ledger"))
+                    results.append(error if isinstance(error, MnemeshError) else _not_taken(error))
                 self._db.execute("RELEASE command")
             self._uses.write()
             self._cursors.write()
@@ -181,7 +173,10 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 reason="written already",
                 replayed=True,
             )
-        return self._carriers[type(command)](command)
+        carrier = self._carriers.get(type(command))
+        if carrier is None:
+            raise TypeError(f"not a ledger command: {type(command).__name__}")
+        return carrier(command)
 
     def _create(self, command: Create) -> Committed:
         draft = command.draft
@@ -196,7 +191,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             return known
         taken = self._admission.taken(command.id)
         if taken and command.spare_id == command.id:
-            # Only a retry brings the same fresh id again, and what it wrote is answered above unless it was erased.
+            # Only a retry brings the same fresh id again. Its write is answered above, unless the memory was erased.
             raise FailedPrecondition(f"{command.id} was erased meanwhile", field="id", value=command.id)
         id_ = command.spare_id if taken else command.id
         olds = self._admission.to_replace(draft, command.visible)
@@ -223,7 +218,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         return result
 
     def _replace_by(self, known: Committed, command: Create) -> Committed:
-        """An exact duplicate that was meant to supersede others: the memory that is there already takes their place."""
+        """An exact duplicate meant to supersede others: the existing memory takes their place."""
         olds = [old for old in self._admission.to_replace(command.draft, command.visible) if old.id != known.memory.id]
         if not olds:
             return known
@@ -296,8 +291,8 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
     def prepare(
         self, lookups: Sequence[Lookup], hashes: Sequence[str], generation: str
     ) -> tuple[list[Committed | MnemeshError | None], dict[str, bytes]]:
-        """Before anything is embedded: the outcome of each draft that needs no write (a replayed key, an exact
-        duplicate), or None; and the vectors that are cached already. Decided again inside the commit."""
+        """Before anything is embedded: the outcome of each draft without need of a write (a replayed key, an exact
+        duplicate), or None. Also the vectors that are cached already. Decided again inside the commit."""
         outcomes: list[Committed | MnemeshError | None] = []
         for item in lookups:
             try:
@@ -353,3 +348,9 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 self.commit([])
             with explained(self.path, "everything acknowledged is in its write-ahead log"):
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def _not_taken(error: sqlite3.IntegrityError) -> MnemeshError:
+    """The file is sound, and the write does not fit it."""
+    fault = f"the ledger does not take this write ({error}); this is a fault of ours, nothing was stored"
+    return MnemeshError(fault, part="ledger")

@@ -18,7 +18,7 @@ DEFAULT_ROOT: Final = "~/.local/share/mnemesh-replicas"
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place for a ledger, as it was found: the disk's name, the directory, and which ledger is there, if one is."""
+    """A place for a ledger, as found: the disk's name, the directory, and its ledger, if any."""
 
     disk: str
     directory: str
@@ -33,7 +33,7 @@ class Scout:
         self._root = site_root(root, address)
 
     def look(self, node_id: str) -> Site:
-        """What is there for the node. Raises Unavailable when the disk can't be written."""
+        """The site for the node on this disk. Raises Unavailable when the disk can't be written."""
         mark = self._root / MACHINE_FILE
         try:
             self._root.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -50,7 +50,7 @@ class Scout:
 
 
 class ReplicaLedger(Ledger):
-    """A ledger in a data directory of its own, made when it is new; runs on the machine where that lies."""
+    """A ledger in a data directory of its own, made when new. It runs on the machine of that directory."""
 
     def __init__(self, directory: str, reserve_bytes: int = 0) -> None:
         home = open_directory(Path(directory), reserve_bytes)

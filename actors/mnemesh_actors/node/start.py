@@ -137,7 +137,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         incarnation=status.incarnation,
         life=config.entropy(16).hex(),
     )
-    syncing = Syncing(ledger, serving, parts.news, me, config.clock, signing_with(key))
+    syncing = Syncing(ledger, serving.publish, parts.news, me, config.clock, signing_with(key))
     consumers = _consumers(parts, directory, notices)
     if fleet is not None:
         _follow(fleet, serving, syncing, consumers)

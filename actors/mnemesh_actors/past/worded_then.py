@@ -1,7 +1,7 @@
-"""What the index finds for a question about the past, with the words of the texts that stood there then.
+"""The finds of the index for a question about the past, with the words of the texts of that time.
 
-The index knows today's texts alone. Of those that were others then, the words are counted here; their meaning stays
-that of today, because no vector of an older text is kept.
+The index knows today's texts alone. The words of reworded memories are counted here. Their meaning stays that of today,
+because no vector of an older text is kept.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import replace
 from itertools import accumulate
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.past.reading_then import READ_AT_ONCE, READ_AT_ONCE_S
+from mnemesh_actors.past.reading_then import READ_AT_ONCE_S, in_steps
 from mnemesh_actors.recall.query_plan import listing_of
 from mnemesh_actors.recall.words import CHARS_MAX, scored
 from mnemesh_memory.ranking.candidates import Candidates
@@ -20,14 +20,14 @@ from mnemesh_memory.ranking.fusion import Candidate
 from mnemesh_memory.text.traits import traits_of
 from mnemesh_memory.values.model import Memory, Query
 
-# So many texts that were changed since are read as they stood, the last change first, and so many of the best matches
-# of today; some at a time, and none after READING_S.
+# So many changed texts are read as they stood, the last change first, and so many of today's best matches. A few are
+# read at a time, and none after READING_S.
 CHANGED_MAX = 200
 READING_S = 0.2
-# So many matches are counted here too, so that the best count alike in both; what shares only a frequent word with the
-# question stands lower here, where nearly all that is counted holds it.
+# So many matches are counted here too, so that the best count alike in both. A match with only a frequent word of the
+# question stands lower here, where nearly every counted text holds the word.
 MEASURES = 20
-# What they may take of the characters that are counted at once: the rest is for the texts that were changed.
+# Their part of the characters that are counted at once. The rest is for the changed texts.
 MEASURES_CHARS = CHARS_MAX // 4
 
 
@@ -62,7 +62,7 @@ async def as_worded(parts: NodePorts, query: Query, found: Candidates, by: float
 
 
 def _short(memories: Sequence[Memory]) -> list[Memory]:
-    """The first one, and of those that follow as many as fit into MEASURES_CHARS with it."""
+    """The first memory, and as many of the next as fit into MEASURES_CHARS with it."""
     ends = accumulate(len(one.content) for one in memories)
     fitting = sum(end <= MEASURES_CHARS for end in ends)
     return list(memories[: max(1, fitting)])
@@ -70,16 +70,14 @@ def _short(memories: Sequence[Memory]) -> list[Memory]:
 
 async def _texts(parts: NodePorts, ids: Sequence[str], at: int, by: float) -> tuple[list[Memory], int]:
     """Of the first of `ids` those that were worded otherwise, and how many were looked at."""
-    now = asyncio.get_running_loop().time
-    until = min(by, now() + READING_S)
     texts: list[Memory] = []
-    start = 0
-    while start < len(ids) and now() <= until:
-        some = ids[start : start + READ_AT_ONCE]
-        found, read = await parts.ledger.reworded(some, at, READ_AT_ONCE_S, parts.clock())
-        texts += found
-        start += read
-    return texts, start
+
+    async def read(some: Sequence[str]) -> int:
+        found, number = await parts.ledger.reworded(some, at, READ_AT_ONCE_S, parts.clock())
+        texts.extend(found)
+        return number
+
+    return texts, await in_steps(ids, min(by, asyncio.get_running_loop().time() + READING_S), read)
 
 
 def _told(number: int) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The ledgers of one node as the gateway sees them, and the streams between two of them, which stay in this process."""
+"""The ledgers of one node as the gateway sees them, and the streams between two ledgers, inside this process."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from mnemesh_crdt.sync.handshake import Me
 from mnemesh_crdt.sync.messages import Message, TakeIn, Took
 
 MARKS_MAX: Final = 4096
-# Ray carries up to 100 KiB with a call. More goes through its object store, 13 ms longer between two machines, so that
-# a large batch is packed, which takes 3 ms.
+# Ray carries up to 100 KiB with a call. More goes through its object store, which takes 13 ms longer between two
+# machines. A large batch is therefore packed in 3 ms.
 PLAIN_BYTES_MAX: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Another ledger is primary: its incarnation, its log's end, and `known(seq)`: up to which of its numbers all is
-    among what the former primary had up to `seq`."""
+    """Another ledger is primary: its incarnation, its log's end, and `known(seq)`. Its entries up to `known(seq)` are
+    among the former primary's up to `seq`."""
 
     incarnation: str
     head: int
@@ -37,8 +37,8 @@ class Move:
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One of the ledgers. `machine` is where it runs, `place` its directory there; `acked` is how far of the primary's
-    log it durably has, `current` whether it keeps up, `level` whether the primary has all of its log."""
+    """One of the ledgers. `machine` is the place of the process, `place` the directory there. `acked` is the durable
+    part of the primary's log. `current` says that the ledger keeps up, `level` that the primary has all of its log."""
 
     handle: Handle[LedgerPort]
     identity: Identity
@@ -66,11 +66,6 @@ class Member:
         self.marks.clear()
 
 
-class _Told:
-    def __init__(self, publish: Callable[[int], None]) -> None:
-        self.publish = publish
-
-
 class Side(Syncing):
     """One of the two ends of a stream: the ledger of a member. `published` hears the last number that was taken in,
     `marked` up to where the other's feed was read."""
@@ -82,7 +77,7 @@ class Side(Syncing):
         published: Callable[[int], None],
         marked: Callable[[int, bool], None],
     ) -> None:
-        super().__init__(member.handle, _Told(published), member.bell, member.me, clock, member.handle.prove)
+        super().__init__(member.handle, published, member.bell, member.me, clock, member.handle.prove)
         self._marked = marked
 
     async def take_in(self, order: TakeIn, peer: str) -> Took:

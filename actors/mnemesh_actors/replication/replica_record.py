@@ -1,6 +1,6 @@
-"""replicas.json: where the ledgers of a node were last, which one was primary, and which ones may hold more than it.
+"""replicas.json: the last places of the ledgers of a node, the primary, and the ledgers that may hold more than it.
 
-Reads and writes one file, and decides from it which ledgers a start waits for. Knows no machine and no actor.
+Reads and writes one file, and decides from it about the ledgers to wait for at a start. Knows no machine and no actor.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class ReplicaRecord:
     replicas: tuple[Known, ...] = ()
 
     def awaited(self, present: Collection[str]) -> tuple[Known, ...]:
-        """The ledgers that are known to hold more than those `present`. The primary is, unless one that is `level` with
-        it is there. One that is `ahead` is in any case."""
+        """The ledgers that are known to hold more than those `present`. The primary counts as such, unless one `level`
+        with it is present. One that is `ahead` is in any case."""
         whole = any(one.level and one.node_id in present for one in self.replicas)
         return tuple(
             one
@@ -51,8 +51,8 @@ class ReplicaRecord:
         )
 
     def first(self, heads: Mapping[str, int]) -> str:
-        """Which of the ledgers with these log ends becomes primary: the one that was, else one that is level with it,
-        else one that is ahead, else the longest."""
+        """The next primary among the ledgers with these log ends: the former one, else one level with it, else one
+        ahead, else the longest."""
         level = {one.node_id for one in self.replicas if one.level}
         ahead = {one.node_id for one in self.replicas if one.ahead}
         return max(heads, key=lambda id_: (id_ == self.primary, id_ in level, id_ in ahead, heads[id_]))
@@ -60,8 +60,8 @@ class ReplicaRecord:
     def following(
         self, primary: str, members: Iterable[Known], ahead: Collection[str], level: Collection[str], wanted: int
     ) -> ReplicaRecord:
-        """The next record: the ledgers that are there now, those that are `ahead`, and while there are fewer than
-        `wanted` also those that were there before."""
+        """The next record: the present ledgers, those `ahead`, and the former ones while there are fewer than
+        `wanted`."""
         shown = list(members)
         here = {one.node_id for one in shown}
         short = len(shown) < wanted

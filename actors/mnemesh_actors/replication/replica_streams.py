@@ -1,13 +1,12 @@
-"""The streams between the primary ledger of a node and each of the others, and what they tell of how far those are.
+"""The streams between the primary ledger of a node and each of the others, and the promises of these at present.
 
-Decides neither who is primary nor what a writer is told.
+Decides neither who is primary nor whom a writer waits for.
 """
 
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Final
@@ -24,44 +23,48 @@ from mnemesh_crdt.sync.messages import Status
 from mnemesh_crdt.sync.stream import Stream
 from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant
 from mnemesh_memory.values.errors import MnemeshError
+from mnemesh_memory.values.replica_status import LedgerReplica
 
 RECONNECT_S: Final = 0.3
 KEYS_PAGE: Final = 500
+# In the answer to each write. `status` says which ledger is meant.
+LACKING: Final = "degraded: a ledger with acknowledged writes that may be missing here is away; see `mnemesh status`"
 ALL: Final = PeerGrant(read=(EVERY_SPACE,), write=(EVERY_SPACE,), principal="", relay=True)
 log = structlog.get_logger("mnemesh.replication")
 
 
-class Links(ABC):
-    """`members` with their streams. `_moves` counts how often the primary was another one; `_acks` is how far of its
-    log the furthest of the others durably has. `missing` are the ledgers, by id with their places, that may hold
-    acknowledged writes which the primary lacks."""
+class Links:
+    """The ledgers with their streams. `noted` keeps the primary, the ledger level with it, and the `missing` ledgers
+    for the next start. No write is acknowledged without a level one before that is noted."""
 
     def __init__(
-        self, members: Sequence[Member], primary: Member, clock: Callable[[], int], notice: Callable[[str], None]
+        self,
+        members: Sequence[Member],
+        primary: Member,
+        clock: Callable[[], int],
+        notice: Callable[[str], None],
+        noted: Callable[[], None],
+        missing: Mapping[str, str],
     ) -> None:
         self.members = list(members)
         self.primary = primary
+        # The ledgers, by id with places, that may hold acknowledged writes missing in the primary.
+        self.missing = dict(missing)
         self._clock = clock
         self._notice = notice
-        self._acks = News()
+        self._noted = noted
+        self._noted_level: frozenset[str] = frozenset()
+        self._acks = News()  # how far of the primary's log the furthest of the others durably has
         self._published: Callable[[int], None] = lambda seq: None
-        self._moves = 0
-        self.missing: dict[str, str] = {}
+        self._moves = 0  # how often another ledger became primary
         self._admitting: set[asyncio.Task[None]] = set()
+        self._said = (False, False)  # the last words: writes may be missing, and writes are on one machine
 
     def _others(self) -> list[Member]:
         return [member for member in self.members if member is not self.primary]
 
     def _current(self) -> list[Member]:
         return [member for member in self._others() if member.current]
-
-    @abstractmethod
-    def _tell(self) -> None:
-        """Say how the ledgers stand, when that has changed."""
-
-    @abstractmethod
-    def _no_longer_missing(self, member: Member) -> None:
-        """The primary has everything that `member` has, which was missing."""
 
     async def join(self, member: Member) -> None:
         """Another ledger: it fills from the primary, and the primary from it."""
@@ -94,7 +97,7 @@ class Links(ABC):
             await asyncio.sleep(RECONNECT_S)
 
     async def _stream(self, member: Member) -> Status:
-        """One stream between the primary and `member`, to its end; how it stood then, on the primary's side."""
+        """One stream between the primary and `member`, to its end. Returns the last status on the primary's side."""
         primary, moves = self.primary, self._moves
         here = Side(primary, self._clock, partial(self._primary_took, moves), lambda seq, repair: None)
         there = Side(member, self._clock, member.bell.tell, partial(self._mark, member, moves))
@@ -147,8 +150,8 @@ class Links(ABC):
             self._acks.tell(member.acked)
 
     async def _admit(self, member: Member, moves: int) -> None:
-        """A member that has every entry is counted once it has the idempotency keys, too. One that was missing has keys
-        of its own, which are handed over first."""
+        """A member that has every entry is counted once it has the idempotency keys, too. A ledger that was missing
+        hands over its own keys first."""
         primary = self.primary
         with suppress(MnemeshError):  # tried again with the next status
             if member.identity.node_id in self.missing:
@@ -160,6 +163,71 @@ class Links(ABC):
                 member.current = True
                 self._acks.tell(member.acked)
                 self._tell()
+
+    # ---- health -----------------------------------------------------------------------------------------------
+
+    @property
+    def level(self) -> frozenset[str]:
+        """The ledger without which no write is acknowledged at present, if there is one. Of several any may be it."""
+        current = self._current()
+        return frozenset(member.identity.node_id for member in current) if len(current) == 1 else frozenset()
+
+    def _note(self) -> None:
+        """Keep how it stands for the next start, durably."""
+        self._noted_level = self.level
+        self._noted()
+
+    @property
+    def degraded(self) -> str:
+        """Why less is promised at present than two ledgers with everything do, or ""."""
+        return "; ".join(filter(None, (self._lacking, self._on_one)))
+
+    @property
+    def _on_one(self) -> str:
+        """Why writes are on one machine only, or ""."""
+        if self._current():
+            return ""
+        away = "; ".join(member.fault for member in self._others() if member.fault)
+        return f"degraded: on one machine only, {away or 'no second ledger keeps up'}"
+
+    @property
+    def _lacking(self) -> str:
+        """Which ledgers have to come back before every acknowledged write is here, or ""."""
+        away = ", ".join(f"{id_[:12]} ({place})" for id_, place in self.missing.items())
+        return away and (
+            f"degraded: acknowledged writes may be missing until ledger {away} is back: start its machine. If that is "
+            "lost for good, stop the node, take the ledger's entry out of replicas.json in the data directory, and "
+            "start the node again"
+        )
+
+    def _tell(self) -> None:
+        """Say how it stands, once when that changes."""
+        why = (bool(self._lacking), bool(self._on_one))
+        if why != self._said:
+            said = self.degraded
+            log.warning("ledger_degraded", reason=said) if said else log.info("ledger_on_two_machines")
+            self._notice(Notice("ledger", f"ledger {said}" if said else "ledger on two machines again"))
+        self._said = why
+
+    def _no_longer_missing(self, member: Member) -> None:
+        if self.missing.pop(member.identity.node_id, None) is not None:
+            log.info("ledger_no_longer_missing", replica=member.identity.node_id)
+            self._note()
+            self._tell()
+
+    def _shown(self, member: Member, head: int) -> LedgerReplica:
+        first = member is self.primary
+        return LedgerReplica(
+            actor=member.handle.name,
+            role="primary" if first else "secondary",
+            state="ok" if first or member.current else f"behind: {member.fault}" if member.fault else "behind",
+            node_id=member.identity.node_id,
+            machine=member.machine,
+            place=member.place,
+            incarnation=member.identity.incarnation,
+            seq=head if first else member.bell.head,
+            lag=0 if first else max(0, head - member.acked),
+        )
 
 
 async def _teach(source: Member, target: Member) -> None:

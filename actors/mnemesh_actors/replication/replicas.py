@@ -1,11 +1,11 @@
-"""Where the ledgers of a node on several Ray machines lie: finds them, makes what is missing, replaces what is lost.
+"""The places of a node's ledgers on several Ray machines: finds them, makes missing ones, replaces lost ones.
 
     <ray_replica_dir>/machine        names the disk: two Ray nodes that share it are one machine
     <ray_replica_dir>/<node id>/     a data directory with a key, an id and a log of its own
     <data_dir>/replicas.json         where they were last, and who was primary
 
-A machine holds one ledger of a node at most, and finds it again after a restart. A ledger in the data directory that
-holds entries, from a time without other machines, is one of them for good. Nothing here deletes one.
+A machine holds one ledger of a node at most, and finds it again after a restart. A ledger with entries in the data
+directory, from a time without other machines, is one of them for good. Nothing here deletes one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mnemesh_memory.values.errors import MnemeshError, Unavailable
 REPLICAS: Final = 2
 # A machine that is started again within this time finds its own ledger, and nothing has to be filled.
 REPLACE_AFTER_S: Final = 5.0
-# How long a start waits for ledgers that may hold more than those in the cluster, and how often it looks.
+# How long a start waits for ledgers that may hold more, and how often it looks.
 LEDGER_WAIT_S: Final = 30.0
 POLL_S: Final = 0.5
 WATCH_S: Final = 1.0
@@ -39,7 +39,7 @@ log = structlog.get_logger("mnemesh.replication")
 
 
 class Fleet:
-    """The ledgers of one node. `open` finds or makes them; then `ledger` stands for them, and lost ones are
+    """The ledgers of one node. `open` finds or makes the ledgers. Then `ledger` stands for all, and lost ones are
     replaced."""
 
     def __init__(
@@ -72,8 +72,8 @@ class Fleet:
         self.ledger: ReplicatedLedger
 
     async def awaited(self, machines: Sequence[Machine]) -> Sequence[Machine]:
-        """The machines of the cluster, once the ledgers that may hold acknowledged writes which the others lack are
-        among them, or after `wait_s`."""
+        """The machines of the cluster, once every ledger that may hold acknowledged writes is there, or after
+        `wait_s`."""
         until = asyncio.get_running_loop().time() + self._wait_s
         said = False
         while True:
@@ -158,12 +158,12 @@ class Fleet:
         return Member(handle, await handle.identity(), machine=here.id, place=f"{here.address}:{path}")
 
     async def _look(self, machines: Sequence[Machine]) -> None:
-        """Note what the machines hold; one that can't be asked is left out."""
+        """Note the sites of the machines. A machine that does not answer is left out."""
         found = await asyncio.gather(*map(self._scouted, machines))
         self._sites |= {machine.id: site for machine, site in zip(machines, found, strict=True) if site is not None}
 
     async def _sites_of(self, machines: Sequence[Machine]) -> list[tuple[Machine, Site]]:
-        """What the machines hold, without those whose disk is that of one before."""
+        """The sites of the machines, one for each disk."""
         await self._look([one for one in machines if one.id not in self._sites])
         by_disk: dict[str, tuple[Machine, Site]] = {}
         for machine in machines:
@@ -220,7 +220,7 @@ class Fleet:
                 self._write()
 
     async def _take_on(self, machines: Sequence[Machine]) -> None:
-        """Ledgers that came back with their machines; and, when there have been too few for a while, a new one."""
+        """Ledgers that came back with their machines, and a new ledger when there have been too few for a while."""
         now = asyncio.get_running_loop().time()
         if len(self.ledger.members) >= REPLICAS:
             self._short_since = now
@@ -235,7 +235,7 @@ class Fleet:
                 await self._add(machine, site)
 
     def _disk(self, machine: str) -> str:
-        """The name of its disk, "" for one that was never looked at."""
+        """The name of its disk, "" before the first look."""
         return self._sites[machine].disk if machine in self._sites else ""
 
     async def _add(self, machine: Machine, site: Site) -> None:
@@ -248,8 +248,8 @@ class Fleet:
         self._write()
 
     def _write(self) -> None:
-        """Note where the ledgers are now, which one is primary, and which ones may hold more. A disk that does not take
-        it is told, and asked again."""
+        """Note the places of the ledgers, the primary, and the ledgers that may hold more. A disk that does not take it
+        is told, and asked again."""
         members = [
             Known(one.identity.node_id, one.place.partition(":")[0], one.place.partition(":")[2])
             for one in self.ledger.members

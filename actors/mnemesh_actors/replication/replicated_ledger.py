@@ -1,18 +1,18 @@
-"""One ledger made of several on different machines: a write is acknowledged once two of them have committed it.
+"""One ledger made of several on different machines: a write is acknowledged once two machines have committed it.
 
-The gateway decides which of them is asked, the primary; all are equal replicas with a log, a key and an incarnation of
-their own, and peers of each other: the state machine of sync carries every entry between the primary and each of the
-others, through this process instead of a network. Rules.
+The gateway decides which ledger is asked, the primary. All are equal replicas with a log, a key and an incarnation of
+their own. The state machine of sync carries every entry between the primary and the others, through this process
+instead of a network. Rules.
 
-1. A commit is answered when another ledger has durably taken it in; after ACK_S without that, it is answered all the
-   same if its ledger still lives, and says `degraded`. While no other ledger keeps up, nobody waits for it.
+1. A commit is answered when another ledger has durably taken it in. After ACK_S without that, it is answered if its
+   ledger still lives, and says `degraded`. While no other ledger keeps up, nobody waits for it.
 2. When the primary is gone, or does not answer while another does, that other goes on. Its log has other numbers: who
    follows the log is told before anything is asked of the new primary.
-3. What was on its way then is asked of the new primary. An operation that it knows is answered from its log. One that
-   it does not know gets a new operation id, because the old machine may have written another change under the old one;
-   a new memory keeps its id and operation, for its change is the same bytes on every machine.
-4. What only the old machine had comes back with it: its ledger is found, and merged. Until then it is `missing`, and
-   everybody is told.
+3. Operations on their way are then asked of the new primary. A known operation is answered from the log. One that it
+   does not know gets a new operation id, because the old machine may have written another change under the old one; a
+   new memory keeps its id and operation, for its change is the same bytes on every machine.
+4. Entries that only the old machine had come back with its ledger, which is found and merged. Until then it is
+   `missing`, and everybody is told.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from mnemesh_actors.ledger.peers.replica_keys import UsedKey, keys_of
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.ports import LedgerPort
 from mnemesh_actors.replication.members import Member, Move
-from mnemesh_actors.replication.replica_health import LACKING, ReplicaHealth
+from mnemesh_actors.replication.replica_streams import LACKING, Links
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.errors import MnemeshError, Unavailable
@@ -52,10 +52,10 @@ class _Moved(Exception):
     """The primary is another one than when the call was made."""
 
 
-class ReplicatedLedger(ReplicaHealth, Handle[LedgerPort]):
+class ReplicatedLedger(Links, Handle[LedgerPort]):
     """Stands where the handle of a ledger does. `entropy(n)` gives n random bytes, `clock` ms since the epoch.
 
-    `noted` keeps for the next start which ledger is primary, which one is level with it, and which ones are `missing`.
+    `noted` keeps the primary, the ledger level with it, and the `missing` ledgers for the next start.
     """
 
     name = "ledger-0"
@@ -77,7 +77,7 @@ class ReplicatedLedger(ReplicaHealth, Handle[LedgerPort]):
         self._entropy = entropy
         self._ack_s = ack_s
         self._hung_s = hung_s
-        self._listeners: list[Callable[[Move], None]] = []
+        self._tell_move: Callable[[Move], None] = lambda move: None
         self._moved = asyncio.Event()
         self._choosing = asyncio.Lock()
         self._watch: asyncio.Task[None] | None = None
@@ -98,11 +98,11 @@ class ReplicatedLedger(ReplicaHealth, Handle[LedgerPort]):
     def follow(
         self, published: Callable[[int], None], moved: Callable[[Move], None], committed: Heard = lambda *of: None
     ) -> None:
-        """Tell `published` of entries that come from other ledgers, `moved` when another ledger goes on, and
-        `committed` of commands with their results while a second machine takes them in."""
+        """Tell `published` of entries from other ledgers, and `moved` when another ledger goes on. `committed` hears of
+        commands with their results while a second machine takes them in."""
         self._published = published
         self._committed = committed
-        self._listeners.append(moved)
+        self._tell_move = moved
 
     async def close(self) -> None:
         """Stop; the ledgers themselves are ended by their runtime."""
@@ -131,7 +131,7 @@ class ReplicatedLedger(ReplicaHealth, Handle[LedgerPort]):
         return bound
 
     async def _ask(self, method: str, *args: Any) -> Any:
-        """What the primary says; asked again of the next one when it is gone meanwhile."""
+        """The answer of the primary, or of the next one when the primary is lost meanwhile."""
         while True:
             try:
                 return await self._call(method, *args)
@@ -139,7 +139,7 @@ class ReplicatedLedger(ReplicaHealth, Handle[LedgerPort]):
                 continue
 
     async def _call(self, method: str, *args: Any) -> Any:
-        """What the present primary says. Raises _Moved when that is another one before it has answered."""
+        """The answer of the present primary. Raises _Moved when another ledger is primary before the answer."""
         primary, moved = self.primary, self._moved
         call = asyncio.ensure_future(getattr(primary.handle, method)(*args))
         waiting = asyncio.ensure_future(moved.wait())
@@ -160,7 +160,7 @@ class ReplicatedLedger(ReplicaHealth, Handle[LedgerPort]):
     # ---- writing ----------------------------------------------------------------------------------------------
 
     async def commit(self, commands: Sequence[Command]) -> list[Committed | Exception]:
-        """As Ledger.commit, on two machines: what only one has within `ack_s` says so in its reason."""
+        """As Ledger.commit, on two machines. The reason names a write that only one machine has within `ack_s`."""
         first = moves = self._moves
         asked = list(commands)
         told: dict[int, Committed] = {}  # by ledgers that were given up since
@@ -226,8 +226,8 @@ class ReplicatedLedger(ReplicaHealth, Handle[LedgerPort]):
         return why if seq else ""
 
     async def _outlive(self) -> None:
-        """What is on one machine only is acknowledged when that one still answers: mostly it is its own death that
-        keeps the second from taking it in. Raises _Moved, and Unavailable when no ledger answers."""
+        """A write on one machine only is acknowledged when that machine still answers. Mostly its own death keeps the
+        second from taking the write in. Raises _Moved, and Unavailable when no ledger answers."""
         try:
             await self._call("position")
         except Unavailable:
@@ -272,8 +272,8 @@ class ReplicatedLedger(ReplicaHealth, Handle[LedgerPort]):
         return replace(found, replicas=replicas, state=self.degraded or "ok", alarms=(*found.alarms, *alarms))
 
     async def _alarms_of(self, member: Member) -> Sequence[str]:
-        """The alarms of a ledger that is not the primary; none of one that does not answer, which the
-        replicas tell."""
+        """The alarms of a ledger that is not the primary. Without an answer there are none, and the replicas tell
+        why."""
         try:
             status: LedgerStatus = await asyncio.wait_for(member.handle.status(), ANSWER_S)
         except (TimeoutError, MnemeshError):
@@ -340,8 +340,7 @@ class ReplicatedLedger(ReplicaHealth, Handle[LedgerPort]):
                 member.task.cancel()
                 member.task = None
         self._note()  # before anything is asked of the new primary
-        for listener in self._listeners:
-            listener(move)
+        self._tell_move(move)
         moved, self._moved = self._moved, asyncio.Event()
         moved.set()
         for member in self._others():
@@ -349,11 +348,9 @@ class ReplicatedLedger(ReplicaHealth, Handle[LedgerPort]):
 
 
 def _as_told(result: Committed | Exception, told: Committed | None) -> Committed | Exception:
-    """What was said of an operation before its ledger was given up, with the memory and the number of the one that
-    goes on. One that the log knows, though nobody was told, was not repeated by who asked."""
-    if not isinstance(result, Committed) or not result.replayed:
-        return result
-    if told is not None:
+    """The answer to an operation whose ledger was given up: as `told` before, with the memory and the number of the
+    ledger that goes on."""
+    if told is not None and isinstance(result, Committed) and result.replayed:
         return replace(told, memory=result.memory, seq=result.seq)
     return result
 

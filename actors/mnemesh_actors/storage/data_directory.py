@@ -1,4 +1,4 @@
-"""A node's data directory: what lies in it, who may open it, and the node's identity.
+"""A node's data directory: its files, its opening, and the node's identity.
 
     manifest.json   format, node id, number of ledger partitions, what the owner is called unless it is `owner`
     node.key        ed25519 private key that signs this node's entries (0600); the node's id is a hash of it
@@ -77,7 +77,7 @@ def check_format(path: Path) -> None:
 
 
 def node_id_in(path: Path) -> str:
-    """Who lives there, reading only; "" where nobody does, or where the manifest can't be read."""
+    """The node that lives there, reading only. "" where nobody does, or the manifest can't be read."""
     try:
         return _read(path / MANIFEST)
     except (OSError, MnemeshError):
@@ -129,8 +129,8 @@ def check_directory(path: Path) -> None:
 
 
 def renew_identity(directory: DataDirectory) -> DataDirectory:
-    """Give an opened directory a new key and with it another node id. A crash leaves the old one or the new one whole:
-    the new key is written first, the manifest says which counts, and the next opening moves the key to its place."""
+    """Give an opened directory a new key and with it another node id. A crash leaves the old identity or the new one
+    whole. The new key is written first, the manifest says which key counts, and the next opening moves the key."""
     node_id = _new_key(directory.path / NEXT_KEY_FILE)
     _write_manifest(directory.path, node_id, _owner(directory.path))
     _finish_new_identity(directory.path, node_id)
@@ -138,8 +138,8 @@ def renew_identity(directory: DataDirectory) -> DataDirectory:
 
 
 def keep_owner(directory: DataDirectory, name: str) -> None:
-    """Note what the owner is called, for starts that do not say it: as whom the node signs and whose private space it
-    shows must not hang on who starts it."""
+    """Note the owner's name, for starts that do not give one. The signature of the node and its private space must not
+    depend on the person who starts it."""
     if name != (_owner(directory.path) or OWNER):
         _write_manifest(directory.path, directory.node_id, name)
 

@@ -15,7 +15,7 @@ import structlog
 from mnemesh_memory.values.errors import DiskFull, Unavailable
 
 MIB: Final = 1 << 20
-# What a start writes: shared memory and log of SQLite, node.json, the marks of the index.
+# The writes of a start: shared memory and log of SQLite, node.json, the marks of the index.
 START_ROOM_BYTES: Final = 4 * MIB
 START_ROOM_FILE: Final = "start-room"
 log = structlog.get_logger("mnemesh.disk")
@@ -29,7 +29,7 @@ class DiskRoom:
         self.reserve_bytes = reserve_bytes
 
     def free_bytes(self) -> int:
-        """What the system lets an ordinary user write there. Raises Unavailable when the place is gone."""
+        """The bytes that the system lets an ordinary user write there. Raises Unavailable when the place is gone."""
         try:
             found = os.statvfs(self.path)
         except OSError as error:
@@ -65,7 +65,7 @@ def keep_start_room(room: DiskRoom) -> None:
 
 
 def take_start_room(room: DiskRoom) -> DiskFull | None:
-    """On a full disk delete that file, so that a start finds room; why the disk is full, or None when it is not."""
+    """On a full disk delete that file, so that a start finds room. Returns why the disk is full, or None."""
     shortage = room.shortage()
     if shortage is not None:
         (room.path / START_ROOM_FILE).unlink(missing_ok=True)
@@ -73,9 +73,9 @@ def take_start_room(room: DiskRoom) -> DiskFull | None:
 
 
 def allocate(folder: Path, room: DiskRoom, plenty_bytes: int) -> None:
-    """Give each file below `folder` that has holes its blocks, so that a write to a mapped page finds one. Nothing is
-    done while the disk has `plenty_bytes` beyond the reserve: blocks for holes that stay empty are wasted. The
-    reserve stays free."""
+    """Give each sparse file below `folder` its blocks, so that a write to a mapped page finds one. Nothing is done
+    while the disk has `plenty_bytes` beyond the reserve: blocks for holes that stay empty are wasted. The reserve stays
+    free."""
     if not room.reserve_bytes or not room.shortage(plenty_bytes):
         return
     for file in folder.rglob("*"):

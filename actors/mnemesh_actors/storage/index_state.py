@@ -1,4 +1,4 @@
-"""What stands beside an index: which index this is, up to which ledger entry it is durable, and who holds it.
+"""The files beside an index: its identity, its last durable ledger entry, and its holder.
 
 `meta.json` is replaced whole, after the index itself was made durable, so its `seq` never promises too much. A lock
 file keeps a second process from clearing or writing an index that is in use.
@@ -56,7 +56,7 @@ def read_meta(file: Path) -> tuple[IndexMeta | None, str]:
 
 
 def meta_of(stored: object, name: str) -> tuple[IndexMeta | None, str]:
-    """The meta that was stored as JSON under that name, or None and why it cannot be used."""
+    """The meta stored as JSON under that name, or None and why it cannot be used."""
     if not isinstance(stored, dict):
         return None, f"{name} was damaged: it holds no object"
     try:
@@ -72,8 +72,8 @@ def meta_of(stored: object, name: str) -> tuple[IndexMeta | None, str]:
 
 
 def write_meta(file: Path, meta: IndexMeta) -> None:
-    """Replace the file; after a power cut it is the old one or the new one. Raises Unavailable when the disk does not
-    take it; the old one stands then."""
+    """Replace the file. After a power cut either the old or the new one stands. Raises Unavailable when the disk does
+    not take it; the old one stands then."""
     try:
         replace_file(file, json.dumps(asdict(meta)))
     except OSError as error:

@@ -1,6 +1,6 @@
-"""What peers may bring: a rate, which slows their streams, and totals, at which a stream stops and says so.
+"""Quotas of peers: a rate, which slows their streams, and totals, at which a stream stops and says so.
 
-Nothing is refused for good: what was not taken stays with the peer, which brings it when there is room.
+Nothing is refused for good: the peer keeps the rest and brings it when there is room.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ TOTAL_RETRY_S: Final = 60.0
 
 
 class PeerQuotas:
-    """`quota_of` says what a sender may bring, `brought()` what each has brought; both name it as the ledger does."""
+    """`quota_of` is the quota of a sender, `brought()` the usage of each, both by the ledger's names."""
 
     def __init__(
         self, brought: Callable[[], Awaitable[Mapping[str, Usage]]], quota_of: Callable[[str], Quota] | None = None
@@ -49,12 +49,12 @@ class PeerQuotas:
                 await asyncio.sleep(wait_s)
 
     def took(self, sender: str, brought: Usage) -> None:
-        """What it has brought now, as the ledger says."""
+        """The usage of a sender now, as the ledger says."""
         if brought != NOTHING:
             self._known[sender] = brought
 
     def note(self, peer: str) -> str:
-        """What to say of the open stream of a peer, named as its cursors are: that it is slowed, or ""."""
+        """A note about the open stream of a peer, named as its cursors: that it is slowed, or ""."""
         sender = sender_of(peer)
         since = self._slowed.get(sender)
         if since is None or asyncio.get_running_loop().time() - since > SLOWED_FOR_S:

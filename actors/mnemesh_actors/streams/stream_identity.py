@@ -1,4 +1,4 @@
-"""What a stream has to ask about who is at its ends: the signature of this node's claim, and whether the peer may stay.
+"""The identity of both ends of a stream: the signature of this node's claim, and the admission of the peer.
 
 A key signs claims here, and nothing else. That of a ledger on another machine stays there; its ledger is asked.
 """

@@ -1,7 +1,7 @@
 """The shell of a sync stream: carries out the decisions of the state machine (mnemesh_crdt.sync.stream).
 
-Decides nothing itself. One stream is one `run`: it ends when either side closes it, when the channel breaks, or when
-this node's ledger fails; what was acknowledged by then is on disk, and the next stream goes on from the saved cursors.
+Decides nothing itself. One stream is one `run`. It ends when either side closes it, when the channel breaks, or when
+this node's ledger fails. Acknowledged entries are on disk by then, and the next stream goes on from the saved cursors.
 No more is read of a peer than is handled, so that none can fill this node's memory or its ledger's inbox.
 """
 
@@ -15,34 +15,8 @@ from typing import Any, Final, Protocol
 
 from mnemesh_actors.streams.stream_identity import Admission, anyone
 from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_crdt.sync import messages as sync
 from mnemesh_crdt.sync.handshake import DIALER
-from mnemesh_crdt.sync.messages import (
-    Admit,
-    Admitted,
-    Alive,
-    Ask,
-    Close,
-    Closed,
-    Compare,
-    Effect,
-    Event,
-    Got,
-    Granted,
-    Measure,
-    Meet,
-    Message,
-    Met,
-    Misread,
-    News,
-    Opened,
-    Probe,
-    Prove,
-    Reask,
-    Send,
-    Status,
-    TakeIn,
-    Tick,
-)
 from mnemesh_crdt.sync.proof import NONCE_BYTES
 from mnemesh_crdt.sync.stream import Stream
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, QuotaReached, Unavailable
@@ -60,28 +34,28 @@ class Channel(Protocol):
     """A stream of messages to one peer. Both ends raise MnemeshError when it breaks; `messages` raises InvalidArgument
     for what is no message."""
 
-    async def send(self, message: Message) -> None:
+    async def send(self, message: sync.Message) -> None:
         """Give one message; waits while the peer does not read."""
         ...
 
-    def messages(self) -> AsyncIterator[Message]:
-        """What the peer says, until it ends the stream."""
+    def messages(self) -> AsyncIterator[sync.Message]:
+        """The messages of the peer, until it ends the stream."""
         ...
 
 
 class StreamShell:
     """One stream, run once. `peer_key` gives the name under which a node's cursors are kept; `told` hears every change
     of the status. `compare` is whether to compare digests as soon as both sides are caught up, `back` whether the peer
-    is asked to do so as well. `refused` says as what this side ended it, "" when it did not; `heard_ms` is when the
-    peer was last heard, in ms since the epoch, None before. `admit` says of the peer's node id and life why it is a
-    copy, or ""."""
+    is asked to do so as well. `refused` is the code with which this side ended the stream, or "". `heard_ms` is the
+    time of the peer's last word, in ms since the epoch, None before. `admit` says of the peer's node id and life why it
+    is a copy, or ""."""
 
     def __init__(
         self,
         syncing: Syncing,
         stream: Stream,
         peer_key: Callable[[str], str],
-        told: Callable[[Status], None],
+        told: Callable[[sync.Status], None],
         *,
         compare: bool = True,
         back: bool = False,
@@ -97,25 +71,25 @@ class StreamShell:
         self.heard_ms: int | None = None
         self._heard_at = 0.0
         # Neither is bounded by itself: what comes in by `_room`, what goes out by `_send`.
-        self._events: asyncio.Queue[Event | BaseException] = asyncio.Queue()
-        self._outbox: asyncio.Queue[Message | None] = asyncio.Queue()
+        self._events: asyncio.Queue[sync.Event | BaseException] = asyncio.Queue()
+        self._outbox: asyncio.Queue[sync.Message | None] = asyncio.Queue()
         self._room = asyncio.Event()
         self._unheard = 0
         self._tasks: set[asyncio.Task[None]] = set()
         self._questions: set[asyncio.Task[None]] = set()
         self._taking: set[asyncio.Task[None]] = set()
         self._weigh()
-        # Comparisons that the machine was asked for, the last of them that both sides make, and how many are over.
+        # The count of requested comparisons, the last one that both sides make, and the count of finished ones.
         self._compares = self._mutual = self._compared = 0
         if compare:
             self._ask_to_compare(back)
 
-    def say(self, event: Granted | Tick) -> None:
+    def say(self, event: sync.Granted | sync.Tick) -> None:
         """Tell the machine something from outside: a grant that may have changed, or that time has passed."""
         self._events.put_nowait(event)
 
     def compare(self) -> None:
-        """Have both sides compare all that they hold, unless they are at it; `comparing` until that is over."""
+        """Have both sides compare everything, unless they do already. `comparing` holds until the end."""
         if not self.comparing:
             self._ask_to_compare(back=True)
 
@@ -128,7 +102,7 @@ class StreamShell:
         self._compares += 1
         if back:
             self._mutual = self._compares
-        self._events.put_nowait(Compare(back))
+        self._events.put_nowait(sync.Compare(back))
 
     def silent_s(self) -> float:
         """For how many seconds nothing was heard of the peer, which may have nothing to say."""
@@ -138,7 +112,7 @@ class StreamShell:
         """Whether the peer is alive: it answers when it is asked now."""
         number = secrets.randbits(63)
         answer = self._asked[number] = asyncio.get_running_loop().create_future()
-        self._events.put_nowait(Probe(number))
+        self._events.put_nowait(sync.Probe(number))
         try:
             return await asyncio.wait_for(answer, within_s)
         except TimeoutError:
@@ -148,9 +122,9 @@ class StreamShell:
 
     def hang_up(self, why: str) -> None:
         """End the stream at once, without a word to the peer."""
-        self._events.put_nowait(Closed(why))
+        self._events.put_nowait(sync.Closed(why))
 
-    async def run(self, role: str, channel: Channel, cursors: Mapping[str, int] | None = None) -> Status:
+    async def run(self, role: str, channel: Channel, cursors: Mapping[str, int] | None = None) -> sync.Status:
         """Carry the stream until it ends; the last status. Cancelling ends it at once, but for a batch that is being
         taken in."""
         head = self._syncing.head
@@ -160,7 +134,7 @@ class StreamShell:
             self._spawn(work, self._tasks)
         try:
             known = dict(cursors or {}) if role == DIALER else {}
-            event: Event = Opened(role=role, head=head, nonce=secrets.token_bytes(NONCE_BYTES), cursors=known)
+            event: sync.Event = sync.Opened(role=role, head=head, nonce=secrets.token_bytes(NONCE_BYTES), cursors=known)
             while self._carry(self._stream.handle(event)):
                 event = await self._next()
             if self.refused:
@@ -175,50 +149,50 @@ class StreamShell:
             await asyncio.gather(writer, *self._tasks, *self._questions, return_exceptions=True)
         return self._stream.status
 
-    async def _next(self) -> Event:
+    async def _next(self) -> sync.Event:
         event = await self._events.get()
         if isinstance(event, BaseException):  # a bug of ours
             raise event
-        if isinstance(event, Got):
+        if isinstance(event, sync.Got):
             self._unheard -= 1
         return event
 
-    def _carry(self, effects: list[Effect]) -> bool:
+    def _carry(self, effects: list[sync.Effect]) -> bool:
         """Carry out the effects in order; False when the stream is over."""
         going = True
         for effect in effects:
             match effect:
-                case Send(message):
+                case sync.Send(message):
                     self._send(message)
-                case Close(code):
+                case sync.Close(code):
                     self.refused = code
                     going = False
-                case Status():
+                case sync.Status():
                     self._compared = effect.compared
                     self._told(effect)
-                case Meet(node_id):
+                case sync.Meet(node_id):
                     self._ask(self._met(node_id))
-                case Admit(node_id, life):
+                case sync.Admit(node_id, life):
                     self._ask(self._admitted(node_id, life))
-                case Alive(number):
+                case sync.Alive(number):
                     self._answered(number, True)
-                case Prove(claim):
+                case sync.Prove(claim):
                     self._ask(self._syncing.prove(claim))
-                case Ask():
+                case sync.Ask():
                     self._ask(self._syncing.page(effect))
-                case TakeIn():
+                case sync.TakeIn():
                     # Nothing stops it in the middle: the index has to hear of what the ledger takes in.
                     self._taking = {self._ask(self._syncing.take_in(effect, self._peer_key(effect.node_id)))}
-                case Measure(patterns):
+                case sync.Measure(patterns):
                     self._ask(self._syncing.measure(patterns))
-                case Reask():
+                case sync.Reask():
                     self._ask(self._syncing.reread(effect))
         self._weigh()
         return going
 
-    def _send(self, message: Message) -> None:
+    def _send(self, message: sync.Message) -> None:
         if self._outbox.qsize() == SYNC_OUTBOX_MESSAGES_MAX:
-            self._events.put_nowait(Closed(f"the peer left {SYNC_OUTBOX_MESSAGES_MAX} messages unread"))
+            self._events.put_nowait(sync.Closed(f"the peer left {SYNC_OUTBOX_MESSAGES_MAX} messages unread"))
         elif self._outbox.qsize() < SYNC_OUTBOX_MESSAGES_MAX:
             self._outbox.put_nowait(message)
 
@@ -226,28 +200,28 @@ class StreamShell:
         if number in self._asked and not self._asked[number].done():
             self._asked[number].set_result(alive)
 
-    async def _admitted(self, node_id: str, life: str) -> Admitted:
-        return Admitted(await self._admit(node_id, life))
+    async def _admitted(self, node_id: str, life: str) -> sync.Admitted:
+        return sync.Admitted(await self._admit(node_id, life))
 
-    async def _met(self, node_id: str) -> Met:
-        return Met(await self._syncing.cursors(self._peer_key(node_id)))
+    async def _met(self, node_id: str) -> sync.Met:
+        return sync.Met(await self._syncing.cursors(self._peer_key(node_id)))
 
-    def _ask(self, question: Coroutine[Any, Any, Event]) -> asyncio.Task[None]:
+    def _ask(self, question: Coroutine[Any, Any, sync.Event]) -> asyncio.Task[None]:
         """Let the ledger answer."""
         task = self._spawn(self._answer(question), self._questions)
         task.add_done_callback(lambda _: question.close())  # one that was called off before it began
         self._weigh()
         return task
 
-    async def _answer(self, question: Awaitable[Event]) -> None:
-        """What the ledger says is an event; when it fails, so does the stream."""
+    async def _answer(self, question: Awaitable[sync.Event]) -> None:
+        """The ledger's answer is an event. Its failure ends the stream."""
         try:
             event = await question
             self._check_log()
         except QuotaReached as error:
-            event = Closed(error.message)
+            event = sync.Closed(error.message)
         except MnemeshError as error:
-            event = Closed(f"this node's ledger: {error.message}")
+            event = sync.Closed(f"this node's ledger: {error.message}")
         self._events.put_nowait(event)
 
     def _weigh(self) -> None:
@@ -268,15 +242,15 @@ class StreamShell:
             async for message in channel.messages():
                 self._heard_at = asyncio.get_running_loop().time()
                 self.heard_ms = self._syncing.now()
-                self._events.put_nowait(Got(message))
+                self._events.put_nowait(sync.Got(message))
                 self._unheard += 1
                 self._weigh()
                 await self._room.wait()
-            self._events.put_nowait(Closed("the peer ended the stream"))
+            self._events.put_nowait(sync.Closed("the peer ended the stream"))
         except InvalidArgument as error:
-            self._events.put_nowait(Misread(error.message))
+            self._events.put_nowait(sync.Misread(error.message))
         except MnemeshError as error:
-            self._events.put_nowait(Closed(error.message))
+            self._events.put_nowait(sync.Closed(error.message))
 
     async def _write(self, channel: Channel) -> None:
         with suppress(MnemeshError):  # the channel broke; why, the side that listens learns
@@ -286,7 +260,7 @@ class StreamShell:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
-            self._events.put_nowait(Tick())
+            self._events.put_nowait(sync.Tick())
 
     async def _hear_news(self, head: int) -> None:
         while True:
@@ -294,9 +268,9 @@ class StreamShell:
                 head = await self._syncing.news_after(head)
                 self._check_log()
             except MnemeshError as error:  # the node is stopping
-                self._events.put_nowait(Closed(error.message))
+                self._events.put_nowait(sync.Closed(error.message))
                 return
-            self._events.put_nowait(News(head))
+            self._events.put_nowait(sync.News(head))
 
     async def _compare_hourly(self) -> None:
         while True:

@@ -1,4 +1,5 @@
-"""This node as its peers see it: what the shell of a stream asks of ledger, index and key, and what a person is told.
+"""This node as its peers see it: the questions of a stream's shell to ledger, index and key, and the answers for a
+person.
 
 Decides nothing and keeps nothing: each question is one call of the ledger.
 """
@@ -7,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
 from mnemesh_actors.ledger.commit.commands import TakenIn
 from mnemesh_actors.ledger.peers.contacts import Contact
@@ -20,33 +20,13 @@ from mnemesh_actors.runtime.bell import News as Bell
 from mnemesh_actors.streams.peer_quotas import PeerQuotas
 from mnemesh_actors.streams.stream_identity import Signing
 from mnemesh_crdt.changes.envelope import ERASURES, Entry
+from mnemesh_crdt.sync import messages as sync
 from mnemesh_crdt.sync.handshake import Me
-from mnemesh_crdt.sync.messages import (
-    Ask,
-    Measured,
-    Proved,
-    Read,
-    Reask,
-    Reread,
-    TakeIn,
-    Took,
-)
 from mnemesh_crdt.sync.proof import Claim
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.errors import QuotaReached
-from mnemesh_memory.values.limits import (
-    BATCH_BYTES_MAX,
-    BATCH_ITEMS_MAX,
-)
+from mnemesh_memory.values.limits import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
 from mnemesh_memory.values.quotas import Usage
-
-
-class Publisher(Protocol):
-    """Who must know how far the log is: the follower of the index."""
-
-    def publish(self, seq: int) -> None:
-        """The ledger has committed up to `seq`."""
-        ...
 
 
 class Syncing:
@@ -56,7 +36,7 @@ class Syncing:
     def __init__(
         self,
         ledger: Handle[LedgerPeers],
-        follower: Publisher,
+        published: Callable[[int], None],
         bell: Bell,
         me: Me,
         clock: Callable[[], int],
@@ -65,7 +45,7 @@ class Syncing:
         self.me = me
         self._sign = sign
         self._ledger = ledger
-        self._follower = follower
+        self._published = published
         self._bell = bell
         self._clock = clock
         self.quotas = PeerQuotas(ledger.brought)
@@ -83,20 +63,20 @@ class Syncing:
         """How far the feeds of `peer` were read, durably."""
         return await self._ledger.cursors(peer)
 
-    async def prove(self, claim: Claim) -> Proved:
-        """This node's signature of what it claims to be on one stream."""
-        return Proved(await self._sign(claim))
+    async def prove(self, claim: Claim) -> sync.Proved:
+        """This node's signature of its claim on one stream."""
+        return sync.Proved(await self._sign(claim))
 
-    async def page(self, ask: Ask) -> Read:
+    async def page(self, ask: sync.Ask) -> sync.Read:
         """A page of the log for a peer."""
         page = await self._ledger.sync_page(ask.after, ask.patterns, ask.not_from, BATCH_ITEMS_MAX, BATCH_BYTES_MAX)
-        return Read(
+        return sync.Read(
             after=ask.after, entries=tuple(page.entries), last_seq=page.last_seq, head=page.head, keys=page.keys
         )
 
-    async def take_in(self, order: TakeIn, peer: str) -> Took:
-        """Take a batch in durably, with its cursor, and let index and watchers know. Waits while the peer is too fast;
-        raises QuotaReached when it has brought what it may."""
+    async def take_in(self, order: sync.TakeIn, peer: str) -> sync.Took:
+        """Take a batch in durably, with its cursor, and let index and watchers know. Waits while the peer is too fast.
+        Raises QuotaReached at a total of the peer."""
         batch = order.batch
         incoming = Incoming(
             peer=peer,
@@ -114,12 +94,12 @@ class Syncing:
             # An erasure takes no room. The cursor stays, so that the rest of the batch comes again.
             if erasures := tuple(one for one in batch.entries if one.type in ERASURES):
                 taken = await self._hand(replace(incoming, entries=erasures, feed=""), self._clock())
-                self._follower.publish(taken.last)
+                self._published(taken.last)
             raise
         taken = await self._hand(incoming, self._clock())
         self.quotas.took(sender, Usage(taken.brought_memories, taken.brought_bytes))
-        self._follower.publish(taken.last)
-        return Took(batch.feed, batch.last_seq, taken.full, taken.quarantined)
+        self._published(taken.last)
+        return sync.Took(batch.feed, batch.last_seq, taken.full, taken.quarantined)
 
     async def _within_quota(self, sender: str, entries: Sequence[Entry]) -> None:
         """Wait until the sender may bring these; erasures alone it always may. Raises QuotaReached."""
@@ -129,14 +109,14 @@ class Syncing:
     async def _hand(self, batch: Incoming, now: int) -> TakenIn:
         return await self._ledger.take_in(batch, now)
 
-    async def measure(self, patterns: tuple[str, ...]) -> Measured:
+    async def measure(self, patterns: tuple[str, ...]) -> sync.Measured:
         """The digests of the spaces that the patterns cover."""
-        return Measured(patterns, await self._ledger.digests(patterns))
+        return sync.Measured(patterns, await self._ledger.digests(patterns))
 
-    async def reread(self, order: Reask) -> Reread:
+    async def reread(self, order: sync.Reask) -> sync.Reread:
         """Entries of buckets that differ."""
         page = await self._ledger.resend(order.space, order.buckets, order.after, BATCH_ITEMS_MAX, BATCH_BYTES_MAX)
-        return Reread(
+        return sync.Reread(
             space=order.space,
             after=order.after,
             entries=tuple(page.entries),
@@ -158,7 +138,7 @@ class Syncing:
         total = TakenIn()
         for some in _chunks(ids):
             taken = await self._ledger.release(some, self._clock(), grants)
-            self._follower.publish(taken.last)
+            self._published(taken.last)
             total = total.and_then(taken)
         return total
 
@@ -199,8 +179,8 @@ class Syncing:
         return self._bell.head
 
     def move(self, incarnation: str) -> None:
-        """The ledger of another machine goes on: streams that were opened with the old one end, so that its numbers
-        are never taken for the other's."""
+        """The ledger of another machine goes on: streams opened with the old ledger end, so that the numbers of both
+        are never mixed up."""
         self.me = replace(self.me, incarnation=incarnation)
 
 

@@ -1,1 +1,1 @@
-"""The transcripts of a node: one SQLite file beside the ledger, which no recall reads and which reads no memory."""
+"""The transcripts of a node: one SQLite file beside the ledger. No recall reads it, and it knows no memory."""

@@ -1,10 +1,10 @@
-"""The file of the transcripts: how it is opened, what is in it, how it is copied.
+"""The file of the transcripts: opening, schema, copies.
 
     session   one row a session of a space, with its counts
     turn      one row a turn, with its text
     words     the full-text index of the turns (FTS5), which keeps no text of its own
 
-A file of a newer format is refused unharmed. What another version indexed is indexed anew.
+A file of a newer format is refused unharmed. The index of another version is made anew.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _index_anew(db: sqlite3.Connection) -> None:
 
 
 def indexed(text: str) -> str:
-    """What the index is given of a turn, and is given again when the turn leaves it."""
+    """The text for the index of a turn, given again when the turn leaves."""
     return " ".join(words(text))
 
 
@@ -127,7 +127,7 @@ def check(path: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class FileCopy:
-    """A copy: where it lies, its size and its SHA-256."""
+    """A copy with place, size and SHA-256."""
 
     path: Path
     bytes: int
@@ -157,15 +157,13 @@ def _existing(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def explained(path: Path, outcome: str) -> Iterator[None]:
-    """Raise what goes wrong with the file as Unavailable or DataLoss; `outcome` says what that means."""
+    """Raise faults of the file as Unavailable or DataLoss. `outcome` names the consequence."""
     try:
         yield
-    except sqlite3.OperationalError as error:
+    except (sqlite3.OperationalError, OSError) as error:
         raise Unavailable(f"the transcripts {path}: {error}; {outcome}", part="transcripts") from error
     except sqlite3.DatabaseError as error:
         raise _damaged(path, error) from error
-    except OSError as error:
-        raise Unavailable(f"the transcripts {path}: {error}; {outcome}", part="transcripts") from error
 
 
 def _damaged(path: Path, why: object) -> DataLoss:

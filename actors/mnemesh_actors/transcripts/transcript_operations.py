@@ -1,4 +1,4 @@
-"""The operations on transcripts: who may, which spaces, and what is never stored.
+"""The operations on transcripts: permissions, spaces, and the texts that are never stored.
 
 Everything goes through one store of this node. Nothing here touches ledger, index or model: what was said in a session
 is no memory, and no memory is found here.
@@ -19,18 +19,6 @@ from mnemesh_actors.transcripts.transcript_port import TranscriptPort
 from mnemesh_memory.access import grants
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.transcripts import sessions
-from mnemesh_memory.transcripts.sessions import (
-    Added,
-    ErasedSession,
-    Session,
-    SessionPage,
-    SessionQuery,
-    TranscriptDraft,
-    TranscriptQuery,
-    TranscriptStatus,
-    Turn,
-    TurnHit,
-)
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, NotFound, PermissionDenied, shorten
@@ -49,7 +37,7 @@ class Transcribing:
         self._path = path
         self._clock = clock
 
-    async def add(self, caller: Caller, draft: TranscriptDraft) -> Added:
+    async def add(self, caller: Caller, draft: sessions.TranscriptDraft) -> sessions.Added:
         """Append the turns that are not there yet. Raises InvalidArgument, PermissionDenied, SecretRefused, and
         FailedPrecondition for the session of another principal."""
         clean = sessions.draft(draft, caller)
@@ -59,7 +47,9 @@ class Transcribing:
         added = await self._store.add(clean, ids, caller.agent, self._clock())
         return replace(added, masked=masked)
 
-    async def search(self, caller: Caller, query: TranscriptQuery) -> tuple[tuple[TurnHit, ...], tuple[str, ...]]:
+    async def search(
+        self, caller: Caller, query: sessions.TranscriptQuery
+    ) -> tuple[tuple[sessions.TurnHit, ...], tuple[str, ...]]:
         """The turns that fit, best first, and the spaces that were searched."""
         clean = sessions.query(query, caller)
         hits = await self._store.search(clean)
@@ -67,7 +57,7 @@ class Transcribing:
 
     async def read(
         self, caller: Caller, session: str, space: str = "", first: int = 1, count: int = 20
-    ) -> tuple[Session, tuple[Turn, ...]]:
+    ) -> tuple[sessions.Session, tuple[sessions.Turn, ...]]:
         """A session and its turns from position `first` on. Raises NotFound, and FailedPrecondition when sessions of
         several spaces have that name and none is named."""
         field_checks.whole("first", first, 1, limits.TRANSCRIPT_SESSION_TURNS_MAX)
@@ -82,17 +72,17 @@ class Transcribing:
             )
         return await self._store.read(name, found[0], first, count)
 
-    async def page(self, caller: Caller, query: SessionQuery) -> SessionPage:
+    async def page(self, caller: Caller, query: sessions.SessionQuery) -> sessions.SessionPage:
         """One page of sessions."""
         return await self._store.page(sessions.session_query(query, caller))
 
     async def holds(self, patterns: tuple[str, ...]) -> bool:
-        """Whether any session lies in a space that one of these patterns covers."""
+        """Whether any session lies in a space under these patterns."""
         held = await self._store.spaces()
         return any(grants.any_matches(patterns, space) for space in held)
 
-    async def erase(self, caller: Caller, session: str, space: str = "") -> ErasedSession:
-        """Erase a session and those that are part of it, in `space` or wherever the caller may. Who stored a session
+    async def erase(self, caller: Caller, session: str, space: str = "") -> sessions.ErasedSession:
+        """Erase a session and its parts, in `space` or wherever the caller may. The principal that stored a session
         may, and an admin. Raises NotFound, PermissionDenied."""
         name = sessions.session_id("session", session)
         lying = await self._called(caller, name, space, grants.WRITE)
@@ -104,23 +94,22 @@ class Transcribing:
             action = f"erase the session {shorten(name)}, stored by {by},"
             raise PermissionDenied(caller.principal, action, "what it stored itself; an admin may erase all")
         folded = await self._store.erase([(one.session, one.space) for one in gone])
-        return ErasedSession(
+        return sessions.ErasedSession(
             sessions=tuple(gone),
             turns=sum(one.turns for one in gone),
             stored_at=min(one.stored_at for one in gone),
             pending="" if folded else "its bytes leave the write-ahead log with a later write",
         )
 
-    async def status(self) -> TranscriptStatus:
-        """How much is stored; of a store that is busy or broken, that it is."""
+    async def status(self) -> sessions.TranscriptStatus:
+        """The amount of stored turns, or the state of a store that is busy or broken."""
         try:
             async with asyncio.timeout(STATUS_WAIT_S):
-                status = await self._store.status()
+                return await self._store.status()
         except TimeoutError:
-            return TranscriptStatus(sessions=0, turns=0, bytes=0, state="busy")
+            return sessions.TranscriptStatus(sessions=0, turns=0, bytes=0, state="busy")
         except MnemeshError as error:
-            return TranscriptStatus(sessions=0, turns=0, bytes=0, state=error.message)
-        return status
+            return sessions.TranscriptStatus(sessions=0, turns=0, bytes=0, state=error.message)
 
     @asynccontextmanager
     async def copied(self) -> AsyncIterator[FileCopy | None]:
@@ -135,8 +124,8 @@ class Transcribing:
         finally:
             target.unlink(missing_ok=True)
 
-    async def _called(self, caller: Caller, name: str, space: str, need: str) -> list[Session]:
-        """The sessions of that name and their parts, in `space` or wherever the caller has what it needs. Raises
+    async def _called(self, caller: Caller, name: str, space: str, need: str) -> list[sessions.Session]:
+        """The sessions of that name and their parts, in `space` or wherever the caller has the need. Raises
         PermissionDenied for a space that is named and not granted."""
         if space:
             space = space_path("space", space)

@@ -1,7 +1,7 @@
 """Transcripts on disk: adds turns, finds them, reads them, erases sessions. Decides nothing about who may.
 
-The file is opened by the first call that needs it, so that a node starts without it and with a damaged one. A session
-is erased from rows, index, freed pages and write-ahead log alike.
+The first call that needs the file opens it, so that a node starts without one and with a damaged one. A session is
+erased from rows, index, freed pages and write-ahead log alike.
 """
 
 from __future__ import annotations
@@ -18,25 +18,14 @@ from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_actors.transcripts.transcript_file import connect, copy_file, explained, indexed
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.text.text import snippet
-from mnemesh_memory.transcripts.sessions import (
-    Added,
-    Session,
-    SessionPage,
-    SessionQuery,
-    TranscriptDraft,
-    TranscriptQuery,
-    TranscriptStatus,
-    Turn,
-    TurnDraft,
-    TurnHit,
-)
+from mnemesh_memory.transcripts import sessions
 from mnemesh_memory.transcripts.turn_ranking import Scored, asked, full_match, ranked, words
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DeadlineExceeded, FailedPrecondition, InvalidArgument, NotFound, shorten
 
 STEPS_BETWEEN_LOOKS: Final = 100_000  # of SQLite's machine, until a search looks at the time
 DEPTH_MAX: Final = 16  # of sessions that are part of others
-COLUMNS: Final = tuple(one.name for one in fields(Session))
+COLUMNS: Final = tuple(one.name for one in fields(sessions.Session))
 SESSION: Final = ", ".join(f"s.{name}" for name in COLUMNS)
 
 
@@ -54,7 +43,7 @@ class TranscriptStore:
         if self._opened is not None:
             self._opened.close()
 
-    def add(self, draft: TranscriptDraft, masked: Collection[str], agent: str, now: int) -> Added:
+    def add(self, draft: sessions.TranscriptDraft, masked: Collection[str], agent: str, now: int) -> sessions.Added:
         """Append the turns that are not there yet, in their order. `masked` are the ids of turns without their
         credentials. Raises FailedPrecondition for the session of another principal, and for one that is full; DiskFull
         when the disk has no room."""
@@ -86,11 +75,11 @@ class TranscriptStore:
                 ).fetchone()
                 db.execute("INSERT INTO words (rowid, said) VALUES (?, ?)", (rowid, indexed(turn.text)))
             _count(db, id_, draft, fresh, masked)
-        return Added(
+        return sessions.Added(
             session=draft.session, space=draft.space, stored=len(fresh), known=len(known), turns=turns + len(fresh)
         )
 
-    def search(self, query: TranscriptQuery) -> tuple[TurnHit, ...]:
+    def search(self, query: sessions.TranscriptQuery) -> tuple[sessions.TurnHit, ...]:
         """The turns that fit, best first. Raises DeadlineExceeded for a search that takes too long."""
         with self._reading() as db, _timed(db):
             (turns,) = db.execute("SELECT coalesce(sum(turns), 0) FROM session").fetchone()
@@ -111,7 +100,9 @@ class TranscriptStore:
             best = ranked((Scored(*row) for row in pool), full)[: query.limit]
             return tuple(_hit(db, query, one, score) for one, score in best)
 
-    def read(self, session: str, space: str, first: int, count: int) -> tuple[Session, tuple[Turn, ...]]:
+    def read(
+        self, session: str, space: str, first: int, count: int
+    ) -> tuple[sessions.Session, tuple[sessions.Turn, ...]]:
         """The session, and up to `count` of its turns from position `first` on. Raises NotFound."""
         with self._reading() as db:
             row = db.execute(
@@ -121,7 +112,7 @@ class TranscriptStore:
                 raise NotFound("session", session)
             return _session(row[1:]), _turns(db, row[0], first, first + count - 1)
 
-    def page(self, query: SessionQuery) -> SessionPage:
+    def page(self, query: sessions.SessionQuery) -> sessions.SessionPage:
         """One page of sessions, those with the latest turns first."""
         latest = "coalesce(s.ended_at, s.stored_at)"
         where, values = _places(query.spaces, query.agent)
@@ -140,15 +131,15 @@ class TranscriptStore:
             ).fetchall()
         shown = rows[: query.limit]
         cursor = f"{shown[-1][0]}.{shown[-1][1]}" if len(rows) > len(shown) else ""
-        return SessionPage(sessions=tuple(_session(row[2:]) for row in shown), cursor=cursor, total=total)
+        return sessions.SessionPage(sessions=tuple(_session(row[2:]) for row in shown), cursor=cursor, total=total)
 
     def spaces(self) -> tuple[str, ...]:
         """The spaces in which sessions lie."""
         with self._reading() as db:
             return tuple(space for (space,) in db.execute("SELECT DISTINCT space FROM session ORDER BY space"))
 
-    def called(self, session: str) -> tuple[Session, ...]:
-        """The sessions of that name, in whatever space, then those that are part of them."""
+    def called(self, session: str) -> tuple[sessions.Session, ...]:
+        """The sessions of that name, in any space, then their parts."""
         with self._reading() as db:
             rows = db.execute(
                 "WITH RECURSIVE found (id, depth) AS (SELECT id, 0 FROM session WHERE session = ? UNION "
@@ -160,11 +151,11 @@ class TranscriptStore:
             )
             return tuple(_session(row) for row in rows)
 
-    def erase(self, sessions: Sequence[tuple[str, str]]) -> bool:
-        """Delete sessions, each by name and space, so that no byte of their texts is left in the file; False when some
-        are left in the write-ahead log until a later write, because somebody reads the file just now."""
+    def erase(self, named: Sequence[tuple[str, str]]) -> bool:
+        """Delete sessions, each by name and space, with every byte of their texts in the file. Returns False when bytes
+        stay in the write-ahead log until a later write, because somebody reads the file just now."""
         with self._changing() as db:
-            for session, space in sessions:
+            for session, space in named:
                 row = db.execute("SELECT id FROM session WHERE session = ? AND space = ?", (session, space)).fetchone()
                 if row is not None:
                     gone = db.execute("SELECT id, text FROM turn WHERE session = ?", row)
@@ -174,19 +165,19 @@ class TranscriptStore:
                     )
                     db.execute("DELETE FROM turn WHERE session = ?", row)
                     db.execute("DELETE FROM session WHERE id = ?", row)
-            # What was deleted stands in the index until its parts are merged into one.
+            # Deleted turns stand in the index until its parts are merged.
             db.execute("INSERT INTO words (words) VALUES ('optimize')")
         with explained(self._path, "the sessions are erased, and some of their bytes may be in the write-ahead log"):
             return not db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
-    def status(self) -> TranscriptStatus:
+    def status(self) -> sessions.TranscriptStatus:
         """How much is stored."""
         if self._opened is None and not self._path.exists():
-            return TranscriptStatus(sessions=0, turns=0, bytes=0)
+            return sessions.TranscriptStatus(sessions=0, turns=0, bytes=0)
         with self._reading() as db:
-            sessions, turns = db.execute("SELECT count(*), coalesce(sum(turns), 0) FROM session").fetchone()
+            count, turns = db.execute("SELECT count(*), coalesce(sum(turns), 0) FROM session").fetchone()
             (pages,), (size,) = db.execute("PRAGMA page_count").fetchone(), db.execute("PRAGMA page_size").fetchone()
-        return TranscriptStatus(sessions=sessions, turns=turns, bytes=pages * size)
+        return sessions.TranscriptStatus(sessions=count, turns=turns, bytes=pages * size)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -210,7 +201,7 @@ class TranscriptStore:
                 raise
 
 
-def _refuse_other(draft: TranscriptDraft, agent: str, by: str, part_of: str) -> None:
+def _refuse_other(draft: sessions.TranscriptDraft, agent: str, by: str, part_of: str) -> None:
     if principal_of(by) != principal_of(agent):
         raise FailedPrecondition(
             f"session: {shorten(draft.session)} in {shorten(draft.space)} was stored by {principal_of(by)}, who alone "
@@ -223,7 +214,11 @@ def _refuse_other(draft: TranscriptDraft, agent: str, by: str, part_of: str) -> 
 
 
 def _count(
-    db: sqlite3.Connection, id_: int, draft: TranscriptDraft, fresh: Sequence[TurnDraft], masked: Collection[str]
+    db: sqlite3.Connection,
+    id_: int,
+    draft: sessions.TranscriptDraft,
+    fresh: Sequence[sessions.TurnDraft],
+    masked: Collection[str],
 ) -> None:
     times = [turn.at for turn in fresh if turn.at is not None]
     db.execute(
@@ -247,7 +242,7 @@ def _count(
 
 
 def _stems(db: sqlite3.Connection, text: str) -> dict[str, str]:
-    """The stems of a question as the index has them, each with a word that has it."""
+    """The stems of a question in the index, each with one of its words."""
     given = list(dict.fromkeys(word.lower() for word in words(text)))
     db.execute("DELETE FROM temp.asked")
     db.executemany("INSERT INTO temp.asked (rowid, said) VALUES (?, ?)", list(enumerate(given)))
@@ -259,7 +254,7 @@ def _in(db: sqlite3.Connection, sql: str, values: Sequence[Any]) -> Iterator[Any
 
 
 def _places(spaces: Sequence[str], agent: str) -> tuple[str, list[Any]]:
-    """The condition for sessions of those spaces and that agent: a principal, or one client of it."""
+    """The condition for sessions of those spaces and that agent: a principal, or one of its clients."""
     where, values = f"s.space IN ({', '.join('?' * len(spaces))})", list[Any](spaces)
     if agent:
         where, values = (
@@ -269,7 +264,7 @@ def _places(spaces: Sequence[str], agent: str) -> tuple[str, list[Any]]:
     return where, values
 
 
-def _filters(query: TranscriptQuery) -> tuple[str, list[Any]]:
+def _filters(query: sessions.TranscriptQuery) -> tuple[str, list[Any]]:
     where, values = _places(query.spaces, query.agent)
     if query.session:
         where, values = f"{where} AND (s.session = ? OR s.part_of = ?)", [*values, query.session, query.session]
@@ -282,12 +277,12 @@ def _filters(query: TranscriptQuery) -> tuple[str, list[Any]]:
     return where, values
 
 
-def _hit(db: sqlite3.Connection, query: TranscriptQuery, one: Scored, score: float) -> TurnHit:
+def _hit(db: sqlite3.Connection, query: sessions.TranscriptQuery, one: Scored, score: float) -> sessions.TurnHit:
     around = [
         replace(turn, text=snippet(turn.text, query.text))
         for turn in _turns(db, one.session, one.position - query.context, one.position + query.context)
     ]
-    return TurnHit(
+    return sessions.TurnHit(
         turn=next(turn for turn in around if turn.position == one.position),
         score=score,
         before=tuple(turn for turn in around if turn.position < one.position),
@@ -295,7 +290,7 @@ def _hit(db: sqlite3.Connection, query: TranscriptQuery, one: Scored, score: flo
     )
 
 
-def _turns(db: sqlite3.Connection, session: int, first: int, last: int) -> tuple[Turn, ...]:
+def _turns(db: sqlite3.Connection, session: int, first: int, last: int) -> tuple[sessions.Turn, ...]:
     """Turns of the session with that row, from one position to another."""
     rows = db.execute(
         "SELECT s.session, s.space, t.position, t.key, t.role, t.text, t.at FROM turn t JOIN session s "
@@ -303,14 +298,14 @@ def _turns(db: sqlite3.Connection, session: int, first: int, last: int) -> tuple
         (session, first, last),
     )
     return tuple(
-        Turn(session=name, space=space, position=position, id=key, role=role, text=text, at=at)
+        sessions.Turn(session=name, space=space, position=position, id=key, role=role, text=text, at=at)
         for name, space, position, key, role, text, at in rows
     )
 
 
-def _session(row: Sequence[Any]) -> Session:
+def _session(row: Sequence[Any]) -> sessions.Session:
     """Of a row of COLUMNS."""
-    return Session(**dict(zip(COLUMNS, row, strict=True)))
+    return sessions.Session(**dict(zip(COLUMNS, row, strict=True)))
 
 
 def _place(cursor: str) -> tuple[int, int]:
@@ -324,7 +319,7 @@ def _place(cursor: str) -> tuple[int, int]:
 
 @contextmanager
 def _timed(db: sqlite3.Connection) -> Iterator[None]:
-    """What runs inside ends after TRANSCRIPT_SEARCH_TIMEOUT_S at the latest."""
+    """The statements inside end after TRANSCRIPT_SEARCH_TIMEOUT_S at the latest."""
     deadline = time.monotonic() + limits.TRANSCRIPT_SEARCH_TIMEOUT_S
     db.set_progress_handler(lambda: time.monotonic() > deadline, STEPS_BETWEEN_LOOKS)
     try:

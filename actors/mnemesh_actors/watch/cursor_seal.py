@@ -1,4 +1,4 @@
-"""Cursors of a watch as those who hold them see them: sealed, because the numbers in them tell how busy the node is.
+"""Cursors of a watch as clients see them: sealed, because the numbers inside tell how busy the node is.
 
 AES-SIV (RFC 5297) with a key that follows from the node's own, so a cursor outlives a restart. The principal is bound
 in: nobody goes on with the cursor of another.
@@ -43,7 +43,7 @@ class CursorSeal:
 
     def opened(self, token: str, principal: str) -> str:
         """The token as it was before it was sealed. One of an older version, of another node or of another principal
-        says nothing here, as that of another ledger does. What is no cursor is returned as it is."""
+        says nothing here, as that of another ledger does. Anything else than a cursor is returned unchanged."""
         nothing = watch_values.write_cursor({})
         if not token.startswith(_PREFIX):
             return nothing if watch_values.is_cursor(token) else token

@@ -1,9 +1,10 @@
 """A copy of the ledger as it is at one moment, made while writes go on.
 
-A second connection reads in one transaction, and the write-ahead log shows it one state until it ends (isolation of
-WAL readers, https://www.sqlite.org/isolation.html); so neither waits for the other. What can be made again is left out:
-the vectors. Freed pages are not copied, so nothing of an erased memory is in a copy that was begun after its erasure.
-The copy lies beside the ledger until it has been read; one that a crash left is deleted at the next start.
+A second connection reads in one transaction. The write-ahead log shows that connection one state until the end
+(isolation of WAL readers, https://www.sqlite.org/isolation.html), so neither side waits for the other. Vectors are left
+out, because these can be made again. Freed pages are not copied, so nothing of an erased memory is in a copy that was
+begun after its erasure. The copy lies beside the ledger until it has been read. A start deletes a copy that a crash
+left.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ MARKS = ("token", "place")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """What a ledger holds. `memories` counts the active ones; `digest` is a hash of the digests of all its spaces:
-    equal ones mean equal documents."""
+    """The contents of a ledger. `memories` counts the active ones. `digest` is a hash of the digests of all spaces:
+    equal hashes mean equal documents."""
 
     incarnation: str
     seq: int
@@ -40,7 +41,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Copied:
-    """A finished copy: its size and hash, and what it holds."""
+    """A finished copy: size, hash and contents."""
 
     bytes: int
     sha256: str
@@ -48,7 +49,7 @@ class Copied:
 
 
 class Copying:
-    """One copy, from its beginning to its end."""
+    """One copy, from beginning to end."""
 
     def __init__(self, source: Path, target: Path) -> None:
         self._source = source
@@ -67,7 +68,7 @@ class Copying:
         return self._thread.is_alive()
 
     def result(self) -> Copied | None:
-        """What was copied, None while it is not done. Raises why it failed."""
+        """The finished copy, None before. Raises why it failed."""
         if self.running:
             return None
         if isinstance(self._result, Exception):
@@ -103,7 +104,7 @@ class Copying:
 
 
 class Copies(Mending):
-    """What a ledger adds for backups. Mixed into Ledger, which has the file."""
+    """The part of a ledger for backups. Mixed into Ledger, which has the file."""
 
     _copying: Copying | None = None
 
@@ -169,7 +170,7 @@ def copy(db: sqlite3.Connection, source: Path) -> None:
 
 
 def held_by(db: sqlite3.Connection) -> Held:
-    """What the ledger that `db` has open holds."""
+    """The contents of the ledger that `db` has open."""
     incarnation = db.execute("SELECT value FROM meta WHERE key = 'incarnation'").fetchone()
     (memories,) = db.execute("SELECT count(*) FROM memory WHERE state = 'active'").fetchone()
     (seq,) = db.execute("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'entry'").fetchone()

@@ -1,7 +1,7 @@
-"""What a ledger is asked to do, and what it answers: values only.
+"""Requests to a ledger, and its answers: values only.
 
-`actor` is 16 fresh random bytes a command. It is the Automerge actor of the change that the command writes, and so also
-the operation's id: a command that arrives twice (a retried call) finds its change there and is answered from it.
+`actor` is 16 fresh random bytes a command. The change of the command has these bytes as Automerge actor, so they are
+also the operation's id. A command that arrives twice (a retried call) finds its change and is answered from there.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Final
 
 from mnemesh_memory.values.model import Draft, Link, Memory, Patch
 
-# What may become of an entry that a peer brings.
+# The outcomes of an entry from a peer.
 COUNTED: Final = ("accepted", "duplicates", "held", "quarantined", "dropped", "erased")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """Embeddings to keep with the write: (content hash in hex, float32 bytes) of one model generation; and the content
-    hashes of texts that the write takes out of its memory."""
+    """Embeddings to keep with the write: (content hash in hex, float32 bytes) of one model generation, and the content
+    hashes of texts that the write removes."""
 
     generation: str = ""
     items: tuple[tuple[str, bytes], ...] = ()
@@ -37,9 +37,9 @@ class Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create(Command):
-    """A new memory from a validated draft. `id` may be derived from an idempotency key, whose `mark` its first revision
-    shows then; `spare_id`, made for `actor`, is used when that id is taken. `fingerprint` identifies the whole request.
-    `visible` are patterns of the spaces beside the draft's own in which what it supersedes may be known to exist."""
+    """A new memory from a validated draft. `id` may be derived from an idempotency key, whose `mark` the first revision
+    then shows. `spare_id`, made for `actor`, is used when `id` is taken. `fingerprint` identifies the whole request.
+    `visible` are patterns of further spaces whose memories the writer may know, for `supersedes`."""
 
     draft: Draft
     id: str
@@ -109,7 +109,8 @@ class Tie(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate(Command):
-    """Say whether memory `id` was useful. `cited`: an answer named it, which counts unless its writer has voted."""
+    """Say whether memory `id` was useful. `cited`: an answer named the memory, which counts unless the writer has
+    voted."""
 
     id: str
     useful: bool
@@ -118,8 +119,8 @@ class Rate(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed:
-    """What was written, durably. When nothing had to be, `seq` is that of the memory's last entry, and a replay gives
-    the last number of the log: a write from before may still be on its way into the index."""
+    """The outcome of a command, durable. Without a write, `seq` is the number of the memory's last entry. A replay
+    gives the last number of the log, because a write from before may still be on its way into the index."""
 
     action: str
     memory: Memory
@@ -133,8 +134,8 @@ class Committed:
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What `prepare` checks for one draft before anything is embedded. `touch`: a duplicate reinforces the memory that
-    is there, as a write does and a mere question does not."""
+    """One draft for `prepare`, which checks it before anything is embedded. `touch`: a duplicate reinforces the memory
+    that is there, as a write does and a mere question does not."""
 
     agent: str
     space: str
@@ -148,9 +149,9 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """Memories changed after a cursor, in ledger order, with the cached vectors of their texts by content hash, the ids
-    of those that are gone for good, and what the memories just before one in its session say, oldest first, by its
-    id."""
+    """Memories changed after a cursor, in ledger order, with the cached vectors of their texts by content hash.
+    `removed` are ids of erased memories. `before` holds, by id, the texts of the memories just before one in its
+    session, oldest first."""
 
     memories: tuple[tuple[int, Memory], ...]
     vectors: dict[str, bytes]
@@ -162,9 +163,9 @@ class FeedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenIn:
-    """What became of a batch. `seq` is the cursor that is durable now; `first` and `last` are the numbers of what was
+    """The outcome of a batch. `seq` is the cursor that is durable now; `first` and `last` are the numbers of what was
     appended, 0 for nothing. `full`: some had to wait and no more may; the cursor stays, send them again later.
-    `brought_memories` and `brought_bytes` are all that its sender has brought, 0 where that is not new."""
+    `brought_memories` and `brought_bytes` are all from this sender, 0 when nothing was added."""
 
     seq: int = 0
     accepted: int = 0
@@ -187,7 +188,7 @@ class TakenIn:
 
 
 def action_of(command: Command) -> str:
-    """What `command` did when it wrote something."""
+    """The name of the action that `command` carries out."""
     if isinstance(command, Create):
         return "SUPERSEDE" if command.draft.supersedes else "ADD"
     if isinstance(command, Tie):

@@ -1,6 +1,6 @@
 """Writes to a memory that has nearly more changes than are read, or more: each is read afterwards, or is refused.
 
-A change builds on all heads of the document that it is written on, and is read with all of that or not at all.
+A change builds on all heads of its document. Either all of these are read with the change, or the change is not read.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def is_crowded(document: MemoryDocument) -> bool:
 def written(
     document: MemoryDocument, log: dict[str, bytes], edit: Edit, actor: bytes, change: Change
 ) -> tuple[MemoryDocument, Change]:
-    """The change that `edit` makes, and the document of `log` and that change as everybody reads it. `change` made it
-    on all that is read now; when it is not read itself, the edit is made on less. Raises
-    FailedPrecondition when it would not be read then either, or in place of what its writer wrote before."""
+    """The change of `edit`, and the document of `log` with that change, as everybody reads the two. `change` is the
+    edit on everything that is read now. When that change would not be read, the edit is made on less. Raises
+    FailedPrecondition when no such change would be read, or only in place of an earlier change of its writer."""
     if (found := _read_with(document, log, change)) is not None:
         return found, change
     smaller = MemoryDocument(document.id, document.space, *within(document.id, document.space, log, heaviest()))
@@ -43,7 +43,7 @@ def _read_with(document: MemoryDocument, log: dict[str, bytes], change: Change) 
 
 
 def _on(document: MemoryDocument, edit: Edit) -> Edit:
-    """`edit` in place of the versions of `document`, when those that it was made for are not in there."""
+    """`edit` on the versions of `document`, when the edit's own parents are missing there."""
     if edit.revision is None:
         return edit
     state = document.state()

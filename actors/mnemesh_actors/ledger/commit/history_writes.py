@@ -1,5 +1,5 @@
-"""A memory's past in the ledger: its revisions with their origins, memories in conflict, and the writes that go
-back to what was said before. The writes run inside the commit, where no other write can come between.
+"""A memory's past in the ledger: revisions with their origins, memories in conflict, and the writes that return to an
+earlier revision. The writes run inside the commit, where no other write can come between.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ class Histories:
         return state, self._origins(state)
 
     def as_of(self, memory: Memory, at: int, clock: int | None = None) -> Memory | None:
-        """A memory as it was recorded at `at` (ms), or None when it was not there yet. Of its changes those until then
-        count, without those that build on a later one, which only a clock that is wrong can make. One from elsewhere
-        is no later than CLOCK_AHEAD_MS_MAX after its receipt, a link or rating as little as a revision. What claims to
-        be later than `clock`, the node's time now, was recorded when the entries beside it were."""
+        """A memory as it was recorded at `at` (ms), or None when it was not there yet. Changes until then count,
+        without those that build on a later one, which only a wrong clock can make. One from elsewhere is no later than
+        CLOCK_AHEAD_MS_MAX after its receipt, a link or rating as little as a revision. A change dated after `clock`,
+        the node's time now, was recorded at the time of the entries beside it."""
         now = self._journal.state(memory)
         written = {rank(id_)[1]: one.at for id_, one in now.revisions.items()}
         rows = self._db.execute(
@@ -76,8 +76,8 @@ class Histories:
         return materialise(replace(then, revisions=_as_now(then, now, actors)))
 
     def _recorded(self, seq: int, clock: int) -> int:
-        """When an entry was recorded whose own time lies after `clock`: when the next entry was, by a clock that was
-        right again, else when the one before it was."""
+        """The time of recording of an entry dated after `clock`: that of the next entry by a clock that was right
+        again, else that of the one before."""
         for order, beside in (("ASC", "seq > ?"), ("DESC", "seq < ?")):
             found = self._db.execute(
                 f"SELECT {_LOCAL_TIME} FROM (SELECT * FROM entry WHERE {beside} ORDER BY seq {order} LIMIT ?) "
@@ -107,7 +107,7 @@ class Histories:
         return named(self.past(id_)[0], field, key)
 
     def conflicts(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
-        """Memories in conflict, superseded ones among them, oldest first, of `spaces`, which may be patterns."""
+        """Memories in conflict, superseded ones too, oldest first. `spaces` may be patterns."""
         seen, patterns = covered(spaces)
         where, values = f"conflicted = 1 AND {seen}", list[str | int](patterns)
         total = int(self._db.execute(f"SELECT count(*) FROM memory WHERE {where}", values).fetchone()[0])
@@ -152,7 +152,7 @@ class Histories:
     # ---- writing, inside the commit ---------------------------------------------------------------------------
 
     def rollback(self, command: Rollback) -> Committed:
-        """A revision that says what an older one said, naming all heads."""
+        """A revision with the text of an older one, naming all heads."""
         memory = self._journal.writable(command.id, command.expected_heads)
         document = self._journal.document(memory)
         state = document.state()
@@ -216,8 +216,8 @@ class Histories:
         return self._admission.written(document, edit, command, said)
 
     def _as_written(self, memory: Memory, state: DocumentState, revision: Revision) -> DocumentState:
-        """The document, which holds `state` now, as the writer of `revision` had it with that revision: of the changes,
-        those that the revision's own builds on."""
+        """The document as the writer of `revision` had it with that revision. `state` is the document now. Of the
+        changes, those under the revision's own change count."""
         log = self._journal.log(memory.id)
         deps = deps_of(log)
         name = rank(revision.id)[1]
@@ -234,8 +234,7 @@ class Histories:
 
 
 def _fitting(sizes: Iterable[int]) -> int:
-    """How many items of these sizes go on one page: as many as are not over READ_BYTES_MAX together, and one at
-    least."""
+    """The number of items of these sizes on one page: as many as fit into READ_BYTES_MAX together, and one at least."""
     room, count = READ_BYTES_MAX, 0
     for size in sizes:
         room -= size
@@ -248,7 +247,7 @@ def _fitting(sizes: Iterable[int]) -> int:
 def _as_now(then: DocumentState, now: DocumentState, actors: Mapping[str, str]) -> dict[str, Revision]:
     """The revisions of `then`, a part of the same document, as they are and are called in `now`. `actors` are those of
     its changes by hash, all in hex."""
-    # What is read of `then` and not of `now` has the whole of its hash for a name, which is too long for an id.
+    # A change that is read in `then` and not in `now` has its whole hash for a name, too long for an id.
     strange = now.renamed or now.unread
     names = {then.name_of(*change): now.name_of(*change)[:NAME_HEX] for change in actors.items()} if strange else {}
     ids = {id_: f"{rank(id_)[0]}@{names[rank(id_)[1]]}" if names else id_ for id_ in then.revisions}

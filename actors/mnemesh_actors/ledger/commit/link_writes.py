@@ -1,8 +1,8 @@
-"""Links and ratings as the ledger writes them: changes of a memory that are no revisions of it, so that two writers who
-link or rate at the same time are in no conflict.
+"""Links and ratings as the ledger writes them. These changes are no revisions, so two writers who link or rate at the
+same time are in no conflict.
 
-Decided inside the commit, where no other write can come between. What other nodes merged in may break the rules here:
-it is kept and shown as it is.
+Decided inside the commit, where no other write can come between. Merged changes of other nodes may break the rules
+here. These are kept and shown.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class Linking:
 
     def rate(self, command: Rate) -> Committed:
         """Set the writer's one vote; a citation sets it only where there is none. A vote that another ledger of this
-        node took is the writer's, too: it is not counted again when an answer was lost and the call repeated here; nor
-        can it be changed here, so that one to the contrary stands beside it. Raises NotFound, FailedPrecondition."""
+        node took is the writer's, too. A repeated call after a lost answer is not counted again. The vote can't be
+        changed here, so a contrary vote stands beside it. Raises NotFound, FailedPrecondition."""
         memory = self._journal.writable(command.id)
         writer = f"{command.agent}@{self._node_id}"
         votes = self._journal.document(memory).state().votes

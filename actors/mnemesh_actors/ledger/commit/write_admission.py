@@ -1,5 +1,5 @@
-"""What decides a write before it is made: replayed idempotency keys, exact duplicates, what may be replaced
-or revised, and what a patch changes.
+"""The decisions before a write: replayed idempotency keys, exact duplicates, replacements, revisions, and the effect of
+a patch.
 
 Asked inside the commit, where no other write can come between.
 """
@@ -143,12 +143,12 @@ class Admission:
             )
 
     def to_replace(self, draft: Draft, visible: Sequence[str]) -> list[Memory]:
-        """What a draft supersedes. One memory may be named twice, by its id and by its title."""
+        """The memories that a draft supersedes. A memory may be named twice, by id and by title."""
         olds = (self.replaceable(key, draft.space, visible) for key in draft.supersedes)
         return list({old.id: old for old in olds}.values())
 
     def replaceable(self, key: str, space: str, visible: Sequence[str]) -> Memory:
-        """The memory that `key` names, if one of `space` can take its place. Of other spaces only those of `visible`
+        """The memory that `key` names, if a memory of `space` can replace it. Of other spaces only those of `visible`
         are known to exist. Raises NotFound, InvalidArgument or FailedPrecondition."""
         try:
             id_ = reads.resolve(self._db, key, (space,), (space, *visible))
@@ -177,7 +177,7 @@ class Admission:
         return Committed(action=action_of(command), memory=memory, seq=seq, reason=reason)
 
     def still_closed(self, memory: Memory) -> str:
-        """What the answer to a write says when the memory is superseded all the same, "" when it is not."""
+        """The part of an answer that says why the memory is still superseded, "" when it is not."""
         if memory.state != "superseded":
             return ""
         return f"; it stays superseded: {_instead(memory, *self._end(memory.superseded_by, memory.space))}"
@@ -189,8 +189,8 @@ class Admission:
 
     def _end(self, id_: str, space: str) -> tuple[str, str]:
         """Where recall is led from what took the place of a memory of `space`, and the state of that: "superseded" in a
-        circle, "" when it is not in that space. A link that came from a peer may lead to another one, which the writer
-        may not know of."""
+        circle, "" when it is not in that space. A link from a peer may lead to another space, which the writer may not
+        know of."""
         walked = set()
         while id_ not in walked:
             walked.add(id_)
@@ -219,8 +219,8 @@ class Admission:
         refuse_endless(self._db, memory, agent, last=True)
 
     def taken(self, id_: str) -> bool:
-        """Whether a new memory may not have this id: one has it or had it, or whoever had it elsewhere retracts it, and
-        what was written under it would go as soon as the two meet."""
+        """Whether a new memory may not have this id. A memory has it or had it, or a retraction waits here: then the
+        new text would go as soon as the two meet."""
         found = self._db.execute(
             "SELECT 1 FROM entry WHERE doc = ?1 UNION ALL SELECT 1 FROM pending WHERE doc = ?1 AND type <> ?2 LIMIT 1",
             (id_, CHANGE),
@@ -229,7 +229,7 @@ class Admission:
 
 
 def _instead(memory: Memory, end: str, state: str) -> str:
-    """What became of a superseded memory, whose chain of successors ends with `end` in that state."""
+    """The fate of a superseded memory, whose chain of successors ends with `end` in that state."""
     if state == "active":
         return f"recall leads to {end} instead"
     if state == "forgotten":
@@ -241,9 +241,9 @@ def _instead(memory: Memory, end: str, state: str) -> str:
 
 
 def refuse_endless(db: sqlite3.Connection, memory: Memory, agent: str, *, last: bool = False) -> None:
-    """Every change is kept, and read with its memory as far as all of them are not too much, so each door stops well
-    before that. What the principal of `agent` wrote itself counts: nobody's writes stop another's. Raises
-    FailedPrecondition at limits.CHANGES_MAX changes or limits.HISTORY_BYTES_MAX; the `last` ones may reach more."""
+    """Every change is kept, and is read with its memory up to a limit. Each door stops well before that limit. The own
+    changes of the principal of `agent` count: nobody's writes stop another's. Raises FailedPrecondition at
+    limits.CHANGES_MAX changes or limits.HISTORY_BYTES_MAX; the `last` ones may reach more."""
     most, most_bytes, way_out = limits.CHANGES_MAX, limits.HISTORY_BYTES_MAX, _REPLACE
     if last:
         most, most_bytes, way_out = limits.LAST_CHANGES_MAX, limits.LAST_HISTORY_BYTES_MAX, _ERASE
@@ -278,13 +278,13 @@ def by_principal(name: str) -> tuple[str, str, str]:
 
 
 def why_added(twin: Committed | None) -> str:
-    """What is said of a new memory; `twin` tells of the one that says the same, beside which it was forced."""
+    """The reason in the answer to a new memory. `twin` is an identical memory, beside which the new one was forced."""
     return although(twin.memory.id, forgotten=twin.restorable) if twin else "new in this space"
 
 
 def replaces(olds: Sequence[Memory]) -> str:
-    """What is said of a write that took the place of `olds`, as they were before: whoever did not see that one was in
-    conflict learns it here."""
+    """The reason in the answer to a write that replaced `olds`, as they were before. A writer who did not see a
+    conflict learns of it here."""
     return f"replaces {', '.join(old.id + _closed_with(old) for old in olds)}"
 
 
@@ -321,9 +321,9 @@ def _statement(said: Draft | Memory, by: str, at: int, parents: tuple[str, ...] 
 
 
 def edit_of(memory: Memory, patch: Patch, command: Command, tags: Sequence[str]) -> Edit | None:
-    """What `patch` changes of `memory`, which has these `tags`, or None. Without `expected_heads` only the shown head
-    is replaced, so that a writer who did not see the other side of a conflict cannot settle it by accident. The heads
-    of those who superseded a memory at once say the same but for its end, of which `memory` has the first, and are
+    """The change of `memory`, which has these `tags`, by `patch`, or None. Without `expected_heads` only the shown head
+    is replaced: a writer who did not see the other side of a conflict can't settle it by accident. Several writers may
+    have superseded a memory at once. Their heads differ in the end only, of which `memory` has the first, and are
     replaced together."""
     alike = memory.state == "superseded" and not memory.conflicts
     parents = patch.expected_heads or (memory.heads if alike else memory.heads[:1])

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeAlias
 
+from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.admission.budget import within
 from mnemesh_crdt.changes.envelope import CHANGE
 from mnemesh_crdt.document.document import MemoryDocument
@@ -43,10 +45,9 @@ def page(
 
 def _entries(db: sqlite3.Connection, after: int, spaces: Sequence[str], limit: int) -> list[Any]:
     # By number and never by an index of spaces (the +), so that the work is bounded by SPAN and comes in order.
-    marks = ", ".join("?" for _ in spaces)
     return db.execute(
         "SELECT seq, doc, space, type, hash, agent, node, at FROM entry "
-        f"WHERE seq > ? AND seq <= ? AND +space IN ({marks}) ORDER BY seq LIMIT ?",
+        f"WHERE seq > ? AND seq <= ? AND +space IN ({marks(spaces)}) ORDER BY seq LIMIT ?",
         (after, after + SPAN, *spaces, limit),
     ).fetchall()
 
@@ -72,20 +73,11 @@ def _happenings(db: sqlite3.Connection, rows: Sequence[Any]) -> dict[Done, Happe
 
 def _change(row: Any, told: Mapping[Done, Happening]) -> Change:
     seq, doc, space, type_, hash, agent, node, at = row
+    change = Change(seq=seq, type=ERASED, id=doc, space=space, agent=agent, node=node, at=at)
     if type_ != CHANGE:
-        return Change(seq=seq, type=ERASED, id=doc, space=space, agent=agent, node=node, at=at)
+        return change
     done = told[doc, space, hash]
-    shown = done.shown
-    return Change(
-        seq=seq,
-        type=done.type,
-        id=doc,
-        space=space,
-        agent=agent,
-        node=node,
-        at=at,
-        revision=shown.id if shown else "",
-        kind=shown.kind if shown else "",
-        title=shown.title if shown else "",
-        content=shown.content if shown and done.type != FORGOTTEN else "",
-    )
+    if (shown := done.shown) is None:
+        return replace(change, type=done.type)
+    content = "" if done.type == FORGOTTEN else shown.content
+    return replace(change, type=done.type, revision=shown.id, kind=shown.kind, title=shown.title, content=content)

@@ -1,4 +1,4 @@
-"""Entries of the log for consumers: the memory that was changed or erased, its author and its sender. No texts."""
+"""Entries of the log for consumers: the changed or erased memory, its author and its sender. No texts."""
 
 from __future__ import annotations
 

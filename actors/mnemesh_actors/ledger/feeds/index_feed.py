@@ -15,14 +15,14 @@ from mnemesh_memory.values.model import Memory
 # A page is held by the ledger, the follower and the shard at once, and with Ray sent between processes.
 FEED_BYTES_MAX = 4 * 1024 * 1024
 MEMORIES_A_STEP = 32
-# Of what stands before a memory in its session: so many memories, and so much of the end of each.
+# The window before a memory in its session: so many memories, and so much of the end of each.
 WINDOW_BEFORE = 2
 BEFORE_CHARS_MAX = 2000
 
 
 def page(db: sqlite3.Connection, after: int, limit: int, generation: str, head: int) -> FeedPage:
-    """The memories that the entries after `after` touched, each once at its last entry, with their cached vectors. Of
-    at most `limit` entries, and no more than FEED_BYTES_MAX, or one memory; `head` is the log's last number. What is
+    """The memories touched by the entries after `after`, each once at its last entry, with cached vectors. Of at most
+    `limit` entries, and no more than FEED_BYTES_MAX, or one memory; `head` is the log's last number. A memory that is
     not in the view any more was erased, and is named as removed."""
     entries = db.execute("SELECT seq, doc FROM entry WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)).fetchall()
     taken: dict[str, Memory] = {}
@@ -46,8 +46,8 @@ def page(db: sqlite3.Connection, after: int, limit: int, generation: str, head: 
 
 
 def again(db: sqlite3.Connection, ids: Sequence[str], generation: str, upto: int) -> FeedPage:
-    """As a page that ends with `upto` says it, the memories with these ids that are in the view, in the order of their
-    last entries."""
+    """The memories with these ids that are in the view, as a page that ends with `upto`, in the order of their last
+    entries."""
     memories: list[tuple[int, Memory]] = []
     vectors: dict[str, bytes] = {}
     for memory, known in _with_vectors(db, ids, generation):
@@ -59,8 +59,8 @@ def again(db: sqlite3.Connection, ids: Sequence[str], generation: str, upto: int
 
 
 def _before(db: sqlite3.Connection, memories: Sequence[tuple[int, Memory]], upto: int) -> dict[str, tuple[str, ...]]:
-    """What stands just before each of those that stand in a session, as far as it is not of entries after `upto`: of
-    what the index does not know yet nothing may be in a window, or it could not be taken out again."""
+    """The texts just before each memory of a session, without entries after `upto`. A window with a text that the index
+    does not know yet could not be taken out again."""
     found = {}
     for _, memory in memories:
         if memory.source.session and memory.state == "active":
@@ -90,7 +90,7 @@ def _with_vectors(
 
 
 def _bytes_of(memory: Memory) -> int:
-    """About what a memory takes when it is sent: its texts, in UTF-8."""
+    """The approximate size of a memory when sent: its texts, in UTF-8."""
     fields = (*memory.tags, *memory.paths, *memory.keywords, *memory.attrs.keys(), *memory.attrs.values())
     texts = (memory.title, memory.content, *(text for head in memory.conflicts for text in (head.title, head.content)))
     return sum(len(text.encode("utf-8", "surrogatepass")) for text in (*texts, *fields))

@@ -17,13 +17,13 @@ from mnemesh_memory.values.errors import DataLoss, MnemeshError, Unavailable
 
 # How Python's sqlite3 names bytes that are no text; SQLite has no code for them.
 _NO_TEXT = "Could not decode to UTF-8"
-# What SQLite's JSON functions say of a damaged column.
+# SQLite's JSON functions say this of a damaged column.
 _NO_JSON = "malformed JSON"
 
 
 @contextmanager
 def explained(path: Path, outcome: str) -> Iterator[None]:
-    """Raise what goes wrong with the file at `path` as Unavailable or DataLoss; `outcome` says what that means."""
+    """Raise faults of the file at `path` as Unavailable or DataLoss. `outcome` names the consequence."""
     try:
         yield
     except (sqlite3.IntegrityError, sqlite3.ProgrammingError, sqlite3.InterfaceError) as error:
@@ -95,8 +95,8 @@ def damaged(path: Path, why: object) -> DataLoss:
 
 
 def salvage_advice(path: Path) -> str:
-    """How to get at what is sound in a damaged ledger file. One of two on Ray's machines has it whole in the other, and
-    no settings and tokens beside it to start with."""
+    """How to get at what is sound in a damaged ledger file. A ledger of two on Ray's machines has a whole twin, and has
+    no settings and tokens to start with."""
     home = path.parent.parent
     if (home.parent / MACHINE_FILE).exists():
         return (

@@ -1,7 +1,7 @@
-"""Whether the files that an open ledger writes are still those of its directory.
+"""Whether an open ledger still writes the files of its directory.
 
-A file that was renamed or deleted takes writes as before, and loses them when it is closed. `check` costs one `stat`
-for each file.
+A renamed or deleted file takes writes as before, and loses these when it is closed. `check` costs one `stat` for each
+file.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from mnemesh_memory.values.errors import DataLoss
 
 
 class FileIdentity:
-    """Device and inode of the ledger and its write-ahead log, as they were when it was opened."""
+    """Device and inode of the ledger and of its write-ahead log, at the time of opening."""
 
     def __init__(self, path: Path) -> None:
         wal = path.with_name(path.name + "-wal")
         self._known = tuple((str(one), _identity(str(one))) for one in (path, wal))
 
     def check(self) -> None:
-        """Raise DataLoss, and stop writes, while one of them is gone or another file stands in its place."""
+        """Raise DataLoss, and stop writes, while a file is gone or another stands in its place."""
         for path, known in self._known:
             if _identity(path) != known:
                 raise DataLoss(

@@ -1,8 +1,8 @@
-"""How far a ledger is known to have been: what outlives a log that lost its end.
+"""The furthest known number of a ledger, which outlives a log that lost its end.
 
-SQLite drops what follows a damaged frame of the write-ahead log, and says nothing. Beside the ledger therefore stands
-the number of its last commit, and each index beside it tells up to which entry it went. A ledger that ends earlier has
-lost entries, or is an older copy: it begins a new incarnation, and a person is told.
+SQLite drops what follows a damaged frame of the write-ahead log, and says nothing. Therefore the number of the last
+commit stands beside the ledger, and each index knows its last entry. A ledger that ends earlier has lost entries, or is
+an older copy: it begins a new incarnation, and a person is told.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class HighWater:
 
 
 def mark_of(content: bytes) -> tuple[str, int]:
-    """What a mark's file says; ("", 0) for any other content."""
+    """The content of a mark's file. ("", 0) for anything else."""
     found = _MARK.fullmatch(content)
     return (found[1].decode(), int(found[2])) if found else ("", 0)
 
@@ -61,7 +61,7 @@ def furthest(ledger: Path, incarnation: str, mark: tuple[str, int]) -> int:
 
 
 def loss(ledger: Path, last: int, reached: int) -> str:
-    """What a person is told of a ledger that ends at `last` and had reached `reached`."""
+    """The alarm for a ledger that ends at `last` and had reached `reached`."""
     return (
         f"{reached - last} entries of the ledger are lost: {ledger} had {reached} and ends at {last}. Its write-ahead "
         "log was damaged or removed, or an older copy was put in its place. The node began a new incarnation and made "

@@ -1,13 +1,13 @@
 """Whose life a ledger directory is living: a new incarnation after a restore or a copy, the same one after a restart.
 
-Sequence numbers mean something only within an incarnation. Two marks are compared at start: a token written at every
-open, in the database and in a file beside it, and that file's device, inode and change time, which no copy can set. A
-restored database has an older token than the file; a copied directory has another inode; a directory that was restored
-in place has another change time. Each gives a new incarnation, which is always safe: cursors of others start again at 0
-and duplicates are dropped by hash.
+Sequence numbers mean something only within an incarnation. Two marks are compared at start. One is a token written at
+every open, in the database and in a file beside it. The other is that file's device, inode and change time, which no
+copy can set. A restored database has an older token than the file. A copied directory has another inode. A directory
+restored in place has another change time. Each gives a new incarnation, which is always safe: cursors of others start
+again at 0 and duplicates are dropped by hash.
 
-The file beside it is also what tells a ledger that was lost or emptied from one that has never been: its token holds
-the last number of the log at that opening.
+The file beside the database also tells a lost or emptied ledger from a new one: the token holds the last number of the
+log at that opening.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class LedgerLock:
                 time.sleep(0.05)
 
     def read(self) -> str:
-        """What the last holder wrote, or ""."""
+        """The words of the last holder, or ""."""
         self._file.seek(0)
         return self._file.read()
 
@@ -75,9 +75,8 @@ class LedgerLock:
 
 
 def lost(path: Path, marks: str) -> str:
-    """What is wrong with the ledger file `path` when `marks`, the content of its lock file, says that a ledger lived
-    there, "" when nothing is. Reads the file's first page only, because opening an empty one would delete its
-    write-ahead log."""
+    """The fault of the ledger file `path`, "" without one. `marks`, the content of its lock file, says that a ledger
+    lived there. Reads the file's first page only, because opening an empty one would delete its write-ahead log."""
     if not marks or schema.version_of(path):
         return ""
     if not path.exists():
@@ -86,7 +85,7 @@ def lost(path: Path, marks: str) -> str:
 
 
 def emptied(db: sqlite3.Connection, marks: str) -> str:
-    """The same for the open ledger `db`, of which `marks` may know that it had entries: nothing removes all of them."""
+    """The same for the open ledger `db`, which can't be empty when `marks` knows of entries."""
     had = _TOKEN.fullmatch(marks)
     if had is None or not int(had[1]) or db.execute("SELECT 1 FROM entry LIMIT 1").fetchone():
         return ""
@@ -120,8 +119,8 @@ def known_as(db: sqlite3.Connection) -> str:
 
 
 def establish(db: sqlite3.Connection, lock: LedgerLock, *, lost_entries: bool = False) -> str:
-    """The incarnation of this life, kept or new, and fresh marks for the next start. With `lost_entries` it is new, and
-    the feeds of peers are read from their beginning: they bring back what they hold of this node's entries."""
+    """The incarnation of this life, kept or new, and fresh marks for the next start. With `lost_entries` a new
+    incarnation begins, and the feeds of peers are read from the beginning: peers bring back entries of this node."""
     known = dict(db.execute("SELECT key, value FROM meta"))
     kept = lock.read() == known.get("token") and lock.place() == known.get("place")
     same = "incarnation" in known and kept and not lost_entries

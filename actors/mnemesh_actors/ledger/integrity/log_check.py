@@ -1,4 +1,4 @@
-"""Whether each entry of a log is what was written: SQLite checks how its pages are built, and not what they hold.
+"""Whether each entry of a log is what was written: SQLite checks the structure of its pages, and not their content.
 
 Imports no engine, so that the doctor can ask as well.
 """
@@ -16,15 +16,15 @@ from mnemesh_memory.values.errors import DataLoss
 
 
 def unsound(db: sqlite3.Connection) -> Iterator[tuple[int, str]]:
-    """The number of each entry that is not what its hash says, and why, in the order of the log."""
+    """The number of each entry that does not fit its hash, and the reason, in the order of the log."""
     for seq, *stored in db.execute("SELECT seq, hash, raw, type, doc, space, agent, node FROM entry ORDER BY seq"):
         if why := fault(*stored):
             yield seq, why
 
 
 def fault(digest: object, raw: object, type_: object, *named: object) -> str:
-    """Why an entry of these columns (hash, raw, type; doc, space, agent, node) is not what its hash says, or "". A
-    damaged row may hold values of any kind."""
+    """The reason why an entry of these columns (hash, raw, type; doc, space, agent, node) does not fit its hash, or "".
+    A damaged row may hold values of any kind."""
     names = [name for name in (type_, *named) if isinstance(name, str)]
     if len(names) <= len(named) or not isinstance(raw, bytes):
         return "its columns are of another kind"

@@ -1,8 +1,8 @@
 """The scrub: whether the view says what the log says, row by row, and rows made anew where it does not.
 
-A memory with damaged entries is `hopeless`: an alarm names it. Its row is served while that is sound, and is kept aside
-when it is damaged too. Its digest says that nothing is held of it, so that a comparison has a peer send it again. A
-damaged entry is only ever written over by the change that its hash names.
+A memory with damaged entries is `hopeless`: an alarm names it. Its row is served while sound, and kept aside when
+damaged. Its digest says that nothing is held, so that a peer sends the memory again after a comparison. A damaged entry
+is only ever written over by the change that its hash names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from mnemesh_actors.ledger.store import rows
 from mnemesh_actors.ledger.store.journal import Journal, shown
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_crdt.admission.budget import within
-from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import CHANGE, Entry
 from mnemesh_crdt.document.document import MemoryDocument
 from mnemesh_crdt.document.revisions import materialise
@@ -25,7 +24,7 @@ from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_memory.access.grants import any_matches
 from mnemesh_memory.values.errors import DataLoss
 
-# What follows from the log and is read through indexes.
+# Tables that follow from the log and are read through indexes.
 DERIVED: Final = ("memory", "text_hash", "link", "document")
 NAMED_MAX: Final = 8
 _DOCS: Final = "SELECT DISTINCT doc, space FROM entry WHERE type = 'change'"
@@ -116,8 +115,8 @@ class Scrub(Comparison):
         self.fresh: list[str] = []  # of the hopeless ones, those that nobody was told of
 
     def told(self) -> dict[str, str]:
-        """The hopeless ones that were not told yet, with the reasons. Their digest says from now on that nothing is
-        held of them."""
+        """The hopeless ones that were not told yet, with the reasons. Their digests say from now on that nothing is
+        held."""
         fresh, self.fresh = self.fresh, []
         for id_ in fresh:
             self._journal.digest.change(Key(self._space_of(id_), id_), ())
@@ -156,16 +155,16 @@ class Scrub(Comparison):
         return lost
 
     def lost_past(self, ids: Iterable[str], patterns: Sequence[str]) -> list[str]:
-        """Those of `ids` whose log is known to be damaged, in spaces that one of `patterns` covers."""
+        """The part of `ids` with a log known as damaged, in spaces that one of `patterns` covers."""
         return [id_ for id_ in ids if id_ in self.hopeless and any_matches(patterns, self._space_of(id_))]
 
     def lost_in(self, patterns: Sequence[str]) -> list[str]:
-        """The lost ones of all those that are known as hopeless, in spaces that one of `patterns` covers."""
+        """The lost memories among the hopeless ones, in spaces that one of `patterns` covers."""
         return self.lost(list(self.hopeless), patterns) if self.hopeless else []
 
     def restore(self, entries: Iterable[Entry]) -> dict[Key, str]:
         """Write good copies over damaged changes. The memories that are sound again, in the view, too, and the hash
-        that was awaited of each. A copy is good when it has the hash that the damaged entry bears, whoever sends it."""
+        that was awaited of each. A copy with the hash in the damaged entry is good, whoever sends it."""
         restored = {}
         for one in entries:
             if one.doc in self.awaited and one.type == CHANGE and self._written_over(one):
@@ -177,14 +176,9 @@ class Scrub(Comparison):
 
     def _written_over(self, copy: Entry) -> bool:
         for seq, *stored in self._changes(copy.doc, copy.space):
-            if isinstance(stored[0], bytes) and stored[0].hex() == copy.hash and fault(*stored):
-                try:
-                    good = read_head(copy.raw).hash == copy.hash
-                except DataLoss:
-                    return False
-                if good:
-                    self._db.execute("UPDATE entry SET raw = ? WHERE seq = ?", (copy.raw, seq))
-                return good
+            if stored[0] == bytes.fromhex(copy.hash) and fault(*stored) and not fault(stored[0], copy.raw, *stored[2:]):
+                self._db.execute("UPDATE entry SET raw = ? WHERE seq = ?", (copy.raw, seq))
+                return True
         return False
 
     def indexes_damaged(self) -> bool:
@@ -192,7 +186,7 @@ class Scrub(Comparison):
         return any(self._db.execute(f"PRAGMA integrity_check({name})").fetchone()[0] != "ok" for name in DERIVED)
 
     def mend(self) -> list[str]:
-        """Make all rows anew that do not fit their checksums, and all that are missing; their ids. A row that the log
+        """Make all rows anew that do not fit their checksums, and all missing rows. Returns the ids. A row that the log
         can't make anew is kept aside, where nobody meets it."""
         with self._journal.transaction():
             for name in DERIVED:
@@ -202,7 +196,7 @@ class Scrub(Comparison):
             return self._remade(missing)
 
     def remake(self, damaged: Sequence[tuple[str, str]]) -> list[str]:
-        """Make the rows of these (id, space) anew; the ids of those that could be."""
+        """Make the rows of these (id, space) anew. Returns the ids of the rows made."""
         with self._journal.transaction():
             mended = self._remade(damaged)
             self._db.execute("REINDEX memory")
@@ -223,11 +217,11 @@ class Scrub(Comparison):
             if self._load(id_, self._space_of(id_)) is None:
                 self._db.execute("INSERT INTO damaged_memory SELECT * FROM memory WHERE rowid = ?", (number,))
             self._db.execute("DELETE FROM memory WHERE rowid = ?", (number,))
-        # What was removed may have left its keys behind.
+        # Removed rows may have left their keys behind.
         self._db.execute("REINDEX memory")
 
     def _damaged(self, number: int) -> str | None:
-        """What a damaged row says that its id is; None for a sound row."""
+        """The id in a damaged row, None for a sound row."""
         try:
             row = self._db.execute(f"SELECT {rows.COLUMNS} FROM memory WHERE rowid = ?", (number,)).fetchone()
         except sqlite3.OperationalError:  # bytes that are no text

@@ -53,7 +53,6 @@ class Mending:
                 with self._journal.transaction():
                     yield
                     last = self._journal.last_seq()
-                self._journal.tally.kept()
                 self._mark.write(self._incarnation, last)
             except BaseException as error:  # boundary: undone, then raised again
                 self._journal.tally.undone()

@@ -1,4 +1,5 @@
-"""What a ledger knows of one document while a batch is taken in: its changes, where its id is, and what is on its way.
+"""The knowledge of one document while a batch is taken in: its changes, the places of its id, and the changes on their
+way.
 
 Values alone; what becomes of them is decided in foreign.
 """
@@ -23,7 +24,7 @@ Loaded: TypeAlias = tuple[MemoryDocument, DocumentState]
 
 @dataclass(slots=True)
 class Arrival:
-    """A change on its way, found good but for what it builds on. `kept`: it was durable here before."""
+    """A change on its way, sound apart from its dependencies. `kept`: it was durable here before."""
 
     brought: Brought
     head: ChangeHead
@@ -36,10 +37,9 @@ class Arrival:
 
 @dataclass(slots=True)
 class Document:
-    """What is known of a document while a batch is taken in. `actors`: those of its log; `spaces`: where its id is, and
-    whether it is erased there; `changes`: those that are in it or about to be, by hash; `erasures`: those on their way,
-    `retractions` those that waited here for its beginning. `checked`:
-    whether its log was read for damage."""
+    """The knowledge of a document while a batch is taken in. `actors` are those of its log. `spaces` says where the id
+    is, and whether it is erased there. `changes`, by hash, are in the document or about to be. `erasures` are on their
+    way. `retractions` waited here for the document's beginning. `checked`: whether its log was read for damage."""
 
     key: Key
     genesis: str = ""
@@ -66,7 +66,7 @@ class Document:
         return next((space for space, gone in self.spaces.items() if space != self.key.space and not gone), "")
 
     def missing(self, head: ChangeHead) -> str:
-        """A change that this one builds on and that is not here, or ""."""
+        """A missing change on which this one builds, or ""."""
         return next((dep for dep in head.deps if dep not in self.changes and dep != self.genesis), "")
 
 
@@ -76,7 +76,7 @@ def because(culprit: str) -> str:
 
 
 def loaded(key: Key, changes: Mapping[str, bytes]) -> Loaded | str:
-    """The document of `changes`, by hash, and what it holds, or why it can not be read."""
+    """The document of `changes`, by hash, with its state, or the reason why it can't be read."""
     try:
         document = MemoryDocument(key.id, key.space, *within(key.id, key.space, changes))
         return document, document.state()

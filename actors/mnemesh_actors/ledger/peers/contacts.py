@@ -1,7 +1,6 @@
-"""How it stood with other nodes when they were last heard: what a person is shown before the first contact after a
-start.
+"""The state of exchange with other nodes at the last contact, for a person before the first contact after a start.
 
-Nothing is decided by it. What was read of a node is not kept here a second time: its durable cursor says so.
+Nothing is decided by it. The durable cursor already says how far a node was read.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ _COLUMNS: Final = ("peer", "heard", "caught_up", "head_in", "target", "direction
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contact:
-    """`peer` is the name of its cursors: the principal of its token, or nothing for a node that this one calls, then a
-    colon and the node's id. `heard` is when it last said anything, `caught_up` when both sides last had all that the
-    other had for them, None for never (ms). `cursor_out` is how far it has the own log, `cursor_in` of its log, which
-    ends at `head_in`, is read."""
+    """`peer` is the name of its cursors: the principal of its token, or nothing for a node called from here, then a
+    colon and the node's id. `heard` is the time of its last word. `caught_up` is when both sides last had everything,
+    None for never (ms). `cursor_out` is how far the peer has the own log. `cursor_in` is how far its log, which ends at
+    `head_in`, is read."""
 
     peer: str
     heard: int

@@ -1,8 +1,8 @@
-"""Erasing a memory for good: everything that is kept of it goes, its id and the hashes of its changes stay.
+"""Erasing a memory for good: everything goes but the id and the hashes of its changes.
 
-The entry that says so is signed and travels to every node; whoever has it drops late copies. After the commit the
-write-ahead log is folded into the file and cut to nothing, because it still holds the pages of before; in the file,
-`secure_delete` has overwritten what was freed.
+The entry that says so is signed and travels to every node; whoever has it drops late copies. The write-ahead log still
+holds the pages of before. After the commit it is folded into the file and cut to nothing. In the file, `secure_delete`
+has overwritten the freed pages.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from mnemesh_actors.ledger.commit.commands import Command
 from mnemesh_actors.ledger.peers.replica_keys import twin_of, twins
 from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.admission.erasure import begun_by, kind_of_erasure
 from mnemesh_crdt.changes.envelope import ERASURES, Entry
 from mnemesh_crdt.intake.replica_events import Key
@@ -23,9 +24,9 @@ from mnemesh_memory.values.errors import NotFound, PermissionDenied
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erase(Command):
-    """Erase memory `id` for good. Unless `as_admin`, only who began it may. What an admin began itself it retracts, as
-    everybody does: other nodes believe that of it without taking it for an admin. Outside of the spaces that `within`
-    covers nothing is there."""
+    """Erase memory `id` for good. Unless `as_admin`, only who began it may. An admin retracts its own memories, as
+    everybody does: other nodes accept a retraction without taking the sender for an admin. Outside of the spaces that
+    `within` covers nothing is there."""
 
     id: str
     as_admin: bool = False
@@ -34,9 +35,9 @@ class Erase(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """What an erasure did: entry number `seq`, `changes` that went, 0 when it was erased before. `folded`: no byte of
-    it is left in the write-ahead log either; when somebody else reads the file, that comes with a later write. `alone`
-    says why no second machine of a replicated ledger has erased it yet, "" when one has, or when there is but one.
+    """The outcome of an erasure: entry number `seq`, and the count of erased `changes`, 0 when the memory was erased
+    before. `folded`: no byte of it is left in the write-ahead log either; when somebody else reads the file, that comes
+    with a later write. `alone` says why no second machine of a replicated ledger has erased the memory yet, or "".
     `type` is that of the entry, ERASE or RETRACT."""
 
     id: str
@@ -72,17 +73,17 @@ def carry_out(db: sqlite3.Connection, journal: Journal, command: Erase) -> Gone:
 
 
 def _drop_aside(db: sqlite3.Connection, id_: str) -> int:
-    """What waits or was refused under this id, whatever space it claims: an id is that of one memory, and these bytes
-    may be of its text. Whoever erases here says so; what a peer erases in one space lets wait what waits in another.
-    Returns how many there were."""
+    """Delete the waiting and refused entries under this id, in every space: an id belongs to one memory, and these
+    bytes may be of its text. A person who erases here decides so. An erasure by a peer in one space leaves the waiting
+    entries of others. Returns how many there were."""
     tables = ("pending", "quarantine")
     return sum(db.execute(f"DELETE FROM {table} WHERE doc = ?", (id_,)).rowcount for table in tables)
 
 
 def follow(db: sqlite3.Connection, peer: str, entries: Sequence[Entry]) -> int:
-    """Of a batch that was taken in from `peer` (the name of its cursors): what was erased at another ledger of this
-    node was erased here, so that it takes here, too, what waits under the id. What that one only carries on from a peer
-    does not. Returns how many there were that waited or were refused."""
+    """Treat a batch from another ledger of this node like an erasure here: entries waiting under an erased id go, too.
+    `peer` is the name of its cursors. An erasure that this ledger only passes on from a peer does not count. Returns
+    how many there were that waited or were refused."""
     erasures = [one for one in entries if one.type in ERASURES]
     if not erasures or not (brings := twin_of(peer)):
         return 0
@@ -93,10 +94,9 @@ def follow(db: sqlite3.Connection, peer: str, entries: Sequence[Entry]) -> int:
 
 
 def not_to_erase(db: sqlite3.Connection, journal: Journal, ids: Sequence[str], agent: str) -> dict[str, str]:
-    """Why `agent`, who is no admin, may not erase those of the memories `ids` that are here and not its own, by id."""
-    marks = ", ".join("?" * len(ids))
+    """The reason why `agent`, no admin, may not erase, by id of the present memories among `ids` that others began."""
     refused = {}
-    for id_, space in db.execute(f"SELECT id, space FROM memory WHERE id IN ({marks})", tuple(ids)).fetchall():
+    for id_, space in db.execute(f"SELECT id, space FROM memory WHERE id IN ({marks(ids)})", tuple(ids)).fetchall():
         key = Key(space, id_)
         began = begun_by(journal.load(key).state())
         if not kind_of_erasure(agent, began, as_admin=False):
@@ -114,8 +114,8 @@ def _denied(agent: str, key: Key, began: Set[str]) -> PermissionDenied:
 
 
 def _only_waiting(db: sqlite3.Connection, command: Erase) -> tuple[str] | None:
-    """The space of a memory of which nothing is here yet but changes that wait or were refused, for an admin; with
-    changes that claim several spaces, the first that there is for this one."""
+    """For an admin: the space of a memory with nothing here but waiting or refused changes. When these claim several
+    spaces, the first that the admin may know."""
     if not command.as_admin:
         return None
     for table in ("pending", "quarantine"):
@@ -126,8 +126,8 @@ def _only_waiting(db: sqlite3.Connection, command: Erase) -> tuple[str] | None:
 
 
 def fold(db: sqlite3.Connection) -> bool:
-    """Bring the write-ahead log into the file and cut it; False when somebody reads the file just now, or when the disk
-    does not take it: what was written before is durable all the same."""
+    """Bring the write-ahead log into the file and cut it. False when somebody reads the file just now, or the disk
+    fails. Earlier writes are durable all the same."""
     try:
         busy = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     except sqlite3.OperationalError:

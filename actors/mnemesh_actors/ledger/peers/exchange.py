@@ -1,7 +1,7 @@
 """The side of the ledger that peers reach: entries out, entries in, cursors, digests, quarantine; and erasing.
 
-Duties of `take_in`, in order: judge each entry; append the good ones and update the view; keep what waits and what is
-refused; save the cursor; commit all of it at once; answer. An answer means that everything up to its `seq` is on disk.
+Duties of `take_in`, in order. Judge each entry. Append the good ones and update the view. Keep the waiting and the
+refused ones. Save the cursor. Commit all at once. Answer. An answer means that everything up to its `seq` is on disk.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss
-from mnemesh_memory.values.quotas import Usage
+from mnemesh_memory.values.quotas import NOTHING, Usage
 
 PACKING: Final = 1  # the quickest: what is packed stays among the machines of one cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Incoming:
-    """Entries of the node `peer`, judged by `grant`. With them `feed` is read up to `last_seq`; "" for entries that
-    were sent again outside a feed, which move no cursor. `origin` names the peer's log (Hello.origin): entries
-    are not sent back there. `keys` are raw public keys by node id."""
+    """Entries of the node `peer`, judged by `grant`. With these `feed` is read up to `last_seq`. "" marks entries sent
+    again outside a feed, which move no cursor. `origin` names the peer's log (Hello.origin): entries are not sent back
+    there. `keys` are raw public keys by node id."""
 
     peer: str
     origin: str
@@ -60,7 +60,7 @@ def pack(batch: Incoming) -> bytes:
 
 
 class Exchange(Mending):
-    """What a ledger adds for its peers. Mixed into Ledger, which has the connection and the journal."""
+    """The part of a ledger for its peers. Mixed into Ledger, which has the connection and the journal."""
 
     def prove(self, claim: Claim) -> bytes:
         """The signature of what this ledger claims to be on a stream, by its own key."""
@@ -110,17 +110,14 @@ class Exchange(Mending):
             else:
                 seq = peers.save_cursor(self._db, batch.peer, batch.feed, batch.last_seq, now)
             gone = taken.erased + erase.follow(self._db, batch.peer, batch.entries)
-            if taken.last:
-                has = tally.bring(self._db, sender, taken.first, taken.last)
-                taken = replace(taken, brought_memories=has.memories, brought_bytes=has.bytes)
+            has = tally.bring(self._db, sender, taken.first, taken.last) if taken.last else NOTHING
         if restored:
             self._tell([], [key.id for key in restored])
-        for one in waited:
-            memories, size = taken.brought_memories, taken.brought_bytes
-            taken = replace(taken.and_then(one), brought_memories=memories, brought_bytes=size)
+        for released in waited:
+            taken = taken.and_then(released)
         self._unfolded = self._unfolded or gone > 0 or taken.erased > 0
         self._fold()
-        return replace(taken, seq=seq)
+        return replace(taken, seq=seq, brought_memories=has.memories, brought_bytes=has.bytes)
 
     def take_packed(self, packed: bytes, now: int) -> TakenIn:
         """As take_in, of a batch of another ledger of this node, as `pack` made it."""
@@ -135,7 +132,7 @@ class Exchange(Mending):
         return contacts.known(self._db, self._incarnation, now)
 
     def keep_contacts(self, found: Sequence[Contact], now: int) -> None:
-        """Note how it stands with some nodes; those that were not heard of for PEER_CONTACT_DAYS are forgotten."""
+        """Note the state of some nodes. Nodes not heard of for PEER_CONTACT_DAYS are forgotten."""
         with self._transaction():
             contacts.keep(self._db, found, self._incarnation, now)
 
@@ -149,7 +146,7 @@ class Exchange(Mending):
 
     @reading
     def usage(self) -> dict[str, Usage]:
-        """What each principal has written here; see Tally."""
+        """The usage of each principal here; see Tally."""
         return self._journal.tally.now()
 
     # ---- what was put aside -----------------------------------------------------------------------------------
@@ -158,9 +155,9 @@ class Exchange(Mending):
     aside_numbers = question(aside.numbers)
 
     def release(self, ids: Sequence[int], now: int, grants: Mapping[str, PeerGrant] | None = None) -> TakenIn:
-        """Judge refused entries again, each by what `grants` says of its sender; those of others stay. Without
-        `grants`, as from a peer that may write to their spaces and speak for anyone. What is still not allowed goes
-        back with its reason."""
+        """Judge refused entries again, each by the grant of its sender in `grants`. Those of other senders stay.
+        Without `grants`, as from a peer that may write to their spaces and speak for anyone. Entries that are still not
+        allowed go back with the reason."""
         field_checks.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
         self._room.require()
         total = TakenIn()
@@ -175,8 +172,8 @@ class Exchange(Mending):
         return total
 
     def judge_again(self) -> None:
-        """Judge the changes again that another version of the rules refused. Each came by a stream that might bring it,
-        and was signed; one that finds no place among those that wait stays where it is."""
+        """Judge the changes again that another version of the rules refused. Each change was signed, and came by a
+        stream that might bring it. A change without room among the waiting ones stays."""
         with suppress(_NoRoom):
             while ids := aside.outdated(self._db, RULES, limits.BATCH_ITEMS_MAX):
                 with self._transaction():
@@ -207,7 +204,7 @@ class Exchange(Mending):
 
     @reading
     def not_to_erase(self, ids: Sequence[str], agent: str) -> dict[str, str]:
-        """Which of these memories `agent`, who is no admin, may not erase, and why; see erase.not_to_erase."""
+        """The memories that `agent`, no admin, may not erase, with the reasons; see erase.not_to_erase."""
         return erase.not_to_erase(self._db, self._journal, ids, agent)
 
     def _fold(self) -> bool:

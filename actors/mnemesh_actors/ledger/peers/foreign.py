@@ -1,13 +1,13 @@
-"""Taking in what other nodes wrote: an entry is appended, waits for what it builds on, or is quarantined with a reason.
+"""Taking in entries of other nodes: an entry is appended, waits for its dependencies, or is quarantined with a reason.
 
-Nothing reaches a document before its signature, the stream's grant and its operations are found good. What is kept, and
-why, does not depend on the order in which entries come: a copy that was refused never keeps out a good one, and what
-was put aside because of a refused change comes back when a good copy of that change is taken in. Erasing wins over
-every change, before or after. Runs inside the transaction of its caller; the batch and its cursor are saved together.
+Nothing reaches a document before its signature, the stream's grant and its operations are found good. The outcome does
+not depend on the order of arrival. A refused copy never keeps out a good one. Entries put aside because of a refused
+change come back when a good copy of that change is taken in. Erasing wins over every change, before or after. Runs
+inside the transaction of its caller; the batch and its cursor are saved together.
 
-What another ledger of the same node brings was written or judged there by the same code: neither its operations nor
-every signature (see senders) are judged a second time. Only such a stream has a grant of EVERY_SPACE, which no peer can
-be given, and both its ends are actors of one gateway. Bytes and hash are proved, and the document has to load.
+Another ledger of the same node has written or judged its entries with the same code. Neither their operations nor every
+signature (see senders) are judged a second time. Only such a stream has a grant of EVERY_SPACE, which no peer can get.
+Both its ends are actors of one gateway. Bytes and hash are proved, and the document has to load.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from __future__ import annotations
 import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from dataclasses import dataclass, field, replace
 
 from mnemesh_actors.ledger.commit.commands import COUNTED, TakenIn
 from mnemesh_actors.ledger.peers.arrivals import Arrival, Document, Loaded, because, loaded
 from mnemesh_actors.ledger.peers.senders import Sender, presentable
 from mnemesh_actors.ledger.peers.shelves import PENDING, QUARANTINE, Brought, Shelves
 from mnemesh_actors.ledger.store.journal import Journal, Received
+from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.admission.admission import RULES, admit
 from mnemesh_crdt.admission.ancestry import Changes
 from mnemesh_crdt.admission.erasure import begun_by, disputed
@@ -37,29 +37,22 @@ from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss
 
 
+@dataclass(slots=True)
 class Intake:
-    """`judge` says whether a change's operations are allowed; at most `pending_max` changes wait. `damaged` are ids of
-    memories whose log is damaged, with the hash of a change that has to be restored first."""
+    """Takes in what peers bring, over the ledger's connection."""
 
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        journal: Journal,
-        judge: Judge = admit,
-        pending_max: int = limits.PENDING_CHANGES_MAX,
-        damaged: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        self._db = db
-        self._journal = journal
-        self._judge = judge
-        self._pending_max = pending_max
-        self._damaged = damaged
+    db: sqlite3.Connection
+    journal: Journal
+    judge: Judge = admit  # whether the operations of a change are allowed
+    pending_max: int = limits.PENDING_CHANGES_MAX  # changes that may wait
+    # Memories whose log is damaged, by id, with the hash of a change that has to be restored first.
+    damaged: Mapping[str, str] = field(default_factory=dict)
 
     def take_waiting(self, key: Key, awaited: str) -> TakenIn:
-        """Take in what waited for a damaged change that is restored. It was signed, and came by a stream that might
-        bring it."""
+        """Take in what waited for a damaged change that is restored. The change was signed, and came by a stream that
+        might bring it."""
         total = TakenIn()
-        for one in Shelves(self._db, self._pending_max).take(PENDING, key, awaited):
+        for one in Shelves(self.db, self.pending_max).take(PENDING, key, awaited):
             grant = PeerGrant(read=(), write=(key.space,), principal="", relay=True)
             total = total.and_then(self.take_in(one.origin, grant, [one.entry], {}, one.received, one.sender))
         return total
@@ -73,38 +66,24 @@ class Intake:
         now: int,
         name: str = "",
     ) -> TakenIn:
-        """Take in what a stream with `grant` brought from the ledger `origin` at `now` (ms); `keys` are public keys of
-        nodes by id, `name` is who has a share of what is put aside. `seq` of the outcome is left to the caller, who
-        saves the cursor."""
-        whole = EVERY_SPACE in grant.write  # another ledger of this node brings what all have brought there
-        shelves = Shelves(self._db, self._pending_max, name, whole=whole)
-        sender = Sender(self._db, grant, name, whole=whole)
-        batch = _Batch(self._db, self._journal, self._judge, shelves, sender, grant.relay, whole, self._damaged)
-        return batch.take_in([Brought(entry, origin, now, name) for entry in entries], keys)
+        """Take in entries that a stream with `grant` brought from the ledger `origin` at `now` (ms). `keys` are public
+        keys of nodes by id. `name` has a share of the entries put aside. `seq` of the outcome is left to the caller,
+        who saves the cursor."""
+        return _Batch(self, grant, name).take_in([Brought(entry, origin, now, name) for entry in entries], keys)
 
 
 class _Batch:
     """One call of `take_in`."""
 
-    def __init__(
-        self,
-        db: sqlite3.Connection,
-        journal: Journal,
-        judge: Judge,
-        shelves: Shelves,
-        sender: Sender,
-        relay: bool,
-        judged: bool,
-        damaged: Mapping[str, str],
-    ) -> None:
-        self._db = db
-        self._journal = journal
-        self._judge = judge
-        self._shelves = shelves
-        self._sender = sender
-        self._relay = relay
-        self._judged = judged
-        self._damaged = damaged
+    def __init__(self, intake: Intake, grant: PeerGrant, name: str) -> None:
+        whole = EVERY_SPACE in grant.write  # another ledger of this node brings everything that came there
+        self._db = intake.db
+        self._journal = intake.journal
+        self._judge = intake.judge
+        self._damaged = intake.damaged
+        self._shelves = Shelves(intake.db, intake.pending_max, name, whole=whole)
+        self._sender = Sender(intake.db, grant, name, whole=whole)
+        self._relay, self._judged = grant.relay, whole
         self._tally = dict.fromkeys(COUNTED, 0)
         self._full = False
         self._first = self._last = 0
@@ -123,11 +102,10 @@ class _Batch:
         return TakenIn(**self._tally, full=self._full, first=self._first, last=self._last)
 
     def _documents(self, keys: Sequence[Key]) -> list[Document]:
-        """What is known of these documents, asked for once a batch."""
+        """The knowledge of these documents, asked for once a batch."""
         found = {key: Document(key) for key in keys}
         ids = tuple({key.id for key in keys})
-        marks = ", ".join("?" * len(ids))
-        asked = f"SELECT doc, space, hash, actor FROM entry WHERE doc IN ({marks})"
+        asked = f"SELECT doc, space, hash, actor FROM entry WHERE doc IN ({marks(ids)})"
         for doc, space, hash, actor in self._db.execute(asked, ids):
             if (here := found.get(Key(space, doc))) is not None:
                 here.known.add(hash.hex())
@@ -138,7 +116,7 @@ class _Batch:
                 found[key].waiting.add(waiting)
         spaces: dict[str, dict[str, bool]] = {}
         for doc, space, erased in self._db.execute(
-            f"SELECT doc, space, erased FROM document WHERE doc IN ({marks})", ids
+            f"SELECT doc, space, erased FROM document WHERE doc IN ({marks(ids)})", ids
         ):
             spaces.setdefault(doc, {})[space] = bool(erased)
         for key, document in found.items():
@@ -210,15 +188,15 @@ class _Batch:
         ready = self._in_order(document, arrivals)
         if ready:
             self._append(document, before, ready)
-        # What was durable before first: there is always room for it.
+        # Changes that were durable before come first: there is always room for these.
         left = sorted((one for group in document.waits.values() for one in group), key=lambda one: not one.kept)
         document.waits.clear()
         for arrival in left:
             self._hold(document, arrival)
 
     def _in_order(self, document: Document, arrivals: deque[Arrival]) -> list[Arrival]:
-        """The changes that wait for nothing and may enter, each after those that it builds on, with those that waited
-        for them here; the others are left in `waits`."""
+        """The changes that may enter now, each after its dependencies, with those released from the shelves. The others
+        are left in `waits`."""
         ready: list[Arrival] = []
         if not document.here:
             arrivals.extend(self._released(document, document.genesis))
@@ -238,7 +216,7 @@ class _Batch:
         return ready
 
     def _not_allowed(self, document: Document, arrival: Arrival) -> str:
-        """Why a change may not enter now that all that it builds on is here, or ""."""
+        """The reason why a change may not enter, with all dependencies here, or ""."""
         try:
             if arrival.kept or not self._judged:
                 self._judge(document.key, arrival.brought.entry, document.changes)
@@ -246,11 +224,11 @@ class _Batch:
             if refused.__cause__ is not None:
                 self._check_log(document)
             return refused.reason
-        # An id that names its space has no beginning in another one; one of before may, and one space is kept.
+        # An id that names its space has no beginning in another space. An older id may have one, and one space is kept.
         return f"its id is that of a memory in {document.elsewhere}" if document.elsewhere else ""
 
     def _check_log(self, document: Document) -> None:
-        """A change that could not be judged may be good, and what it builds on damaged here. Raises DataLoss then."""
+        """A change that can't be judged may be good, with damaged dependencies here. Raises DataLoss then."""
         if not document.checked:
             document.checked = True
             for hash, raw in self._journal.log(document.key.id).items():
@@ -258,7 +236,7 @@ class _Batch:
                     raise DataLoss(f"change {hash[:16]} has another hash", field="document", value=document.key.id)
 
     def _released(self, document: Document, hash: str) -> Iterator[Arrival]:
-        """What waits here for a change that is good now, taken off its shelf."""
+        """Entries that waited here for a change, which is good now, taken off their shelf."""
         for table in (PENDING, QUARANTINE):
             for one in self._shelves.take(table, document.key, hash):
                 document.waiting.discard(one.entry.hash)
@@ -282,8 +260,8 @@ class _Batch:
             self._appended(last - len(ready) + 1, last)
 
     def _stored(self, document: Document, now: Loaded, ready: list[Arrival]) -> int:
-        """Append; the last entry's number. What does not fit the file, though it was found good, is quarantined, so
-        that one entry never holds up all that come after it; 0 then."""
+        """Append; the last entry's number. A change that was found good and does not fit the file is quarantined: one
+        entry never holds up all later ones. Returns 0 then."""
         received = [Received(one.brought, one.head.actor) for one in ready]
         mark = self._journal.digest.mark()
         self._db.execute("SAVEPOINT document")
@@ -302,7 +280,7 @@ class _Batch:
     def _readable(
         self, document: Document, before: dict[str, bytes], ready: list[Arrival]
     ) -> tuple[list[Arrival], Loaded | str]:
-        """The document with those of `ready`, one by one, with which it can be read; the others are refused."""
+        """The document with those of `ready` that keep it readable, tried one by one. The others are refused."""
         good: Loaded | str = ""
         if before:
             good = loaded(document.key, before)
@@ -326,7 +304,7 @@ class _Batch:
     # ---- what does not enter a document -----------------------------------------------------------------------
 
     def _hold(self, document: Document, arrival: Arrival) -> None:
-        """Keep a change until what it builds on comes: in quarantine when that is there."""
+        """Keep a change until its dependencies come: in quarantine when a dependency is there."""
         missing = [dep for dep in arrival.head.deps if dep not in document.changes and dep != document.genesis]
         if culprit := self._shelves.culprit(document.key, missing):
             self._refuse(document, arrival.brought, because(culprit), culprit)
@@ -349,7 +327,7 @@ class _Batch:
         document.waiting.add(one.entry.hash)
 
     def _refuse(self, document: Document, one: Brought, why: str, culprit: str = "", rules: int = 0) -> None:
-        """Quarantine an entry, and with it what waits for it. `rules` as in Shelves.put_aside."""
+        """Quarantine an entry, and the entries that wait for it. `rules` as in Shelves.put_aside."""
         todo = [(one, why, culprit, rules)]
         while todo:
             one, why, culprit, rules = todo.pop()
@@ -378,8 +356,8 @@ class _Batch:
         self._appended(seq, seq)
 
     def _retract(self, document: Document) -> None:
-        """Who began a memory erases it. While nobody here knows who did, that is believed of a stream that may relay;
-        over another one, a retraction waits for the memory's beginning."""
+        """The principal that began a memory may retract it. While its beginning is unknown here, a stream that may
+        relay is believed. Over another stream, a retraction waits for the beginning."""
         began = begun_by(self._journal.load(document.key).state()) if document.here else frozenset()
         waited, brought = document.retractions, document.erasures
         document.retractions = []

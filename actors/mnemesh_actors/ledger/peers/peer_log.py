@@ -1,4 +1,4 @@
-"""What peers are told of this log, and how far it is read of theirs: pages of entries, keys, cursors.
+"""Pages of entries, keys and cursors: the words to peers about this log, and the reading of theirs.
 
 Reads and keeps records; what an entry is worth is decided in foreign.
 """
@@ -8,8 +8,10 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, partial
 
 from mnemesh_actors.ledger.peers.shelves import count, entry_of
+from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_memory.access.grants import any_matches, principal_of
 from mnemesh_memory.values import limits
@@ -17,7 +19,7 @@ from mnemesh_memory.values import limits
 # Numbers of the log that one question looks through.
 SPAN = 4_096
 ENTRY = "doc, space, type, hash, raw, agent, node, signature, at"
-# What an entry takes on its way beside its change: names, hash and signature.
+# The weight of an entry on its way beside its change: names, hash and signature.
 ENTRY_BYTES = 256
 
 
@@ -44,8 +46,8 @@ class Backlog:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Of the spaces that `offered` covers the node `node_id` takes those of `takes`, of the principal `only_by` alone
-    unless it is ""."""
+    """Of the spaces under `offered`, the node `node_id` takes those under `takes`, and only entries of the principal
+    `only_by`, unless ""."""
 
     node_id: str
     offered: tuple[str, ...]
@@ -72,25 +74,20 @@ class Untaken:
 def page(
     db: sqlite3.Connection, after: int, patterns: Sequence[str], not_from: str, entries_max: int, bytes_max: int
 ) -> SyncPage:
-    """Entries after `after` in spaces that one of `patterns` covers, without those that `not_from` brought ("" for
-    nobody). At most `entries_max`, and `bytes_max` or one; the log is looked through SPAN numbers at a time."""
+    """Entries after `after` in spaces under `patterns`, without those from `not_from` ("" for nobody). At most
+    `entries_max`, and `bytes_max` or one; the log is looked through SPAN numbers at a time."""
     head = _head(db)
-    covered: dict[str, bool] = {}
-    chosen: list[int] = []
-    size, end = 0, min(head, after + SPAN)
+    end = min(head, after + SPAN)
+    covered = cache(partial(any_matches, patterns))
     rows = db.execute(
         "SELECT seq, space, origin, length(raw) FROM entry WHERE seq > ? AND seq <= ? ORDER BY seq", (after, end)
     )
-    for seq, space, origin, length in rows:
-        if space not in covered:
-            covered[space] = any_matches(patterns, space)
-        if not covered[space] or (not_from and origin == not_from):
-            continue
-        size += length + ENTRY_BYTES
-        if chosen and (size > bytes_max or len(chosen) == entries_max):
-            end = seq - 1
-            break
-        chosen.append(seq)
+    sizes = (
+        (seq, length) for seq, space, origin, length in rows if covered(space) and not (not_from and origin == not_from)
+    )
+    chosen, left = _chosen(sizes, entries_max, bytes_max)
+    if left is not None:
+        end = left - 1
     entries = _entries(db, chosen)
     return SyncPage(entries, max(after, end), head, _keys(db, entries), done=end >= head)
 
@@ -98,27 +95,32 @@ def page(
 def resend(
     db: sqlite3.Connection, space: str, buckets: Sequence[int], after: int, entries_max: int, bytes_max: int
 ) -> SyncPage:
-    """Entries after `after` of the documents of a space that lie in `buckets` of its digest, whoever brought them."""
-    marks = ", ".join("?" * len(buckets))
+    """Entries after `after` of documents in these `buckets` of a space's digest, whoever brought them."""
     rows = db.execute(
         "SELECT e.seq, length(e.raw) FROM document d JOIN entry e ON e.doc = d.doc AND e.space = d.space "
-        f"WHERE d.space = ? AND d.bucket IN ({marks}) AND e.seq > ? ORDER BY e.seq LIMIT ?",
+        f"WHERE d.space = ? AND d.bucket IN ({marks(buckets)}) AND e.seq > ? ORDER BY e.seq LIMIT ?",
         (space, *buckets, after, entries_max + 1),
     ).fetchall()
-    chosen: list[int] = []
-    size = 0
-    for seq, length in rows:
-        size += length + ENTRY_BYTES
-        if chosen and (size > bytes_max or len(chosen) == entries_max):
-            break
-        chosen.append(seq)
+    chosen, left = _chosen(rows, entries_max, bytes_max)
     entries = _entries(db, chosen)
     last = chosen[-1] if chosen else after
-    return SyncPage(entries, last, _head(db), _keys(db, entries), done=len(chosen) == len(rows))
+    return SyncPage(entries, last, _head(db), _keys(db, entries), done=left is None)
+
+
+def _chosen(sizes: Iterable[tuple[int, int]], entries_max: int, bytes_max: int) -> tuple[list[int], int | None]:
+    """The first of these (number, bytes of the change) for one page, at least one, and the next number, if any."""
+    chosen: list[int] = []
+    size = 0
+    for seq, length in sizes:
+        size += length + ENTRY_BYTES
+        if chosen and (size > bytes_max or len(chosen) == entries_max):
+            return chosen, seq
+        chosen.append(seq)
+    return chosen, None
 
 
 def spaces(db: sqlite3.Connection, patterns: Sequence[str]) -> list[str]:
-    """Spaces that hold a document, or held one that is erased, and that one of `patterns` covers."""
+    """Spaces under `patterns` with a document, erased ones included."""
     found = db.execute(
         # Jumps from one space to the next in the index, instead of reading all documents.
         "WITH RECURSIVE one(space) AS (SELECT min(space) FROM digest UNION ALL "
@@ -129,8 +131,8 @@ def spaces(db: sqlite3.Connection, patterns: Sequence[str]) -> list[str]:
 
 
 def untaken(db: sqlite3.Connection, after: int, order: Order) -> Untaken:
-    """What a peer does not take of the next SPAN numbers of the log over `after`; what its own logs brought is not
-    counted."""
+    """The count of entries that a peer does not take among the next SPAN numbers over `after`. Entries from its own
+    logs are not counted."""
     head = _head(db)
     end = min(head, after + SPAN)
     found = db.execute(
@@ -175,22 +177,18 @@ def cursor(db: sqlite3.Connection, peer: str, feed: str) -> int:
 
 
 def backlog(db: sqlite3.Connection) -> Backlog:
-    """What is put aside."""
+    """The counts of entries put aside."""
     return Backlog(pending=count(db, "pending"), quarantined=count(db, "quarantine"), erased=count(db, "erased"))
 
 
 def _entries(db: sqlite3.Connection, numbers: Sequence[int]) -> tuple[Entry, ...]:
-    if not numbers:
-        return ()
-    marks = ", ".join("?" * len(numbers))
-    rows = db.execute(f"SELECT {ENTRY} FROM entry WHERE seq IN ({marks}) ORDER BY seq", tuple(numbers))
+    rows = db.execute(f"SELECT {ENTRY} FROM entry WHERE seq IN ({marks(numbers)}) ORDER BY seq", tuple(numbers))
     return tuple(entry_of(row) for row in rows)
 
 
 def _keys(db: sqlite3.Connection, entries: Iterable[Entry]) -> dict[str, bytes]:
     nodes = tuple({entry.node for entry in entries})
-    marks = ", ".join("?" * len(nodes))
-    return dict(db.execute(f"SELECT node, key FROM node_key WHERE node IN ({marks})", nodes))
+    return dict(db.execute(f"SELECT node, key FROM node_key WHERE node IN ({marks(nodes)})", nodes))
 
 
 def _head(db: sqlite3.Connection) -> int:

@@ -1,4 +1,4 @@
-"""What was put aside, for a person to look at: entries that wait for others, and entries that were refused.
+"""Entries put aside, for a person to look at: the waiting and the refused ones.
 
 Lists and removes; who may be believed is decided in exchange and foreign.
 """
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mnemesh_actors.ledger.peers.shelves import COLUMNS, QUARANTINE, Brought, entry_of
+from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.changes.envelope import Entry
 
 LISTED = "doc, space, type, hash, x'' AS raw, agent, node, signature, at, origin, received, awaited, sender"
@@ -20,8 +21,8 @@ _WROTE_BEFORE: Final = "its actor wrote before; every change has a fresh actor"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PutAside:
     """An entry without its change, of `size` bytes. `sender` brought it (see sender_of) from the log `origin` at
-    `received` (ms). `reason` is why it was refused, "" of one that waits; `awaited` names the change that it waits for,
-    or because of whose refusal it was refused, "" for none."""
+    `received` (ms). `reason` says why the entry was refused, "" for a waiting one. `awaited` names the change that it
+    waits for or fell with, "" for none."""
 
     id: int
     entry: Entry
@@ -35,7 +36,7 @@ class PutAside:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Which:
-    """Of one of the tables: those in `space`, or below it when it ends in /*, that `sender` brought; "" for any."""
+    """Some of one table: entries in `space`, or below it when it ends in /*, and from `sender`. "" for any."""
 
     space: str = ""
     sender: str = ""
@@ -102,8 +103,8 @@ def numbers(db: sqlite3.Connection, table: str, which: Which, after: int, limit:
 
 
 def outdated(db: sqlite3.Connection, rules: int, limit: int) -> list[int]:
-    """Numbers of changes that other rules of admission than these refused. Before there were numbers of rules, one of
-    them asked whether the actor had another change here, so that what came first decided: its refusals count too."""
+    """Numbers of changes that other rules of admission than these refused. Before rules had numbers, a rule refused the
+    second change of an actor here, so the first to come decided. Its refusals count too."""
     found = db.execute(
         "SELECT id FROM quarantine WHERE (rules > 0 AND rules <> ?) OR reason = ? ORDER BY id LIMIT ?",
         (rules, _WROTE_BEFORE, limit),
@@ -112,12 +113,11 @@ def outdated(db: sqlite3.Connection, rules: int, limit: int) -> list[int]:
 
 
 def take_out(db: sqlite3.Connection, ids: Sequence[int], senders: Sequence[str] | None) -> list[Brought]:
-    """Remove these from the quarantine, as far as one of `senders` brought them, None for anyone; those that were
-    there."""
-    marks = ", ".join("?" * len(ids))
-    where, values = f"id IN ({marks})", list[object](ids)
+    """Remove these from the quarantine, as far as one of `senders` brought them, None for anyone. Returns the removed
+    entries."""
+    where, values = f"id IN ({marks(ids)})", list[object](ids)
     if senders is not None:
-        where, values = f"{where} AND sender IN ({', '.join('?' * len(senders))})", [*values, *senders]
+        where, values = f"{where} AND sender IN ({marks(senders)})", [*values, *senders]
     rows = db.execute(f"SELECT {COLUMNS}, key FROM quarantine WHERE {where} ORDER BY id", values).fetchall()
     db.execute(f"DELETE FROM quarantine WHERE {where}", values)
     return [Brought(entry_of(row), row[9], row[10], row[12], row[13]) for row in rows]
@@ -125,7 +125,7 @@ def take_out(db: sqlite3.Connection, ids: Sequence[int], senders: Sequence[str] 
 
 def remove(db: sqlite3.Connection, table: str, ids: Sequence[int]) -> int:
     """Delete these; how many there were."""
-    return db.execute(f"DELETE FROM {table} WHERE id IN ({', '.join('?' * len(ids))})", tuple(ids)).rowcount
+    return db.execute(f"DELETE FROM {table} WHERE id IN ({marks(ids)})", tuple(ids)).rowcount
 
 
 def remove_all(db: sqlite3.Connection, table: str, which: Which) -> int:
@@ -135,6 +135,6 @@ def remove_all(db: sqlite3.Connection, table: str, which: Which) -> int:
 
 
 def sender_of(peer: str) -> str:
-    """Who brought what came under that name of cursors: the principal of its token, or, of a node that this one calls,
-    a colon and the node's id. Each has a share of what is put aside."""
+    """The sender behind a name of cursors: the principal of its token, or for a node called from here a colon and the
+    node's id. Each has a share of what is put aside."""
     return peer.rpartition(":")[0] or peer

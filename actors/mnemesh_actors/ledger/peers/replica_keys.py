@@ -1,5 +1,5 @@
-"""What a ledger adds for the others of its node, on other machines: who it is, which operations it knows, and the
-idempotency keys that are not in the log.
+"""The part of a ledger for the others of its node, on other machines: its identity, its operations, and the idempotency
+keys that are not in the log.
 
 Entries go by the same feeds as between nodes (exchange). A key is told only after the entry that it answers for.
 """
@@ -19,17 +19,17 @@ _REPLICA: Final = "*replica:"  # no token bears a name with a star
 
 
 def cursor_name(node_id: str) -> str:
-    """Under which a ledger keeps its cursors in the feeds of another of its node."""
+    """The name of a ledger's cursors in the feeds of another ledger of its node."""
     return f"{_REPLICA}{node_id}"
 
 
 def twin_of(peer: str) -> str:
-    """The id of the ledger of this node that has its cursors under that name, "" for a peer's."""
+    """The id of the ledger of this node with cursors under that name, "" for a peer's."""
     return peer.removeprefix(_REPLICA) if peer.startswith(_REPLICA) else ""
 
 
 def twins(db: sqlite3.Connection) -> list[str]:
-    """The ids of the other ledgers of this node that brought anything here, present ones and former ones."""
+    """The ids of the other ledgers of this node, present and former, that brought anything here."""
     # In the order of SQLite's texts ";" is what follows ":".
     rows = db.execute(
         "SELECT DISTINCT substr(peer, ?) FROM peer_cursor WHERE peer >= ? AND peer < ?",
@@ -49,7 +49,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class UsedKey:
-    """An idempotency key that `agent` used at `at` (ms): the request's fingerprint, and what it did to memory `id`."""
+    """An idempotency key that `agent` used at `at` (ms): the request's fingerprint, and the action on memory `id`."""
 
     agent: str
     key: str
@@ -78,7 +78,7 @@ class Twin(Mending):
     _identity: Identity
 
     def identity(self) -> Identity:
-        """Who this ledger is."""
+        """The identity of this ledger."""
         return self._identity
 
     @reading

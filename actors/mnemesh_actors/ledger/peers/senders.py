@@ -1,8 +1,8 @@
 """Whether a stream may bring an entry, and whether the entry is what its node signed. Says nothing about operations.
 
-A key counts when it hashes to the id of its node, whoever showed it; it is kept once a signature by it was found good.
-Another ledger of the same node has proved every signature before it took an entry in; of what it hands on, one of each
-node is proved in each batch, so that a key that does not fit, or a damaged log, shows.
+A key counts when it hashes to the id of its node. It is kept once a signature was found good. Another ledger of the
+same node proves every signature before it takes an entry in. Of its entries one of each node is proved in each batch,
+so that a wrong key or a damaged log shows.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from mnemesh_actors.ledger.peers.shelves import count
+from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.admission.erasure import misshapen, not_granted
 from mnemesh_crdt.changes.envelope import CHANGE, ERASURES, SIGNATURE_BYTES, Entry, node_id_of, verify
 from mnemesh_memory.access.grants import PeerGrant, any_matches
@@ -29,8 +30,8 @@ _SHOWN_CHARS: Final = 200
 
 
 class Sender:
-    """One stream with its `grant` while one batch is taken in; `name` is who brings it, and `whole` whether it is
-    another ledger of this node, which may bring as many keys as there may be."""
+    """One stream with its `grant` while one batch is taken in. `name` is the sender. `whole` marks another ledger of
+    this node, which may bring any number of keys."""
 
     def __init__(self, db: sqlite3.Connection, grant: PeerGrant, name: str = "", *, whole: bool = False) -> None:
         self._db = db
@@ -44,8 +45,9 @@ class Sender:
 
     def show(self, keys: Mapping[str, bytes], nodes: set[str]) -> None:
         """The stream brought these keys, by node id; entries of `nodes` are coming."""
-        marks = ", ".join("?" * len(nodes))
-        self._keys = dict(self._db.execute(f"SELECT node, key FROM node_key WHERE node IN ({marks})", tuple(nodes)))
+        self._keys = dict(
+            self._db.execute(f"SELECT node, key FROM node_key WHERE node IN ({marks(nodes)})", tuple(nodes))
+        )
         fresh = {node: bytes(keys[node]) for node in nodes if node in keys and node not in self._keys}
         self._shown = {node: key for node, key in fresh.items() if node_id_of(key) == node}
 
@@ -54,7 +56,7 @@ class Sender:
         return self._shown.get(node, b"")
 
     def misshapen(self, entry: Entry) -> str:
-        """What of an entry no honest node sends, or ""."""
+        """The part of an entry that no honest node sends, or ""."""
         if entry.type not in (CHANGE, *ERASURES):
             return f"its type is none of {CHANGE}, {', '.join(ERASURES)}"
         if not (_HASH.fullmatch(entry.hash) and _NODE.fullmatch(entry.node)):
@@ -125,19 +127,12 @@ def _misnamed(what: str, name: str) -> str:
 
 
 def presentable(entry: Entry) -> Entry:
-    """A misshapen entry in a form that can be kept and shown; its hash is of what it holds."""
-    texts = (entry.doc, entry.space, entry.type, entry.agent, entry.node)
-    doc, space, type_, agent, node = (
-        text[:_SHOWN_CHARS].encode("utf-8", "replace").decode("utf-8", "replace") for text in texts
-    )
-    held = repr((texts, entry.hash, entry.signature, entry.raw)).encode("utf-8", "replace")
+    """A misshapen entry in a form for keeping and showing, with a hash of its content."""
+    texts = {name: getattr(entry, name) for name in ("doc", "space", "type", "agent", "node")}
+    held = repr((tuple(texts.values()), entry.hash, entry.signature, entry.raw)).encode("utf-8", "replace")
     return replace(
         entry,
-        doc=doc,
-        space=space,
-        type=type_,
-        agent=agent,
-        node=node,
+        **{name: text[:_SHOWN_CHARS].encode("utf-8", "replace").decode() for name, text in texts.items()},
         hash=hashlib.sha256(held).hexdigest(),
         raw=entry.raw if len(entry.raw) <= limits.CHANGE_BYTES_MAX else b"",
         signature=entry.signature[:SIGNATURE_BYTES],

@@ -1,11 +1,11 @@
-"""What may not enter a document yet, or not at all: the tables `pending` and `quarantine`, both bounded.
+"""Entries that may not enter a document yet, or not at all: the tables `pending` and `quarantine`, both bounded.
 
-Who brings entries has a share of each, so that none can fill them for all; changes and erasures that wait have limits
-of their own, so that neither crowds out the other. A change that waits is never given up: its sender has to wait. A
-refused entry is, and so is an erasure, which is brought again when the memory that it names has come.
+Each sender has a share of each table, so that nobody fills one for all. Waiting changes and waiting erasures have
+separate limits, so that neither crowds out the other. A change that waits is never given up: its sender has to wait. A
+refused entry gives way, and so does an erasure, which comes again once its memory is here.
 
-Both tables hold entries as they came. `awaited` is the hash of a change without which an entry can not go on: a pending
-one waits for it, a quarantined one is there because that one is.
+Both tables hold entries as they came. `awaited` is the hash of a change that stops an entry. A pending entry waits for
+that change. A quarantined entry fell with it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
+from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.changes.envelope import CHANGE, Entry
 from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_memory.values import limits
@@ -28,8 +29,8 @@ _PLACES: Final = ", ".join("?" * 13)
 
 @dataclass(frozen=True, slots=True)
 class Brought:
-    """An entry, the ledger (its incarnation) that brought it, when (ms, our clock), and over whose streams. `key` is
-    the raw public key of its node, of an entry that was refused with a key that is not kept elsewhere."""
+    """An entry, the ledger (its incarnation) that brought it, the time (ms, our clock), and the sender. `key` is the
+    raw public key of the node of a refused entry, when that key is not kept elsewhere."""
 
     entry: Entry
     origin: str
@@ -60,8 +61,7 @@ class Shelves:
         """Document and hash (hex) of each entry that waits, of the documents with these ids."""
         if not self._pending:
             return []
-        marks = ", ".join("?" * len(ids))
-        rows = self._db.execute(f"SELECT space, doc, hash FROM pending WHERE doc IN ({marks})", tuple(ids))
+        rows = self._db.execute(f"SELECT space, doc, hash FROM pending WHERE doc IN ({marks(ids)})", tuple(ids))
         return [(Key(space, doc), hash.hex()) for space, doc, hash in rows]
 
     def wait(self, one: Brought, awaited: str) -> None:
@@ -85,7 +85,7 @@ class Shelves:
             self._pending -= 1
 
     def _greediest(self, table: str) -> str:
-        """Who brought most of what a table holds."""
+        """The sender with the largest part of a table."""
         found = self._db.execute(f"SELECT sender FROM {table} GROUP BY sender ORDER BY count(*) DESC, sender LIMIT 1")
         return str(found.fetchone()[0])
 
@@ -98,9 +98,9 @@ class Shelves:
         return int(self._db.execute(f"SELECT count(*) FROM {what}", values).fetchone()[0])
 
     def put_aside(self, one: Brought, reason: str, awaited: str = "", rules: int = 0) -> None:
-        """Keep a refused entry with its reason, in the place of the same one; of more than a sender may have aside, or
-        all together, the oldest gives way. `rules` is the version of the rules by which its change was refused, 0 when
-        something else was wrong."""
+        """Keep a refused entry with its reason, in the place of the same one. Beyond the share of a sender, or of all,
+        the oldest gives way. `rules` is the version of the rules by which its change was refused, 0 when something else
+        was wrong."""
         entry = one.entry
         same = self._db.execute(
             "DELETE FROM quarantine WHERE doc = ? AND space = ? AND hash = ? AND signature = ? RETURNING sender",

@@ -1,5 +1,5 @@
-"""The log and the view that follows from it: appends entries, ours and those of other nodes, keeps the view and the
-digest in step, reads documents back, and erases them.
+"""The log and its view: appends entries, ours and those of other nodes, keeps view and digest in step, reads documents
+back, and erases them.
 
 The only place that appends. Runs inside the transaction of its caller and decides nothing.
 """
@@ -56,7 +56,7 @@ class Journal:
         self._node_id = node_id
         self.digest = Digest(db)
         self.tally = Tally(db)
-        # Content hashes of erased texts, with the erasure's number: who embeds one still must not bring it back.
+        # Content hashes of erased texts, with the erasure's number: a late embedding must not bring one back.
         self._late: dict[str, int] = {}
         self._fed: dict[str, int] = {}  # up to which number the index of each generation has taken in the log
 
@@ -93,8 +93,8 @@ class Journal:
         return memory, seq
 
     def take(self, document: MemoryDocument, state: DocumentState, entries: Sequence[Received], *, new: bool) -> int:
-        """Append what other nodes wrote of a document that holds it already, in this order; the last entry's number.
-        `new`: nothing was here of it before."""
+        """Append changes of other nodes, in this order, to a document that holds them already. Returns the last entry's
+        number. `new`: nothing was here of it before."""
         seq = 0
         for one in entries:
             brought = one.brought
@@ -128,12 +128,12 @@ class Journal:
             ("DELETE FROM damaged_memory WHERE id = ?", named[:1]),
             ("DELETE FROM text_hash WHERE doc = ? AND space = ?", named),
             (f"DELETE FROM activity WHERE id = ?1 AND {_NOWHERE}", named[:1]),
-            # Those that lead to it stay, as ids of nothing: they belong to other memories.
+            # Links to the memory stay, as ids of nothing: those belong to other memories.
             (f"DELETE FROM link WHERE source = ?1 AND {_NOWHERE}", named[:1]),
             # The key stays, so that a late retry does not bring the text back; what tells the text does not.
             (f"UPDATE idempotency SET fingerprint = x'' WHERE id = ?1 AND {_NOWHERE}", named[:1]),
             ("DELETE FROM pending WHERE doc = ? AND space = ?", named),
-            # Whatever space it claims: an id is that of one memory, and these bytes may be of its text.
+            # In every space: an id belongs to one memory, and these bytes may be of its text.
             ("DELETE FROM quarantine WHERE doc = ?", named[:1]),
         ):
             self._db.execute(sql, values)
@@ -148,8 +148,8 @@ class Journal:
         return replace(vectors, items=tuple(item for item in vectors.items if item[0] not in self._late))
 
     def fed(self, after: int, generation: str) -> None:
-        """The index of that generation has taken in everything up to `after`: of what was erased before, nothing is on
-        its way there any more."""
+        """The index of that generation has taken in everything up to `after`, so no earlier erased text is on its way
+        there."""
         self._fed[generation] = after
         if self._late:
             everywhere = min(self._fed.values())
@@ -228,7 +228,7 @@ class Journal:
         return MemoryDocument(key.id, key.space, *within(key.id, key.space, self.log(key.id)))
 
     def state(self, memory: Memory) -> DocumentState:
-        """What the document of a memory holds, for reading: times of other nodes' clocks as in the view."""
+        """The state of a memory's document, for reading: times of other nodes' clocks as in the view."""
         return self._shown(self.document(memory).state())
 
     def tags(self, memory: Memory) -> tuple[str, ...]:
@@ -245,8 +245,8 @@ class Journal:
         return {hash.hex(): raw for hash, raw in found}
 
     def written_by(self, actor: bytes) -> str:
-        """The id of the memory that the operation `actor` of this node changed already, or "". What other nodes wrote
-        does not count: who saw an actor in one memory may use it in another."""
+        """The id of the memory that the operation `actor` of this node changed already, or "". Changes of other nodes
+        do not count: anyone who saw an actor in one memory may use it in another."""
         found = self._db.execute("SELECT doc FROM entry WHERE actor = ? AND node = ?", (actor, self._node_id))
         row = found.fetchone()
         return str(row[0]) if row else ""
@@ -345,7 +345,7 @@ def shown(db: sqlite3.Connection, state: DocumentState) -> DocumentState:
 
 
 def latest(db: sqlite3.Connection, state: DocumentState) -> Mapping[str, int]:
-    """The latest time that is shown of each change that came from another node, by its name."""
+    """The latest time to show for each change from another node, by its name."""
     found = db.execute(
         "SELECT hash, actor, received FROM entry WHERE doc = ? AND space = ? AND received > 0", (state.id, state.space)
     )

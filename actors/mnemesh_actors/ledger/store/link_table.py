@@ -1,8 +1,7 @@
 """The table of links: a part of the view that says what leads to a memory. Kept with the view, read by questions.
 
-One row for each link of a memory, and one for each title that its text names in double brackets: a title is looked up
-when somebody asks, so that it leads to whoever bears it then. What the asker may not read is not there at all, neither
-its text nor its id.
+Each link of a memory has a row, and so has each title in double brackets in its text. A title is looked up when
+somebody asks, and leads to its bearer at that time. Anything that the asker may not read is absent, both text and id.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from mnemesh_memory.values.model import Memory
 BEGINNING_CHARS: Final = 2_000
 # That contradict one result, looked at in a recall.
 LEADING_MAX: Final = 16
-# Who is replaced and who replaces link to each other: the memory's own link says it all.
+# A memory and its replacement link to each other: the memory's own link is enough.
 _TOLD_ONCE: Final = (
     "NOT EXISTS (SELECT 1 FROM link AS own WHERE own.source = ? AND own.target = l.source AND "
     "(own.type = 'supersedes' AND l.type = 'superseded-by' OR own.type = 'superseded-by' AND l.type = 'supersedes'))"
@@ -62,8 +61,8 @@ def linked(
 
 
 def _linked_of(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) -> tuple[tuple[Linked, ...], int]:
-    """Both ends of the links of `memory`, first where it leads, then the first limits.LINKED_MAX that lead to it; and
-    how many more those are. `within` are patterns of the spaces that may be known of."""
+    """Both ends of the links of `memory`: first its own targets, then the first limits.LINKED_MAX sources of links to
+    it. Also the count of further sources. `within` are patterns of the spaces that may be known of."""
     ends = _ends(db, [link.id for link in memory.links])
     found = []
     for link in memory.links:
@@ -78,8 +77,8 @@ def _linked_of(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) ->
 
 
 def ties(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str, str, str]]:
-    """(memory, type, direction, the other one's id) of the links of `ids` that recall follows: where they lead, and
-    what contradicts them, the LEADING_MAX latest of each by their ids, which are in order of time."""
+    """(memory, type, direction, other id) of the links that recall follows from `ids`: their targets, and memories that
+    contradict them. The LEADING_MAX latest contradictions of each count, by id, which is in order of time."""
     asked, types = marks(ids), marks(ATTACHED_TYPES)
     return db.execute(
         f"SELECT source, type, '{OUT}', target FROM link WHERE source IN ({asked}) AND type IN ({types}) UNION ALL "
@@ -97,7 +96,7 @@ def hidden(db: sqlite3.Connection, ids: Sequence[str], within: Sequence[str]) ->
 
 
 def wholes(db: sqlite3.Connection, id_: str) -> set[str]:
-    """What the memory is part of, and what that is part of, and so on; itself too when that runs in a circle."""
+    """The wholes of a memory, and their wholes, and so on. A circle includes the memory itself."""
     rows = db.execute(
         "WITH RECURSIVE whole (id) AS (SELECT target FROM link WHERE source = ? AND type = ? UNION "
         "SELECT target FROM link JOIN whole ON source = id WHERE type = ?) SELECT id FROM whole",
@@ -107,7 +106,8 @@ def wholes(db: sqlite3.Connection, id_: str) -> set[str]:
 
 
 def _leading(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) -> tuple[list[Linked], int]:
-    """What leads to `memory`, by its id or, when it alone bears it, by its title. A forgotten memory leads nowhere."""
+    """The sources of links to `memory`, by id or, when no other memory bears it, by title. A forgotten memory leads
+    nowhere."""
     seen, patterns = covered(within)
     seen = seen.replace("space", "m.space")
     way, values = "l.target = ? AND l.type <> ?", [memory.id, WIKILINK]
@@ -124,7 +124,7 @@ def _leading(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) -> t
 
 
 def _named(db: sqlite3.Connection, title: str, space: str) -> Linked:
-    """Where a title leads: to the one memory of the space that bears it, of the active ones if there are any."""
+    """The target of a title: the one memory of the space with that title, an active one first."""
     rows = db.execute(
         f"SELECT {_ENDS} FROM memory m WHERE m.title = ? AND m.title <> '' AND m.space = ? AND m.state <> 'forgotten' "
         "ORDER BY m.state = 'active' DESC LIMIT 2",

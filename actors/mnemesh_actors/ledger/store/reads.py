@@ -23,6 +23,11 @@ from mnemesh_memory.values.memory_links import WIKILINK
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query, Stats
 
 FACETS_MAX = 200
+# Filters that a recall and a listing have in common.
+_SHARED = (
+    *("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "valid_at"),
+    *("agent", "session", "window"),
+)
 # Whether a link begins or ends there: most memories have none, and are then not asked about again.
 TIED = (
     f"EXISTS (SELECT 1 FROM link WHERE source = memory.id AND type <> '{WIKILINK}') "
@@ -55,8 +60,8 @@ def by_ids(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
 
 
 def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Sequence[str] | None = None) -> str:
-    """The id for an id, a unique id prefix, or a title that one memory of `spaces` bears
-    (of the active ones, if there are any). With `within`, patterns of spaces, nothing else is there at all.
+    """The id for an id, a unique prefix, or a title that one memory of `spaces` bears. Active memories go first. With
+    `within`, patterns of spaces, nothing else is there at all.
 
     Raises NotFound, or InvalidArgument when a prefix or title fits several.
     """
@@ -78,7 +83,7 @@ def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Seq
             "ORDER BY state = 'active' DESC, updated_at DESC, id LIMIT 4",
             (key, *spaces, *patterns),
         ).fetchall()
-        # A title that an active memory bears does not mean one that was forgotten or superseded.
+        # The title of an active memory does not mean a forgotten or superseded one.
         same = [str(id_) for id_, active in found if active == found[0][1]]
         if len(same) == 1:
             return same[0]
@@ -115,8 +120,8 @@ def _time_of(window: Window | None) -> str:
 
 
 def changed(db: sqlite3.Connection, query: ListQuery, at: int) -> list[str]:
-    """Ids of what `query` lists and was changed after `at` (ms), or is in conflict: the last change first, up to one
-    more than its limit."""
+    """Ids of the memories under `query` that were changed after `at` (ms), or are in conflict. The last change comes
+    first, up to one more than its limit."""
     where, values = _filters(query)
     rows = db.execute(
         f"SELECT id FROM memory WHERE {where} AND (updated_at > ? OR conflicted = 1) "
@@ -182,25 +187,10 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
 def matching(
     db: sqlite3.Connection, query: Query, pending: Mapping[str, tuple[int, int]], now: int
 ) -> tuple[list[str], list[str]]:
-    """Ids of the memories that pass the filters of a recall, newest first; and, when superseded ones lead to their
-    successors, ids of those that lead to one of them. `pending` are the accesses not yet written: (number, last)."""
+    """Ids of the memories that pass the filters of a recall, newest first. When superseded memories lead to successors,
+    also ids of those with a successor among the first. `pending` are the accesses not yet written: (number, last)."""
     state = "all" if query.include_superseded else "active"
-    where, values = _filters(
-        ListQuery(
-            spaces=query.spaces,
-            kinds=query.kinds,
-            tags_any=query.tags_any,
-            tags_all=query.tags_all,
-            tags_none=query.tags_none,
-            since=query.since,
-            before=query.before,
-            valid_at=query.valid_at,
-            agent=query.agent,
-            session=query.session,
-            window=query.window,
-            state=state,
-        )
-    )
+    where, values = _filters(ListQuery(state=state, **{name: getattr(query, name) for name in _SHARED}))
     where += " AND state <> 'forgotten'" + ("" if query.include_archive else " AND tier <> 'archive'")
     found: list[str] = []
     for id_, kind, tier, updated_at, importance, folder, paths, accesses, last in db.execute(
@@ -223,7 +213,7 @@ def matching(
 
 
 def _replaced_by(db: sqlite3.Connection, query: Query, ids: Sequence[str]) -> list[str]:
-    """Superseded memories of the spaces of `query` whose successor, or its successor and so on, is one of `ids`."""
+    """Superseded memories of the spaces of `query` with a successor, near or far, among `ids`."""
     before: dict[str, list[str]] = {}
     # With valid_at a chain goes on past what is forgotten, as in holding.successors.
     states = "state = 'superseded'" if query.valid_at is None else "state <> 'active'"
@@ -243,7 +233,7 @@ def _replaced_by(db: sqlite3.Connection, query: Query, ids: Sequence[str]) -> li
 
 
 def chains(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
-    """These memories, all that came after them, and what each of those replaced itself."""
+    """These memories, all their successors, and the predecessors of each."""
     rows = db.execute(
         "WITH RECURSIVE chain(id) AS (SELECT value FROM json_each(?) UNION "
         "SELECT json_extract(one.detail, '$.superseded_by') FROM chain JOIN memory AS one ON one.id = chain.id) "
@@ -255,7 +245,7 @@ def chains(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
 
 
 def chain_ends(ids: Sequence[str], successor_of: Callable[[str], str]) -> dict[str, str]:
-    """For each id the last of its chain of successors; in a circle, one of its members. `successor_of` gives "" at the
+    """For each id the end of its chain of successors. In a circle, one of its members. `successor_of` gives "" at the
     end of a chain."""
     ends: dict[str, str] = {}
     for first in ids:
@@ -277,7 +267,7 @@ def successor(db: sqlite3.Connection, id_: str) -> str:
 
 
 def timeline(db: sqlite3.Connection, middle: Memory, before: int, after: int) -> tuple[list[Memory], int]:
-    """Active neighbours in time of `middle`: of its session when it has one, else of its space; and its position."""
+    """Active neighbours in time of `middle`, of its session or else of its space, and its position."""
     if middle.source.session:
         scope, key = "session <> '' AND session = ?", middle.source.session
         order: tuple[str, ...] = ("place", "created_at", "id")
@@ -369,9 +359,9 @@ def cursor_out(at: int, id_: str) -> str:
 
 
 def cursor_in(token: str) -> tuple[int, str]:
-    """What a token stands for. Raises InvalidArgument."""
+    """The meaning of a token. Raises InvalidArgument."""
     try:
-        # Text that is cut off decodes to nothing that fits; it bounds how deep its JSON can go.
+        # A token that is cut off decodes to nothing valid. The cut bounds the depth of its JSON.
         at, last = json.loads(base64.urlsafe_b64decode(token[: limits.CURSOR_CHARS_MAX].encode()))
         if isinstance(at, int) and isinstance(last, str) and limits.TIME_MS_MIN <= at <= limits.TIME_MS_MAX:
             return at, field_checks.memory_id("cursor", last)

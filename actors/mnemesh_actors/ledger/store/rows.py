@@ -1,6 +1,6 @@
 """A memory as a row of the view and back. Knows nothing of queries.
 
-Each row carries a checksum over its other columns: a row that does not fit it is not served (RowDamaged).
+Each row carries a checksum over its other columns. A row that does not fit is not served (RowDamaged).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ COLUMNS = (
 )
 PLACES = ", ".join("?" * 17)
 SEQ = COLUMNS.split(", ").index("seq")
-# Columns and fields of the same name: those before SEQ, and those of the detail that are kept as they are.
+# Columns and fields of the same name: before SEQ, and plain ones of the detail.
 _PLAIN: Final = tuple(COLUMNS.split(", ")[:SEQ])
 _DETAILS: Final = ("importance", "paths", "valid_from", "valid_to", "keywords", "superseded_by", "notes")
 NO_TAGS: Final = "[]"  # what most memories have: it is not worth a parser on every recall

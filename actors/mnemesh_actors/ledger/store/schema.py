@@ -135,7 +135,7 @@ _SQL: Final = (
     ALTER TABLE memory ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0;
     UPDATE memory SET checksum = row_checksum({rows.COLUMNS.rpartition(", ")[0]})
     """,
-    # Rows that do not fit their checksums and that the log can't make anew: nobody reads these, a person may.
+    # Rows that fit no checksum and that the log can't make anew: no code reads these, a person may.
     "CREATE TABLE damaged_memory AS SELECT * FROM memory WHERE 0",
     # How far each consumer of the log has come: the entry `seq` of that incarnation.
     "CREATE TABLE consumer (name TEXT PRIMARY KEY, incarnation TEXT NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID",
@@ -156,7 +156,7 @@ MIGRATIONS: Final = tuple(partial(_run, migration) for migration in _SQL)
 def connect(path: Path) -> sqlite3.Connection:
     """Open, check and migrate. Raises FailedPrecondition for a newer file, DataLoss for a damaged one, Unavailable
     when it can not be opened."""
-    # Before SQLite opens it: closing it again would fold a write-ahead log that a newer version left.
+    # Before SQLite opens the file: closing it would fold a write-ahead log of a newer version.
     refuse_newer(version_of(path), path)
     with explained(path, "it can not be opened"), ExitStack() as undo:
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)

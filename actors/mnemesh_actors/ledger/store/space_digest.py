@@ -1,7 +1,7 @@
 """The digest of a space: 4,096 XOR buckets over (document, heads or erased), kept in step with the log.
 
 Equal digests mean equal documents; unequal buckets say where to look. The same numbers as the pure
-mnemesh_crdt.intake.replica.Replica.digest gives for the same documents. What waits or is quarantined does not count.
+mnemesh_crdt.intake.replica.Replica.digest gives for the same documents. Waiting and quarantined entries do not count.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """How much of the log each principal wrote here, and each peer brought: for their quotas.
 
-What principals wrote is counted in memory: by one query when it is first asked for, then by what came since. No write
-pays for that. What peers brought is kept in a table, written with the batch that brings it, because entries do not name
-the peer.
+The usage of principals is counted in memory: one query for the first question, then only new entries. No write pays for
+that. The usage of peers is kept in a table, written with each batch, because entries do not name the peer.
 """
 
 from __future__ import annotations
@@ -27,46 +26,36 @@ class Tally:
         self._db = db
         self._upto = 0
         self._used: dict[str, Usage] = {}
-        self._changed = False  # by a transaction that has not ended
 
     def now(self) -> dict[str, Usage]:
-        """What each principal has in the log."""
+        """The entries of each principal in the log."""
         (last,) = self._db.execute("SELECT coalesce(max(seq), 0) FROM entry").fetchone()
         if last > self._upto:
-            for principal, memories, size in self._db.execute(
-                f"SELECT {_PRINCIPAL}, count(*) FILTER (WHERE {_FIRST}), sum(length(raw)) FROM entry "
-                f"WHERE {_RANGE} AND received = 0 GROUP BY 1",
-                (self._upto, last),
-            ):
-                self._used[principal] = self._used.get(principal, NOTHING).and_also(memories, size)
+            self._add(1, _RANGE, self._upto, last)
             self._upto = last
         return dict(self._used)
 
     def erasing(self, doc: str, space: str) -> None:
         """The entries of a memory are about to be deleted."""
-        if not self._upto:
-            return  # nobody has asked yet, and who asks later will not see them
-        self.now()
-        self._changed = True
-        for principal, memories, size in self._db.execute(
-            f"SELECT {_PRINCIPAL}, count(*) FILTER (WHERE {_FIRST}), sum(length(raw)) FROM entry "
-            "WHERE doc = ? AND space = ? AND received = 0 GROUP BY 1",
-            (doc, space),
-        ).fetchall():
-            self._used[principal] = self._used.get(principal, NOTHING).and_also(-memories, -size)
-
-    def kept(self) -> None:
-        """The transaction is on disk."""
-        self._changed = False
+        if self._upto:  # otherwise nobody has asked yet, and who asks later will not see them
+            self.now()
+            self._add(-1, "doc = ?1 AND space = ?2", doc, space)
 
     def undone(self) -> None:
-        """The transaction was rolled back."""
-        if self._changed:
-            self._upto, self._used, self._changed = 0, {}, False
+        """A transaction was rolled back: the next question counts anew."""
+        self._upto, self._used = 0, {}
+
+    def _add(self, sign: int, where: str, *values: int | str) -> None:
+        for principal, memories, size in self._db.execute(
+            f"SELECT {_PRINCIPAL}, count(*) FILTER (WHERE {_FIRST}), sum(length(raw)) FROM entry "
+            f"WHERE {where} AND received = 0 GROUP BY 1",
+            values,
+        ).fetchall():
+            self._used[principal] = self._used.get(principal, NOTHING).and_also(sign * memories, sign * size)
 
 
 def bring(db: sqlite3.Connection, sender: str, first: int, last: int) -> Usage:
-    """Add the entries from `first` to `last` to what a peer brought; all that it brought until now."""
+    """Add the entries from `first` to `last` to the usage of a peer. Returns its usage until now."""
     memories, size = db.execute(
         f"SELECT count(*) FILTER (WHERE {_FIRST}), coalesce(sum(length(raw)), 0) FROM entry WHERE {_RANGE}",
         (first - 1, last),
@@ -80,5 +69,5 @@ def bring(db: sqlite3.Connection, sender: str, first: int, last: int) -> Usage:
 
 
 def brought(db: sqlite3.Connection) -> dict[str, Usage]:
-    """What each peer brought in all, by the name under which the ledger knows its senders."""
+    """The usage of each peer, by the ledger's name of its sender."""
     return {sender: Usage(*rest) for sender, *rest in db.execute("SELECT sender, memories, bytes FROM brought")}

@@ -8,12 +8,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
+from mnemesh_actors.ledger.store.rows import marks
+
 PENDING_MAX = 4096
 
 
 class Uses:
-    """`pending` holds (accesses, last use in ms) by id that are not on disk yet; of more than PENDING_MAX, those that
-    lie back longest are lost."""
+    """`pending` holds (accesses, last use in ms) by id, not yet on disk. Beyond PENDING_MAX the uses furthest back are
+    lost."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -30,9 +32,8 @@ class Uses:
 
     def of(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
         """(accesses, last use in ms) by id; those never used are absent."""
-        marks = ", ".join("?" * len(ids))
         rows = self._db.execute(
-            f"SELECT id, accesses, last_used FROM activity WHERE id IN ({marks})", tuple(ids)
+            f"SELECT id, accesses, last_used FROM activity WHERE id IN ({marks(ids)})", tuple(ids)
         ).fetchall()
         found = {row[0]: (row[1], row[2]) for row in rows}
         for id_ in ids:

@@ -1,12 +1,12 @@
-"""Cached embeddings: float32 bytes by content hash and model generation. A cache: what is lost is embedded again,
-and so is what is damaged; only who knows the model can tell (Embedder.stored).
+"""Cached embeddings: float32 bytes by content hash and model generation. A cache: a lost or damaged vector is made
+again. Only the embedder recognises damage (Embedder.stored).
 
 A text that an update does not say any more loses its vectors, unless another write brought the same text (`shared`).
-Those of several generations stand beside each other while one takes over from another. What was made by a model that
-is in use no more goes when the index of the one in use is complete: until then it tells which texts are shared.
+Those of several generations stand beside each other while one takes over from another. Vectors of a model out of use go
+when the index of the model in use is complete. Until then they tell which texts are shared.
 
-Some stay though no memory says their text: shared ones, what one of two updates at the same time brought and the other
-replaced, and the text under a title that was cut when it was stored. They cost room and nothing else.
+Some vectors stay though no memory says their text. These are shared ones, the losers of two updates at the same time,
+and texts under a title that was cut when stored. They cost room and nothing else.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from mnemesh_actors.ledger.commit.commands import Vectors
+from mnemesh_actors.ledger.store.rows import marks
 
 HASHES_A_QUERY = 500
 Key = tuple[bytes, str]  # content hash and generation
@@ -26,17 +27,16 @@ def cached(db: sqlite3.Connection, hashes: Sequence[str], generation: str) -> di
     wanted, found = list(dict.fromkeys(hashes)), {}
     for start in range(0, len(wanted), HASHES_A_QUERY):
         part = [bytes.fromhex(value) for value in wanted[start : start + HASHES_A_QUERY]]
-        marks = ", ".join("?" * len(part))
         for digest, data in db.execute(
-            f"SELECT hash, data FROM vector WHERE hash IN ({marks}) AND generation = ?", (*part, generation)
+            f"SELECT hash, data FROM vector WHERE hash IN ({marks(part)}) AND generation = ?", (*part, generation)
         ):
             found[digest.hex()] = data
     return found
 
 
 def keep(db: sqlite3.Connection, vectors: Vectors) -> None:
-    """Add what a write brought and drop what it made stale, inside the caller's transaction."""
-    # A text may stand in one memory twice; that does not make it shared.
+    """Add the vectors of a write and drop the stale ones, inside the caller's transaction."""
+    # A text may stand in one memory twice, which does not make it shared.
     given = [(bytes.fromhex(digest), vectors.generation, data) for digest, data in dict(vectors.items).items()]
     db.executemany("UPDATE vector SET shared = 1 WHERE hash = ? AND NOT shared", [row[:1] for row in given])
     db.executemany(
@@ -66,8 +66,8 @@ def generations(db: sqlite3.Connection) -> list[str]:
 
 
 def sweep(db: sqlite3.Connection, after: Key, used: Sequence[str], keys_max: int) -> Key | None:
-    """One step through the table, inside the caller's transaction: of the `keys_max` keys that follow `after`, those of
-    no `used` generation go. Where the next step begins, None at the end."""
+    """One step through the table, inside the caller's transaction. Of the `keys_max` keys after `after`, those of no
+    `used` generation go. Where the next step begins, None at the end."""
     keys = db.execute(
         "SELECT hash, generation FROM vector WHERE (hash, generation) > (?, ?) ORDER BY hash, generation LIMIT ?",
         (*after, keys_max),

@@ -1,4 +1,4 @@
-"""The side of the ledger that readers reach: memories as they are and as they were. Changes nothing.
+"""The side of the ledger for readers: memories now and in the past. Changes nothing.
 
 Thin: what a question means stands in reads and histories.
 """
@@ -22,12 +22,12 @@ from mnemesh_memory.values.model import ListQuery, Memory, Page, Query, Revision
 from mnemesh_memory.values.past import ConflictPage, HistoryPage
 
 QUICK_ROWS_MAX = 64
-# Texts of a draft that is looked up together with its vectors, so that a call with one draft is quick.
+# The texts of a draft for a quick lookup with its vectors.
 QUICK_HASHES_MAX = 8
 
 
 class Changed(NamedTuple):
-    """Ids of memories that were changed since, in the order to read them; of those that matched and are too many; and
+    """Ids of memories changed since, in the order to read them. Also ids of further matches beyond the limit, and
     whether more were changed than are listed."""
 
     ids: list[str]
@@ -36,7 +36,7 @@ class Changed(NamedTuple):
 
 
 class Views(Mending):
-    """What a ledger answers to readers. Mixed into Ledger, which has the connection and the journal."""
+    """The answers of a ledger to readers. Mixed into Ledger, which has the connection and the journal."""
 
     def quick(self, method: str, args: tuple[Any, ...]) -> bool:
         """Few rows by their keys, and notes in memory: some tenths of a millisecond, which no reader or writer of the
@@ -55,8 +55,8 @@ class Views(Mending):
 
     @reading
     def lost(self, ids: Sequence[str], within: Sequence[str], past: bool = False) -> list[str]:
-        """Those of `ids`, in spaces that a pattern of `within` covers, that are damaged in the log and in the view; of
-        the `past`, which the log alone has, in the log."""
+        """The part of `ids`, in spaces under `within`, that is damaged in the log and in the view. Of the `past`, which
+        only the log has, damage in the log is enough."""
         return self._scrub.lost_past(ids, within) if past else self._lost(ids, within)
 
     def _lost(self, ids: Sequence[str], within: Sequence[str] | None = None) -> list[str]:
@@ -87,8 +87,8 @@ class Views(Mending):
 
     @reading
     def read_as_of(self, ids: Sequence[str], at: int, clock: int | None = None) -> dict[str, Memory]:
-        """Memories as they were recorded at `at` (ms); those that did not exist yet are absent. Nothing was recorded
-        after `clock`, the node's time now."""
+        """Memories as recorded at `at` (ms), without those that did not exist yet. Nothing was recorded after `clock`,
+        the node's time now."""
         return self.read_some_as_of(ids, at, math.inf, clock)[0]
 
     @reading
@@ -109,7 +109,7 @@ class Views(Mending):
         return found, len(ids)
 
     def _then(self, memory: Memory, at: int, clock: int | None) -> Memory | None:
-        """A memory as it was recorded at `at`; None when it was not there yet, or when its log is damaged."""
+        """A memory as recorded at `at`, None for a later one or for a damaged log."""
         try:
             return None if memory.id in self._scrub.hopeless else self._histories.as_of(memory, at, clock)
         except DataLoss:
@@ -119,8 +119,8 @@ class Views(Mending):
 
     @reading
     def changed(self, query: ListQuery, at: int, matched: Sequence[str]) -> Changed:
-        """What was changed after `at` (ms): of the memories that `query` lists, up to its limit, the last changed ones,
-        and as many of the others in `matched`, the first ones."""
+        """Memories changed after `at` (ms): the last changed ones under `query`, up to its limit, and the first of the
+        others in `matched`, up to the same limit."""
         found = reads.changed(self._db, query, at)
         newest, late = found[: query.limit], reads.changed_of(self._db, matched, at).difference(found[: query.limit])
         rest = [id_ for id_ in matched if id_ in late]
@@ -130,8 +130,8 @@ class Views(Mending):
     def reworded(
         self, ids: Sequence[str], at: int, within_s: float, clock: int | None = None
     ) -> tuple[list[Memory], int]:
-        """Of these memories, as they were recorded at `at` (ms), those whose searched texts are others by now; and how
-        many were looked at: the first one, and more until `within_s` is over, because nobody else is served meanwhile.
+        """Of these memories, as recorded at `at` (ms), those with other searched texts by now, and how many were looked
+        at. After `within_s` only the first one is sure, because nobody else is served meanwhile.
         """
         then, number = self.read_some_as_of(ids, at, within_s, clock)
         now = self.read(list(then))
@@ -176,8 +176,8 @@ class Views(Mending):
 
     @reading
     def matching(self, query: Query, now: int) -> tuple[list[str], list[str]]:
-        """Ids of the memories that pass the filters of a recall, newest first, and of those they replaced. Lost ones
-        are among them: nobody knows whether they pass, and who reads them is told."""
+        """Ids of the memories that pass the filters of a recall, newest first, and of their predecessors. Lost memories
+        are among these: nobody knows whether they pass, and a reader is told."""
         found, replaced = reads.matching(self._db, query, self._uses.pending, now)
         return [*found, *self._scrub.lost_in(query.spaces)], replaced
 
