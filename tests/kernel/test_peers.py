@@ -419,7 +419,7 @@ def order(node: Node, last_seq: int, *entries: Entry) -> TakeIn:
 
 async def test_erasures_pass_a_quota_that_stops_all_else_and_the_rest_comes_again(home: Home, ledger: Ledger) -> None:
     node = Node()
-    syncing: Any = Syncing(AskedHere(ledger), Follower(), News(), None, lambda: NOW, None)  # type: ignore[arg-type]
+    syncing: Any = Syncing(AskedHere(ledger), Follower().publish, News(), None, lambda: NOW, None)  # type: ignore[arg-type]
     syncing.quotas.quota_of = lambda sender: replace(UNLIMITED, max_memories=1)
     await syncing.take_in(order(node, 1, node.says("one")), "hub")
     more, erasure = node.says("two", id=OTHER), node.erases()

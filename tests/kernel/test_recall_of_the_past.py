@@ -104,7 +104,7 @@ async def test_long_texts_of_today_leave_room_for_those_of_the_past(here: Here) 
 
 
 async def test_long_histories_are_read_for_a_while_and_the_rest_is_told(here: Here) -> None:
-    here.patch.setattr(worded_then, "READ_AT_ONCE", 1)
+    here.patch.setattr(reading_then, "READ_AT_ONCE", 1)
     here.patch.setattr(worded_then, "READING_S", 0.0)
     said = [await here.remember(f"Quokka {number} eats carrots") for number in range(3)]
     for number, memory in enumerate(said):
