@@ -128,15 +128,7 @@ class Node:
             token = owner_token(self._data_dir)
             access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner, agent_quota(settings))
             authenticator = Authenticator(token, access, settings.owner)
-            gate = MeshGate(
-                version=version("mnemesh"),
-                data_dir=str(self._data_dir),
-                pid=os.getpid(),
-                ready_timeout_s=settings.ready_timeout_s,
-                access=access,
-                backups=Backups(self._data_dir, _now_ms),
-                settings=self._given,
-            )
+            gate = self._gate(access)
             metrics = Metrics()
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
@@ -188,6 +180,17 @@ class Node:
                 "--ray-address, see to it first that Ray runs on its machines",
                 part="ray",
             )
+
+    def _gate(self, access: Access) -> MeshGate:
+        return MeshGate(
+            version=version("mnemesh"),
+            data_dir=str(self._data_dir),
+            pid=os.getpid(),
+            ready_timeout_s=self._settings.ready_timeout_s,
+            access=access,
+            backups=Backups(self._data_dir, _now_ms),
+            settings=self._given,
+        )
 
     async def _stopped_or_lost(self) -> str:
         """Return "" when the node was told to stop, or why its actors can't be asked any more."""
