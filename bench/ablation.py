@@ -34,9 +34,9 @@ from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
-from mnemesh_actors.recall.picking import BEST_FOR_COVERAGE
-from mnemesh_actors.recall.query_plan import search_of
+from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE
 from mnemesh_actors.recall.refinement import second_look
+from mnemesh_actors.recall.requests import search_of
 from mnemesh_memory.ranking.candidates import Candidates, Ranking, fuse
 from mnemesh_memory.ranking.fusion import DEFAULT_MIX, OPTIONAL, Fused, Mix, coverage, signals
 from mnemesh_memory.text.traits import question_of

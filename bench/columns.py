@@ -15,7 +15,7 @@ import numpy as np
 from bench.locomo_data import TOP
 from numpy.typing import NDArray
 
-from mnemesh_actors.recall.picking import BEST_FOR_COVERAGE
+from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE
 from mnemesh_memory.ranking.candidates import Candidates, fuse
 from mnemesh_memory.ranking.fusion import (
     DEFAULT_MIX,

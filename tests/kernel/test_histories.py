@@ -14,7 +14,7 @@ from ledger_builders import Home, done
 from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node.start import StartConfig, start_mesh
-from mnemesh_actors.recall.recall import SNIPPET_CHARS
+from mnemesh_actors.recall.results import SNIPPET_CHARS
 from mnemesh_actors.remember import history_operations as module
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_memory.ranking.answers import Recalled

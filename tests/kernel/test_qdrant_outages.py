@@ -24,6 +24,7 @@ from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node.start import QdrantConfig, StartConfig, start_mesh
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.recall import recall as recalling_module
+from mnemesh_actors.recall import retrieval
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.ranking.answers import Recalled
@@ -209,8 +210,8 @@ async def test_a_wrong_key_at_the_start_is_refused_with_the_remedy(qdrant: Qdran
 async def test_without_an_index_the_words_of_the_newest_memories_are_counted_and_the_rest_is_named(
     mesh: Mesh, qdrant: QdrantDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recalling_module, "WORDS_MEMORIES_MAX", 3)
-    monkeypatch.setattr(recalling_module.limits, "LIST_LIMIT_MAX", 2)
+    monkeypatch.setattr(retrieval, "WORDS_MEMORIES_MAX", 3)
+    monkeypatch.setattr(retrieval.limits, "LIST_LIMIT_MAX", 2)
     for number in range(6):
         await remember(mesh, f"Lighthouse {number}", "durable")
     await caught_up(mesh)

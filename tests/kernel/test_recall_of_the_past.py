@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
+import math
 import sqlite3
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,11 +18,13 @@ from recall_scene import mesh as mesh
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.past import reading_then, worded_then
-from mnemesh_actors.recall import picking, query_plan, words
 from mnemesh_actors.recall import recall as recalling
-from mnemesh_actors.recall.picking import Picking
+from mnemesh_actors.recall import requests, retrieval
+from mnemesh_actors.recall.choice import Choice
 from mnemesh_actors.recall.results import Found
+from mnemesh_actors.rows import past_reads, past_rows, past_words, word_counts
+from mnemesh_actors.rows.past_rows import PastRows
+from mnemesh_actors.rows.row_source import rows_of
 from mnemesh_gateway.contract.wire import list_response
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.values.errors import DataLoss
@@ -79,7 +81,7 @@ async def test_what_the_index_found_and_what_was_read_then_stand_in_one_order(he
 
 
 async def test_more_changes_than_are_read_are_told_and_claim_no_word(here: Here) -> None:
-    here.patch.setattr(worded_then, "CHANGED_MAX", 1)
+    here.patch.setattr(past_words, "CHANGED_MAX", 1)
     kept = await here.remember("A turbine that nobody changed")
     for number in range(3):
         last = await here.remember(f"Quokka {number} eats carrots")
@@ -94,8 +96,8 @@ async def test_more_changes_than_are_read_are_told_and_claim_no_word(here: Here)
 
 
 async def test_long_texts_of_today_leave_room_for_those_of_the_past(here: Here) -> None:
-    here.patch.setattr(words, "CHARS_MAX", 4000)
-    here.patch.setattr(worded_then, "MEASURES_CHARS", 1000)
+    here.patch.setattr(word_counts, "CHARS_MAX", 4000)
+    here.patch.setattr(past_words, "MEASURES_CHARS", 1000)
     for number in range(9):
         await here.remember(f"Quokka report {number}: " + "turbine " * 60)
     memory = await changed(here, FEED, TURBINE)
@@ -104,8 +106,8 @@ async def test_long_texts_of_today_leave_room_for_those_of_the_past(here: Here) 
 
 
 async def test_long_histories_are_read_for_a_while_and_the_rest_is_told(here: Here) -> None:
-    here.patch.setattr(reading_then, "READ_AT_ONCE", 1)
-    here.patch.setattr(worded_then, "READING_S", 0.0)
+    here.patch.setattr(past_reads, "READ_AT_ONCE", 1)
+    here.patch.setattr(past_words, "READING_S", 0.0)
     said = [await here.remember(f"Quokka {number} eats carrots") for number in range(3)]
     for number, memory in enumerate(said):
         await here.mesh.update(READER, memory.id, Patch(content=f"turbine {number}"))
@@ -115,7 +117,7 @@ async def test_long_histories_are_read_for_a_while_and_the_rest_is_told(here: He
 
 
 async def test_rows_of_the_past_are_read_a_few_at_a_time_and_each_once(here: Here) -> None:
-    here.patch.setattr(reading_then, "READ_AT_ONCE", 2)
+    here.patch.setattr(past_reads, "READ_AT_ONCE", 2)
     said = [await here.remember(f"Quokka {number} eats carrots") for number in range(5)]
     asked = noted(here.patch, here.mesh._parts.ledger, "read_some_as_of")
     then = await here.recall("quokka", mode="keyword", as_of=said[-1].updated_at)
@@ -129,9 +131,9 @@ async def test_rows_that_could_not_be_read_in_time_are_told(here: Here) -> None:
     said = [await here.remember(f"Quokka {number} eats carrots") for number in range(5)]
 
     async def two(parts: NodePorts, ids: list[str], at: int, by: float) -> tuple[dict[str, Memory], list[str]]:
-        return (await reading_then.read_then(parts, ids[:2], at))[0], ids[2:]
+        return (await past_reads.read_then(parts, ids[:2], at))[0], ids[2:]
 
-    here.patch.setattr(picking, "read_then", two)
+    here.patch.setattr(past_rows, "read_then", two)
     told = "as_of: the time was over before 3 memories could be read as of then, which may belong here"
     for text in ("quokka", ""):
         then = await here.recall(text, mode="keyword", as_of=said[-1].updated_at)
@@ -143,7 +145,7 @@ async def test_a_long_history_is_read_alone_in_its_turn(here: Here) -> None:
     ids, at = [memory.id for memory in said], said[-1].updated_at
     found_, number = await here.mesh._parts.ledger.read_some_as_of(ids, at, -1.0)
     assert (list(found_), number) == (ids[:1], 1)
-    assert await reading_then.read_then(here.mesh._parts, ids, at, by=0.0) == ({}, ids)
+    assert await past_reads.read_then(here.mesh._parts, ids, at, by=0.0) == ({}, ids)
 
 
 # ---- valid at --------------------------------------------------------------------------------------------------------
@@ -203,9 +205,9 @@ async def test_a_chain_goes_on_past_what_is_forgotten(here: Here) -> None:
 
 
 async def test_of_very_many_versions_the_active_ones_are_asked_for_apart(here: Here) -> None:
-    here.patch.setattr(recalling, "IDS_MAX", 2)
-    here.patch.setattr(query_plan, "CANDIDATES_JUDGED_LATE", 8)
-    here.patch.setattr(recalling, "CANDIDATES_JUDGED_LATE", 8)
+    here.patch.setattr(requests, "IDS_MAX", 2)
+    here.patch.setattr(requests, "CANDIDATES_JUDGED_LATE", 8)
+    here.patch.setattr(retrieval, "CANDIDATES_JUDGED_LATE", 8)
     for number in range(5):
         await here.remember(f"A quokka was seen on hill {number}", wait="durable")
     old = await here.remember("quokka quokka", wait="durable")
@@ -218,8 +220,8 @@ async def test_of_very_many_versions_the_active_ones_are_asked_for_apart(here: H
 async def test_very_many_versions_lead_to_the_one_that_held(here: Here) -> None:
     """More versions than the index gives at once: those that held are asked for apart, together with their
     predecessors."""
-    here.patch.setattr(query_plan, "CANDIDATES", 20)
-    here.patch.setattr(query_plan, "CANDIDATES_SORTED", 20)
+    here.patch.setattr(requests, "CANDIDATES", 20)
+    here.patch.setattr(requests, "CANDIDATES_SORTED", 20)
     versions = await here.chain(*(f"Zanzibar reading {number}" for number in range(25)), "It is Moroni")
     now = versions[-1].updated_at
     calls: list[int] = []
@@ -243,9 +245,9 @@ def _counted(method: Callable[..., Any], calls: list[int]) -> Callable[..., Any]
 
 
 async def test_of_very_many_versions_one_that_held_then_is_found_though_it_was_replaced(here: Here) -> None:
-    here.patch.setattr(recalling, "IDS_MAX", 0)
-    here.patch.setattr(recalling, "CANDIDATES_SUPERSEDED", 1)
-    here.patch.setattr(query_plan, "CANDIDATES_JUDGED_LATE", 8)
+    here.patch.setattr(requests, "IDS_MAX", 0)
+    here.patch.setattr(requests, "CANDIDATES_SUPERSEDED", 1)
+    here.patch.setattr(requests, "CANDIDATES_JUDGED_LATE", 8)
     held = await here.remember("one quokka was seen that day by a man on the hill", valid_from=2000)
     await replaced(here, held, "It was a wallaby", valid_from=3000)
     old = await here.remember("quokka quokka quokka", valid_from=3000)
@@ -263,9 +265,9 @@ async def test_a_predecessor_that_is_judged_after_its_successor_has_its_own_begi
     second = await replaced(here, first, "Bob", valid_to=2000)
     third = await replaced(here, second, "Carl", valid_from=5000)
     query = Query(text="x", spaces=(here.space,), valid_at=500)
-    picking = Picking(here.mesh._parts, query, asyncio.get_running_loop().time() + 60)
-    rows = await picking.view([first.id, second.id, third.id])
-    kept = [await picking.keep(query, [Found(rows[one.id], Fused(one.id, 0.5))]) for one in (third, second, first)]
+    source = rows_of(here.mesh._parts, query, math.inf)
+    choice, rows = Choice(here.mesh._parts, query, source), await source.view([first.id, second.id, third.id])
+    kept = [await choice.passing(query, [Found(rows[one.id], Fused(one.id, 0.5))]) for one in (third, second, first)]
     assert [[item.memory.content for item in some] for some in kept] == [[], [], ["Ann"]]
 
 
@@ -315,13 +317,13 @@ async def test_a_chain_of_the_past_that_was_read_in_part_judges_nothing(
         (in_time, whole if "include_superseded" in fields and shown == "A" else []),
     ):
         parts: Any = SimpleNamespace(ledger=Interrupted(*rows), clock=lambda: 9000)
-        picking = Picking(parts, query, asyncio.get_running_loop().time() + 60)
-        await picking.view(read)
-        picking._by = 0.0  # the time is over
-        kept = await picking.keep(query, [Found(known[shown], Fused(shown, 0.5))])
+        source = PastRows(parts, query.spaces, 5000, math.inf)
+        await source.view(read)
+        source._by = 0.0  # the time is over
+        kept = await Choice(parts, query, source).passing(query, [Found(known[shown], Fused(shown, 0.5))])
         assert [item.memory.id for item in kept] == judged, read
         if judged != whole:
-            assert picking.left_out
+            assert source.left_out
 
 
 async def test_a_late_index_leaves_time_to_read_what_stood_there_then(here: Here) -> None:

@@ -283,7 +283,7 @@ async def test_without_an_index_the_same_memory_comes_first(
     languages: Here, question: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     down = failing(Unavailable("the index is down", part="index"))
-    monkeypatch.setattr(languages.mesh._recalling._searching, "ask", down)  # type: ignore[attr-defined]
+    monkeypatch.setattr(languages.mesh._recalling._index, "ask", down)  # type: ignore[attr-defined]
     answer = await languages.recall(question, mode="keyword")
     assert answer.degraded
     assert answer.results[0].memory.content == MEMORIES[ASKED[question]]

@@ -26,7 +26,8 @@ from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.index.shard import Search
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.recall import recall as module
-from mnemesh_actors.recall.searching import SEARCHES_A_CALL_MAX, Searching
+from mnemesh_actors.recall import requests, retrieval
+from mnemesh_actors.recall.index_calls import SEARCHES_A_CALL_MAX, IndexCalls, behind
 from mnemesh_gateway.operations.gate import MeshGate
 from mnemesh_gateway.operations.table import OPERATIONS, Operation
 from mnemesh_memory.access.grants import READ
@@ -191,7 +192,7 @@ async def test_a_place_without_memories_gives_nothing(crowd: Here) -> None:
 async def test_a_filter_that_lets_too_many_through_is_judged_late_and_says_so(
     crowd: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "IDS_MAX", 0)
+    monkeypatch.setattr(requests, "IDS_MAX", 0)
     answer = await crowd.recall("where do payments deploy", mode="keyword", paths=("src/ship.py",))
     assert found(answer) == []
     assert "best 500 matches only" in answer.degraded[0]
@@ -281,7 +282,7 @@ async def test_without_words_the_past_shows_the_text_of_that_time(here: Here) ->
 async def test_a_model_that_is_busy_leaves_the_words(here: Here) -> None:
     await here.remember("The harbour closes at nine")
     here.patch.setattr(here.mesh._parts.embedder, "embed_one", hanging)
-    here.patch.setattr(module, "EMBEDDING_SHARE", 0.002)
+    here.patch.setattr(retrieval, "EMBEDDING_SHARE", 0.002)
     answer = await here.recall("when does the harbour close")
     assert found(answer) == ["The harbour closes at nine"]
     assert "matched by words only" in answer.degraded[0]
@@ -728,8 +729,8 @@ async def test_of_searches_in_one_call_only_who_is_at_fault_is_refused() -> None
             return [self.search(one) for one in searches]
 
     follower = cast(IndexFollower, Follower())
-    searching = Searching(PATIENCE_S)
-    asked = [searching.ask(follower, Search(text, None, ("s",))) for text in ("first", "good", "bad", "fine")]
+    index = IndexCalls(PATIENCE_S)
+    asked = [index.ask(follower, Search(text, None, ("s",))) for text in ("first", "good", "bad", "fine")]
     first, good, bad, fine = await asyncio.gather(*asked, return_exceptions=True)
     assert [one[0].id for one in (first, good, fine) if isinstance(one, Candidates)] == ["first", "good", "fine"]
     assert isinstance(bad, InvalidArgument)
@@ -743,7 +744,7 @@ async def test_a_recall_that_runs_out_of_time_declares_nobody_away(here: Here) -
     here.patch.setattr(follower, "went_away", lambda error: away.append(error.message))
     config = replace(here.mesh._parts.config, recall_timeout_s=3.0)
     recalling = module.Recalling(replace(here.mesh._parts, config=config), here.mesh._recalling._linking)
-    recalling._searching = Searching(PATIENCE_S)  # what the index itself may take
+    recalling._index = IndexCalls(PATIENCE_S)  # what the index itself may take
     answer = await recalling.recall(READER, Query(text="harbour key", spaces=(here.space,)))
     assert found(answer) == ["The harbour key hangs in the shed"]
     assert answer.degraded == ("index: it has not answered in time; matched by words only",)
@@ -978,7 +979,7 @@ async def test_related_shows_nothing_of_spaces_that_the_caller_may_not_read(here
 
 
 async def test_an_index_that_lacks_one_entry_says_so_in_the_singular() -> None:
-    behind = SimpleNamespace(fault="", lag=1, catching_up=True, gaps=0)
-    assert module._behind(cast(IndexFollower, behind)) == ("index: 1 entry not searchable yet",)
-    behind.fault = "no answer"
-    assert module._behind(cast(IndexFollower, behind)) == ("index: no answer; 1 entry not searchable yet",)
+    follower = SimpleNamespace(fault="", lag=1, catching_up=True, gaps=0)
+    assert behind(cast(IndexFollower, follower)) == ("index: 1 entry not searchable yet",)
+    follower.fault = "no answer"
+    assert behind(cast(IndexFollower, follower)) == ("index: no answer; 1 entry not searchable yet",)

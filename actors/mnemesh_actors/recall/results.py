@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from mnemesh_memory.policy.heat import heat
-from mnemesh_memory.ranking.answers import Hit
+from mnemesh_memory.ranking.answers import Hit, Recalled
+from mnemesh_memory.ranking.explanation import Explainer
 from mnemesh_memory.ranking.fusion import Candidate, Fused
 from mnemesh_memory.ranking.usefulness import liking, rated
-from mnemesh_memory.text.text import estimate_tokens, snippet
+from mnemesh_memory.text.text import estimate_tokens, marks, snippet
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.values.model import Memory, Query
@@ -50,6 +52,15 @@ class Found:
         """With what its ratings add."""
         fused = rated(self.fused, self.memory.useful, self.memory.not_useful)
         return self if fused is self.fused else replace(self, fused=fused)
+
+
+class Matches(NamedTuple):
+    """The outcome of a search."""
+
+    found: Sequence[Found]  # In the asked order.
+    coverage: float
+    degraded: tuple[str, ...]
+    explainer: Explainer | None = None
 
 
 def redirected(
@@ -141,7 +152,46 @@ def _cost(memory: Memory, passage: str) -> int:
     return sum(map(estimate_tokens, (memory.content or passage, *(head.content for head in memory.conflicts))))
 
 
-def given(memory: Memory, query: Query, passage: str, *, whole: bool) -> tuple[Memory, int]:
+def shaped(query: Query, matches: Matches, abstain_below: float) -> Recalled:
+    """The first matches as results, as many as the token budget holds."""
+    hits: list[Hit] = []
+    tokens = left_out = 0
+    shown = matches.found[: query.limit]
+    budget = math.inf if query.token_budget is None else query.token_budget
+    for position, item in enumerate(shown):
+        passage = snippet(item.memory.content, query.text, SNIPPET_CHARS)
+        memory, cost = _given(item.memory, query, passage, whole=not query.snippets_only)
+        if not hits and cost > budget:
+            # The best is never left out for weaker ones that fit, but given in part.
+            memory, cost = _given(item.memory, query, passage, whole=False)
+        if tokens + cost > budget:
+            left_out = len(shown) - position
+            break
+        tokens += cost
+        hits.append(
+            Hit(
+                memory=memory,
+                score=item.fused.score,
+                signals=matches.explainer.shares(item.fused) if matches.explainer else (),
+                snippet=passage,
+                marks=marks(passage, query.text),
+                redirected_from=item.redirected_from,
+            )
+        )
+    unsure = bool(query.text.strip()) and matches.coverage < abstain_below
+    return Recalled(
+        results=tuple(hits),
+        coverage=matches.coverage,
+        # Results beyond the reader's own limits are here all the same, and count as cover.
+        abstain=not (matches.found or matches.coverage) or unsure,
+        tokens_used=tokens,
+        truncated_by_budget=left_out,
+        degraded=matches.degraded,
+        spaces=query.spaces,
+    )
+
+
+def _given(memory: Memory, query: Query, passage: str, *, whole: bool) -> tuple[Memory, int]:
     """`memory` as the answer gives it, and the tokens of its texts. Without `whole`, `passage` stands for the content,
     and other versions are cut to passages."""
     if not whole:

@@ -17,17 +17,17 @@ from typing import Final
 from mnemesh_actors.ledger.commit.commands import Rate, Tie
 from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.picking import Picking
 from mnemesh_actors.remember.deadlines import answered, committed, find
 from mnemesh_actors.remember.writes import Writing
+from mnemesh_actors.rows.row_source import RowSource, rows_of
 from mnemesh_memory.access import grants
-from mnemesh_memory.ranking.answers import Hit, Recalled
+from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.text.text import estimate_tokens, snippet, title_of
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.kinds import WAITS
-from mnemesh_memory.values.memory_links import ATTACHED_MAX, ATTACHED_TYPES, OUT, Linked, Rated
+from mnemesh_memory.values.memory_links import ATTACHED_MAX, ATTACHED_TYPES, Linked, Rated
 from mnemesh_memory.values.model import Caller, Link, Memory, Query, Written
 
 _ID: Final = re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f-])", re.IGNORECASE)
@@ -132,10 +132,12 @@ class Linking:
         nothing is read after `by`, in the event loop's time."""
         if not any(hit.memory.tied for hit in answer.results):
             return answer
-        ties = await self._ties(query, answer.results)
+        rows = rows_of(self._parts, query, by)
+        ties: dict[str, Ties] = {}
+        for id_, type_, direction, other in await rows.ties([hit.memory for hit in answer.results]):
+            ties.setdefault(id_, []).append((type_, direction, other))
         memories = await granted(self._parts, caller, [hit.memory for hit in answer.results])
         shown = {one.id: replace(hit, memory=one) for hit, one in zip(answer.results, memories, strict=True)}
-        rows = Picking(self._parts, query, by)
         ends = await self._ends(caller, rows, {id_ for found in ties.values() for _, _, id_ in found})
         left = None if query.token_budget is None else query.token_budget - answer.tokens_used
         used = 0
@@ -153,20 +155,7 @@ class Linking:
         degraded = tuple(dict.fromkeys((*answer.degraded, *rows.left_out)))
         return replace(answer, results=tuple(hits), tokens_used=answer.tokens_used + used, degraded=degraded)
 
-    async def _ties(self, query: Query, hits: Sequence[Hit]) -> dict[str, Ties]:
-        """The links of each result that recall follows; of the past, the links of its memory then."""
-        found: dict[str, Ties] = {}
-        if query.as_of is not None:
-            for hit in hits:
-                for link in hit.memory.links:
-                    if link.type in ATTACHED_TYPES:
-                        found.setdefault(hit.memory.id, []).append((link.type, OUT, link.id))
-            return found
-        for id_, type_, direction, other in await self._parts.ledger.ties([hit.memory.id for hit in hits]):
-            found.setdefault(id_, []).append((type_, direction, other))
-        return found
-
-    async def _ends(self, caller: Caller, rows: Picking, ids: Iterable[str]) -> dict[str, Memory]:
+    async def _ends(self, caller: Caller, rows: RowSource, ids: Iterable[str]) -> dict[str, Memory]:
         """The readable memories at the ends of links, by id, of now or of then: active ones, and for a superseded one
         its successor."""
         found = await rows.view(sorted(ids))

@@ -1,15 +1,16 @@
-"""The requests of a recall: a search of the index, a page of the ledger, and the number of candidates. Pure.
+"""The requests of a search: the search of the index, a page of the ledger, the weights. Pure.
 
-A filter goes down to the cheapest place that judges as the ledger would. Index and view hold today's words and states,
-so filters on the past are judged after the reading.
+A filter goes down to the cheapest place that judges as the ledger would.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.index.shard import Search
+from mnemesh_memory.ranking.fusion import SIGNALS, Fused
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import ListQuery, Query
 
@@ -22,14 +23,10 @@ CANDIDATES_A_RESULT = 3
 CANDIDATES_SORTED = 400
 # Filters that are judged after the search take candidates away, so as many as the index gives are asked for.
 CANDIDATES_JUDGED_LATE = SEARCH_LIMIT_MAX
-
-
-def _as_of_then(query: Query) -> Query:
-    """The query without the filters on fields that may have had other values at `as_of`, and up to `as_of` only."""
-    if query.as_of is None:
-        return query
-    before = query.as_of + 1 if query.before is None else min(query.before, query.as_of + 1)
-    return replace(query, kinds=(), tags_any=(), tags_all=(), tags_none=(), before=before, window=None)
+# Superseded memories on the way to their successors, when many match and a search of their own is needed.
+CANDIDATES_SUPERSEDED = 30
+# Ids that pass a filter of the ledger are handed to the index, up to so many memories.
+IDS_MAX = 5000
 
 
 def for_the_ledger(query: Query) -> bool:
@@ -37,9 +34,15 @@ def for_the_ledger(query: Query) -> bool:
     return bool(query.paths or query.source_dir or query.min_heat > 0 or query.valid_at is not None)
 
 
+def among_of(matching: tuple[list[str], list[str]] | None) -> tuple[str, ...] | None:
+    """The ids that the index is asked for alone, of those that pass or lead to such; None for no bound."""
+    if matching is None or len(matching[0]) + len(matching[1]) > IDS_MAX:
+        return None
+    return (*matching[0], *matching[1])
+
+
 def listing_of(query: Query) -> ListQuery:
     """The first page of what may pass."""
-    past, query = query.as_of is not None, _as_of_then(query)
     return ListQuery(
         spaces=query.spaces,
         kinds=query.kinds,
@@ -50,7 +53,7 @@ def listing_of(query: Query) -> ListQuery:
         before=query.before,
         agent=query.agent,
         session=query.session,
-        state="all" if past or query.include_superseded else "active",
+        state="all" if query.include_superseded else "active",
         window=query.window,
         limit=limits.LIST_LIMIT_MAX,
     )
@@ -60,7 +63,6 @@ def search_of(query: Query, generation: str, ids: tuple[str, ...] | None, late: 
     """The search for candidates, still without the question's vector, which will be of that `generation`. `ids`: among
     these alone. `late`: candidates will be taken away after the search. `as_stated`: words may be looked for in the
     form of a statement."""
-    past, query = query.as_of is not None, _as_of_then(query)
     best = query.sort == "relevance" and not late
     few = min(max(CANDIDATES, CANDIDATES_A_RESULT * query.limit), SEARCH_LIMIT_MAX)
     limit = CANDIDATES_JUDGED_LATE if late else few if best else CANDIDATES_SORTED
@@ -77,8 +79,7 @@ def search_of(query: Query, generation: str, ids: tuple[str, ...] | None, late: 
         agent=query.agent,
         session=query.session,
         include_superseded=True,
-        include_archive=past or query.include_archive,
-        include_forgotten=past,
+        include_archive=query.include_archive,
         window=query.window,
         ids=ids,
         limit=max(query.limit, limit),
@@ -86,8 +87,31 @@ def search_of(query: Query, generation: str, ids: tuple[str, ...] | None, late: 
         if best and query.mode == "hybrid"
         else SEARCH_LIMIT_MAX,
         bm25=query.mode != "semantic",
-        # A keyword question wants the words in the memory itself, and the index knows no windows of the past.
-        windows=query.mode == "hybrid" and not past,
+        # A keyword question wants the words in the memory itself.
+        windows=query.mode == "hybrid",
         as_stated=as_stated and query.mode == "hybrid",
         generation=generation,
     )
+
+
+def without_replaced(search: Search, fused: Sequence[Fused], held: tuple[list[str], list[str]] | None) -> Search:
+    """A search that replaced versions do not crowd: few of them, as a way to their successors. `held` are the ids that
+    held at the asked time, superseded or not, and the ids that lead to them; None for now."""
+    apart = replace(search, include_superseded=False, superseded_limit=CANDIDATES_SUPERSEDED)
+    if held is None:
+        return apart
+    if len(held[0]) > IDS_MAX:
+        return replace(apart, superseded_limit=search.limit)
+    leading = set(held[1])
+    olds = [item.id for item in fused if item.id in leading][:CANDIDATES_SUPERSEDED]
+    return replace(search, ids=(*held[0], *olds), limit=min(search.limit + len(olds), SEARCH_LIMIT_MAX))
+
+
+def weights_of(query: Query, node: Mapping[str, float]) -> dict[str, float]:
+    """The weights of meaning and words in a query; `node` has those of the node."""
+    if query.mode == "semantic":
+        return {"dense": 1.0, "bm25": 0.0}
+    if query.mode == "keyword":
+        return {"dense": 0.0, "bm25": 1.0}
+    given = {**node, **query.weights}
+    return {name: given[name] for name in SIGNALS if name in given}

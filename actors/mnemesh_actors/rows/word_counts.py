@@ -1,4 +1,4 @@
-"""BM25 over a handful of memories in this process, for when the index can't be asked.
+"""BM25 over a handful of memories in this process, for texts that the index cannot be asked about.
 
 The same terms, weights and statistics as the index has; only fewer memories are looked at, and each by itself.
 """

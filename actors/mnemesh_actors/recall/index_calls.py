@@ -1,4 +1,4 @@
-"""Searches of the index, and the work of a recall that needs no vector yet.
+"""Calls of the index by recalls.
 
 Searches that arrive while the index works go together in the next call, as one batched query.
 """
@@ -7,29 +7,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final
 
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.index.shard import Search
 from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_memory.ranking.candidates import Candidates
-from mnemesh_memory.ranking.fusion import coverage
-from mnemesh_memory.text.text import marks
-from mnemesh_memory.text.traits import question_of
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, Unavailable
-from mnemesh_memory.values.model import Query
+from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, Unavailable, count_of
 
 # An index in this process holds the interpreter while it answers: so many questions are some 10 to 50 ms.
 SEARCHES_A_CALL_MAX: Final = 8
-# The model runs for some milliseconds without the interpreter, but needs the interpreter for its tokens first. Work
-# that starts earlier than this delays the answer.
-MODEL_BEGINS_S: Final = 0.001
 LATE: Final = "it has not answered in time"
+LAG_TOLERATED_ENTRIES: Final = 256
 
 
-class Searching:
+class IndexCalls:
     """The searches of a node. A call beyond `call_timeout_s` is given up for all its callers, and the index counts as
     away until it answers again."""
 
@@ -58,16 +51,31 @@ class Searching:
             self._batcher = Batcher("index", call, SEARCHES_A_CALL_MAX, limits.INBOX_MESSAGES_MAX)
         return await self._batcher.submit(search)
 
+    async def candidates(self, follower: IndexFollower, search: Search, by: float) -> Candidates | str:
+        """The candidates, or the reason why there are none. Nothing is waited for beyond `by`, in the event loop's
+        time. Raises InvalidArgument."""
+        try:
+            async with asyncio.timeout_at(by):
+                return await self.ask(follower, search)
+        except TimeoutError:  # busy with others, or late: who called it finds out
+            return LATE
+        except InvalidArgument:
+            raise
+        except MnemeshError as error:
+            return error.message
 
-async def look_ahead(follower: IndexFollower, search: Search, query: Query) -> None:
-    """While the model embeds: count the words of `search` in the index, and read the question as fusion, coverage and
-    snippets will. All of them cache their reading. An error here shows again in the search itself, which raises it."""
-    await asyncio.sleep(MODEL_BEGINS_S)
-    with suppress(MnemeshError):
-        await follower.read(lambda shard: shard.prepare(search))
-    question_of(query.text, query.window)
-    coverage(query.about or query.text, ())
-    marks("", query.text)
+
+def behind(follower: IndexFollower, gaps: int | None = None) -> tuple[str, ...]:
+    """Why the index may lack something, but for the usual lag right behind writes. `gaps` is the follower's count
+    from before the search."""
+    lacking = f"{count_of(follower.lag, 'entry')} not searchable yet"
+    if follower.fault:
+        return (f"index: {follower.fault}; {lacking}",)
+    if follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES:
+        return (f"index: {lacking}",)
+    if gaps is not None and gaps != follower.gaps:
+        return ("index: opened anew during the search, and not complete then",)
+    return ()
 
 
 async def _found(follower: IndexFollower, searches: Sequence[Search]) -> Sequence[Candidates | Exception]:

@@ -12,13 +12,12 @@ from dataclasses import replace
 from itertools import accumulate
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.past.reading_then import READ_AT_ONCE_S, in_steps
-from mnemesh_actors.recall.query_plan import listing_of
-from mnemesh_actors.recall.words import CHARS_MAX, scored
+from mnemesh_actors.rows.past_reads import reworded_then
+from mnemesh_actors.rows.word_counts import CHARS_MAX, scored
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.fusion import Candidate
 from mnemesh_memory.text.traits import traits_of
-from mnemesh_memory.values.model import Memory, Query
+from mnemesh_memory.values.model import ListQuery, Memory
 
 # So many changed texts are read as they stood, the last change first, and so many of today's best matches. A few are
 # read at a time, and none after READING_S.
@@ -31,14 +30,15 @@ MEASURES = 20
 MEASURES_CHARS = CHARS_MAX // 4
 
 
-async def as_worded(parts: NodePorts, query: Query, found: Candidates, by: float) -> tuple[Candidates, tuple[str, ...]]:
-    """`found` with the words as they stood at `query.as_of`, and what was not looked at. Nothing is read after `by`, in
-    the event loop's time."""
-    assert query.as_of is not None
+async def as_worded(
+    parts: NodePorts, text: str, listing: ListQuery, at: int, found: Candidates, by: float
+) -> tuple[Candidates, tuple[str, ...]]:
+    """`found` with the words as they stood at `at` (ms), and a note on texts that were not looked at. Nothing is read
+    after `by`, in the event loop's time."""
     best = sorted((one.bm25, one.id) for one in found if one.bm25 is not None)[::-1]
-    listing = replace(listing_of(query), limit=CHANGED_MAX)
-    since = await parts.ledger.changed(listing, query.as_of, [id_ for _, id_ in best])
-    texts, read_all = await _texts(parts, since.ids, query.as_of, by)
+    since = await parts.ledger.changed(replace(listing, limit=CHANGED_MAX), at, [id_ for _, id_ in best])
+    until = min(by, asyncio.get_running_loop().time() + READING_S)
+    texts, read_all = await reworded_then(parts, since.ids, at, until)
     unread = {*since.unread, *since.ids[read_all:]}
     more = since.more or read_all < len(since.ids)
     if not (texts or unread):
@@ -48,7 +48,7 @@ async def as_worded(parts: NodePorts, query: Query, found: Candidates, by: float
     measures = {id_: bm25 for bm25, id_ in best if id_ not in other}
     read = await parts.ledger.read(list(measures)[:MEASURES])
     beside = _short([read[id_] for id_ in measures if id_ in read])
-    counted, here = await asyncio.to_thread(scored, query.text, [*beside, *texts])
+    counted, here = await asyncio.to_thread(scored, text, [*beside, *texts])
     words = {one.id: one.bm25 for one in here if one.bm25 is not None}
     both = read.keys() & words.keys()
     scale = max(measures[id_] for id_ in both) / max(words[id_] for id_ in both) if both else 1.0
@@ -66,18 +66,6 @@ def _short(memories: Sequence[Memory]) -> list[Memory]:
     ends = accumulate(len(one.content) for one in memories)
     fitting = sum(end <= MEASURES_CHARS for end in ends)
     return list(memories[: max(1, fitting)])
-
-
-async def _texts(parts: NodePorts, ids: Sequence[str], at: int, by: float) -> tuple[list[Memory], int]:
-    """Of the first of `ids` those that were worded otherwise, and how many were looked at."""
-    texts: list[Memory] = []
-
-    async def read(some: Sequence[str]) -> int:
-        found, number = await parts.ledger.reworded(some, at, READ_AT_ONCE_S, parts.clock())
-        texts.extend(found)
-        return number
-
-    return texts, await in_steps(ids, min(by, asyncio.get_running_loop().time() + READING_S), read)
 
 
 def _told(number: int) -> tuple[str, ...]:

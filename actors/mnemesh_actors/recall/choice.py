@@ -1,0 +1,84 @@
+"""Choice of the candidates that stand in an answer: their rows are read, and the ledger has the last word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.recall.results import Found, end_of_equals, heat_of, redirected
+from mnemesh_actors.recall.world_time import WorldTime
+from mnemesh_actors.rows.row_source import RowSource
+from mnemesh_memory.ranking.fusion import Fused
+from mnemesh_memory.validation.filters import passes
+from mnemesh_memory.values.model import Memory, Query
+
+# Read beyond the limit in one step: some candidates are redirected or filtered away.
+READ_MARGIN = 2
+BEST_FOR_COVERAGE = 3
+
+
+class Choice:
+    """The choice among candidates for one query and its rows."""
+
+    def __init__(self, parts: NodePorts, query: Query, rows: RowSource) -> None:
+        self._parts = parts
+        self._rows = rows
+        self._world_time = WorldTime(query, rows)
+
+    async def pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[Found], list[Found], int]:
+        """Enough memories to show, best first; the best that pass all filters but `min_score`; and the number of
+        candidates that gave way to a successor.
+
+        Rows are read a step at a time, because most candidates are never shown. Another order needs all rows, and
+        candidates exactly as good as the last one are read too."""
+        by_relevance = query.sort == "relevance"
+        step = query.limit + READ_MARGIN if by_relevance else len(fused)
+        shown: set[str] = set()
+        kept: list[Found] = []
+        best: list[Found] = []
+        matches: list[float] = []
+        at = old = 0
+        end = step
+        while part := fused[at:end]:
+            memories = await self._rows.view([item.id for item in part])
+            pairs = [(item, memories[item.id]) for item in part if item.id in memories]
+            standing = await self._world_time.standing(memories.values())
+            if not query.include_superseded:
+                old += sum(memory.state == "superseded" and memory.id not in standing for _, memory in pairs)
+            found = [item.rated() for item in await self._redirected(query, pairs, fused, shown, standing)]
+            passing = await self.passing(query, found)
+            best = best or passing[:BEST_FOR_COVERAGE]
+            kept += [item for item in passing if item.fused.score >= query.min_score]
+            match = {item.id: item.score for item in part}
+            matches += [match[item.fused.id] for item in kept[len(matches) :]]
+            if self._rows.unread:
+                break
+            enough = by_relevance and len(kept) >= query.limit
+            at, end = end, end_of_equals(fused, end, matches[query.limit - 1]) if enough else end + step
+        return kept, best, old
+
+    async def passing(self, query: Query, found: Sequence[Found]) -> list[Found]:
+        """The candidates that pass all filters but `min_score`. The ledger judges last, also after the index."""
+        kept = [item for item in found if passes(query, item.memory)]
+        standing = await self._world_time.passing([item.memory for item in kept])
+        kept = [item for item in kept if item.memory.id in standing]
+        if query.min_heat > 0 and kept:
+            now = self._parts.clock()
+            used = await self._parts.ledger.activity([item.memory.id for item in kept])
+            kept = [item for item in kept if heat_of(item.memory, used, now) >= query.min_heat]
+        return kept
+
+    async def _redirected(
+        self,
+        query: Query,
+        pairs: Sequence[tuple[Fused, Memory]],
+        fused: Sequence[Fused],
+        shown: set[str],
+        standing: set[str],
+    ) -> list[Found]:
+        """The results of `pairs`, a part of the candidates. A superseded memory gives way to its successor, unless its
+        id is in `standing`."""
+        if query.include_superseded:
+            return [Found(memory, fit) for fit, memory in pairs]
+        old = [memory for _, memory in pairs if memory.state == "superseded" and memory.id not in standing]
+        return redirected(pairs, await self._world_time.instead(old), fused, shown, standing)
