@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.policy.guard import NEAR_MIN, REPLACES_MIN, advice, almost_identical, judge, near, novelty
+from mnemesh_memory.policy.guard import NEAR_MIN, REPLACES_MIN, advice, almost_identical, answer, near, novelty
 from mnemesh_memory.policy.heat import DAY_MS, HALF_LIFE_DAYS, heat
 from mnemesh_memory.policy.recall_rules import RULES_MAX, Rule, narrowed, rules_of, weighed
 from mnemesh_memory.values.errors import InvalidArgument
@@ -102,13 +102,13 @@ SIMILARITY = st.floats(-1, 1)
 
 
 def test_a_text_in_an_empty_space_is_added_and_all_new() -> None:
-    verdict = judge((), ())
+    verdict = answer((), ())
     assert (verdict.action, verdict.novelty, verdict.target_id, verdict.related) == ("ADD", 1.0, "", ())
     assert verdict.reason
 
 
 def test_even_a_very_near_text_is_added_and_the_nearest_is_named() -> None:
-    verdict = judge((FAR, NEAR), ())
+    verdict = answer((FAR, NEAR), ())
     assert verdict.action == "ADD"
     assert verdict.target_id == "near"
     assert verdict.similarity == 0.97
@@ -117,7 +117,7 @@ def test_even_a_very_near_text_is_added_and_the_nearest_is_named() -> None:
 
 
 def test_what_is_far_is_no_neighbour_but_counts_for_novelty() -> None:
-    verdict = judge((FAR,), ())
+    verdict = answer((FAR,), ())
     assert (verdict.action, verdict.target_id, verdict.similarity, verdict.related) == ("ADD", "", 0.0, ())
     assert verdict.novelty == pytest.approx(0.8)
 
@@ -133,7 +133,7 @@ def test_the_contract_names_the_least_similarity_of_a_neighbour() -> None:
 
 
 def test_a_draft_that_replaces_others_says_which() -> None:
-    verdict = judge((NEAR,), ("old-1", "old-2"))
+    verdict = answer((NEAR,), ("old-1", "old-2"))
     assert verdict.action == "SUPERSEDE"
     assert verdict.target_id == "old-1"
     assert verdict.reason == "replaces old-1, old-2"
@@ -142,7 +142,7 @@ def test_a_draft_that_replaces_others_says_which() -> None:
 
 
 def test_a_draft_replaces_also_in_a_space_without_neighbours() -> None:
-    assert judge((), ("old",)).action == "SUPERSEDE"
+    assert answer((), ("old",)).action == "SUPERSEDE"
 
 
 @pytest.mark.parametrize(("similarity", "expected"), [(1.0, 0.0), (0.25, 0.75), (0.0, 1.0), (-1.0, 1.0), (1.0001, 0.0)])
@@ -185,14 +185,14 @@ def test_who_is_almost_identical_is_so_both_ways(one: str, other: str) -> None:
 def test_a_writer_is_told_the_call_that_replaces_what_is_near() -> None:
     assert advice((FAR, NEAR), "new") == 'if this replaces near, call supersede(id="near", content=<this text>)'
     assert advice((Related("x", "", "", REPLACES_MIN - 1e-6),), "new") == advice((), "new") == ""
-    assert judge((NEAR,), ()).hint == advice((NEAR,))
-    assert judge((NEAR,), ("old",)).hint == ""
+    assert answer((NEAR,), ()).hint == advice((NEAR,))
+    assert answer((NEAR,), ("old",)).hint == ""
 
 
 def test_an_almost_identical_text_is_offered_as_a_duplicate() -> None:
     twin = Related("twin", "", "", 0.99, alike=True)
     assert advice((NEAR, twin), "new") == 'if one of the two is enough, call forget(id="new")'
-    verdict = judge((NEAR, twin), ())
+    verdict = answer((NEAR, twin), ())
     assert verdict.action == "ADD", "nothing is dropped for it"
     assert "twin says the same but for case, spacing or a final stop" in verdict.reason
     assert "forget" not in verdict.hint, "nothing is written yet"

@@ -92,7 +92,7 @@ class Writing:
             found = await self._parts.ledger.replaceable(list(clean.supersedes), clean.space, grants.readable(caller))
             targets = [id_ for id_ in dict.fromkeys(found) if not (known and known.memory.id == id_)]
         if known is None or targets:
-            judged = guard.judge(prepared.related, targets)
+            judged = guard.answer(prepared.related, targets)
             if twin is None or targets:
                 return replace(judged, hint="") if clean.force else judged
             return replace(judged, hint="", reason=guard.although(twin.memory.id, forgotten=twin.restorable))

@@ -1,16 +1,25 @@
-"""The save guard: what a draft is worth beside its neighbours. Pure; the ledger decides races inside its commit.
+"""The write guard: what a new text is to the memories that it may concern. Pure; the ledger carries the verdict out.
 
-Similarity alone never refuses a text: two sentences that differ in one number are near and not the same. So only an
-exact duplicate (equal normalised text) is a NOOP. Every other draft is added and its neighbours are reported. Of the
-nearest neighbour a hint tells the writer what to do next.
+Similarity alone never refuses and never replaces a text: two sentences that differ in one number are near and not the
+same. A duplicate is a text that says the same word for word, but for case, spacing, articles, contractions and the
+order of clauses or list items. An older memory steps back when its slot has another value on strong evidence and the
+writer may replace it. Otherwise both stand, and a link tells that they contradict. Nothing is dropped.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from math import exp, log
+from typing import Final
 
+from mnemesh_memory.policy.contest import Contest, contest, restates
+from mnemesh_memory.policy.grammar import CHANGES, LIGHT
+from mnemesh_memory.policy.sameness import same
+from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, Statement, is_decision, statement, statements
+from mnemesh_memory.policy.tokens import TOKENS_MAX
 from mnemesh_memory.values.model import Checked, Related
 
 RELATED_MAX = 5
@@ -20,9 +29,212 @@ NEAR_MIN = 0.5
 REPLACES_MIN = 0.6
 # Texts that differ in case, spacing and a final stop only are nearer than this; others need no comparison.
 ALIKE_MIN = 0.8
+# Records of what happened: a later one never makes an earlier one untrue.
+RECORDS: Final = frozenset(("episode", "run", "summary", "prompt"))
+# A new text of so few sentences is also read as a whole, because its cue may stand in another sentence than its value.
+READ_WHOLE_MAX: Final = 3
+CONTRADICTS_MAX: Final = 3
+SUBJECT_TERMS_MAX: Final = 6
+# The width of the kernel of the density estimate, as the concentration of a von Mises-Fisher kernel.
+CONCENTRATION: Final = 12.0
+QUOTED_CHARS: Final = 80
 
 _SPACED_PUNCTUATION = re.compile(r" ?([,.;:!?()\[\]{}\"'\u2018\u2019\u201c\u201d\u3001\u3002]) ?")
 _FINAL_STOPS = ".\u3002\u2026"
+# Lines of code, whose spacing says something.
+_CODE: Final = re.compile(r"```|~~~|^(?: {2,}|\t)\S", re.MULTILINE)
+# Literals whose capitals say something: quoted code, calls, addresses, paths and names of variables.
+_LITERAL: Final = re.compile(
+    r"`[^`]{1,200}`|\b\w{1,80}\(|[a-zA-Z]{2,15}://[^\s.,;!?]{1,500}(?:[.,;!?][^\s.,;!?]{1,500}){0,50}"
+    r"|(?<![\w/])[~.]{0,2}/[\w./-]{0,300}\w|\b\w{1,80}_\w{1,80}\b"
+)
+# A unit of which both spellings have a capital, or a single letter, is another unit: MW and mW, Mb and MB, m and M.
+_UNIT: Final = re.compile(r"(?<=\d)\s?([A-Za-z]{1,3})\b")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A memory of the space that a new text may concern."""
+
+    id: str
+    text: str
+    kind: str
+    cosine: float  # Between the two texts, in [-1, 1].
+    replaceable: bool  # The writer wrote it, or was granted to replace it.
+    at: int = 0  # When it was last written (ms).
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """The fate of a new text. Each memory of `supersedes` steps back; a `contradicts` link leads to the others."""
+
+    action: str  # ADD, UPDATE, NOOP or SUPERSEDE.
+    reason: str
+    novelty: float  # 1 - the best cosine similarity, in [0, 1].
+    target_id: str = ""
+    similarity: float = 0.0
+    supersedes: tuple[str, ...] = ()
+    contradicts: tuple[str, ...] = ()
+    hint: str = ""
+
+
+def judge(text: str, kind: str, candidates: Sequence[Candidate], at: int | None = None) -> Verdict:
+    """The verdict on a new text of a kind, said to hold from `at` (ms; None for now on)."""
+    fresh = min(1.0, max(0.0, 1.0 - max((item.cosine for item in candidates), default=0.0)))
+    ordered = sorted(candidates, key=lambda item: (-item.cosine, item.id))
+    twin = next((item for item in ordered if says_the_same(item.text, text)), None)
+    if twin is not None:
+        return Verdict(
+            action="NOOP",
+            reason=f"{twin.id} says the same",
+            novelty=0.0,
+            target_id=twin.id,
+            similarity=twin.cosine,
+            hint="to store this text all the same, call remember(content=<this text>, force=true)",
+        )
+    if kind in RECORDS:
+        return Verdict(action="ADD", reason="a record of what happened replaces nothing", novelty=fresh)
+    replaced: list[tuple[Candidate, Contest]] = []
+    opposed: list[tuple[Candidate, Contest, str]] = []
+    for item in ordered:
+        found, whole = _contested(item, text)
+        if found is None:
+            continue
+        obstacle = _obstacle(item, found, whole=whole, earlier=at is not None and at < item.at)
+        if obstacle:
+            opposed.append((item, found, obstacle))
+        else:
+            replaced.append((item, found))
+    contradicts = tuple(item.id for item, _, _ in opposed)[:CONTRADICTS_MAX]
+    if replaced:
+        target, evidence = replaced[0]
+        corrects = any(one.corrects for one in statements(text))
+        return Verdict(
+            action="UPDATE" if corrects else "SUPERSEDE",
+            reason=f"replaces {target.id} \u201c{_quoted(target.text)}\u201d: {evidence.reason}",
+            novelty=fresh,
+            target_id=target.id,
+            similarity=target.cosine,
+            supersedes=tuple(item.id for item, _ in replaced),
+            contradicts=contradicts,
+            hint=f'if both hold, call restore(id="{target.id}")',
+        )
+    if opposed:
+        target, evidence, obstacle = opposed[0]
+        return Verdict(
+            action="ADD",
+            reason=f"contradicts {target.id} \u201c{_quoted(target.text)}\u201d: {evidence.reason}; {obstacle}",
+            novelty=fresh,
+            target_id=target.id,
+            similarity=target.cosine,
+            contradicts=contradicts,
+            hint=f'if this replaces {target.id}, call supersede(id="{target.id}", content=<this text>)',
+        )
+    return Verdict(action="ADD", reason="no memory has another value of the same slot", novelty=fresh)
+
+
+def _contested(item: Candidate, text: str) -> tuple[Contest | None, bool]:
+    """The best evidence that a text contests a memory, and whether it contests each sentence of the memory."""
+    if item.kind in RECORDS:
+        return None, False
+    older = statements(item.text)
+    newer = list(statements(text))
+    if 1 < len(newer) <= READ_WHOLE_MAX:
+        newer.append(statement(text))
+    best: Contest | None = None
+    whole = bool(older) and len(item.text) <= LOOKED_AT_CHARS
+    for sentence in older:
+        found = _best(sentence, newer, item.cosine)
+        whole = whole and found is not None
+        if found is not None and (best is None or (found.strong, found.stated) > (best.strong, best.stated)):
+            best = found
+    return best, whole
+
+
+def _best(older: Statement, newer: Iterable[Statement], cosine: float) -> Contest | None:
+    sentences = list(newer)
+    if any(restates(sentence, older) for sentence in sentences):
+        return None
+    found = [one for one in (contest(older, sentence, cosine) for sentence in sentences) if one is not None]
+    return max(found, key=lambda one: (one.strong, one.stated), default=None)
+
+
+def _obstacle(item: Candidate, found: Contest, *, whole: bool, earlier: bool) -> str:
+    """Why a contested memory stays; "" when it steps back."""
+    if not item.replaceable:
+        return "another writer's memory stands until somebody with the right replaces it"
+    if earlier:
+        return "the memory was written later than this text holds"
+    if not whole:
+        return "the memory says more than this text replaces"
+    if is_decision(item.text, item.kind) and not found.stated:
+        return "a decision stands until a change is stated"
+    return "" if found.strong else "the evidence does not decide which holds"
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(text[: 2 * QUOTED_CHARS].split())
+    return line if len(line) <= QUOTED_CHARS else f"{line[: QUOTED_CHARS - 1].rstrip()}\u2026"
+
+
+def says_the_same(one: str, other: str) -> bool:
+    """Whether two texts differ in nothing but case, spacing, a final stop, articles, contractions and the order of
+    clauses or list items. Code and literals must be equal to the letter."""
+    if _CODE.search(one) or _CODE.search(other):
+        return False
+    if sorted(_LITERAL.findall(one)) != sorted(_LITERAL.findall(other)) or _other_units(one, other):
+        return False
+    if almost_identical(one, other):
+        return True
+    if max(len(one), len(other)) > LOOKED_AT_CHARS:
+        return False
+    first, second = list(statements(one)), list(statements(other))
+    if not first or len(first) != len(second) or any(len(part.tokens) >= TOKENS_MAX for part in first + second):
+        return False
+    for sentence in first:
+        twin = next((part for part in second if part.asks == sentence.asks and same(sentence, part)), None)
+        if twin is None:
+            return False
+        second.remove(twin)
+    return True
+
+
+def _other_units(one: str, other: str) -> bool:
+    units = zip(
+        sorted(_UNIT.findall(one), key=str.casefold), sorted(_UNIT.findall(other), key=str.casefold), strict=False
+    )
+    return any(
+        a != b and a.casefold() == b.casefold() and (len(a) == 1 or (a != a.casefold() and b != b.casefold()))
+        for a, b in units
+    )
+
+
+def surprisal(cosines: Iterable[float], memories: int) -> float:
+    """-log p(text) in nats under a kernel density estimate of the space, from 0 to CONCENTRATION = k.
+
+    p is the mean of exp(k (cosine - 1)) over all memories, a von Mises-Fisher kernel (Silverman 1986). A memory
+    outside `cosines` counts as orthogonal."""
+    near = [exp(CONCENTRATION * (min(1.0, max(0.0, cosine)) - 1.0)) for cosine in cosines]
+    rest = max(0, memories - len(near))
+    total = sum(near) + rest * exp(-CONCENTRATION)
+    count = len(near) + rest
+    return CONCENTRATION if count == 0 else max(0.0, -log(total / count))
+
+
+def subject_terms(text: str, frequency: Callable[[str], int] | None = None) -> tuple[str, ...]:
+    """Rare words of what a text speaks of, the rarest first, for a search that does not rest on likeness. `frequency`
+    gives the number of memories that hold a word; without it names come first, then words of the subject."""
+    ranks: dict[str, tuple[int, int, int]] = {}
+    for number, one in enumerate(statements(text)):
+        for place in one.content:
+            token = one.tokens[place]
+            word = token.text.casefold()
+            if token.dimension or len(word) < 2 or place == one.verb or token.key in LIGHT | CHANGES:
+                continue
+            named = token.text != word and place > 0
+            behind = 0 if place < one.verb else 1
+            ranks.setdefault(word, (frequency(word) if frequency else 0, number + behind - named, place))
+    return tuple(sorted(ranks, key=lambda word: ranks[word])[:SUBJECT_TERMS_MAX])
 
 
 def novelty(related: Sequence[Related]) -> float:
@@ -37,8 +249,7 @@ def near(neighbours: Iterable[Related]) -> tuple[Related, ...]:
 
 
 def almost_identical(one: str, other: str) -> bool:
-    """Whether two texts differ in nothing but case, white space, the spacing of punctuation and a final stop. Such a
-    text is stored all the same: True and true, or MW and mW, differ by case alone."""
+    """Whether two texts differ in nothing but case, white space, the spacing of punctuation and a final stop."""
     return _loosened(one) == _loosened(other)
 
 
@@ -69,7 +280,7 @@ def although(twin: str, *, forgotten: bool) -> str:
     return f"stored although {twin}{', which was forgotten,' if forgotten else ''} says the same"
 
 
-def judge(related: Sequence[Related], supersedes: Sequence[str]) -> Checked:
+def answer(related: Sequence[Related], supersedes: Sequence[str]) -> Checked:
     """The answer of `remember` to a draft that is no exact duplicate, beside the neighbours of its space."""
     fresh, shown = novelty(related), near(related)
     nearest = max(shown, key=lambda item: item.similarity, default=None)

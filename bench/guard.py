@@ -1,0 +1,116 @@
+"""`python -m bench.guard`: the verdicts of the write guard on labelled pairs, as a table of labels and verdicts.
+
+Both halves of tests/data/guard are judged in the same run. Nobody tunes the rules on the half held_out, and its texts
+are never printed. The cosine of a pair comes from the embedding model. The older text of a pair is the only candidate,
+and its writer may replace it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_memory.policy.guard import Candidate, Verdict, judge
+
+DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data" / "guard"
+HALVES: Final = ("given", "held_out")
+# Pairs written after the rules. Each batch was judged once unseen, and then the rules were changed by its misses.
+TUNED: Final = "tuned"
+LABELS: Final = ("duplicate", "paraphrase", "update", "contradiction", "distinct", "elaboration")
+VERDICTS: Final = ("NOOP", "UPDATE", "SUPERSEDE", "contradicts", "ADD")
+BATCH: Final = 32
+
+
+class Pair(NamedTuple):
+    """Two labelled texts with their cosine similarity."""
+
+    older: str
+    newer: str
+    label: str
+    cosine: float
+
+
+def verdict_of(pair: Pair) -> Verdict:
+    """The verdict on the newer text of a pair beside the older one."""
+    older = Candidate(id="older", text=pair.older, kind="fact", cosine=pair.cosine, replaceable=True)
+    return judge(pair.newer, "fact", [older])
+
+
+def outcome(verdict: Verdict) -> str:
+    """The column of a verdict: its action, or "contradicts" for a text that is added with such a link."""
+    return "contradicts" if verdict.action == "ADD" and verdict.contradicts else verdict.action
+
+
+def pairs_of(half: str) -> list[Pair]:
+    """The pairs of a half, with cosines of the embedding model."""
+    rows = [json.loads(line) for line in (DATA / f"{half}.jsonl").read_text("utf-8").splitlines()]
+    texts = [row[side] for side in ("older", "newer") for row in rows]
+    with closing(EmbeddingWorker(ModelConfig(download=False))) as worker:
+        worker.load()
+        parts = [worker.embed(texts[at : at + BATCH]) for at in range(0, len(texts), BATCH)]
+    vectors = np.concatenate(parts).astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosines = (vectors[: len(rows)] * vectors[len(rows) :]).sum(axis=1)
+    return [
+        Pair(row["older"], row["newer"], row["label"], float(near)) for row, near in zip(rows, cosines, strict=True)
+    ]
+
+
+def figures(counts: Counter[tuple[str, str]]) -> dict[str, tuple[float, str]]:
+    """The figures that the guard is held to, each with its floor."""
+
+    def share(labels: Sequence[str], verdicts: Sequence[str]) -> float:
+        total = sum(counts[label, verdict] for label in labels for verdict in VERDICTS)
+        return sum(counts[label, verdict] for label in labels for verdict in verdicts) / max(1, total)
+
+    contested, repeated, apart = LABELS[2:4], LABELS[:2], LABELS[4:]
+    return {
+        "updates and contradictions dropped": (share(contested, ["NOOP"]), "0"),
+        "linked or superseded": (share(contested, ["UPDATE", "SUPERSEDE", "contradicts"]), ">= .85"),
+        "superseded alone": (share(contested, ["UPDATE", "SUPERSEDE"]), ""),
+        "duplicates and paraphrases caught": (share(repeated, ["NOOP"]), ">= .95"),
+        "distinct or elaborating, not ADD": (share(apart, ["NOOP", "UPDATE", "SUPERSEDE"]), "<= .01"),
+        "distinct or elaborating, superseded or linked": (
+            share(apart, ["UPDATE", "SUPERSEDE", "contradicts"]),
+            "<= .02",
+        ),
+    }
+
+
+def main(argv: Sequence[str]) -> int:
+    """Judge the halves and print their tables side by side."""
+    parser = argparse.ArgumentParser(prog="bench.guard", description=__doc__)
+    parser.add_argument("--half", choices=(*HALVES, TUNED), action="append")
+    halves = parser.parse_args(argv).half or list(HALVES)
+    table, held = Table("label"), Table("figure", "floor")
+    counted: list[Counter[tuple[str, str]]] = []
+    for half in halves:
+        counts = Counter((pair.label, outcome(verdict_of(pair))) for pair in pairs_of(half))
+        counted.append(counts)
+        for verdict in VERDICTS:
+            table.add_column(f"{half}\n{verdict}", justify="right")
+        held.add_column(half, justify="right")
+    for label in LABELS:
+        table.add_row(label, *(str(counts[label, verdict] or "") for counts in counted for verdict in VERDICTS))
+    of_halves = [figures(counts) for counts in counted]
+    for name, (_, floor) in of_halves[0].items():
+        held.add_row(name, floor, *(f"{half[name][0]:.3f}" for half in of_halves))
+    console = Console(width=160)
+    console.print(table)
+    console.print(held)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,247 @@
+"""The statement of a sentence: terms, values, negations and cues of change, read from grammar alone.
+
+No clock, no model and no list of topics. The words are English. A sentence of another language is read as terms and
+values without cues, so its verdicts rest on values alone. The cost is linear in the text, because each sentence is cut
+at TOKENS_MAX.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from mnemesh_memory.policy.grammar import (
+    ADDITIVE,
+    BE,
+    BOUNDARIES,
+    CHANGE,
+    CLAUSES,
+    ENDING,
+    FUNCTION_WORDS,
+    GONE,
+    HINTS,
+    IN_USE,
+    NEGATORS,
+    OPPOSED,
+    PHRASES,
+    SUBORDINATORS,
+)
+from mnemesh_memory.policy.tokens import Token, is_past, tokens_of
+from mnemesh_memory.policy.verbs import first_verb, happened, is_perfect
+
+SENTENCES_MAX: Final = 16
+LOOKED_AT_CHARS: Final = 4000
+STATEMENTS_KEPT: Final = 512
+
+_SENTENCE: Final = re.compile(
+    r"(?<=[.!?\u2026\u3002])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|No|vs)\.)(?<!\b(?:Mrs)\.)(?<!\b(?:Prof)\.)\s+(?=[^\W_a-z])|\n+"
+)
+_DECIDES: Final = re.compile(
+    r"\b(?:we|team|i|they|board|council|committee|guild|everyone|it was|was|been|have|has)\s+"
+    r"(?:\w{1,20}\s){0,2}?(?:decided|agreed|chose|chosen|settled on|resolved to|voted|opted|committed to|ruled)\b"
+    r"|^\W{0,3}(?:decision|decided|agreed|resolved|adr)\b",
+    re.IGNORECASE | re.MULTILINE,
+)
+_CORRECTS: Final = re.compile(
+    r"^\W{0,3}(?:correction|erratum|corrected|sorry|my mistake|oops)\b|\b(?:was|were|is|are) (?:wrong|mistaken|a typo|"
+    r"incorrect)\b|\bi meant\b|\bnot .{1,40} as (?:i|we) (?:said|wrote|noted)\b",
+    re.IGNORECASE,
+)
+_BEFORE_OLD: Final = frozenset(
+    (
+        ("instead", "of"), ("rather", "than"), ("gave", "up"), ("given", "up"), ("in", "place", "of"),
+        ("get", "rid", "of"), ("got", "rid", "of"), ("away", "from"),
+    )
+)  # fmt: skip
+_TAKING: Final = frozenset(("take", "tak", "inherit", "receiv"))
+_GIVING: Final = frozenset(
+    (verb, particle)
+    for verb in ("handed", "stepped", "passed", "gave", "steps", "hands")
+    for particle in ("over", "down")
+)
+_PASSIVE: Final = BE | {"get", "gets", "got"}
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One sentence as it is compared. Sets hold places in `tokens`."""
+
+    tokens: tuple[Token, ...]
+    verb: int  # The place of the first verb; -1 without any.
+    content: tuple[int, ...]  # Words and values that say something.
+    negated: frozenset[int]  # Words within the reach of a negation.
+    old: frozenset[int]  # Words of a state that the sentence itself calls past.
+    strong: bool  # A phrase or construction tells of a change.
+    towards: bool  # Its verb of change names the new value: "to", "from" or "by" follows.
+    hinted: bool  # A word hints at a change.
+    adds: bool  # It says "also".
+    ends: bool  # Its verb ends a state.
+    asks: bool
+    corrects: bool
+
+    def key(self, place: int) -> str:
+        return self.tokens[place].key
+
+    @property
+    def keys(self) -> frozenset[str]:
+        return frozenset(self.tokens[place].key for place in self.content)
+
+
+def statements(text: str) -> tuple[Statement, ...]:
+    """The sentences of the beginning of a text, at most SENTENCES_MAX."""
+    return _statements(text[:LOOKED_AT_CHARS])
+
+
+@lru_cache(maxsize=STATEMENTS_KEPT)
+def _statements(text: str) -> tuple[Statement, ...]:
+    parts = (part for part in _SENTENCE.split(text) if part.strip())
+    read = (statement(part) for part, _ in zip(parts, range(SENTENCES_MAX), strict=False))
+    return tuple(one for one in read if one.tokens)
+
+
+def is_decision(text: str, kind: str = "") -> bool:
+    """Whether a text records a decision: by its kind, or because somebody decided, agreed or chose."""
+    return kind == "decision" or _DECIDES.search(text[:LOOKED_AT_CHARS]) is not None
+
+
+def statement(sentence: str) -> Statement:
+    """Read one sentence."""
+    tokens = tokens_of(sentence)
+    words = [token.text.casefold() for token in tokens]
+    verb = first_verb(tokens)
+    cues, strong = _phrases(words)
+    change = any(token.key in CHANGE and happened(words, at) for at, token in enumerate(tokens))
+    ends = [
+        at
+        for at, token in enumerate(tokens)
+        if (token.key in ENDING and happened(words, at)) or (words[at] in GONE and at and words[at - 1] in BE)
+    ]
+    towards = any(
+        (token.key in CHANGE or is_perfect(words, at)) and {"to", "from", "by", "into", "onto"} & set(words[at + 1 :])
+        for at, token in enumerate(tokens)
+    )
+    old = _old(tokens, words, ends, changes=strong or change)
+    content = tuple(
+        at
+        for at, token in enumerate(tokens)
+        if not token.mark
+        and at not in cues
+        and (token.dimension or not _is_function(token, at) or (words[at] == "new" and at < verb))
+    )
+    return Statement(
+        tokens=tokens,
+        verb=verb,
+        content=content,
+        negated=_negated(tokens, words),
+        old=old,
+        strong=strong or (change and towards) or bool(ends) or "->" in words or bool(old),
+        towards=towards,
+        hinted=change
+        or any(is_perfect(words, at) for at in range(len(words)))
+        or any(word in HINTS and not (word == "new" and at < verb) for at, word in enumerate(words)),
+        adds=any(word in ADDITIVE for word in words)
+        or "as well" in " ".join(words)
+        or "in addition" in " ".join(words),
+        ends=bool(ends),
+        asks=sentence.rstrip().endswith("?"),
+        corrects=_CORRECTS.search(sentence) is not None,
+    )
+
+
+def _is_function(token: Token, at: int) -> bool:
+    word, key = token.text.casefold(), token.key
+    if at and len(word) == 1 and token.text.isupper() and word != "i":
+        return False  # a label, as in "team A"
+    return (word in FUNCTION_WORDS and key not in OPPOSED) or word in NEGATORS or word in HINTS or word in ADDITIVE
+
+
+def _phrases(words: Sequence[str]) -> tuple[frozenset[int], bool]:
+    """Places of the phrases of change, and whether there is any."""
+    found: set[int] = set()
+    for phrase in PHRASES:
+        for at in range(len(words) - len(phrase) + 1):
+            if tuple(words[at : at + len(phrase)]) == phrase:
+                found.update(range(at, at + len(phrase)))
+    anymore = any(word in ("anymore",) for word in words)
+    return frozenset(found), bool(found) or anymore
+
+
+def _reach(tokens: Sequence[Token], words: Sequence[str], start: int, stops: frozenset[str]) -> Iterator[int]:
+    """Places from `start` to the next boundary: a mark, or a word of `stops` after the first content word."""
+    seen = False
+    for at in range(start, len(tokens)):
+        if tokens[at].mark and words[at] not in ("'", '"', "`"):
+            return
+        if seen and words[at] in stops:
+            return
+        if words[at] not in FUNCTION_WORDS:
+            seen = True
+        yield at
+
+
+def _negated(tokens: Sequence[Token], words: Sequence[str]) -> frozenset[int]:
+    """Words within the reach of a negation: from the negator to the end of its clause."""
+    found: set[int] = set()
+    for at, word in enumerate(words):
+        if word in NEGATORS:
+            found.update(place for place in _reach(tokens, words, at + 1, CLAUSES) if words[place] not in NEGATORS)
+    return frozenset(found)
+
+
+def _old(tokens: Sequence[Token], words: Sequence[str], ends: Sequence[int], *, changes: bool) -> frozenset[int]:
+    """Words that the sentence calls past: "from X to", "instead of X", "no longer X", "X was retired"."""
+    found: set[int] = set()
+    for at, here in enumerate(words):
+        pair, triple = tuple(words[at : at + 2]), tuple(words[at : at + 3])
+        if here == "from":
+            reach = list(_reach(tokens, words, at + 1, BOUNDARIES))
+            after = words[reach[-1] + 1] if reach and reach[-1] + 1 < len(words) else ""
+            taken = any(token.key in _TAKING for token in tokens[:at])
+            if (
+                changes
+                or taken
+                or (after in ("to", "onto", "into") and any(is_past(word) for word in words[max(0, at - 3) : at]))
+            ):
+                found.update(reach)
+        elif (here == "out" and words[at + 1 : at + 2] == ["of"]) and any(map(is_past, words[max(0, at - 4) : at])):
+            found.update(_reach(tokens, words, at + 2, BOUNDARIES))
+        elif (here, *words[at + 1 : at + 2]) in _GIVING:
+            found.update(_before(words, at, CLAUSES))
+        elif (here == "off" and at and tokens[at - 1].key in CHANGE) or here in ("formerly", "previously", "\u2192"):
+            found.update(_reach(tokens, words, at + 1, BOUNDARIES))
+        elif pair in _BEFORE_OLD or triple in _BEFORE_OLD:
+            width = 2 if pair in _BEFORE_OLD else 3
+            found.update(_reach(tokens, words, at + width, BOUNDARIES))
+        elif pair in (("used", "to"), ("no", "longer"), ("not", "longer")):
+            reach = list(_reach(tokens, words, at + 2, CLAUSES))
+            found.update(reach)
+            if at and words[at - 1] in BE and reach and words[reach[0]] in IN_USE:
+                found.update(_before(words, at, CLAUSES))
+        elif here in ("not", "never"):
+            reach = list(_reach(tokens, words, at + 1, CLAUSES))
+            tail = " ".join(words[at + 1 : at + len(reach) + 4])
+            if re.search(r"\bany ?(?:more|longer)\b", tail):
+                found.update(reach)
+        elif here == "->":
+            found.update(_before(words, at, BOUNDARIES))
+        elif here == "so" and at and words[at - 1] == "," and {"was", "were", "had"} & set(words[:at]):
+            found.update(range(at))
+    for at in ends:
+        if any(word in _PASSIVE for word in words[max(0, at - 3) : at]):
+            found.update(_before(words, at, CLAUSES))
+        else:
+            reach = [place for place in _reach(tokens, words, at + 1, BOUNDARIES) if words[place] not in FUNCTION_WORDS]
+            found.update(reach or _before(words, at, CLAUSES | SUBORDINATORS))
+    return frozenset(place for place in found if not tokens[place].mark)
+
+
+def _before(words: Sequence[str], at: int, stops: frozenset[str]) -> Iterator[int]:
+    for place in range(at - 1, -1, -1):
+        if not words[place][0].isalnum() and len(words[place]) == 1 and words[place] in ",;:.!?":
+            return
+        if words[place] in stops:
+            return
+        yield place

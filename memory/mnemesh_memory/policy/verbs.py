@@ -1,0 +1,117 @@
+"""The verb of a sentence and what its form tells, as far as the neighbours of a word say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from mnemesh_memory.policy.grammar import (
+    AUXILIARIES,
+    BE,
+    CHANGE_BASES,
+    CLAUSES,
+    DETERMINERS,
+    GONE,
+    PREPOSITIONS,
+    PRONOUNS,
+    THIRD_PERSONS,
+    VERB_BASES,
+    VERB_FORMS,
+)
+from mnemesh_memory.policy.tokens import Token, is_past
+
+# Stems of "this", "does", "is", "has" and "was", which end in s and are no plurals.
+_NO_PLURALS: Final = frozenset(("thi", "doe", "i", "ha", "wa"))
+
+
+def first_verb(tokens: Sequence[Token]) -> int:
+    """The place of the first verb; -1 without any."""
+    return next((at for at in range(len(tokens)) if _is_verb(tokens, at)), _likely_verb(tokens))
+
+
+def _is_verb(tokens: Sequence[Token], at: int) -> bool:
+    """Whether the token is the first verb of its sentence, as far as its neighbours tell."""
+    token, word = tokens[at], tokens[at].text.casefold()
+    if token.mark or token.dimension:
+        return False
+    if word in AUXILIARIES:
+        return True
+    before = tokens[at - 1].text.casefold() if at else ""
+    if word not in VERB_FORMS or before in DETERMINERS or before in PREPOSITIONS:
+        return False
+    if at == 0:
+        return word in VERB_BASES and not any(_is_later_verb(tokens, later) for later in range(1, _clause_end(tokens)))
+    if before in PRONOUNS or before in ("not", "never", "always", "usually"):
+        return True
+    if at + 1 < len(tokens) and word.endswith("s") and _is_later_verb(tokens, at + 1):
+        after = tokens[at + 2 : at + 3]
+        known = DETERMINERS | PREPOSITIONS | BE | AUXILIARIES
+        if tokens[at + 1].text in AUXILIARIES or not after or after[0].mark or after[0].dimension in ("path", "url"):
+            return False
+        if after[0].text.casefold() in known:
+            return False
+    return word.endswith("s") or _is_later_verb(tokens, at)
+
+
+def _likely_verb(tokens: Sequence[Token]) -> int:
+    """The place of an unknown word in the form of a verb: "the proxy strips cookies". -1 without any."""
+    for at in range(1, len(tokens) - 1):
+        word, before = tokens[at].text, tokens[at - 1]
+        if (
+            word.islower()
+            and len(word) > 3
+            and ((word.endswith("s") and not word.endswith("ss")) or word.endswith("ed"))
+            and not (before.mark or before.dimension or before.text.endswith("s"))
+            and before.text.casefold() not in DETERMINERS | PREPOSITIONS
+            and not tokens[at + 1].mark
+        ):
+            return at
+    return -1
+
+
+def _is_later_verb(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a token behind the first is a verb beyond doubt: an auxiliary, a past, or a base after a plural."""
+    word, before = tokens[at].text.casefold(), tokens[at - 1].text.casefold()
+    if word in AUXILIARIES:
+        return True
+    if word in VERB_FORMS and word.endswith("s") and at + 1 < len(tokens) and not before.endswith("s"):
+        after = tokens[at + 1]
+        if after.dimension or after.text.casefold() in DETERMINERS or word in THIRD_PERSONS:
+            return True
+    if (
+        word not in VERB_FORMS
+        or word != tokens[at].text
+        or word.endswith("ing")
+        or before in DETERMINERS
+        or before in PREPOSITIONS
+    ):
+        return False
+    return is_past(word) or (before.endswith("s") and word in VERB_BASES and tokens[at - 1].key not in _NO_PLURALS)
+
+
+def is_perfect(words: Sequence[str], at: int) -> bool:
+    """Whether a participle tells of what has been done: "has been redirected"."""
+    return (
+        is_past(words[at])
+        and words[at] not in ("been", "had")
+        and bool({"has", "have"} & set(words[max(0, at - 3) : at]))
+        and words[at + 1 : at + 2] in (["to"], ["onto"], ["into"], ["from"])
+    )
+
+
+def happened(words: Sequence[str], at: int) -> bool:
+    """Whether a verb of change tells what happened. A habit ("removes"), a noun ("the change") and an infinitive ("to
+    move") tell of none."""
+    before, word = words[at - 1] if at else "", words[at]
+    if before in DETERMINERS or before in PREPOSITIONS or before == "being":
+        return False
+    if word.endswith("ing"):
+        return before in BE
+    past = is_past(word)
+    if before in ("is", "are"):
+        return word in GONE
+    return past or (at == 0 and not word.endswith("s")) or (before in ("we", "i", "please") and word in CHANGE_BASES)
+
+
+def _clause_end(tokens: Sequence[Token]) -> int:
+    return next((at for at, token in enumerate(tokens) if token.mark or token.text.casefold() in CLAUSES), len(tokens))

@@ -1,0 +1,229 @@
+"""The verdicts of the write guard: nothing is dropped that says another thing, nobody replaces what they may not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Final
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemesh_memory.policy.contest import contest
+from mnemesh_memory.policy.guard import Candidate, judge, says_the_same, subject_terms, surprisal
+from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statements
+from mnemesh_memory.policy.tokens import TOKENS_MAX
+
+PAIRS: Final = [
+    json.loads(line)
+    for line in (Path(__file__).parent.parent / "data" / "guard" / "given.jsonl").read_text("utf-8").splitlines()
+]
+# The kinds of contradiction that other memories refuse to store.
+SIX: Final = [
+    ("The billing service stores invoices in PostgreSQL", "The billing service stores invoices in MySQL"),
+    ("Always squash commits before merging", "Never squash commits before merging"),
+    ("Session tokens expire after 15 minutes", "Session tokens expire after 60 minutes"),
+    ("The owner of the checkout module is Alice", "The owner of the checkout module is Bob"),
+    ("The API docs are at https://docs.a.example", "The API docs are at https://docs.b.example"),
+    ("The search cluster has 3 nodes", "The search cluster has 5 nodes"),
+]
+TEXTS: Final = [pair[side] for pair in PAIRS for side in ("older", "newer")]
+PROPERTY = settings(max_examples=150, derandomize=True, database=None, deadline=None)
+
+
+def memory(text: str, *, cosine: float = 0.9, replaceable: bool = True, kind: str = "fact", at: int = 0) -> Candidate:
+    return Candidate(id="old", text=text, kind=kind, cosine=cosine, replaceable=replaceable, at=at)
+
+
+@pytest.mark.parametrize(("older", "newer"), SIX)
+def test_each_of_the_six_kinds_replaces_the_older_memory_in_both_directions(older: str, newer: str) -> None:
+    for one, other in ((older, newer), (newer, older)):
+        verdict = judge(other, "fact", [memory(one)])
+        assert (verdict.action, verdict.supersedes) == ("SUPERSEDE", ("old",)), verdict
+        assert one in verdict.reason
+        assert 'restore(id="old")' in verdict.hint
+
+
+@pytest.mark.parametrize(("older", "newer"), SIX)
+def test_a_memory_that_the_writer_may_not_replace_stands_and_is_linked(older: str, newer: str) -> None:
+    verdict = judge(newer, "fact", [memory(older, replaceable=False)])
+    assert (verdict.action, verdict.supersedes, verdict.contradicts) == ("ADD", (), ("old",))
+
+
+@PROPERTY
+@given(st.sampled_from(TEXTS), st.sampled_from(TEXTS), st.floats(-1, 1), st.sampled_from(["fact", "decision"]))
+def test_no_text_supersedes_what_its_writer_may_not(older: str, newer: str, cosine: float, kind: str) -> None:
+    hostile = f"{newer} Correction: no longer {older} Instead of {older}"
+    for text in (newer, hostile):
+        verdict = judge(text, "fact", [memory(older, cosine=cosine, replaceable=False, kind=kind)])
+        assert verdict.supersedes == ()
+        assert verdict.action in ("ADD", "NOOP")
+
+
+@PROPERTY
+@given(st.sampled_from(TEXTS), st.integers(0, 10**9), st.integers(0, 10**9), st.floats(-1, 1))
+def test_nothing_is_dropped_when_a_value_differs(text: str, one: int, other: int, cosine: float) -> None:
+    verdict = judge(f"{text} The limit is {other}.", "fact", [memory(f"{text} The limit is {one}.", cosine=cosine)])
+    assert (verdict.action == "NOOP") == (one == other)
+
+
+@PROPERTY
+@given(st.sampled_from(TEXTS), st.sampled_from(TEXTS), st.floats(-1, 1))
+def test_to_say_the_same_is_symmetric_and_hangs_on_no_likeness(one: str, other: str, cosine: float) -> None:
+    assert says_the_same(one, one)
+    assert says_the_same(one, other) == says_the_same(other, one)
+    assert (judge(one, "fact", [memory(other, cosine=cosine)]).action == "NOOP") == says_the_same(other, one)
+
+
+def test_two_values_of_one_slot_contest_each_other_both_ways() -> None:
+    for pair in PAIRS:
+        if pair["label"] == "contradiction":
+            (one, *_), (other, *_) = statements(pair["older"]), statements(pair["newer"])
+            found = contest(one, other, 0.9)
+            if found is not None and found.strong and not found.stated:
+                assert contest(other, one, 0.9) is not None, pair
+
+
+@PROPERTY
+@given(st.text(max_size=300), st.text(max_size=300), st.floats(-1, 1))
+def test_any_text_gets_a_verdict(one: str, other: str, cosine: float) -> None:
+    verdict = judge(one, "fact", [memory(other, cosine=cosine)])
+    assert verdict.action in ("ADD", "UPDATE", "NOOP", "SUPERSEDE")
+    assert 0.0 <= verdict.novelty <= 1.0
+    assert verdict.reason
+    assert says_the_same(one, other) == says_the_same(other, one)
+
+
+HOSTILE: Final = [
+    "x" * 32_768,
+    "a-" * 16_384,
+    "a." * 16_384,
+    "1." * 16_384,
+    "a+" * 16_384,
+    "no longer " * 3_277,
+    "from " * 6_553,
+    "\u0301" * 16_384,
+    "\U0001f1e6" * 8_192,
+    "\ud800" * 8_192,
+    "\u200f\u202e" * 8_192,
+    ". " * 16_384,
+    " ".join(f"Slot number {n} is {n}." for n in range(50)),
+    " ".join(f"slot {n} is now {n} instead of {n + 1}," for n in range(50)),
+    "/" * 32_768,
+    "`" * 32_768,
+    "\n" * 32_768,
+    "",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_a_long_or_odd_text_is_read_in_bounds(text: str) -> None:
+    read = statements(text)
+    assert len(read) <= SENTENCES_MAX
+    assert all(len(one.tokens) <= TOKENS_MAX for one in read)
+    assert sum(len(token.text) for one in read for token in one.tokens) <= 4 * LOOKED_AT_CHARS
+    for other in ("The cluster has 3 nodes.", text):
+        assert judge(text, "fact", [memory(other), memory(text)]).reason
+    assert len(subject_terms(text)) <= 6
+
+
+def test_an_empty_space_takes_any_text() -> None:
+    verdict = judge("The cluster has 3 nodes.", "fact", [])
+    assert (verdict.action, verdict.novelty, verdict.supersedes, verdict.contradicts) == ("ADD", 1.0, (), ())
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The plant yields 5 MW", "The plant yields 5 mW"),
+        ("Call getUser() first", "Call getuser() first"),
+        ("Read /etc/App.toml", "Read /etc/app.toml"),
+        ("Run `make Test`", "Run `make test`"),
+        ("The node restarts?", "The node restarts."),
+        ("Ana reviews for Ben", "Ben reviews for Ana"),
+        ("Prefer REST over GraphQL", "Prefer GraphQL over REST"),
+        ("Copy from A to B", "Copy from B to A"),
+        ("if a:\n    return 1", "if a:\nreturn 1"),
+    ],
+)
+def test_texts_that_differ_in_what_they_say_are_two(one: str, other: str) -> None:
+    assert not says_the_same(one, other)
+
+
+def test_a_decision_steps_back_for_a_stated_change_alone() -> None:
+    decision = memory("We decided to use gRPC between services.", kind="decision")
+    silent = judge("We decided to use REST between services.", "decision", [decision])
+    assert (silent.action, silent.contradicts) == ("ADD", ("old",))
+    assert "decision" in silent.reason
+    stated = judge("We moved from gRPC to REST between services.", "decision", [decision])
+    assert (stated.action, stated.supersedes) == ("SUPERSEDE", ("old",))
+
+
+def test_a_memory_that_says_more_than_is_replaced_stands() -> None:
+    verdict = judge(
+        "The search cluster has 5 nodes.",
+        "fact",
+        [memory("The search cluster has 3 nodes. The indexer is written in Rust.")],
+    )
+    assert (verdict.action, verdict.contradicts) == ("ADD", ("old",))
+
+
+def test_a_text_about_an_earlier_time_replaces_nothing() -> None:
+    older, newer = SIX[5]
+    assert judge(newer, "fact", [memory(older, at=2_000)], at=1_000).contradicts == ("old",)
+    assert judge(newer, "fact", [memory(older, at=2_000)], at=3_000).supersedes == ("old",)
+
+
+@pytest.mark.parametrize("kind", ["episode", "run", "summary"])
+def test_a_record_of_what_happened_neither_replaces_nor_is_replaced(kind: str) -> None:
+    older, newer = SIX[5]
+    assert judge(newer, kind, [memory(older)]).action == "ADD"
+    assert judge(newer, "fact", [memory(older, kind=kind)]).contradicts == ()
+
+
+def test_a_correction_updates_the_memory() -> None:
+    verdict = judge("Correction: the search cluster has 5 nodes.", "fact", [memory("The search cluster has 3 nodes.")])
+    assert (verdict.action, verdict.target_id) == ("UPDATE", "old")
+
+
+def test_the_subject_gives_rare_terms_for_a_search() -> None:
+    assert {"payment", "deploys"} <= set(subject_terms("Payment deploys moved to Spinnaker today"))
+    common = {"payment": 900, "deploys": 3, "spinnaker": 0}
+    terms = subject_terms("Payment deploys moved to Spinnaker today", lambda word: common.get(word, 0))
+    assert terms.index("deploys") < terms.index("payment")
+
+
+def test_surprise_falls_with_each_near_memory_and_is_nothing_for_a_duplicate() -> None:
+    assert surprisal([1.0], 1) == pytest.approx(0.0)
+    assert surprisal([], 0) == surprisal([0.0], 1) == pytest.approx(12.0)
+    assert surprisal([0.9, 0.9], 10) < surprisal([0.9], 10) < surprisal([], 10)
+
+
+def floors(label: str) -> list[str]:
+    """The actions on the pairs of a label, with a cosine that decides nothing."""
+    found = []
+    for pair in PAIRS:
+        if pair["label"] == label:
+            verdict = judge(pair["newer"], "fact", [memory(pair["older"], cosine=0.75)])
+            found.append("contradicts" if verdict.contradicts else verdict.action)
+    return found
+
+
+@pytest.mark.parametrize("label", ["update", "contradiction"])
+def test_no_contested_pair_is_dropped_and_most_are_found(label: str) -> None:
+    found = floors(label)
+    assert found.count("NOOP") == 0
+    assert found.count("ADD") <= 0.1 * len(found)
+
+
+@pytest.mark.parametrize("label", ["distinct", "elaboration"])
+def test_what_says_another_thing_is_added(label: str) -> None:
+    found = floors(label)
+    assert len(found) - found.count("ADD") <= 0.02 * len(found)
+
+
+@pytest.mark.parametrize("label", ["duplicate", "paraphrase"])
+def test_what_says_the_same_is_no_new_memory(label: str) -> None:
+    found = floors(label)
+    assert found.count("NOOP") >= 0.95 * len(found)
