@@ -227,7 +227,7 @@ def _found_row(data_dir: Path, size: int) -> Row:
     shares = []
     for vector in mixed([f"Asked at the end, number {number}" for number in range(FOUND_ROUNDS)]):
         least = np.partition(vectors @ vector, -NEAREST)[-NEAREST]
-        hits = shard.neighbours(vector, SPACE, NEAREST, shard.generation)
+        hits = shard.neighbours_batch([(vector, SPACE)], NEAREST, shard.generation)[0]
         shares.append(float(sum(score >= least - 1e-4 for _, score in hits)) / NEAREST)
     shard.close()
     name = f"recall@{NEAREST} of the sealed segments against exact search, {size:,}"

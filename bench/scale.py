@@ -290,7 +290,7 @@ def through_grpc(data_dir: Path, size: int, asked: Sequence[str]) -> Row:
 def _share(shard: RetrievalShard, vectors: NDArray[np.float32], vector: NDArray[np.float32], space: str) -> float:
     """How many of the ten nearest the index finds, by their cosines: equal ones are as good."""
     best = np.sort(vectors @ vector)[-10:]
-    found = [score for _, score in shard.neighbours(vector, space, 10, shard.generation)]
+    found = [score for _, score in shard.neighbours_batch([(vector, space)], 10, shard.generation)[0]]
     return float(sum(score >= best[0] - 1e-4 for score in found)) / 10
 
 

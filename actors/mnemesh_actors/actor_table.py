@@ -1,4 +1,4 @@
-"""The actors of a node, one row each. A new actor is one class, one port and one row. `start` wires from it."""
+"""The actors of a node, one row each. A new actor is a class, a port and a row. `start` wires from it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,7 @@ class ActorRow(Generic[Port]):
 
     name: str
     make: Callable[..., Port]
-    count: str
     place: Place  # unless whoever makes it knows better
-    where: str
-    restart: str
 
     async def spawn(self, runtime: Runtime, *args: Any, name: str = "0", place: Place | None = None) -> Handle[Port]:
         """One of them, constructed with `args`. Raises what the constructor raises."""
@@ -51,30 +48,17 @@ class ActorRow(Generic[Port]):
         return made
 
 
-LEDGER: Final = ActorRow[LedgerPort](
-    "ledger", Ledger, "one", PINNED, "the machine of the data directory", "in place, from its files"
-)
-REPLICA: Final = ActorRow[LedgerPort](
-    "ledger", ReplicaLedger, "one a machine, two at least", Place(), "its own machine", "in place, or made on another"
-)
-SCOUT: Final = ActorRow[ScoutPort](
-    "scout", Scout, "one a machine while a place is looked for", Place(), "that machine", "not at all"
-)
-SHARD: Final = ActorRow[IndexPort](
-    "shard",
-    RetrievalShard,
-    "one a generation",
-    PINNED,
-    "beside a ledger that is not primary",
-    "empty or from its files",
-)
-EMBEDDER: Final = ActorRow[Embed](
-    "embedder", EmbeddingWorker, "`embedding_workers`", Place(roams=True, works=True), "any machine", "anywhere"
-)
-RERANKER: Final = ActorRow[Rerank](
-    "reranker", Reranker, "one if configured", PINNED, "the machine of the data directory", "in place"
-)
-TRANSCRIPTS: Final = ActorRow[TranscriptPort](
-    "transcripts", TranscriptStore, "one", Place(here=True), "the process of the doors", "with the node"
-)
-ACTORS: Final[tuple[ActorRow[Any], ...]] = (LEDGER, REPLICA, SCOUT, SHARD, EMBEDDER, RERANKER, TRANSCRIPTS)
+# One, on the machine of the data directory. Restarts in place, from its files.
+LEDGER: Final = ActorRow[LedgerPort]("ledger", Ledger, PINNED)
+# One a machine, two at least. Restarts in place, or is made on another machine.
+REPLICA: Final = ActorRow[LedgerPort]("ledger", ReplicaLedger, Place())
+# One a machine while a place is looked for. Never restarts.
+SCOUT: Final = ActorRow[ScoutPort]("scout", Scout, Place())
+# One a generation, beside a ledger that is not primary. Restarts empty or from its files.
+SHARD: Final = ActorRow[IndexPort]("shard", RetrievalShard, PINNED)
+# `embedding_workers` of them. Restarts on any machine.
+EMBEDDER: Final = ActorRow[Embed]("embedder", EmbeddingWorker, Place(roams=True, works=True))
+# One if configured, on the machine of the data directory. Restarts in place.
+RERANKER: Final = ActorRow[Rerank]("reranker", Reranker, PINNED)
+# One, in the process of the doors.
+TRANSCRIPTS: Final = ActorRow[TranscriptPort]("transcripts", TranscriptStore, Place(here=True))

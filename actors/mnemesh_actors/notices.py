@@ -1,4 +1,4 @@
-"""What a node has to tell a person, in the order in which it was told. What no longer holds is not kept."""
+"""Notices of a node for a person, in order. Outdated ones are not kept."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ EMBEDDED_WITH = "embedded with"
 
 
 class Notice(str):
-    """A text about a `subject`, of which only the latest is true: it takes the place of the earlier one. An empty text
-    says that nothing has to be told of it any more."""
+    """A text about a `subject`, which takes the place of an earlier text about it. An empty text says that nothing has
+    to be told of it any more."""
 
     __slots__ = ("subject",)
 
@@ -24,8 +24,8 @@ class Notice(str):
 
 
 class Notices:
-    """The last NOTICES_MAX that were told. What is told again moves to the end; of those with one `subject` the latest
-    is kept."""
+    """The last NOTICES_MAX that were told. A repeated text moves to the end; for each `subject` only the latest is
+    kept."""
 
     def __init__(self) -> None:
         self._kept: dict[str, str] = {}

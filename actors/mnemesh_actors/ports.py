@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 from mnemesh_actors.index.engine_port import DenseVector
 from mnemesh_actors.index.points import IndexItem
 from mnemesh_actors.index.scope import Search
-from mnemesh_actors.index.shard_config import ShardStatus
+from mnemesh_actors.index.storage import ShardStatus
 from mnemesh_actors.ledger.backup.snapshot import Copied
 from mnemesh_actors.ledger.commit.commands import Command, Committed, FeedPage, Lookup, TakenIn, Vectors
 from mnemesh_actors.ledger.commit.history_writes import Past
@@ -50,8 +50,6 @@ class LedgerRead(Protocol):
     ) -> list[Memory | MnemeshError]: ...
 
     def replaceable(self, keys: Sequence[str], space: str, visible: Sequence[str] = ()) -> list[str]: ...
-
-    def read_as_of(self, ids: Sequence[str], at: int, clock: int | None = None) -> dict[str, Memory]: ...
 
     def read_some_as_of(
         self, ids: Sequence[str], at: int, within_s: float, clock: int | None = None
@@ -247,13 +245,7 @@ class IndexPort(Protocol):
 
     def search_batch(self, searches: Sequence[Search]) -> list[Candidates]: ...
 
-    def neighbours(self, vector: DenseVector, space: str, limit: int, generation: str) -> list[tuple[str, float]]: ...
-
     def neighbours_batch(
-        self, asked: Sequence[tuple[DenseVector, str]], limit: int, generation: str
-    ) -> list[list[tuple[str, float]]]: ...
-
-    def neighbours_of_many(
         self, asked: Sequence[tuple[DenseVector, str]], limit: int, generation: str
     ) -> list[list[tuple[str, float]]]: ...
 

@@ -49,7 +49,7 @@ def item(n: int, words: str, *before: str, **changes: object) -> IndexItem:
 
 
 def config(path: Path) -> ShardConfig:
-    return ShardConfig(str(path / "shard"), "model-1", 8, "life-1", "edge")
+    return ShardConfig(str(path / "shard"), "model-1", 8, "life-1")
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterator, Sequence
 from errno import ENOSPC
 from pathlib import Path
@@ -147,7 +146,7 @@ def test_nothing_is_sealed_up_to_the_size_where_search_is_exact(tmp_path: Path) 
     little = SegmentedEdge(tmp_path / "little", FULL)
     little.open(SCHEMA)
     little.upsert([point(n) for n in range(FULL)])
-    little.maintain(optimise=True)
+    little.maintain()
     assert not little.building
     little.close()
 
@@ -156,8 +155,8 @@ def test_what_changed_while_it_was_sealed_is_as_it_was_last(index: SegmentedEdge
     index.maintain()
     index.upsert([point(POINTS), point(5, seq=-5)])
     index.delete([id_of(6), id_of(POINTS + 1)])
-    index.set_payload({"space": ("other",)}, [id_of(7)])
-    index.set_payload({"seq": -1}, Filter(must=(Match("space", "few"),)))
+    index.upsert([point(7, space=("other",))])
+    index.upsert([point(10, seq=-1)])
     settle(index)
     assert len(sealed_names(index)) == 1
     assert index.count() == POINTS
@@ -176,7 +175,7 @@ def test_points_of_a_sealed_segment_change_and_go_as_others_do(index: SegmentedE
     settle(index)
     index.upsert([point(5, seq=-5)])
     index.delete([id_of(6)])
-    index.set_payload({"space": ("other",)}, [id_of(7)])
+    index.upsert([point(7, space=("other",))])
     for again in (False, True):
         if again:
             index.close()
@@ -197,7 +196,7 @@ def test_a_sealed_segment_that_lost_many_is_made_anew_alone(index: SegmentedEdge
     gone = list(range(0, POINTS, 3))
     assert "matrix.dat" in vector_traces(tmp_path / "points", 3)
     index.delete([id_of(n) for n in gone])
-    index._edge.maintain()
+    EdgeBackend.maintain(index)
     thin = {one.name for one in index.segments() if one.sealed and one.gone > one.points * segments.GONE_SHARE_MAX}
     settle(index)
     after = index.segments()
@@ -242,7 +241,7 @@ def test_a_crash_after_a_segment_took_its_place_leaves_all_points(
 ) -> None:
     index.maintain()
     index.delete([id_of(6)])
-    index.set_payload({"seq": -7}, [id_of(7)])
+    index.upsert([point(7, seq=-7)])
     index.maintain()
     index._build.child.wait(WAIT_S)
 
@@ -256,7 +255,7 @@ def test_a_crash_after_a_segment_took_its_place_leaves_all_points(
             patched.setattr(EdgeBackend, step, killed)
         with pytest.raises(Killed):
             index.maintain()
-    index._edge._shard = None  # without a word to Edge: the process is gone
+    index._shard = None  # without a word to Edge: the process is gone
     assert_whole_after_crash(tmp_path)
 
 
@@ -330,24 +329,18 @@ def test_closing_ends_the_child_and_leaves_nothing_of_it(index: SegmentedEdge, t
     assert [path.name for path in tmp_path.iterdir()] == ["points"]
 
 
-@pytest.mark.parametrize("swap", ["none", "begun", "ended"])
-def test_an_index_of_the_version_before_opens_as_it_is(tmp_path: Path, swap: str) -> None:
+def test_an_index_that_was_sealed_as_a_whole_opens_as_it_is(tmp_path: Path) -> None:
     points = tmp_path / "points"
     one = EdgeBackend(points, segment_points=FULL, whole=True)
     one.open(SCHEMA)
     one.upsert([point(n) for n in range(POINTS)])
-    one.maintain(optimise=True)
+    one.optimise()
     one.upsert([point(n) for n in range(POINTS, POINTS + 50)])
     one.close()
-    (points / "graph_points").write_text(str(POINTS))
-    if swap == "begun":
-        points.rename(tmp_path / "points.old")
-    elif swap == "ended":
-        shutil.copytree(points, tmp_path / "points.old")
     (tmp_path / "points.next-x").mkdir()
     again = SegmentedEdge(points, FULL)
     assert again.open(SCHEMA) is False
-    assert (again.count(), again._edge.graphs) == (POINTS + 50, 1)
+    assert (again.count(), again.graphs) == (POINTS + 50, 1)
     assert [path.name for path in tmp_path.iterdir()] == ["points"]
     grow(again, POINTS + 50, 3 * FULL)
     settle(again)

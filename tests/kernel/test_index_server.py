@@ -34,7 +34,7 @@ from mnemesh_actors.index.engines.qdrant_client import ClientBackend
 from mnemesh_actors.index.engines.server import ATTEMPTS_MAX, PatientSender
 from mnemesh_actors.index.shard import RetrievalShard, ShardConfig, ShardStatus
 from mnemesh_actors.index.storage import ServerConfig
-from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
 OWNER = "a" * 32
 
@@ -47,7 +47,7 @@ def qdrant() -> Iterator[QdrantDouble]:
 
 def on(double: QdrantDouble, path: Path, owner: str = OWNER, **changes: Any) -> ShardConfig:
     server = ServerConfig(url=double.url, owner=owner, api_key=changes.pop("api_key", ""), read_s=5.0, write_s=5.0)
-    return replace(config(path), backend="server", server=server, **changes)
+    return replace(config(path), server=server, **changes)
 
 
 def opened(double: QdrantDouble, path: Path, **changes: Any) -> tuple[RetrievalShard, ShardStatus]:
@@ -250,12 +250,6 @@ def test_a_wrong_key_is_refused_with_the_setting_to_correct(tmp_path: Path, key:
         with pytest.raises(FailedPrecondition, match="check qdrant_api_key"):
             shard.open()
         shard.close()
-
-
-def test_a_server_needs_its_address_and_nothing_else_has_one(qdrant: QdrantDouble, tmp_path: Path) -> None:
-    for wrong in (replace(on(qdrant, tmp_path), server=None), replace(on(qdrant, tmp_path), backend="edge")):
-        with pytest.raises(InvalidArgument, match="backend"):
-            RetrievalShard(wrong)
 
 
 # ---- outages --------------------------------------------------------------------------------------------------------
@@ -528,13 +522,12 @@ def test_payload_indexes_are_asked_for_by_field_and_kind(monkeypatch: pytest.Mon
 
     client = QdrantClient(":memory:")
     monkeypatch.setattr(client, "create_payload_index", note)
-    schema = Schema(dense={"dense": 4}, tenant="space", keywords=("tags",), flags=("gone",), times=("at",))
+    schema = Schema(dense={"dense": 4}, tenant="space", keywords=("tags",), times=("at",))
     backend = ClientBackend(client, "points")
     assert backend.open(schema) is True
     backend.close()
     assert asked == {
         "space": {"type": "keyword", "is_tenant": True},
         "tags": {"type": "keyword", "is_tenant": False},
-        "gone": {"type": "integer", "lookup": True, "range": False},
         "at": {"type": "integer", "lookup": False, "range": True},
     }

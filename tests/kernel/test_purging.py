@@ -23,9 +23,8 @@ from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Sha
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
-from mnemesh_actors.remember.batch_neighbours import Siblings
-from mnemesh_actors.remember.bulk_removal import BulkForgetting
-from mnemesh_actors.remember.purge import Purging
+from mnemesh_actors.remember.drafts import Siblings
+from mnemesh_actors.remember.removal import BulkForgetting, Purging
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_crdt.changes.envelope import Entry
@@ -232,9 +231,8 @@ def batch(space: str = BULK_SPACE) -> list[tuple[np.ndarray, str]]:
 
 
 def test_a_small_index_is_searched_for_each_text(shard: RetrievalShard, asked: list[int]) -> None:
-    found = shard.neighbours_of_many(batch(), 3, GENERATION)
+    found = shard.neighbours_batch(batch(), 3, GENERATION)
     assert asked == [TEXTS]
-    assert found == shard.neighbours_batch(batch(), 3, GENERATION)
     assert [near[0][0] == memory(n) for n, near in enumerate(found)] == [n != 7 for n in range(TEXTS)]
 
 
@@ -243,7 +241,7 @@ def test_a_large_one_is_asked_once_for_groups_of_texts(
 ) -> None:
     monkeypatch.setattr(neighbours, "EACH_POINTS_MAX", 100)
     texts = [*batch(), *((beside(n), BULK_OTHER) for n in range(MANY, MANY + 16)), (direction(1), "nothing in it")]
-    found = shard.neighbours_of_many(texts, 3, GENERATION)
+    found = shard.neighbours_batch(texts, 3, GENERATION)
     assert asked == [2 + 1 + 1], "a group of 16 texts each"
     # The mean of a batch is near the neighbours of its texts, so nearly all of them are in the pool.
     assert sum(bool(near) and near[0][0] == memory(n) for n, near in enumerate(found[:TEXTS])) >= 0.95 * (TEXTS - 1)
@@ -262,8 +260,9 @@ def test_a_few_texts_are_searched_for_each_in_a_large_one_too(
 ) -> None:
     monkeypatch.setattr(neighbours, "EACH_POINTS_MAX", 100)
     few = batch()[:5]
-    assert shard.neighbours_of_many(few, 3, GENERATION) == shard.neighbours_batch(few, 3, GENERATION)
-    assert asked == [5, 5]
+    found = shard.neighbours_batch(few, 3, GENERATION)
+    assert asked == [5]
+    assert [near[0][0] for near in found] == [memory(n) for n in range(5)]
 
 
 def written(n: int, space: str = BULK_SPACE) -> Memory:

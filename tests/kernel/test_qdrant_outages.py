@@ -19,9 +19,10 @@ from mnemesh_actors.consumers import follower as follower_module
 from mnemesh_actors.consumers.consumer_table import NEXT_INDEX
 from mnemesh_actors.generations import reembedding, space_factory
 from mnemesh_actors.index.engines import server as server_module
+from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.node.start import QdrantConfig, StartConfig, start_mesh
+from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.recall import recall as recalling_module
 from mnemesh_actors.recall import retrieval
@@ -62,7 +63,7 @@ async def started(qdrant: QdrantDouble, path: Path, key: str = KEY, recall_timeo
             entropy=secrets.token_bytes,
             model=ModelConfig(),
             mesh=MeshConfig(recall_timeout_s=recall_timeout_s, weights={"dense": 0.6, "bm25": 0.4}, abstain_below=0.4),
-            qdrant=QdrantConfig(url=qdrant.url, api_key=key),
+            qdrant=ServerConfig(url=qdrant.url, api_key=key),
         ),
     )
 

@@ -26,6 +26,7 @@ from mnemesh_actors.index.shard import (
     ShardConfig,
     ShardStatus,
 )
+from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.fusion import Candidate
 from mnemesh_memory.times.window import Window
@@ -36,14 +37,14 @@ SPACE = "team/x"
 KNOWN = 400
 
 
-def config(path: Path, backend: str = "edge", **changes: str) -> ShardConfig:
-    return replace(ShardConfig(str(path / "shard"), "model-1", DIMENSIONS, "life-1", backend), **changes)
+def config(path: Path, **changes: str) -> ShardConfig:
+    return replace(ShardConfig(str(path / "shard"), "model-1", DIMENSIONS, "life-1"), **changes)
 
 
-@pytest.fixture(scope="module", params=["edge", "local"])
-def opened(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetrievalShard]:
-    one = RetrievalShard(config(tmp_path_factory.mktemp("shard"), request.param))
-    assert one.open() == ShardStatus(0, 0, "absent", request.param)
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetrievalShard]:
+    one = RetrievalShard(config(tmp_path_factory.mktemp("shard")))
+    assert one.open() == ShardStatus(0, 0, "absent")
     yield one
     one.close()
 
@@ -244,7 +245,7 @@ def test_nothing_of_another_space_is_ever_found(shard: RetrievalShard) -> None:
         everything = ask(near=9, spaces=(space,), include_forgotten=True, include_superseded=True, include_archive=True)
         assert ids(shard, everything) == {n}
         assert ids(shard, ask(near=9, spaces=(space,))) == {n}
-        assert [one for one, _ in shard.neighbours(direction(9), space, 50, "model-1")] == [memory(n)]
+        assert [one for one, _ in shard.neighbours_batch([(direction(9), space)], 50, "model-1")[0]] == [memory(n)]
     assert ids(shard, ask(near=9, spaces=("a", "@a", "none"))) == {0, 3}
 
 
@@ -255,7 +256,7 @@ def test_a_question_without_a_space_is_refused(shard: RetrievalShard, spaces: tu
     with pytest.raises(InvalidArgument):
         in_spaces(spaces, 0)
     with pytest.raises(InvalidArgument):
-        shard.neighbours(direction(1), "", 5, "model-1")
+        shard.neighbours_batch([(direction(1), "")], 5, "model-1")
 
 
 def test_every_query_that_reaches_the_backend_names_the_spaces(shard: RetrievalShard) -> None:
@@ -334,7 +335,8 @@ def test_the_answer_does_not_depend_on_the_order_of_writing(tmp_path: Path) -> N
         one = RetrievalShard(config(tmp_path / str(order)))
         one.open()
         one.apply(items, [], 1)
-        answers.append((one.search(ask("red", near=5, limit=50)), one.neighbours(direction(3), SPACE, 5, "model-1")))
+        near = one.neighbours_batch([(direction(3), SPACE)], 5, "model-1")
+        answers.append((one.search(ask("red", near=5, limit=50)), near))
         one.close()
     assert answers[0] == answers[1] == answers[2]
     assert sum(candidate.bm25 is not None for candidate in answers[0][0]) == 50
@@ -363,7 +365,7 @@ def test_neighbours_are_the_nearest_that_are_neither_forgotten_nor_superseded(sh
     assert [one for one, _ in near3] == [memory(3), memory(5)]
     assert [cosine for _, cosine in near3] == pytest.approx([1.0, 1.0], abs=1e-4)
     assert near4[0] == (memory(4), pytest.approx(1.0, abs=1e-4))
-    assert near4 == shard.neighbours(direction(4), SPACE, 2, "model-1")
+    assert [near4] == shard.neighbours_batch([(direction(4), SPACE)], 2, "model-1")
     assert none == []
     assert shard.neighbours_batch([], 3, "model-1") == []
 
@@ -373,7 +375,7 @@ def test_a_limit_out_of_range_is_refused(shard: RetrievalShard, limit: int) -> N
     with pytest.raises(InvalidArgument, match="limit"):
         shard.search(ask(near=1, limit=limit))
     with pytest.raises(InvalidArgument, match="limit"):
-        shard.neighbours(direction(1), SPACE, limit, "model-1")
+        shard.neighbours_batch([(direction(1), SPACE)], limit, "model-1")
 
 
 @pytest.mark.parametrize(
@@ -513,7 +515,7 @@ def test_a_shard_that_is_not_open_is_unavailable(tmp_path: Path) -> None:
         for use in (
             lambda: one.apply([], [], 1),
             lambda: one.search(ask(near=1)),
-            lambda: one.neighbours(direction(1), SPACE, 1, "model-1"),
+            lambda: one.neighbours_batch([(direction(1), SPACE)], 1, "model-1"),
             one.flush,
             one.status,
         ):
@@ -522,11 +524,6 @@ def test_a_shard_that_is_not_open_is_unavailable(tmp_path: Path) -> None:
         one.open()
         one.close()
         one.close()
-
-
-def test_an_unknown_backend_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgument, match="backend"):
-        RetrievalShard(config(tmp_path, "faiss"))
 
 
 def test_what_crosses_between_processes_survives_pickle(tmp_path: Path) -> None:
@@ -559,7 +556,9 @@ def test_a_search_among_given_memories_sees_all_their_passages_and_no_other(shar
 
 
 def test_what_holds_the_interpreter_for_a_moment_is_quick_and_what_a_server_answers_never(tmp_path: Path) -> None:
-    edge, local = (RetrievalShard(config(tmp_path, backend)) for backend in ("edge", "local"))
+    server = ServerConfig(url="http://127.0.0.1:1", owner="a" * 32)
+    edge = RetrievalShard(config(tmp_path))
+    remote = RetrievalShard(replace(config(tmp_path), server=server))
     one = ask("deploy")
     vector = np.zeros(DIMENSIONS, np.float32)
     short, long = item(1), item(2, texts=(text(1, "a"), text(2, "b")))
@@ -583,6 +582,6 @@ def test_what_holds_the_interpreter_for_a_moment_is_quick_and_what_a_server_answ
     ]
     for method, args in quick:
         assert edge.quick(method, args), method
-        assert not local.quick(method, args), method
+        assert not remote.quick(method, args), method
     for method, args in slow:
         assert not edge.quick(method, args), method

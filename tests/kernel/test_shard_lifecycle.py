@@ -233,17 +233,6 @@ def test_a_second_shard_on_a_directory_is_refused_and_the_first_is_unharmed(tmp_
     other.close()
 
 
-def test_an_index_in_memory_is_new_each_time_and_says_so(tmp_path: Path) -> None:
-    shard, status = opened(tmp_path, backend="local")
-    assert status.rebuilt == "absent"
-    shard.apply([item(1, "apple")], [], 3)
-    assert shard.flush() == 3
-    shard.close()
-    shard, status = opened(tmp_path, backend="local")
-    assert status == ShardStatus(0, 0, "the points were missing", "local")
-    shard.close()
-
-
 def test_a_passage_that_a_crash_left_behind_goes_with_the_next_write(tmp_path: Path) -> None:
     shard, _ = opened(tmp_path)
     shard.apply([item(1, "one", "two", "three", "four")], [], 1)

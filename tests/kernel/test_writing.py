@@ -96,7 +96,7 @@ async def desk(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Desk:
     async def no_neighbours(asked: list[Any], limit: int, generation: str) -> list[list[Any]]:
         return [[] for _ in asked]
 
-    monkeypatch.setattr(scene.shelf, "neighbours_of_many", no_neighbours, raising=False)
+    monkeypatch.setattr(scene.shelf, "neighbours_batch", no_neighbours, raising=False)
     await scene.start()
     return Desk(scene, monkeypatch)
 
@@ -472,7 +472,7 @@ async def test_a_write_goes_on_without_its_neighbours_and_says_so(desk: Desk, cl
 
     down = failing(Unavailable("the index is not open", part="index"))
     for number, (shard, said) in enumerate(((slow, "has not answered within 2 s"), (down, "is not open"))):
-        desk.instead(shard, "shelf", "neighbours_of_many")
+        desk.instead(shard, "shelf", "neighbours_batch")
         written = await desk.remember(f"We deploy {number} times a week.", wait="durable")
         assert (written.action, written.related, written.novelty) == ("ADD", (), None)
         assert f"new in this space; not compared with its neighbours: the index {said}" in written.reason
@@ -492,7 +492,7 @@ async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(desk: D
         clock.ahead_s += preparing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
         await asyncio.Event().wait()
 
-    desk.instead(near, "shelf", "neighbours_of_many")
+    desk.instead(near, "shelf", "neighbours_batch")
     desk.instead(slow, "ledger", "read")
     written = await desk.remember("We deploy twice a week.", wait="durable")
     assert (written.action, written.novelty) == ("ADD", None)
@@ -505,6 +505,6 @@ async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(desk: D
 async def test_a_check_does_not_go_on_without_neighbours(desk: Desk, clock: Clock) -> None:
     down = failing(Unavailable("the index is not open", part="index"))
     for shard, error in ((down, Unavailable), (clock.hang, DeadlineExceeded)):
-        desk.instead(shard, "shelf", "neighbours_of_many")
+        desk.instead(shard, "shelf", "neighbours_batch")
         with pytest.raises(error):
             await desk.writing.check(CALLER, Draft(content="We deploy on Friday."))

@@ -1,9 +1,9 @@
 """Texts to vectors for the rest of the node: a bounded cache in front of the workers, and batch-while-busy.
 
-A model may want other words before a question than before a text that is searched; the cache knows a text with those
-words, so that the vector of the one never stands for the other. A question goes before texts to be stored, and a call
-with such texts is small: a reader waits for one at most, and for none when there are several workers. A model that
-makes another vector space meanwhile yields to both.
+A model may want other words before a question than before a text to be found. The cache knows a text with those words,
+so a question's vector never stands for a text's. A question goes before texts to be stored, and a call with such texts
+is small. So a reader waits for one call at most, and for none when there are several workers. A model that makes
+another vector space meanwhile yields to both.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import math
 import re
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import compress
 from typing import Final
 
@@ -28,14 +29,14 @@ Vector = NDArray[np.float32]
 BATCH_TEXTS_MAX = 64
 # How long after a question a worker is kept for the next one, where each worker has a processor of its own.
 KEPT_S: Final = 2.0
-# While one call is with the model, what was asked in the call before it is answered; all at once would have to wait.
+# The answers of one call are handled while the next is with the model; a single large call would delay them all.
 QUESTIONS_A_CALL_MAX = 8
 STEP_TEXTS_MAX = 8 * BATCH_TEXTS_MAX
 # About 8 passages of 200 tokens, up to 20 in rare words: some tenths of a second.
 CALL_BYTES_MAX = 8_000
 CACHE_TEXTS_MAX = 4096
 CACHE_CHARS_MAX = 4 * 1024 * 1024
-# Of a model that yields: calls of a tenth of a second, and it waits no longer than this for the one that answers.
+# For a yielding model: calls of a tenth of a second, and the longest wait for the model that answers.
 YIELDING_BYTES_MAX = 2_000
 YIELDED_S = 0.5
 # A longer text is no question, and hardly comes again.
@@ -47,51 +48,43 @@ _PLAIN_WORD: Final = re.compile(r"(?<!\w)[A-Za-z0-9]{1,100}(?!\w)")
 log = structlog.get_logger("mnemesh.embedder")
 
 
+@dataclass(eq=False)
 class Embedder:
-    """`workers` are its workers; `generation` the fingerprint of its model; `dimensions` its width. It
-    `yields_to` another one: before each call it lets that finish what it was asked for, for a while. `prefixes` are the
-    words that the model wants."""
+    """`workers` do the work; `generation` is the fingerprint of the model, `dimensions` its width. With `yields_to`,
+    each call first waits a while for the other embedder to finish. `prefixes` are the words that the model wants."""
 
-    def __init__(
-        self,
-        workers: EmbeddingPool,
-        generation: str,
-        dimensions: int,
-        cache_texts_max: int = CACHE_TEXTS_MAX,
-        yields_to: Embedder | None = None,
-        prefixes: Prefixes = NO_PREFIXES,
-    ) -> None:
-        self._workers = workers
-        self.generation = generation
-        self.dimensions = dimensions
-        self.prefixes = prefixes
-        self._cache: OrderedDict[str, Vector] = OrderedDict()
-        self._cache_texts_max = cache_texts_max
-        self._cached_chars = 0
-        self._told_damaged = False
-        self.yields_to = yields_to
-        bytes_max = CALL_BYTES_MAX if yields_to is None else YIELDING_BYTES_MAX
+    workers: EmbeddingPool
+    generation: str
+    dimensions: int
+    cache_texts_max: int = CACHE_TEXTS_MAX
+    yields_to: Embedder | None = None
+    prefixes: Prefixes = NO_PREFIXES
+    _cache: OrderedDict[str, Vector] = field(default_factory=OrderedDict, init=False)
+    _cached_chars: int = field(default=0, init=False)
+    _told_damaged: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
         self._batcher: Batcher[str, Vector] = Batcher(
             "embedder",
             self._run,
             BATCH_TEXTS_MAX,
             limits.INBOX_MESSAGES_MAX * 4,
             bytes_of,
-            bytes_max,
+            CALL_BYTES_MAX if self.yields_to is None else YIELDING_BYTES_MAX,
             QUESTIONS_A_CALL_MAX,
-            workers.size,
-            KEPT_S if workers.apart else math.inf,
+            self.workers.size,
+            KEPT_S if self.workers.apart else math.inf,
         )
 
     @property
     def lanes(self) -> int:
         """How many calls of texts to be stored can be under way at once."""
-        return self._workers.size if self._workers.apart else max(1, self._workers.size - 1)
+        return self.workers.size if self.workers.apart else max(1, self.workers.size - 1)
 
     async def _run(self, texts: list[str]) -> list[Vector | Exception]:
         if self.yields_to is not None:
             await self.yields_to.idle(YIELDED_S)
-        return list(await self._workers.embed(texts, self.generation))
+        return list(await self.workers.embed(texts, self.generation))
 
     def knows(self, question: str) -> bool:
         """Whether the vector of `question` is at hand."""
@@ -99,8 +92,8 @@ class Embedder:
 
     async def reads(self, question: str) -> bool:
         """Whether the model knows any word of `question`; else its vector says nothing of it. The model is asked only
-        when there is no short word of ASCII in it, which any model knows by its letters."""
-        return _PLAIN_WORD.search(question) is not None or (await self._workers.reads(question, self.generation))
+        about a question without a short word of ASCII: any model knows such a word by its letters."""
+        return _PLAIN_WORD.search(question) is not None or (await self.workers.reads(question, self.generation))
 
     async def idle(self, limit_s: float) -> None:
         """Return once nothing is being embedded, or after `limit_s`."""
@@ -119,7 +112,7 @@ class Embedder:
     async def embed(self, passages: Sequence[str]) -> list[Vector]:
         """The unit vectors of `passages`, texts that are searched, in order. Raises what the worker raised, for all."""
         texts = [self.prefixes.passage + passage for passage in passages]
-        # What the cache holds now it may have dropped when the others are made.
+        # The cache may drop these texts while the others are made.
         found = {text: self._cache[text] for text in texts if text in self._cache}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         # In steps, so that one long list does not fill the queue by itself.
@@ -133,8 +126,8 @@ class Embedder:
         return [found[text] for text in texts]
 
     def stored(self, kept: Mapping[str, bytes]) -> dict[str, Vector]:
-        """Vectors that the ledger has kept, each under its key. One that can't be of this model, because it has another
-        width, is not finite or not of length 1, was damaged where it lay and is left out: it is to be made again."""
+        """Vectors that the ledger has kept, each under its key. A vector of another width, not finite or not of length
+        1 was damaged on disk. It is left out and made again."""
         keys = [key for key, data in kept.items() if len(data) == self.dimensions * _FLOAT_BYTES]
         rows = np.frombuffer(b"".join(map(kept.__getitem__, keys)), np.float32).reshape(len(keys), self.dimensions)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -157,7 +150,7 @@ class Embedder:
         if text not in self._cache:
             self._cached_chars += len(text)
         self._cache[text] = vector
-        while len(self._cache) > self._cache_texts_max or self._cached_chars > CACHE_CHARS_MAX:
+        while len(self._cache) > self.cache_texts_max or self._cached_chars > CACHE_CHARS_MAX:
             self._cached_chars -= len(self._cache.popitem(last=False)[0])
 
 

@@ -1,7 +1,7 @@
-"""The vector space that answers, and beside it the one that is being made to take its place.
+"""The vector space that answers, and beside it the next one in the making.
 
-A model and the index of its vectors change together, in one step, or a question would meet vectors of another model.
-Whoever embeds and then asks holds on to one space until it is done; the shard refuses a vector of another one.
+A model and the index of its vectors change together, in one step, or a question would meet vectors of another model. A
+caller that embeds and then asks holds on to one space throughout. The shard refuses a vector of another space.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
 from mnemesh_actors.generations.generation_file import Generation
 from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.models import NO_PREFIXES
 from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_memory.values.model_status import ModelStatus
 
 
 @dataclass(eq=False, kw_only=True)
 class VectorSpace:
-    """The model that makes the vectors and the index that holds them.
+    """A model and the index with its vectors.
 
     `shard` and `embedders` are their actors. `source` says where the model was found, `backend` the kind of index.
     """
@@ -55,8 +57,22 @@ class VectorSpace:
             await self._left.wait()
 
 
+def model_status(generation: Generation, space: VectorSpace | None) -> ModelStatus:
+    """The model of a generation, whose `space` may not be open yet."""
+    prefixes = space.embedder.prefixes if space else NO_PREFIXES
+    return ModelStatus(
+        generation=generation.fingerprint,
+        name=generation.name,
+        dimensions=generation.dimensions,
+        source=space.source if space else "",
+        query_prefix=prefixes.query,
+        passage_prefix=prefixes.passage,
+        precision=generation.precision,
+    )
+
+
 class Serving:
-    """What the operations of a node search and embed with now. Tells both spaces how far the ledger is."""
+    """The space for searching and embedding now. Tells both spaces how far the ledger is."""
 
     def __init__(self, current: VectorSpace) -> None:
         self.current = current
@@ -72,15 +88,15 @@ class Serving:
 
     @property
     def goal(self) -> int:
-        """What the next space has to hold before it may answer: all that the ledger is known to have, so also all that
-        a writer was told is in."""
+        """The sequence number that the next space must reach before it may answer: everything that the ledger is known
+        to have."""
         return max(follower.head for follower in self._followers())
 
     def _followers(self) -> tuple[IndexFollower, ...]:
         return tuple(space.follower for space in (self.current, self.next) if space is not None)
 
     def committed(self, commands: Sequence[Command], results: Sequence[Committed | Exception]) -> None:
-        """A commit was answered. What it brought goes to the space that its vectors are of, the other one reads it."""
+        """A commit was answered. New vectors go to the matching vector space. The other space reads the feed."""
         seq = max((result.seq for result in results if isinstance(result, Committed)), default=0)
         follower, made = self.current.follower, self.current.embedder.generation
         follower.publish(seq, page_of(commands, results, follower.head, made))

@@ -1,9 +1,9 @@
-"""Which model a node's memories are embedded with, and which one takes over: the states, and the file that keeps them.
+"""The model that a node's memories are embedded with, and its successor: the states, and the file that keeps them.
 
 A generation is a vector space: a model of certain weights, pooling, precision and width. `embedding.json` in the data
-directory says which one answers (`active`), which one is being made (`next`), and whose index is still to be removed
-(`leaving`). Each step is one replacement of that file, so a crash leaves the state before it or after it. The file
-decides, not the settings: they name the model that a new node begins with.
+directory names the space that answers (`active`), the space in the making (`next`), and spaces whose index is still to
+be removed (`leaving`). Each step is one replacement of that file, so a crash leaves the state before or after the step.
+The file decides, not the settings: they name the model that a new node begins with.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from mnemesh_actors.models.embedding_model import MODEL_NAME, ModelConfig
+from mnemesh_actors.models.embedding_model import MODEL_NAME, ModelConfig, ModelInfo
 from mnemesh_actors.storage.data_directory import replace_file
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
 
@@ -23,14 +23,14 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A model as it is asked for: a folder (`/...`, `~...`), a name, or "" for the one that a node finds by itself."""
+    """A model as asked for: a folder (`/...`, `~...`), a name, or "" for the node's own choice."""
 
     model: str = ""
     precision: str = "fp32"
 
     @property
     def by_itself(self) -> bool:
-        """The node finds it, and takes what it finds."""
+        """The node finds the model, and takes any revision."""
         return self.model in ("", MODEL_NAME)
 
     @property
@@ -39,13 +39,13 @@ class Choice:
         return f"{self.model or MODEL_NAME}{'' if self.precision == 'fp32' else f' in {self.precision}'}"
 
     def config(self, common: ModelConfig) -> ModelConfig:
-        """What the worker is told; threads, cache and whether it may download are those of `common`."""
+        """The configuration of a worker; threads, cache and the leave to download are those of `common`."""
         folder = self.model if self.model.startswith(("/", "~")) else ""
         return replace(common, model_dir=folder, name="" if folder else self.model, precision=self.precision)
 
 
 def choice_of(config: ModelConfig) -> Choice:
-    """What the settings ask for."""
+    """The choice in the settings."""
     folder = config.model_dir
     if folder and not folder.startswith("~"):
         folder = str(Path(folder).absolute())
@@ -54,8 +54,8 @@ def choice_of(config: ModelConfig) -> Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """A vector space. `fingerprint` names it, `model` and `precision` say how its model is had, `slot` where its index
-    lies: "" is where a node that never changed its model has it."""
+    """A vector space. `fingerprint` names it, `model` and `precision` name its model, `slot` the place of its index: ""
+    is the place for a node that never changed its model."""
 
     fingerprint: str
     name: str
@@ -64,6 +64,18 @@ class Generation:
     precision: str = "fp32"
     slot: str = ""
 
+    @classmethod
+    def of(cls, model: ModelInfo, choice: Choice, slot: str) -> Generation:
+        """The space of a loaded model."""
+        return cls(
+            fingerprint=model.generation,
+            name=model.name,
+            dimensions=model.dimensions,
+            model=choice.model,
+            precision=choice.precision,
+            slot=slot,
+        )
+
     @property
     def choice(self) -> Choice:
         """How its model is asked for."""
@@ -71,7 +83,7 @@ class Generation:
 
     @property
     def suffix(self) -> str:
-        """What its index, its collection and its actors have at the end of their names."""
+        """The end of the names of its index, collection and actors."""
         return f"-{self.slot}" if self.slot else ""
 
 
@@ -93,12 +105,12 @@ class Generations:
         return replace(self, next=next)
 
     def switched(self) -> Generations:
-        """What was being made answers from now on; what answered leaves."""
+        """The next space answers from now on; the former one leaves."""
         assert self.next is not None
         return Generations(self.next, None, (*self.leaving, self.active))
 
     def cancelled(self) -> Generations:
-        """What was being made leaves."""
+        """The next space leaves."""
         assert self.next is not None
         return Generations(self.active, None, (*self.leaving, self.next))
 
@@ -107,7 +119,7 @@ class Generations:
         return replace(self, leaving=tuple(one for one in self.leaving if one.slot != gone.slot))
 
     def found(self, active: Generation) -> Generations:
-        """The model that a node finds by itself is another one now: its index is made anew where it lies."""
+        """The model that a node finds by itself has changed: its index is made anew in the same place."""
         if self.next is not None and self.next.fingerprint == active.fingerprint:
             return replace(self.cancelled(), active=active)
         return replace(self, active=active)

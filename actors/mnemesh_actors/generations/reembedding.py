@@ -1,9 +1,9 @@
 """Embedding the memories with another model while the node serves, and then changing over in one step.
 
 Duties, in order: (1) load the model; (2) write down that its generation is being made; (3) follow the ledger from its
-beginning into an index of its own, a little at a time, behind whoever asks or writes; (4) once that index holds all
-that the other one does, write down that it answers, and let it; (5) remove the other one when nobody uses it any more.
-A node that stops or dies goes on, when it starts again, where the file says that it is.
+beginning into a new index, a little at a time, behind readers and writers; (4) once the new index holds as much as the
+old one, write down the change and switch; (5) remove the old index after its last use. A node that stops or dies goes
+on, at its next start, from the state in the file.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
+from dataclasses import dataclass, field
 
 import structlog
 
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
-from mnemesh_actors.generations.active_index import Serving, VectorSpace
+from mnemesh_actors.generations.active_index import Serving, VectorSpace, model_status
 from mnemesh_actors.generations.generation_file import Choice, Generation, GenerationFile, Generations
 from mnemesh_actors.generations.space_factory import Workshop
 from mnemesh_actors.ledger.store.vectors import FIRST, Key
@@ -23,40 +24,35 @@ from mnemesh_actors.models import ModelInfo
 from mnemesh_actors.models.embedding_model import PRECISIONS
 from mnemesh_actors.notices import EMBEDDED_WITH
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError
-from mnemesh_memory.values.model_status import ModelStatus, ReembedStatus
+from mnemesh_memory.values.model_status import ReembedStatus
 
 MODEL_CHARS_MAX = 1024
 SLOT_BYTES = 4
-# What did not work is tried again after this.
+# A failed step is tried again after this.
 PAUSE_S = 1.0
 # Operations that began with the old model may take so long.
 LEAVE_S = 60.0
 log = structlog.get_logger("mnemesh.reembed")
 
 
+@dataclass(eq=False)
 class Reembedding:
     """`state` is what `file` holds. `entropy(n)` gives n random bytes."""
 
-    def __init__(
-        self,
-        serving: Serving,
-        file: GenerationFile,
-        state: Generations,
-        workshop: Workshop,
-        entropy: Callable[[int], bytes],
-    ) -> None:
-        self.state = state
-        self._serving = serving
-        self._file = file
-        self._workshop = workshop
-        self._entropy = entropy
-        self._one_at_a_time = asyncio.Lock()
-        self._cleaning = asyncio.Lock()
-        self._making: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._fault = ""
-        self._left: VectorSpace | None = None  # that has answered before, until it is removed
-        serving.unreached = self._unreached
+    serving: Serving
+    file: GenerationFile
+    state: Generations
+    workshop: Workshop
+    entropy: Callable[[int], bytes]
+    _one_at_a_time: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _cleaning: asyncio.Lock = field(default_factory=asyncio.Lock, init=False)
+    _making: asyncio.Task[None] | None = field(default=None, init=False)
+    _tasks: set[asyncio.Task[None]] = field(default_factory=set, init=False)
+    _fault: str = field(default="", init=False)
+    _left: VectorSpace | None = field(default=None, init=False)  # the former one, until removed
+
+    def __post_init__(self) -> None:
+        self.serving.unreached = self._unreached
 
     def start(self) -> None:
         """Go on where the node stopped."""
@@ -84,24 +80,17 @@ class Reembedding:
             return self.status()
 
     async def _begin(self, choice: Choice) -> None:
-        slot = self._entropy(SLOT_BYTES).hex()
-        embedders = await self._workshop.embedders(choice, f"-{slot}")
+        slot = self.entropy(SLOT_BYTES).hex()
+        embedders = await self.workshop.embedders(choice, f"-{slot}")
         try:
             model = await _load(embedders, choice)
             if model.generation == self.state.active.fingerprint:
-                await self._workshop.dismiss(embedders)
+                await self.workshop.dismiss(embedders)
                 return
-            generation = Generation(
-                fingerprint=model.generation,
-                name=model.name,
-                dimensions=model.dimensions,
-                model=choice.model,
-                precision=choice.precision,
-                slot=slot,
-            )
+            generation = Generation.of(model, choice, slot)
             self._keep(self.state.begun(generation))
         except BaseException:  # boundary: let go, then raised again
-            await self._workshop.dismiss(embedders)
+            await self.workshop.dismiss(embedders)
             raise
         log.info("reembed_began", name=model.name, generation=model.generation, slot=slot)
         self._making = self._spawn(self._make(generation, embedders), "reembed")
@@ -112,7 +101,7 @@ class Reembedding:
             if self.state.next is not None:
                 await self._halt()
             if (given_up := self.state.next) is not None:  # it may have changed over meanwhile
-                space, self._serving.next = self._serving.next, None
+                space, self.serving.next = self.serving.next, None
                 self._keep(self.state.cancelled())
                 self._fault = ""
                 if space is not None:
@@ -124,22 +113,14 @@ class Reembedding:
 
     def status(self) -> ReembedStatus:
         """How far it is."""
-        making, space = self.state.next, self._serving.next
+        making, space = self.state.next, self.serving.next
         if making is None:
             return ReembedStatus()
         fault = self._fault or (space.follower.fault if space is not None else "")
-        follower = self._serving.current.follower if space is None else space.follower
+        follower = self.serving.current.follower if space is None else space.follower
         return ReembedStatus(
             state="stalled" if fault else "loading" if space is None else "embedding",
-            model=ModelStatus(
-                generation=making.fingerprint,
-                name=making.name,
-                dimensions=making.dimensions,
-                source="" if space is None else space.source,
-                query_prefix="" if space is None else space.embedder.prefixes.query,
-                passage_prefix="" if space is None else space.embedder.prefixes.passage,
-                precision=making.precision,
-            ),
+            model=model_status(making, space),
             done=0 if space is None else space.follower.applied,
             total=follower.head,
             fault=fault,
@@ -148,7 +129,7 @@ class Reembedding:
     def _unreached(self) -> str:
         if self.state.leaving:
             return f"the index of {self.state.leaving[-1].choice.shown}, which answers no more, is still to be removed"
-        if self.state.next is not None and self._serving.next is None:
+        if self.state.next is not None and self.serving.next is None:
             return "the index that `reembed` is making is not open, and drops it in its turn"
         return ""
 
@@ -158,7 +139,7 @@ class Reembedding:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        for space in (self._serving.next, self._left):
+        for space in (self.serving.next, self._left):
             if space is not None:
                 await space.follower.close()
 
@@ -173,25 +154,25 @@ class Reembedding:
         """Make the space of that generation and change over to it. `embedders` have loaded its model."""
         self._fault = ""
         try:
-            if self._serving.next is None:
-                self._serving.next = await self._opened(generation, embedders)
-            await self._catch_up(self._serving.next)
+            if self.serving.next is None:
+                self.serving.next = await self._opened(generation, embedders)
+            await self._catch_up(self.serving.next)
         except MnemeshError as error:
             self._fault = error.message
-            self._workshop.notice(f"reembed: {error.message}")
+            self.workshop.notice(f"reembed: {error.message}")
             log.warning("reembed_stalled", reason=error.message)
             return
-        left = self._serving.switch()
-        now = self._serving.current
+        left = self.serving.switch()
+        now = self.serving.current
         text = f"the memories are embedded with {generation.choice.shown} from now on"
-        self._workshop.notice(text, EMBEDDED_WITH)
+        self.workshop.notice(text, EMBEDDED_WITH)
         log.info("reembed_done", name=generation.name, generation=generation.fingerprint, seq=now.follower.applied)
         self._spawn(self._leave(left), "reembed-leave")
 
     async def _opened(self, generation: Generation, embedders: EmbeddingPool | None) -> VectorSpace:
-        """The space, following the ledger. Raises what its model and its index raise; no actor is left then."""
+        """The space, following the ledger. Raises the errors of its model and its index; no actor is left then."""
         if embedders is None:
-            embedders = await self._workshop.embedders(generation.choice, generation.suffix)
+            embedders = await self.workshop.embedders(generation.choice, generation.suffix)
         space: VectorSpace | None = None
         try:
             model = await _load(embedders, generation.choice)
@@ -202,27 +183,27 @@ class Reembedding:
                     field="model",
                     value=generation.choice.shown,
                 )
-            space = await self._workshop.space(generation, model, embedders, self._serving.current)
-            await space.follower.start(self._serving.current.follower.head, patient=True)
+            space = await self.workshop.space(generation, model, embedders, self.serving.current)
+            await space.follower.start(self.serving.current.follower.head, patient=True)
         except BaseException:  # boundary: let go, then raised again
             if space is not None:
                 await space.follower.close()
-                await self._workshop.runtime.drop(space.shard)
-            await self._workshop.dismiss(embedders)
+                await self.workshop.runtime.drop(space.shard)
+            await self.workshop.dismiss(embedders)
             raise
         return space
 
     async def _catch_up(self, space: VectorSpace) -> None:
-        """Return once the next space holds what the one that answers does, and that is written down: from then until
-        the caller has changed over nothing else runs."""
-        while space.follower.applied < self._serving.goal:
-            await _reached(space, self._serving.goal)
+        """Return once the next space holds as much as the present one, and the file says so. Nothing else runs from
+        then until the caller has changed over."""
+        while space.follower.applied < self.serving.goal:
+            await _reached(space, self.serving.goal)
         self._keep(self.state.switched())
 
     # ---- removing ---------------------------------------------------------------------------------------------
 
     async def _leave(self, space: VectorSpace) -> None:
-        """Let those who began with the old space end, then remove it."""
+        """Let operations with the old space end, then remove it."""
         self._left = space
         async with self._cleaning:
             with suppress(TimeoutError):
@@ -237,27 +218,27 @@ class Reembedding:
     async def _end(self, space: VectorSpace) -> None:
         await space.follower.close()
         try:
-            await self._workshop.end(space)
+            await self.workshop.end(space)
         except MnemeshError as error:  # `_clean` tries again
             log.warning("index_not_removed", reason=error.message)
         else:
             self._keep(self.state.removed(space.generation))
 
     async def _clean(self) -> None:
-        """Remove what is left of generations that are in use no more: their indexes, then their vectors."""
+        """Remove the rest of generations no longer in use: their indexes, then their vectors."""
         async with self._cleaning:
             for gone in self.state.leaving:
                 try:
-                    await self._workshop.remove(gone)
+                    await self.workshop.remove(gone)
                     self._keep(self.state.removed(gone))
                 except MnemeshError as error:
                     text = f"the index of {gone.choice.shown} is not removed yet: {error.message}"
-                    self._workshop.notice(f"{text}; the next start tries again")
-            ledger = self._workshop.ledger
+                    self.workshop.notice(f"{text}; the next start tries again")
+            ledger = self.workshop.ledger
             try:
                 if set(await ledger.vector_generations()) <= set(self.state.used):
                     return
-                answering = self._serving.current
+                answering = self.serving.current
                 while answering.follower.catching_up:  # until then the old ones tell which texts are shared
                     await _reached(answering, answering.follower.head)
                 after: Key | None = FIRST
@@ -267,7 +248,7 @@ class Reembedding:
                 log.warning("vectors_not_removed", reason=error.message)
 
     def _keep(self, state: Generations) -> None:
-        self._file.write(state)
+        self.file.write(state)
         self.state = state
 
     def _spawn(self, work: Coroutine[None, None, None], name: str) -> asyncio.Task[None]:
@@ -281,12 +262,12 @@ class Reembedding:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             self._fault = f"{task.get_name()} ended by a fault of ours: {error!r}; restart the node"
-            self._workshop.notice(self._fault)
+            self.workshop.notice(self._fault)
             log.error("reembed_ended", task=task.get_name(), exc_info=error)
 
 
 async def _load(embedders: EmbeddingPool, choice: Choice) -> ModelInfo:
-    """The workers' model, loaded. What is wrong with its folder is wrong with `model` here."""
+    """The workers' model, loaded. A fault of its folder is a fault of the field `model` here."""
     try:
         model = await embedders.load()
     except InvalidArgument as error:

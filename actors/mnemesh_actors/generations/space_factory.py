@@ -13,8 +13,7 @@ from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.generations.generation_file import Choice, Generation
-from mnemesh_actors.index.shard_config import MACHINE, ShardConfig
-from mnemesh_actors.index.storage import ServerConfig
+from mnemesh_actors.index.storage import MACHINE, ServerConfig, ShardConfig
 from mnemesh_actors.ledger.replica_ledger import DEFAULT_ROOT
 from mnemesh_actors.models import ModelConfig, ModelInfo
 from mnemesh_actors.notices import Notice, Notices
@@ -29,7 +28,7 @@ PATIENCE_S = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workshop:
-    """`machine` is where the indexes live, "" for this one; `replica_dir` their folder on it. `server` holds them
+    """`machine` is the place of the indexes, "" for this one; `replica_dir` their folder there. `server` holds them
     instead, if there is one. `embeds_at` is where each worker is spawned."""
 
     directory: DataDirectory
@@ -60,7 +59,7 @@ class Workshop:
         beside: VectorSpace | None = None,
         shard: Handle[IndexPort] | None = None,
     ) -> VectorSpace:
-        """The space of that model, its index not open yet, unless it is `shard`. `beside` is the one that answers
+        """The space of that model; `shard` is its index when already open. `beside` is the one that answers
         meanwhile."""
         shard = shard or await self.shard(generation)
         yields_to, news, row = None, None, INDEX
@@ -130,7 +129,6 @@ class Workshop:
             dimensions=generation.dimensions,
             incarnation=incarnation,
             reserve_bytes=self.directory.reserve_bytes,
-            backend="edge" if self.server is None else "server",
             server=None if self.server is None else replace(self.server, suffix=generation.suffix),
         )
 
@@ -144,6 +142,6 @@ class Workshop:
 async def spawn_embedders(
     runtime: Runtime, config: ModelConfig, places: Sequence[Place], suffix: str = ""
 ) -> EmbeddingPool:
-    """Workers that embed, one at each place; `load` loads their model. When one can't be made, none is left."""
+    """Workers for embedding, one at each place; `load` loads their model. When one can't be made, none is left."""
     workers = await EMBEDDER.spawn_each(runtime, config, places=places, suffix=suffix)
     return EmbeddingPool(workers, None if runtime.name == "local" else PATIENCE_S)

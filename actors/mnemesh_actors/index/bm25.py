@@ -2,8 +2,8 @@
 
 Lower-cases, splits on anything that is not a letter or digit, drops English stop words and stems (Snowball). The
 inverse document frequency is the index's part, counted over the space that a query asks in. Other scripts, accents and
-emoji are given as `scripts.spaced` writes them, and identifiers in their other spellings as well, so that
-`parse_config` finds `parseConfig`. What changes here changes what is stored: count up `FORMAT` in state.py.
+emoji come in the form of `scripts.spaced`, and identifiers in their other spellings as well, so that `parse_config`
+finds `parseConfig`. Stored points depend on this encoding: with a change, count up `FORMAT` in index_state.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Everything that an update may not contain, found before the backend sees it.
 
-Qdrant Edge applies the part of a batch before the bad point and keeps the batch in its write-ahead log, so a refused
-update is half applied at once and more so after a crash. It also takes NaN and repeated term ids without a word. Hence
+Qdrant Edge applies the part of a batch before the bad point and keeps the batch in its write-ahead log. So a refused
+update is half applied at once, and more so after a crash. It also takes NaN and repeated term ids without a word. Hence
 both backends run these checks over a whole batch first.
 """
 
@@ -11,18 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from mnemesh_actors.index.engine_port import (
-    Condition,
-    DenseVector,
-    Filter,
-    HasId,
-    Match,
-    Point,
-    QueryRequest,
-    Range,
-    Schema,
-    SparseVector,
-)
+from mnemesh_actors.index.engine_port import DenseVector, Point, QueryRequest, Schema, SparseVector
 from mnemesh_actors.index.points import check_id
 from mnemesh_memory.values.errors import InvalidArgument
 
@@ -46,11 +35,8 @@ def check_points(schema: Schema, points: Sequence[Point]) -> None:
 def check_query(schema: Schema, request: QueryRequest) -> None:
     """Raises InvalidArgument when the request names a field that is not in the schema, or asks for too much."""
     check_vector(schema, request.using, request.vector)
-    check_filter(schema, request.filter)
-    if request.idf_corpus is not None:
-        if request.using in schema.dense:
-            raise InvalidArgument("idf_corpus", request.using, "only a sparse field has term statistics")
-        check_filter(schema, request.idf_corpus)
+    if request.idf_corpus is not None and request.using in schema.dense:
+        raise InvalidArgument("idf_corpus", request.using, "only a sparse field has term statistics")
     if not 1 <= request.limit <= QUERY_POINTS_MAX:
         raise InvalidArgument("limit", request.limit, f"1 to {QUERY_POINTS_MAX} points")
 
@@ -90,7 +76,7 @@ def _check_sparse(name: str, vector: SparseVector) -> None:
 def check_payload(schema: Schema, payload: Mapping[str, object]) -> None:
     """Known fields only, so that no text can slip in; integers that a double holds; never a boolean."""
     for name, value in payload.items():
-        if name in schema.integers or (name in schema.stored and isinstance(value, int)):
+        if name in schema.times or (name in schema.stored and isinstance(value, int)):
             _check_integer(name, value)
         elif name in schema.texts or name in schema.stored:
             _check_texts(name, value if isinstance(value, tuple) else (value,))
@@ -98,36 +84,9 @@ def check_payload(schema: Schema, payload: Mapping[str, object]) -> None:
             raise InvalidArgument("payload", name, "a field of this index")
 
 
-def check_filter(schema: Schema, where: Filter) -> None:
-    """Each condition names a field of its own kind, with values of that kind. Ids may be thousands, in each of several
-    requests, so they are looked at where they are looked up."""
-    for condition in where.must + where.must_not:
-        _check_condition(schema, condition)
-
-
-def _check_condition(schema: Schema, condition: Condition) -> None:
-    if isinstance(condition, HasId):
-        return
-    if isinstance(condition, Range):
-        if condition.field not in schema.times:
-            raise InvalidArgument("filter", condition.field, "a range needs one of " + ", ".join(schema.times))
-        for end in (condition.gte, condition.lt):
-            if end is not None:
-                _check_integer(condition.field, end)
-    else:
-        values: Iterable[object] = (condition.value,) if isinstance(condition, Match) else condition.values
-        if condition.field in schema.flags:
-            for value in values:
-                _check_integer(condition.field, value)
-        elif condition.field in schema.texts:
-            _check_texts(condition.field, values)
-        else:
-            raise InvalidArgument("filter", condition.field, "an indexed field")
-
-
 def _check_integer(name: str, value: object) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or abs(value) > INTEGER_MAX:
-        raise InvalidArgument(name, value, "an integer of at most 53 bits; flags are 0 or 1, never booleans")
+        raise InvalidArgument(name, value, "an integer of at most 53 bits")
 
 
 def _check_texts(name: str, values: Iterable[object]) -> None:

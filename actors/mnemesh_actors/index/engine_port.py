@@ -1,15 +1,15 @@
-"""What a retrieval shard asks of a vector index: nine methods over small values of our own.
+"""The port of a retrieval shard to a vector index: a few methods over small values of our own.
 
 Knows no backend: importing this file costs nothing, and a backend translates these values one way. Scores are compared
-by the caller, in Python; a backend never fuses. Booleans exist nowhere in this vocabulary, because Qdrant Edge 0.9.0
-takes a boolean match for an integer and lets everything through a `must_not`; flags are the integers 0 and 1.
+by the caller, in Python; a backend never fuses. Booleans exist nowhere in this vocabulary. Qdrant Edge 0.9.0 takes a
+boolean match for an integer and lets everything through a `must_not`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,7 @@ class SparseVector:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Point:
-    """One entry: a UUID as lower-case text, its named vectors, and the fields that filters look at."""
+    """One entry: a UUID as lower-case text, its named vectors, and the fields for filters."""
 
     id: str
     vectors: Mapping[str, DenseVector | SparseVector]
@@ -43,7 +43,7 @@ class Match:
     """The field equals the value, or contains it when the field holds several."""
 
     field: str
-    value: str | int
+    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class MatchAny:
     """The field equals, or contains, at least one of the values. No value: matches nothing."""
 
     field: str
-    values: tuple[str, ...] | tuple[int, ...]
+    values: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ class QueryRequest:
     idf_corpus: Filter | None = None
 
 
-# One hit, its id and its score: cosine in [-1, 1] for a dense field, the BM25 sum for a sparse one. Payloads are not
-# fetched: they double the cost of a query.
+# One hit: id and score, a cosine in [-1, 1] for a dense field, the BM25 sum for a sparse one. Payloads are not fetched:
+# they double the cost of a query.
 Scored: TypeAlias = tuple[str, float]
 
 
@@ -112,71 +112,64 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """What an index holds. `dense` maps vector field to dimensions (cosine); `sparse` names BM25 fields with IDF.
+    """The fields of an index. `dense` maps vector field to dimensions (cosine); `sparse` names BM25 fields with IDF.
 
-    `tenant` is the keyword that every query filters by; `keywords` are matched, `flags` are small integers matched,
-    `times` are integers ranged over, `stored` is kept but not filtered by. An index may grow indexed fields and
-    sparse vectors when it is opened again; it never changes the dimensions of a dense one.
+    `tenant` is the keyword that every query filters by. `keywords` are matched, `times` are integers ranged over, and
+    `stored` is kept but not filtered by. An index may grow indexed
+    fields when opened again. Its vectors never change.
     """
 
     dense: Mapping[str, int]
     sparse: tuple[str, ...] = ()
     tenant: str = ""
     keywords: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
     times: tuple[str, ...] = ()
     stored: tuple[str, ...] = ()
-
-    @property
-    def integers(self) -> frozenset[str]:
-        return frozenset(self.flags + self.times)
 
     @property
     def texts(self) -> frozenset[str]:
         return frozenset((*self.keywords, *((self.tenant,) if self.tenant else ())))
 
 
+def plain_payload(payload: Mapping[str, PayloadValue]) -> dict[str, object]:
+    """A payload with lists for tuples, as engines store it."""
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in payload.items()}
+
+
+def read_payload(stored: Mapping[str, Any] | None) -> dict[str, PayloadValue]:
+    """A stored payload with tuples for lists."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in (stored or {}).items()}
+
+
 class IndexBackend(Protocol):
     """One index. Synchronous and serial; not safe to share between threads.
 
-    Every method raises InvalidArgument before anything was changed when its input breaks the schema, DataLoss when
-    stored bytes are damaged, Unavailable when the index is closed, locked by another process or not reachable.
+    Points and vectors outside the schema raise InvalidArgument, before anything was changed. DataLoss means that stored
+    bytes are damaged. Unavailable means that the index is closed, locked by another process or not reachable.
     """
 
     def open(self, schema: Schema) -> bool:
         """Open or create. True when it was created, and so holds nothing."""
-        ...
 
     def upsert(self, points: Sequence[Point]) -> None:
         """Insert, or replace whole points (vectors that the new point lacks are gone). Visible at once."""
-        ...
 
-    def set_payload(self, payload: Mapping[str, PayloadValue], selector: Filter | Sequence[str]) -> None:
-        """Overwrite single fields of the selected points. Ids that do not exist are skipped."""
-        ...
-
-    def delete(self, selector: Filter | Sequence[str]) -> None:
-        """Remove the selected points. Ids that do not exist are skipped."""
-        ...
+    def delete(self, ids: Sequence[str]) -> None:
+        """Remove these points. Ids that do not exist are skipped."""
 
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
         """One list for each request, best first. The order among equal scores is not defined."""
-        ...
 
     def scroll(
         self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
     ) -> tuple[list[Record], str | None]:
         """A page of points in an order of the index's own, and the offset of the next page or None."""
-        ...
 
-    def count(self, where: Filter | None = None) -> int:
-        """The exact number of points that match."""
-        ...
+    def count(self) -> int:
+        """The exact number of points."""
 
-    def maintain(self, optimise: bool = False) -> None:
-        """Make everything durable; with `optimise` also rebuild segments, which blocks for as long as that takes."""
-        ...
+    def maintain(self) -> None:
+        """Make everything durable, and keep the segments in shape."""
 
     def close(self) -> None:
         """Make everything durable and let go. A second call does nothing."""
-        ...

@@ -1,10 +1,10 @@
-"""What the index knows of each memory beside its vectors: its traits, its place in its episode, who stands beside it.
+"""Knowledge of the index about each memory beside its vectors: traits, place in the episode, neighbours there.
 
-An episode is what one session said in one space, in the order that the ledger's timeline has. Held in memory, some 400
-bytes a memory, and read back from the index when it is opened, because fetching payloads doubles the cost of a query.
+An episode is one session in one space, in the order of the ledger's timeline. Held in memory, some 400 bytes a memory,
+and read back from the index when opened: fetching payloads doubles the cost of a query.
 
-What every recall asks of each candidate stands in columns, a row a memory: to look for some hundred of them in several
-dictionaries, most of which is in no cache of the processor, takes twice as long.
+The values that every recall needs of each candidate stand in columns, a row a memory. Looking up some hundred in
+several dictionaries, mostly outside the processor's cache, takes twice as long.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_actors.index.engine_port import Filter, IndexBackend, Record
+from mnemesh_actors.index.passage_groups import records_of
 from mnemesh_actors.index.points import IndexItem, episode_of
 from mnemesh_actors.ledger.feeds.index_feed import WINDOW_BEFORE
 from mnemesh_memory.ranking.candidates import TRAITS, Candidates, Column, traits_row
@@ -26,10 +27,9 @@ from mnemesh_memory.ranking.fusion import Context
 from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Traits
 from mnemesh_memory.values.errors import DataLoss
 
-SCROLL_PAGE_POINTS: Final = 1000
 NOBODY: Final = 0  # the row of who is not here
 ROWS_MIN: Final = 256
-# Of a memory: the number of its episode, 0 for none; the rows of who stands before and after it there.
+# Of a memory: the number of its episode, 0 for none; the rows of its neighbours before and after there.
 ROW: Final = np.dtype([("episode", np.intc), ("before", np.intc), ("after", np.intc), ("traits", TRAITS)])
 
 Rows: TypeAlias = NDArray[np.intc]
@@ -39,7 +39,7 @@ Place: TypeAlias = tuple[int, int, str]  # the writer's count, when it was made,
 
 @dataclass(slots=True)
 class _Members:
-    """Who is in an episode, in its order. No other episode ever has its number."""
+    """The members of an episode, in order. No other episode ever has its number."""
 
     episode: Episode
     number: int
@@ -64,21 +64,13 @@ class Episodes:
 
     def read(self, backend: IndexBackend) -> None:
         """Learn what the index holds. Raises DataLoss when a point does not say what it should."""
-        offset = None
-        while True:
-            records, offset = backend.scroll(Filter(), SCROLL_PAGE_POINTS, offset)
-            for record in records:
-                if "passage" not in record.payload:
-                    self._learn(record)
-            if offset is None:
-                return
-
-    def _learn(self, record: Record) -> None:
-        try:
-            traits, episode, place = _read(record)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise DataLoss(f"the index has lost what it knew of the point {record.id}: {error!r}") from error
-        self._add(record.id, traits, episode, place)
+        for record in records_of(backend, Filter()):
+            if "passage" not in record.payload:
+                try:
+                    traits, episode, place = _read(record)
+                except (KeyError, TypeError, ValueError, IndexError) as error:
+                    raise DataLoss(f"the index has lost what it knew of the point {record.id}: {error!r}") from error
+                self._add(record.id, traits, episode, place)
 
     def note(self, item: IndexItem) -> None:
         """The memory is as `item` says now."""
@@ -135,7 +127,8 @@ class Episodes:
                 self._columns["after"][row] = self._rows[places[at + 1][-1]] if at + 1 < len(places) else NOBODY
 
     def after(self, ids: Iterable[str], items: Iterable[tuple[Episode, Place]] = ()) -> list[str]:
-        """The memories in whose windows these stand, or stood: of those that are here, and of places that are new."""
+        """The memories whose windows hold these, or held them: for `ids` that are here, and for the places of new
+        `items`."""
         there = [self._places[id_] for id_ in ids if id_ in self._places]
         new = [(self._episodes[episode], place) for episode, place in items if episode in self._episodes]
         found: dict[str, None] = {}
@@ -148,7 +141,7 @@ class Episodes:
     def candidates(
         self, dense: Mapping[str, float], bm25: Mapping[str, float], window: Mapping[str, float]
     ) -> Candidates:
-        """All that the lists hold, with what they stand in, in the order of their ids."""
+        """All memories of the lists with their context, in the order of ids."""
         ids = sorted(dense.keys() | bm25.keys() | window.keys())
         columns = [np.array([scores.get(id_, nan) for id_ in ids], np.float64) for scores in (dense, bm25, window)]
         rows = [self._rows.get(id_, NOBODY) for id_ in ids]
@@ -164,15 +157,15 @@ class Episodes:
 
 
 def _around(rows: Rows, known: NDArray[np.void], dense: Column, window: Column) -> Column | None:
-    """The contexts, as Candidates has them, of the memories in these rows, of which all this is `known`: with these
-    cosines and window scores, NaN for none."""
+    """The contexts, as Candidates has them, of the memories in these rows. `known` are their columns, and the scores
+    are NaN for none."""
     here = known["episode"] > 0
     if not here.any():
         return None
     rows, known = rows[here], known[here]
     dense, window = (np.where(np.isnan(scores), 0.0, scores)[here] for scores in (dense, window))
     _, number = np.unique(known["episode"], return_inverse=True)
-    # The mean cosine of the two that stand beside it, 0 for who is not in the list.
+    # The mean cosine of the two neighbours, 0 for a neighbour outside the list.
     near = (_found(rows, dense, known["before"]) + _found(rows, dense, known["after"])) / 2
     around = np.full((len(here), len(Context._fields)), nan)
     around[here] = np.column_stack((window, near, _best(number, dense), _best(number, window)))
@@ -180,7 +173,7 @@ def _around(rows: Rows, known: NDArray[np.void], dense: Column, window: Column) 
 
 
 def _found(rows: Rows, values: Column, wanted: Rows) -> Column:
-    """The values of the rows that are wanted, 0 for who is not among these `rows`, which are at least one."""
+    """The values of the `wanted` rows, 0 for a row outside `rows`, which are at least one."""
     order = np.argsort(rows)
     at = order[np.searchsorted(rows, wanted, sorter=order) % len(rows)]
     return np.where(rows[at] == wanted, values[at], 0.0)

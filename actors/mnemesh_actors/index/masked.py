@@ -1,7 +1,8 @@
-"""What an index only matches for equality it holds as a keyed hash: a memory's tags, agent and session.
+"""Fields that an index only matches for equality are held as keyed hashes: a memory's tags, agent and session.
 
-Edge keeps what was deleted in its files, an erased memory's fields too, so they must not say anything there. The key is
-made anew with each index and stands in its marks: who has both can try out words, who has a piece of a file cannot.
+Edge keeps deleted points in its files, fields of erased memories too, so these fields must reveal nothing there. The
+key is made anew with each index and stands in its marks. With key and file one can try out words, with a piece of a
+file one cannot.
 """
 
 from __future__ import annotations

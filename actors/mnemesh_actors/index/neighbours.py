@@ -1,10 +1,10 @@
-"""The neighbours of many texts at once, for what a search for each of them would cost: an import counts them, and with
-the space such searches grow.
+"""The neighbours of many texts at once, as an import needs. A search for each text would cost more the larger the space
+is.
 
 Up to EACH_POINTS_MAX points each text is compared with all of them. Above, one query asks for the memories nearest to
 the mean of every GROUP_TEXTS texts of a space; each text is compared with these alone. A text of a group has a cosine
-of some .25 to its mean, which is more than all but a few of 100,000 strangers have. So a near neighbour is seldom
-overlooked, a far one often, and none is made up.
+of some .25 to its mean, more than all but a few of 100,000 strangers. So a near neighbour is seldom overlooked, a far
+one often, and none is made up.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_actors.index.engine_port import IndexBackend, Scored
+from mnemesh_actors.index.engine_port import IndexBackend, QueryRequest, Scored
 from mnemesh_actors.index.passage_groups import SCORE_DECIMALS, Passages, vectors_of
 from mnemesh_actors.index.points import DENSE
 from mnemesh_actors.index.ranked import ranked
-from mnemesh_actors.index.scope import ARCHIVE, Leg, in_spaces
+from mnemesh_actors.index.scope import ARCHIVE, in_spaces
 
 if TYPE_CHECKING:
     from mnemesh_actors.index.engine_port import DenseVector
 
 EACH_POINTS_MAX: Final = 5_000
-# So many texts are worth a pool; fewer are asked for one by one.
+# So many texts are worth a pool; fewer are asked for one at a time.
 POOLED_TEXTS_MIN: Final = 16
 GROUP_TEXTS: Final = 16
 GROUP_MEMORIES: Final = 16
 
-# A product of more multiplications than this is shared out among threads by OpenBLAS. They wait for each other busily,
-# which on a machine with other work costs ten times what the product does.
+# A product of more multiplications than this is shared out among threads by OpenBLAS. The threads wait for each other
+# busily, which on a machine with other work costs ten times the product itself.
 PRODUCT_MAX: Final = 200_000
 
 Matrix = NDArray[np.float32]
@@ -40,7 +40,7 @@ Asked = Sequence[tuple["DenseVector", str]]
 
 def nearest(backend: IndexBackend, passages: Passages, asked: Asked, limit: int) -> list[list[Scored]]:
     """The nearest memories of its space to each (vector, space) that are neither forgotten nor superseded."""
-    legs = [Leg(DENSE, vector, in_spaces((space,), ARCHIVE), limit) for vector, space in asked]
+    legs = [QueryRequest(vector, DENSE, limit, in_spaces((space,), ARCHIVE)) for vector, space in asked]
     return [list(found.items()) for found in ranked(backend, passages, legs)]
 
 

@@ -5,12 +5,21 @@ Held in memory and read back from the index when it is opened, because fetching 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import inf
 
 import numpy as np
 
-from mnemesh_actors.index.engine_port import DenseVector, Filter, HasId, IndexBackend, Range, Scored, SparseVector
+from mnemesh_actors.index.engine_port import (
+    DenseVector,
+    Filter,
+    HasId,
+    IndexBackend,
+    Range,
+    Record,
+    Scored,
+    SparseVector,
+)
 from mnemesh_actors.index.points import DENSE, point_id
 from mnemesh_memory.values.errors import DataLoss
 
@@ -27,17 +36,12 @@ class Passages:
 
     def read(self, backend: IndexBackend) -> None:
         """Learn what the index holds. Raises DataLoss when a passage does not say whose it is."""
-        where, offset = Filter(must=(Range("passage", gte=1),)), None
-        while True:
-            records, offset = backend.scroll(where, SCROLL_PAGE_POINTS, offset)
-            for record in records:
-                memory, passage = record.payload.get("memory"), record.payload.get("passage")
-                if not isinstance(memory, str) or not isinstance(passage, int):
-                    raise DataLoss(f"the index has lost the memory of the point {record.id}")
-                self._memory_of[record.id] = memory
-                self._number[memory] = max(self._number.get(memory, 1), passage + 1)
-            if offset is None:
-                return
+        for record in records_of(backend, Filter(must=(Range("passage", gte=1),))):
+            memory, passage = record.payload.get("memory"), record.payload.get("passage")
+            if not isinstance(memory, str) or not isinstance(passage, int):
+                raise DataLoss(f"the index has lost the memory of the point {record.id}")
+            self._memory_of[record.id] = memory
+            self._number[memory] = max(self._number.get(memory, 1), passage + 1)
 
     def ids(self, memory: str, first: int) -> list[str]:
         """The points of a memory from passage `first` on."""
@@ -72,9 +76,16 @@ class Passages:
         return best
 
 
+def records_of(backend: IndexBackend, where: Filter) -> Iterator[Record]:
+    """Every point that passes the filter, without vectors."""
+    offset: str | None = ""
+    while offset is not None:
+        records, offset = backend.scroll(where, SCROLL_PAGE_POINTS, offset or None)
+        yield from records
+
+
 def vectors_of(backend: IndexBackend, ids: Sequence[str]) -> dict[str, DenseVector]:
-    """The embedding (dimensions,) of the first passage of each of these memories that is there, in the order of their
-    ids."""
+    """The embedding (dimensions,) of the first passage of each of these memories that is here, in order of ids."""
     records, _ = backend.scroll(Filter(must=(HasId(tuple(ids)),)), max(1, len(ids)), with_vectors=True)
     found = {record.id: record.vectors.get(DENSE) for record in records}
     return {id_: one for id_, one in sorted(found.items()) if one is not None and not isinstance(one, SparseVector)}

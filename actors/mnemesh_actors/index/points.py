@@ -1,8 +1,8 @@
-"""How a memory becomes points: which ids, which vectors, which fields. Never its content or title.
+"""From a memory to its points: ids, vectors, fields. Never its content or title.
 
-A memory of one passage is one point with the memory's own id; passage n > 0 of a longer one has the id uuid5(memory, n)
-and carries the memory's id. Edge keeps deleted payloads in its files, so the fields are only those that a filter reads,
-and tags, agent and session come here hashed (`masked.py`).
+A memory of one passage is one point with the memory's own id. Passage n > 0 has the id uuid5(memory, n) and carries the
+memory's id. Edge keeps deleted payloads in its files, so only fields for filters are stored, and tags, agent and
+session come hashed (`masked.py`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IndexText:
-    """One passage: its L2-normalised embedding (dimensions,) float32, and the words that BM25 counts."""
+    """One passage: its L2-normalised embedding (dimensions,) float32, and its words for BM25."""
 
     dense: DenseVector
     lexical: str
@@ -38,11 +38,11 @@ class IndexText:
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class IndexItem:
-    """What the index knows of a memory: times in ms since the epoch, `state` and `tier` as in kinds, passages.
+    """A memory as the index sees it: times in ms since the epoch, `state` and `tier` as in kinds, passages.
 
-    `seq` is the ledger entry. `place` is its writer's count in its session, `before` what the memories just before it
-    there say, oldest first, as BM25 counts them. What only the ledger filters by (directory, paths, importance) is no
-    part of it.
+    `seq` is the ledger entry. `place` is its writer's count in its session. `before` are the words of the memories just
+    before it there, oldest first. Fields that only the ledger filters by (directory, paths, importance) are no part of
+    it.
     """
 
     id: str

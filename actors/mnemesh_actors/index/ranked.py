@@ -12,22 +12,22 @@ from itertools import islice
 
 import numpy as np
 
-from mnemesh_actors.index.engine_port import IndexBackend, Range, Scored
+from mnemesh_actors.index.engine_port import IndexBackend, QueryRequest, Range, Scored
 from mnemesh_actors.index.passage_groups import SCORE_DECIMALS, Passages
-from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX, Leg
+from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_memory.values.errors import InvalidArgument
 
 FETCH_MARGIN_POINTS = 12
 FETCH_GROWTH = (1, 4, 16)
-# A stretch of time may hold so many beside those that are wanted: more than one call writes in a millisecond.
+# A stretch of time may hold so many more than wanted: more than one call writes in a millisecond.
 MOMENT_POINTS = 1_000
-# Times in ms are halved from here on: the year 2109. What is later is one stretch.
+# Times in ms are halved from here on: the year 2109. Later times are one stretch.
 TIMES_MS = 2**42
 
 
-def ranked(backend: IndexBackend, passages: Passages, legs: Sequence[Leg]) -> list[dict[str, float]]:
-    """For each leg the best memories with their scores, best first; one batched query, more only when passages of the
-    same memories or equal scores at the end crowd a list."""
+def ranked(backend: IndexBackend, passages: Passages, legs: Sequence[QueryRequest]) -> list[dict[str, float]]:
+    """For each leg the best memories with their scores, best first, by one batched query. More queries follow only when
+    passages of one memory or equal scores at the end crowd a list."""
     for asked in legs:
         if not 1 <= asked.limit <= SEARCH_LIMIT_MAX:
             raise InvalidArgument("limit", asked.limit, f"1 to {SEARCH_LIMIT_MAX} memories")
@@ -36,7 +36,7 @@ def ranked(backend: IndexBackend, passages: Passages, legs: Sequence[Leg]) -> li
     waiting = sorted(range(len(legs)), key=lambda leg: legs[leg].using)
     for growth in FETCH_GROWTH:
         fetch = [leg.limit * growth + FETCH_MARGIN_POINTS for leg in legs]
-        answers = backend.query([legs[leg].request(fetch[leg]) for leg in waiting])
+        answers = backend.query([replace(legs[leg], limit=fetch[leg]) for leg in waiting])
         crowded = []
         for leg, hits in zip(waiting, answers, strict=True):
             cut = len(hits) == fetch[leg]
@@ -52,20 +52,22 @@ def ranked(backend: IndexBackend, passages: Passages, legs: Sequence[Leg]) -> li
     return found
 
 
-def _newest(backend: IndexBackend, passages: Passages, leg: Leg, cut_hits: Sequence[Scored]) -> dict[str, float]:
+def _newest(
+    backend: IndexBackend, passages: Passages, leg: QueryRequest, cut_hits: Sequence[Scored]
+) -> dict[str, float]:
     """The best of a leg when `cut_hits` end within a large group of equal scores: of that group some of the newest.
 
     Halves the time until it has a stretch up to now whose part of the group is whole and enough. The steps depend on
-    which memories there are, never on their order. What is still lacking then, because too many were made in one
-    millisecond, is taken from what came.
+    which memories there are, never on their order. When one millisecond holds too many memories, the rest comes from
+    `cut_hits`.
     """
     better, came = (passages.pool(cut_hits, leg.limit, cut) for cut in (True, False))
     score, points = _rounded(cut_hits[-1]), 2 * leg.limit + MOMENT_POINTS
     best, since, step, cut = better, 0, TIMES_MS, True
     while (step := step // 2) and len(best) < leg.limit:
         since += step if cut else -step
-        where = replace(leg.where, must=(*leg.where.must, Range("created_at", gte=since)))
-        (hits,) = backend.query([replace(leg, where=where).request(points)])
+        where = replace(leg.filter, must=(*leg.filter.must, Range("created_at", gte=since)))
+        (hits,) = backend.query([replace(leg, filter=where, limit=points)])
         cut = len(hits) == points and _rounded(hits[-1]) >= score
         if not cut:
             equal = {id_: one for id_, one in passages.pool(hits, leg.limit, cut).items() if one >= score}

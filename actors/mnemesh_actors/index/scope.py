@@ -1,8 +1,8 @@
 """Which points a query may see: the one place where the space filter is made. It cannot be left out.
 
-A memory carries, for each set of allowances (forgotten, superseded, archived), the words "allowances:space" of all that
-may see it, so space and lifecycle are one condition. As four conditions the same costs twice as much: 1.4 against .7 ms
-for a dense query at 10,000 points.
+A memory carries the words "allowances:space" of each set of allowances (forgotten, superseded, archived) that may see
+it. So space and lifecycle are one condition. As four conditions the same costs twice as much: 1.4 against .7 ms for a
+dense query at 10,000 points.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from mnemesh_actors.index.engine_port import Condition, Filter, Match, MatchAny, QueryRequest, Range
+from mnemesh_actors.index.engine_port import Condition, Filter, Match, MatchAny, Range
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.values.errors import InvalidArgument
 
 if TYPE_CHECKING:
-    from mnemesh_actors.index.engine_port import DenseVector, SparseVector
+    from mnemesh_actors.index.engine_port import DenseVector
 
 SCOPE = "scope"
 FORGOTTEN, SUPERSEDED, ARCHIVE = 1, 2, 4
@@ -30,15 +30,15 @@ class Search:
     """One question to the index; equal to another when it asks the same in words. Empty filters let everything
     through; `spaces` may not be empty.
 
-    `vector` (dimensions,) float32 is the embedded question, None for a search by words alone, and `generation` that of
-    the model that made it: an index of another one refuses. `since` (inclusive)
-    and `before` (exclusive) bound `created_at` in ms. `tags_any` and `kinds` want one of theirs, `tags_all`
-    every one, `tags_none` no one. `ids` are the memories among which alone is searched. Forgotten, superseded and
-    archived memories are left out unless asked for. `limit` counts memories in each list, `words_limit` in those by
-    words when they are to be shorter. `superseded_limit` asks for as many superseded ones beside them, in lists of
-    their own, so that many versions crowd out nothing active. `window` bounds when a memory happened; one that is not
-    `only` asks for as many of its own beside the others. `windows`: what was said before a memory may count, too.
-    `as_stated`: words are looked for in the form of a statement.
+    `vector` (dimensions,) float32 is the embedded question, None for a search by words alone. `generation` is the
+    model's: an index of another generation refuses. `since` (inclusive) and `before` (exclusive) bound `created_at` in
+    ms. `tags_any` and `kinds` want one of the given values, `tags_all` every value, `tags_none` none. `ids` are the
+    memories among which alone is searched. Forgotten, superseded and archived memories are left out unless asked for.
+    `limit` counts memories in each list, `words_limit` in those by words when they are to be shorter.
+    `superseded_limit` asks for as many superseded memories in lists of their own, so that many versions crowd out
+    nothing active. `window` bounds when a memory happened; without `only` its memories get extra places beside the
+    others. `windows`: what was said before a memory may count, too. `as_stated`: words are looked for in the form of a
+    statement.
     """
 
     text: str
@@ -64,20 +64,6 @@ class Search:
     windows: bool = True
     as_stated: bool = False
     generation: str = ""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Leg:
-    """One list of a search: a vector in a field, what it may see, how many memories, and whose terms count."""
-
-    using: str
-    vector: DenseVector | SparseVector
-    where: Filter
-    limit: int
-    corpus: Filter | None = None
-
-    def request(self, points: int) -> QueryRequest:
-        return QueryRequest(self.vector, self.using, points, self.where, self.corpus)
 
 
 def scope_of(space: str, state: str, tier: str) -> tuple[str, ...]:
@@ -131,7 +117,7 @@ def filters_of(search: Search, only: Sequence[Condition] = ()) -> list[Filter]:
 
 
 def superseded_of(search: Search, only: Sequence[Condition] = ()) -> Filter:
-    """As `filter_of`, but superseded memories alone: who may be seen with that allowance and not without it."""
+    """As `filter_of`, but superseded memories alone: visible with that allowance and not without."""
     without = filter_of(replace(search, include_superseded=False), only)
     having = filter_of(replace(search, include_superseded=True), only)
     return Filter(must=having.must, must_not=(*having.must_not, without.must[0]))

@@ -1,11 +1,10 @@
 """RetrievalShard: the retrieval index of some spaces, kept beside the ledger and rebuilt from it when in doubt.
 
 Rules. It never holds content or title: text comes from the ledger, by id; tags, agent and session are hashed. Every
-query goes through one space filter. What it has applied is durable only after `flush`, which makes the points durable
-first and then the sequence number; so after a crash it may hold more than it says, and applying again changes nothing.
-An index that is damaged, or was made for another model or another life of the ledger, is removed and made new;
-`status().rebuilt` says why.
-Synchronous and serial: one caller at a time.
+query goes through one space filter. Changes are durable only after `flush`, first the points and then the sequence
+number. After a crash the index may hold more than the number says, and applying again changes nothing. An index that is
+damaged, or was made for another model or another life of the ledger, is removed and made new; `status().rebuilt` says
+why. Synchronous and serial: one caller at a time.
 """
 
 from __future__ import annotations
@@ -20,13 +19,12 @@ from typing import TYPE_CHECKING, Any
 from mnemesh_actors.index.engine_port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
 from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.index.masked import Mask, new_key
-from mnemesh_actors.index.neighbours import nearest, pooled
+from mnemesh_actors.index.neighbours import pooled
 from mnemesh_actors.index.passage_groups import Passages, vectors_of
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.ranked import ranked
-from mnemesh_actors.index.scope import EVERYTHING, SCOPE, Leg, Lists, Search, filters_of, in_spaces, superseded_of
-from mnemesh_actors.index.shard_config import BACKENDS, MACHINE, ShardConfig, ShardStatus
-from mnemesh_actors.index.storage import storage_of
+from mnemesh_actors.index.scope import EVERYTHING, SCOPE, Lists, Search, filters_of, in_spaces, superseded_of
+from mnemesh_actors.index.storage import MACHINE, ShardConfig, ShardStatus, storage_of
 from mnemesh_actors.storage.index_state import IndexMeta
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
@@ -40,21 +38,19 @@ __all__ = [
 ]  # fmt: skip
 
 QUICK_LIMIT_MAX = 200  # candidates; more take tens of milliseconds
-# Searches whose words have been counted and whose vectors may be on their way.
+# Searches with counted words, whose vectors may be on their way.
 PREPARED_MAX = 128
 
 
 class RetrievalShard:
-    """One index in one directory. Every method but `open` and `close` raises Unavailable while it is not open, and
-    DataLoss when it turns out to be damaged; then `close` and `open` make it new."""
+    """One index in one directory. Every method but `open` and `close` raises Unavailable while the index is not open,
+    and DataLoss for damage found in use. Then `close` and `open` make the index new."""
 
     def __init__(self, config: ShardConfig) -> None:
-        if config.backend not in BACKENDS or (config.backend == "server") != (config.server is not None):
-            raise InvalidArgument("backend", config.backend, "edge, local, or server with its address")
         self._config = config
         self._directory = Path(config.path).expanduser()
-        self._storage = storage_of(config.backend, config.server, self._directory, config.reserve_bytes)
-        self._doubted = False  # the server was away: what it holds is looked at again before it is used
+        self._storage = storage_of(config.server, self._directory, config.reserve_bytes)
+        self._doubted = False  # the server was away: its state is checked before further use
         self._backend: IndexBackend | None = None
         self._encoder: Bm25Encoder | None = None
         self._meta = IndexMeta(config.generation, config.dimensions, config.incarnation)
@@ -74,9 +70,9 @@ class RetrievalShard:
     def quick(self, method: str, args: tuple[Any, ...]) -> bool:
         """A usual search, and a write's own question and item: they hold the interpreter all the while. A server is
         waited for."""
-        if self._config.backend != "edge":
+        if self._config.server is not None:
             return False
-        if method in ("neighbours_batch", "neighbours_of_many"):
+        if method == "neighbours_batch":
             return len(args[0]) == 1
         if method == "apply":
             return len(args[0]) + len(args[1]) <= 1 and all(len(item.texts) == 1 for item in args[0])
@@ -84,17 +80,16 @@ class RetrievalShard:
         return bool(searches) and all(one.ids is None and one.limit <= QUICK_LIMIT_MAX for one in searches)
 
     def arrive(self, address: str) -> None:
-        """It lives on the machine of that address from now on. What it may have left on another one can be in use
-        there still, by a process that hangs, so each machine has a directory of its own."""
+        """It lives on the machine of that address from now on. A process that hangs may still use the files on the
+        former machine, so each machine has a directory of its own."""
         if MACHINE in self._config.path:
             self._directory = Path(self._config.path.replace(MACHINE, address)).expanduser()
-            config = self._config
-            self._storage = storage_of(config.backend, config.server, self._directory, config.reserve_bytes)
+            self._storage = storage_of(self._config.server, self._directory, self._config.reserve_bytes)
 
     def open(self, incarnation: str = "") -> ShardStatus:
-        """Open the index, or make it new. Raises Unavailable when another process holds it. Safe to call twice; after
-        damage it makes the index new, after an outage of its server it goes on from what the server has. `incarnation`
-        is the ledger's when it is another one than at the beginning."""
+        """Open the index, or make it new. Raises Unavailable when another process holds it. Safe to call twice. After
+        damage the index is made new, after an outage of its server it goes on from the server's state. `incarnation` is
+        the ledger's when it is another one than at the beginning."""
         if incarnation:
             self._config = replace(self._config, incarnation=incarnation)
         if self._meta.damage or self._doubted:
@@ -113,9 +108,9 @@ class RetrievalShard:
         """Take in the state of memories as of ledger entry `seq`: whole items replace what was there, `removed` ids go.
 
         An id in both is removed; of two items with one id the later counts. Applying again changes nothing. Raises
-        InvalidArgument before anything changed when an item does not fit the index, and Unavailable when it holds
-        less than the entries up to `after`, on which these follow: it was opened anew in between. Raises DiskFull
-        when the disk has no room for more.
+        InvalidArgument before anything changed when an item does not fit the index. Raises Unavailable when the index
+        was opened anew and holds less than the entries up to `after`, on which these follow. Raises DiskFull when the
+        disk has no room for more.
         """
         backend, encoder = self._opened()
         if self._doubted:
@@ -144,15 +139,15 @@ class RetrievalShard:
         self._seq = max(self._seq, seq)
 
     def followed(self, ids: Sequence[str], places: Sequence[tuple[tuple[str, str], tuple[int, int, str]]]) -> list[str]:
-        """The memories whose windows hold any of `ids`, or will hold what comes to `places` (space and session; count,
-        time, id): they are to be given again together with these."""
+        """The memories whose windows hold any of `ids`, or will hold memories at `places` (space and session; count,
+        time, id). The caller gives these memories again in the same step."""
         self._opened()
         masked = [((space, self._mask.session(session)), place) for (space, session), place in places]
         return self._episodes.after(ids, masked)
 
     def rebase(self, incarnation: str, seq: int, before: int) -> ShardStatus:
-        """Follow another ledger from now on, which holds under its numbers up to `seq` what the old one held up to
-        `before`. An index that has not taken all of that in begins at 0; applying again changes nothing."""
+        """Follow another ledger from now on, whose numbers up to `seq` hold the same as the old numbers up to `before`.
+        An index that has not taken all of that in begins at 0; applying again changes nothing."""
         backend = self._opened()[0]
         if self._meta.incarnation != incarnation:
             kept = seq if self._seq >= before else 0
@@ -171,8 +166,8 @@ class RetrievalShard:
             self._prepared.popitem(last=False)
 
     def search(self, search: Search) -> Candidates:
-        """The best memories by meaning and by words, at most `limit` of each and, beside them, at most
-        `superseded_limit` superseded ones; in the order of their ids.
+        """The best memories by meaning and by words, at most `limit` of each, in the order of ids. At most
+        `superseded_limit` superseded ones come beside them.
 
         Any text is allowed; one without a term asks by meaning alone. Scores are the best of a memory's passages,
         rounded. Raises InvalidArgument without a space or with a vector of another generation.
@@ -180,20 +175,24 @@ class RetrievalShard:
         return self.search_batch((search,))[0]
 
     def search_batch(self, searches: Sequence[Search]) -> list[Candidates]:
-        """`search` of several at once, each with filters of its own, in their order and as one batched query."""
+        """`search` of several at once, each with its own filters, in order and as one batched query."""
         found = self._listed([self._legs(search) for search in searches])
         lists = [self._prepared.get(search, {}) | new for search, new in zip(searches, found, strict=True)]
         return [self._episodes.candidates(*(one.get(using, {}) for using in (DENSE, BM25, WINDOW))) for one in lists]
 
-    def _legs(self, search: Search) -> list[Leg]:
+    def _legs(self, search: Search) -> list[QueryRequest]:
         """The lists that a search still lacks."""
         vector = search.vector
         if vector is not None:
             self._refuse_other(search.generation)
-        meant = [] if vector is None else [Leg(DENSE, vector, *asked) for asked in self._asked(search)]
+        meant = (
+            []
+            if vector is None
+            else [QueryRequest(vector, DENSE, limit, where) for where, limit in self._asked(search)]
+        )
         return meant if search in self._prepared else [*meant, *self._worded(search)]
 
-    def _worded(self, search: Search) -> list[Leg]:
+    def _worded(self, search: Search) -> list[QueryRequest]:
         """The lists of a search by words."""
         terms = self._opened()[1].query(search.text, as_stated=search.as_stated) if search.bm25 else None
         if terms is None or not terms.indices:
@@ -201,17 +200,19 @@ class RetrievalShard:
         fields = (BM25, WINDOW) if search.windows and self._episodes else (BM25,)
         corpus = in_spaces(search.spaces, EVERYTHING)
         return [
-            Leg(using, terms, where, min(limit, search.words_limit), corpus)
+            QueryRequest(terms, using, min(limit, search.words_limit), where, corpus)
             for where, limit in self._asked(search)
             for using in fields
         ]
 
-    def _listed(self, groups: Sequence[Sequence[Leg]]) -> list[Lists]:
-        ranked = iter(self._ranked([leg for legs in groups for leg in legs]))
+    def _listed(self, groups: Sequence[Sequence[QueryRequest]]) -> list[Lists]:
+        backend = self._opened()[0]
+        with self._damage_noted():
+            best = iter(ranked(backend, self._passages, [leg for legs in groups for leg in legs]))
         found: list[Lists] = [{} for _ in groups]
         for lists, legs in zip(found, groups, strict=True):
             for leg in legs:
-                lists.setdefault(leg.using, {}).update(next(ranked))
+                lists.setdefault(leg.using, {}).update(next(best))
         return found
 
     def _asked(self, search: Search) -> list[tuple[Filter, int]]:
@@ -231,31 +232,19 @@ class RetrievalShard:
             limit = f"vectors of generation {self.generation}, which this index holds"
             raise InvalidArgument("generation", generation, limit)
 
-    def neighbours(self, vector: DenseVector, space: str, limit: int, generation: str) -> list[tuple[str, float]]:
-        """The nearest memories of a space that are neither forgotten nor superseded: (id, cosine), nearest first.
-        `generation` is that of the vector."""
-        return self.neighbours_batch([(vector, space)], limit, generation)[0]
-
     def neighbours_batch(
         self, asked: Sequence[tuple[DenseVector, str]], limit: int, generation: str
     ) -> list[list[tuple[str, float]]]:
-        """`neighbours` of several (vector, space) at once, in their order."""
-        self._refuse_other(generation)
-        backend = self._opened()[0]
-        with self._damage_noted():
-            return nearest(backend, self._passages, asked, limit)
-
-    def neighbours_of_many(
-        self, asked: Sequence[tuple[DenseVector, str]], limit: int, generation: str
-    ) -> list[list[tuple[str, float]]]:
-        """As `neighbours_batch`, for the many texts of an import: in a large index among few memories alone."""
+        """For each (vector, space) the nearest memories there that are neither forgotten nor superseded: (id, cosine),
+        nearest first. `generation` is that of the vectors. Many texts at once are compared with few memories alone in a
+        large index."""
         self._refuse_other(generation)
         backend = self._opened()[0]
         with self._damage_noted():
             return pooled(backend, self._passages, asked, limit)
 
     def vectors(self, ids: Sequence[str], generation: str) -> dict[str, DenseVector]:
-        """The embeddings of those of these memories that are here, for who has vectors of that `generation`."""
+        """The embeddings of the memories of `ids` that are here, for a caller with vectors of `generation`."""
         self._refuse_other(generation)
         with self._damage_noted():
             return vectors_of(self._opened()[0], ids)
@@ -272,14 +261,14 @@ class RetrievalShard:
         return self._meta.seq
 
     def status(self) -> ShardStatus:
-        """What the index holds now."""
+        """The present state of the index."""
         backend = self._opened()[0]
         with self._damage_noted():
             return ShardStatus(self._seq, backend.count(), self._rebuilt, self._config.shown)
 
     def close(self) -> None:
-        """Flush and let go. A second call does nothing; of a damaged index nothing is kept, and a server that is away
-        is not waited for: what it lacks comes from the ledger."""
+        """Flush and let go. A second call does nothing. Nothing is kept of a damaged index, and a server that is away
+        is not waited for: the ledger has all of it."""
         try:
             if self._backend is not None and not self._meta.damage and not self._doubted:
                 away = (Unavailable, FailedPrecondition) if self._storage.remote else ()
@@ -346,8 +335,8 @@ class RetrievalShard:
         return reason
 
     def _probe(self, meta: IndexMeta) -> None:
-        """Edge opens some damaged directories without a word and then finds less. Raises DataLoss for those: it looks
-        for one point that is there, and counts when the index was closed cleanly."""
+        """Edge opens some damaged directories without a word and then finds less. Raises DataLoss for such a directory:
+        one present point must be found, and the count must be right after a clean close."""
         backend = self._opened()[0]
         points = backend.count()
         if meta.points is not None and points != meta.points:
@@ -364,11 +353,6 @@ class RetrievalShard:
             if [id_ for id_, _ in hits] != [record.id]:
                 raise DataLoss(f"the index does not find the point {record.id} by its own vector")
 
-    def _ranked(self, legs: Sequence[Leg]) -> list[dict[str, float]]:
-        backend = self._opened()[0]
-        with self._damage_noted():
-            return ranked(backend, self._passages, legs)
-
     def _opened(self) -> tuple[IndexBackend, Bm25Encoder]:
         if self._backend is None or self._encoder is None:
             raise Unavailable(f"the index in {self._directory} is not open")
@@ -380,8 +364,8 @@ class RetrievalShard:
 
     @contextmanager
     def _damage_noted(self) -> Iterator[None]:
-        """Damage that shows only in use is written down, so that the next `open` makes the index new. A server that was
-        away is doubted, until `open` has looked at what it holds now."""
+        """Damage that shows only in use is written down, so that the next `open` makes the index new. After an outage a
+        server is doubted, until `open` has looked at its state."""
         try:
             yield
         except DataLoss as error:

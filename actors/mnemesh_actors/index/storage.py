@@ -1,4 +1,4 @@
-"""Where an index lies: its marks, its lock, how it is opened and cleared. In a directory here, or on a server.
+"""The place of an index: its marks, its lock, how it is opened and cleared. In a directory here, or on a server.
 
 Knows no engine until one is asked for: each is imported when its backend is made.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -18,6 +17,7 @@ from mnemesh_actors.storage.disk import DiskRoom, allocate
 from mnemesh_actors.storage.index_state import DirectoryLock, IndexMeta, read_meta, write_meta
 from mnemesh_memory.values.errors import FailedPrecondition
 
+MACHINE = "{ip}"
 DEFAULT_PORTS = {"http": 80, "https": 443}
 # Of an empty index Edge maps 250 MiB, and each file that is full is followed by one of up to 32 MiB.
 PLENTY_BYTES = 2 << 30
@@ -28,17 +28,15 @@ ALLOCATED_AGAIN_S = 1.0
 class ServerConfig:
     """A Qdrant server: `url` as http(s)://HOST[:PORT][/PREFIX], never with a name or password in it.
 
-    `ca_file` holds the certificates of who signed the server's, "" for those that the system trusts. A collection that
-    is created has `replicas` copies on the server's machines, of which `consistency` take a change before it counts.
+    `ca_file` holds the certificates of the server's signers, "" for the ones that the system trusts. A new collection
+    has `replicas` copies on the server's machines, of which `consistency` take a change before it counts.
 
     Longest in seconds: `connect_s` until it takes the connection, `read_s` a question, `write_s` a change, each with
-    all its tries. `owner` is the node's id; with `shard`, and what a generation has at the end of its names, it names
-    the collection.
+    all its tries. `owner` is the node's id. Owner and the generation's `suffix` name the collection.
     """
 
     url: str
-    owner: str
-    shard: int = 0
+    owner: str = ""
     suffix: str = ""
     api_key: str = field(default="", repr=False)
     ca_file: str = ""
@@ -57,7 +55,38 @@ class ServerConfig:
     @property
     def collection(self) -> str:
         """Several nodes may share a server: each of their shards has a collection of its own."""
-        return f"mnemesh_{self.owner}_{self.shard}{self.suffix}"
+        return f"mnemesh_{self.owner}_0{self.suffix}"
+
+
+@dataclass(frozen=True, slots=True)
+class ShardConfig:
+    """`path` is the shard's own directory; {ip} in it stands for the machine where the shard lives. `generation` and
+    `dimensions` are the embedding model's, `incarnation` the ledger's. The index lies on `server`, if there is one.
+    Less than `reserve_bytes` free on the disk of an index in a directory, and nothing more is taken in."""
+
+    path: str
+    generation: str
+    dimensions: int
+    incarnation: str
+    server: ServerConfig | None = None
+    reserve_bytes: int = 0
+
+    @property
+    def shown(self) -> str:
+        """The backend in words for people: for a server its host, never its key."""
+        return f"server at {self.server.host}" if self.server else "edge"
+
+
+@dataclass(frozen=True, slots=True)
+class ShardStatus:
+    """`seq` is the last ledger entry applied, `points` how many points there are. `rebuilt` says why the index was made
+    new when it was opened, "absent" without an index before. It is "" when the index was kept; else `seq` began at
+    0."""
+
+    seq: int
+    points: int
+    rebuilt: str = ""
+    backend: str = "edge"
 
 
 class Storage(Protocol):
@@ -67,49 +96,40 @@ class Storage(Protocol):
 
     def require_room(self) -> None:
         """Raises DiskFull while nothing more may be written."""
-        ...
 
     def acquire(self) -> None:
         """Keep others out. Raises Unavailable when another process or object is in."""
-        ...
 
     def release(self) -> None:
         """Let others in, and let go of whatever is open."""
-        ...
 
     def read(self) -> tuple[IndexMeta | None, str]:
         """The marks, or None and why they cannot be used. Raises FailedPrecondition for an index that is not ours."""
-        ...
 
     def write(self, meta: IndexMeta) -> None:
         """Replace the marks, durably."""
-        ...
 
     def clear(self) -> None:
         """Remove the points."""
-        ...
 
     def remove(self) -> None:
         """Remove all that is kept here, whatever state it is in. Called by who is in."""
-        ...
 
     def backend(self, meta: IndexMeta) -> IndexBackend:
-        """What reads and writes the points, not open yet. One that it has to create is marked with `meta`."""
-        ...
+        """The reader and writer of the points, not open yet. A collection that this creates is marked with `meta`."""
 
 
 class DirectoryStorage:
-    """An index in the directory `path`: `meta.json`, `lock`, and the points that `make` keeps in `points`. Of
+    """An index in the directory `path`: `meta.json`, `lock`, and the points of Qdrant Edge in `points`. Of
     `reserve_bytes` of its disk half stays free: what the ledger took in before the disk was full fits."""
 
     remote = False
 
-    def __init__(self, path: Path, make: Callable[[Path], IndexBackend], reserve_bytes: int = 0) -> None:
+    def __init__(self, path: Path, reserve_bytes: int) -> None:
         self._path = path
         self._room = DiskRoom(path, reserve_bytes // 2)
-        self._before_full = DiskRoom(path, 2 * reserve_bytes)  # to which what is mapped gets its blocks
+        self._before_full = DiskRoom(path, 2 * reserve_bytes)  # down to this, mapped files get their blocks
         self._allocate_at = 0.0
-        self._make = make
         self._lock = DirectoryLock(path / "lock")
 
     def require_room(self) -> None:
@@ -142,36 +162,16 @@ class DirectoryStorage:
         shutil.rmtree(self._path)
 
     def backend(self, meta: IndexMeta) -> IndexBackend:
-        return self._make(self._path / "points")
-
-
-def edge_storage(path: Path, reserve_bytes: int = 0) -> Storage:
-    """An index of Qdrant Edge in that directory."""
-
-    def make(points: Path) -> IndexBackend:
         from mnemesh_actors.index.engines.segments import SegmentedEdge
 
-        return SegmentedEdge(points)
-
-    return DirectoryStorage(path, make, reserve_bytes)
+        return SegmentedEdge(self._path / "points")
 
 
-def local_storage(path: Path) -> Storage:
-    """An index of qdrant-client in this process's memory, whose marks stand in that directory."""
-
-    def make(points: Path) -> IndexBackend:
-        from mnemesh_actors.index.engines.qdrant_client import local_backend
-
-        return local_backend()
-
-    return DirectoryStorage(path, make)
-
-
-def storage_of(backend: str, server: ServerConfig | None, path: Path, reserve_bytes: int = 0) -> Storage:
-    """Where an index of that backend lies: on `server`, or in the directory `path`. Raises FailedPrecondition when what
-    a server needs is not installed."""
+def storage_of(server: ServerConfig | None, path: Path, reserve_bytes: int = 0) -> Storage:
+    """The place of an index: on `server`, or in the directory `path`. Raises FailedPrecondition when a server's client
+    is not installed."""
     if server is None:
-        return edge_storage(path, reserve_bytes) if backend == "edge" else local_storage(path)
+        return DirectoryStorage(path, reserve_bytes)
     try:
         from mnemesh_actors.index.engines.server import ServerStorage
     except ModuleNotFoundError as error:

@@ -13,7 +13,7 @@ from mnemesh_actors.models.prefixes import NO_PREFIXES, Prefixes
 PRECISIONS: Final = ("fp32", "int8")
 MODEL_NAME: Final = "sentence-transformers/all-MiniLM-L6-v2"
 MODEL_FILE: Final = "model.onnx"
-# What the model was trained on; its position table is longer, its tokenizer file shorter.
+# The length that the model was trained on; its position table is longer, its tokenizer file shorter.
 TOKENS_MAX: Final = 256
 # How far from 1 the length of a vector in float32 may be.
 LENGTH_TOLERANCE: Final = 1e-3
@@ -21,8 +21,8 @@ LENGTH_TOLERANCE: Final = 1e-3
 
 @dataclass(frozen=True, slots=True)
 class ModelConfig:
-    """Which model to use: `model_dir`, else the one called `name`, which may be fetched; neither means: find one.
-    `cache_dir` "" means ~/.cache/mnemesh."""
+    """Which model to use: `model_dir`, else the model called `name`, which may be fetched; without either the node
+    finds one. `cache_dir` "" means ~/.cache/mnemesh."""
 
     model_dir: str = ""
     name: str = ""

@@ -1,8 +1,7 @@
 """fastembed and onnxruntime: the only module that imports them, itself imported only when a model is loaded.
 
-One session, on the CPU, in the caller's thread. Knows nothing about where models come from. Switches off what the
-libraries would report home: onnxruntime from 1.31 on collects events in the user's cache and sends them to its vendor
-unless ORT_DISABLE_TELEMETRY is set before it loads.
+One session, on the CPU, in the caller's thread. Knows nothing about where models come from. Telemetry of the libraries
+is off: onnxruntime from 1.31 on sends events to its vendor unless ORT_DISABLE_TELEMETRY is set before it loads.
 """
 
 from __future__ import annotations
@@ -61,14 +60,14 @@ class _Session(CustomTextEmbedding):
 
 class Engine:
     """A loaded model, which any number of threads may run. Raises InvalidArgument when a configured folder's model is
-    unusable, saying in which way, and Unavailable when it is one that we made or fetched."""
+    unusable, with the way, and Unavailable for a model that we made or fetched."""
 
     _shared: ClassVar[WeakValueDictionary[tuple[Located, int], Engine]] = WeakValueDictionary()
 
     @classmethod
     def shared(cls, found: Located, threads: int) -> Engine:
-        """The one that another worker of this process has loaded, as long as it has it, or a new one: a run of the
-        graph changes nothing in it, and the weights take ten times what a run does. One caller at a time."""
+        """The engine that another worker of this process holds, or a new one. A run of the graph changes nothing in it,
+        and the weights take ten times the memory of a run. One caller at a time."""
         engine = cls._shared.get((found, threads))
         if engine is None:
             engine = cls._shared[found, threads] = cls(found, threads)
@@ -110,8 +109,8 @@ class Engine:
         return [sum(encoding.attention_mask) for encoding in self._tokenizer.encode_batch(list(texts))]
 
     def reads(self, text: str) -> bool:
-        """Whether any token of `text` is one that the model knows. Of nothing but unknown ones it makes a vector that
-        stands near those of all such texts."""
+        """Whether any token of `text` is one that the model knows. Texts of unknown tokens alone all get nearly the
+        same vector."""
         unknown = {self._tokenizer.token_to_id(name) for name in _UNKNOWN_TOKENS}
         encoding = self._tokenizer.encode(text)
         told = zip(encoding.ids, encoding.special_tokens_mask, strict=True)

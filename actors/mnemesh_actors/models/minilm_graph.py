@@ -1,8 +1,9 @@
 """all-MiniLM-L6-v2 as one ONNX graph, made from its safetensors weights without torch.
 
-(input_ids, attention_mask), both int64 of shape (batch, tokens), give `embedding`, float32 of shape (batch, hidden):
-a BERT encoder (Devlin et al. 2019, arXiv:1810.04805), the mean over unmasked tokens, divided by its Euclidean norm
-(Reimers and Gurevych 2019, arXiv:1908.10084). Needs the package onnx; nothing that runs later does.
+Inputs are (input_ids, attention_mask), both int64 of shape (batch, tokens). The output `embedding` is float32 of shape
+(batch, hidden). The graph is a BERT encoder (Devlin et al. 2019, arXiv:1810.04805), the mean over unmasked tokens,
+divided by its Euclidean norm (Reimers and Gurevych 2019, arXiv:1908.10084). Needs the package onnx; nothing that runs
+later does.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def locate(config: ModelConfig) -> Located:
 
 
 def configured(directory: Path) -> Located:
-    """A folder of the user's, checked for its files; what the graph gives is checked when it is loaded."""
+    """A folder of the user's, checked for its files; the graph's output is checked at loading."""
     for name in (MODEL_FILE, "tokenizer.json", "tokenizer_config.json"):
         if not (directory / name).is_file():
             raise InvalidArgument("model_dir", str(directory), f"a folder with {name}, which is missing there")
@@ -175,7 +175,8 @@ def quantised(found: Located, cache: Path) -> Located:
 
 
 def made_once(target: Path, make: Callable[[Path], str]) -> str:
-    """`target` filled by `make`, which returns its revision, unless it is complete already; returns the revision.
+    """`target` filled by `make`, which returns its revision, unless the folder is complete already; returns the
+    revision.
 
     Atomic: a folder of its own is filled and then renamed. Of two processes that race, one's folder stays.
     """
@@ -202,7 +203,7 @@ def made_once(target: Path, make: Callable[[Path], str]) -> str:
 
 
 def _put(making: Path, target: Path) -> None:
-    """Rename `making` to `target`; one that another process has completed meanwhile stays, a damaged one goes."""
+    """Rename `making` to `target`. A folder that another process completed meanwhile stays, a damaged one goes."""
     if target.exists() and _complete(target) is None:
         shutil.rmtree(target)
     try:

@@ -1,7 +1,7 @@
 """The words that a model was trained to see before a question and before a text that is searched.
 
-A part of what makes its vectors, and so of their generation. Told by the model's folder, in the file where
-sentence-transformers keeps them, or known of a model that is fetched by its name; never guessed.
+Other words give other vectors, so the words are a part of the generation. The model's folder names them, in the file of
+sentence-transformers, or a table here for models fetched by name. Nothing is guessed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from mnemesh_memory.values.errors import InvalidArgument
 PROMPTS_FILE: Final = "config_sentence_transformers.json"
 # They take from the tokens of each text.
 PREFIX_CHARS_MAX: Final = 256
-# The names by which sentence-transformers looks for them, the first that is there.
+# The names that sentence-transformers looks for, in this order.
 _OF_QUESTIONS: Final = ("query",)
 _OF_TEXTS: Final = ("document", "passage", "corpus")
 
 
 @dataclass(frozen=True, slots=True)
 class Prefixes:
-    """What stands before a question, and before a text to be found; "" for nothing."""
+    """The words before a question, and before a text to be found; "" for none."""
 
     query: str = ""
     passage: str = ""
@@ -37,7 +37,7 @@ NO_PREFIXES: Final = Prefixes()
 
 _SEARCH: Final = Prefixes("Represent this sentence for searching relevant passages: ")
 _NOMIC: Final = Prefixes("search_query: ", "search_document: ")
-# As the publishers of these models give them, of those in fastembed's lists that need any.
+# As the publishers give them, for the models in fastembed's lists that need any.
 KNOWN: Final[Mapping[str, Prefixes]] = {
     "BAAI/bge-base-en": _SEARCH,
     "BAAI/bge-small-en": _SEARCH,
@@ -55,8 +55,8 @@ KNOWN: Final[Mapping[str, Prefixes]] = {
 
 
 def told_by(folder: Path) -> Prefixes:
-    """What the folder of a model says. Raises InvalidArgument when its file can't be understood: vectors made without
-    its words would be found worse, and nobody would see why."""
+    """The prefixes in the folder of a model. Raises InvalidArgument when its file can't be understood: vectors made
+    without its words would be found worse, and nobody would see why."""
     path = folder / PROMPTS_FILE
     try:
         told: Any = json.loads(path.read_text(encoding="utf-8"))

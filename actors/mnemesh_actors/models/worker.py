@@ -1,4 +1,4 @@
-"""The actor that embeds: one model, one call at a time. Holds no cache and no queue, and knows no other actor."""
+"""The actor for embedding: one model, one call at a time. Holds no cache and no queue, and knows no other actor."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ class EmbeddingWorker:
 
 
 def padded_batches(lengths: Sequence[int], tokens_max: int) -> list[list[int]]:
-    """Positions of `lengths` in batches of similar length, shortest first, each at most `tokens_max` tokens when
-    padded to its longest; a single longer one has a batch of its own."""
+    """Positions of `lengths` in batches of similar length, shortest first, each at most `tokens_max` tokens when padded
+    to its longest. A single longer text has a batch of its own."""
     batches: list[list[int]] = []
     for row in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batches and (len(batches[-1]) + 1) * lengths[row] <= tokens_max:

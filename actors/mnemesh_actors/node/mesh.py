@@ -12,19 +12,19 @@ from dataclasses import replace
 from typing import TypeVar
 
 from mnemesh_actors.consumers.consumer_set import ConsumerSet
+from mnemesh_actors.generations.active_index import model_status
 from mnemesh_actors.generations.generation_file import Choice
 from mnemesh_actors.generations.reembedding import Reembedding
 from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
-from mnemesh_actors.node.node_status import index_consumers, index_status, model_status
+from mnemesh_actors.node.node_status import index_consumers, index_status
 from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
-from mnemesh_actors.remember.bulk_removal import BulkForgetting
 from mnemesh_actors.remember.history_operations import Histories
 from mnemesh_actors.remember.link_operations import Linking
-from mnemesh_actors.remember.purge import Purging
+from mnemesh_actors.remember.removal import BulkForgetting, Purging
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.storage.disk import DiskRoom
@@ -58,8 +58,8 @@ Answer = TypeVar("Answer")
 
 
 class Mesh:
-    """Built by `start.start_mesh`. `notices` is shared with whoever has something to tell a person; `syncing` is what
-    streams with peers need of this node; `transcripts` are the operations on what is no memory."""
+    """Built by `start.start_mesh`. `notices` is shared with every part that has something to tell a person. `syncing`
+    serves streams with peers, and `transcripts` are the operations on transcripts."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Mesh:
             return await self._writing.supersede(caller, key, draft)
 
     async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
-        """Who set what of a memory; see Histories.blame."""
+        """The author of each part of a memory; see Histories.blame."""
         found = await self._histories.blame(caller, key, revision)
         targets = {one.field: one.field.rpartition(":")[2] for one in found.fields if one.field.startswith("links.")}
         unseen = await hidden(self._parts, caller, targets.values())
@@ -149,8 +149,8 @@ class Mesh:
         spaces: Sequence[str] = (),
         as_of: int | None = None,
     ) -> tuple[list[Memory], list[str]]:
-        """The memories found, in the order asked, with both ends of their links, and the keys that were not; with
-        `as_of` (ms) as they were recorded then, without those ends. A single missing one raises NotFound."""
+        """The memories found, in the order asked, with both ends of their links, and the keys without a memory. With
+        `as_of` (ms) they come as recorded then, without those ends. A single missing one raises NotFound."""
         if not 1 <= len(keys) <= limits.GET_IDS_MAX:
             raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}", missing=not keys)
         field_checks.moment("as_of", as_of)
@@ -186,7 +186,7 @@ class Mesh:
         return await self._parts.ledger.stats(named)
 
     async def usage(self) -> Mapping[str, Usage]:
-        """What each principal has in the log; see Ledger.usage."""
+        """The share of each principal in the log; see Ledger.usage."""
         return await self._parts.ledger.usage()
 
     async def inhabited(self, name: str) -> bool:
@@ -216,7 +216,7 @@ class Mesh:
         return await find_one(self._parts, caller, key, forgotten=True)
 
     def end_watches(self, why: str) -> None:
-        """End every stream of changes with Unavailable and its cursor: they have no end of their own."""
+        """End every stream of changes with Unavailable and its cursor. Such streams have no end of their own."""
         self._parts.news.end(why)
 
     def disk_full(self) -> DiskFull | None:
@@ -237,7 +237,7 @@ class Mesh:
         return ""
 
     async def _heard(self, answer: Awaitable[Answer], limit_s: float) -> Answer:
-        """What the ledger answers in time."""
+        """The ledger's answer, in time."""
         try:
             return await asyncio.wait_for(answer, limit_s)
         except TimeoutError:
@@ -247,7 +247,8 @@ class Mesh:
         """Actors, ledger, index and model as they are now. Raises DeadlineExceeded when the ledger says nothing within
         LEDGER_STATUS_S, and what it raises."""
         ledger: LedgerStatus = await self._heard(self._parts.ledger.status(), limits.LEDGER_STATUS_S)
-        state, index = await index_status(self._parts.serving.current)
+        space = self._parts.serving.current
+        state, index = await index_status(space)
         full = self.disk_full()
         sound = state in ("ok", "behind") and ledger.state == "ok" and full is None
         return MeshStatus(
@@ -257,7 +258,7 @@ class Mesh:
             actors=await self._runtime.actors(),
             ledger=ledger,
             index=(index,),
-            model=model_status(self._parts.serving.current),
+            model=model_status(space.generation, space),
             notices=(*ledger.alarms, *self._notices, *((full.message,) if full else ())),
             reembed=self._reembedding.status(),
             consumers=(*index_consumers(self._parts.serving), *self._consumers.status()),
@@ -288,7 +289,7 @@ class Mesh:
         await self._last.aclose()
 
     def closes(self, last: AsyncExitStack) -> None:
-        """What to end after the operations: the runtime, and what was started in it."""
+        """Steps of the end after the operations: the runtime, and everything started in it."""
         self._last = last
 
     async def list(self, caller: Caller, query: ListQuery) -> Page:

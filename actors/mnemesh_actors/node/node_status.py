@@ -11,7 +11,7 @@ from mnemesh_actors.index.shard import ShardStatus
 from mnemesh_actors.recall.index_calls import LAG_TOLERATED_ENTRIES
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import IndexStatus
-from mnemesh_memory.values.model_status import ConsumerStatus, ModelStatus
+from mnemesh_memory.values.model_status import ConsumerStatus
 
 
 async def index_status(space: VectorSpace) -> tuple[str, IndexStatus]:
@@ -39,16 +39,3 @@ def index_consumers(serving: Serving) -> Iterator[ConsumerStatus]:
     yield status_of(INDEX.name, serving.current.follower)
     if serving.next is not None:
         yield status_of(NEXT_INDEX.name, serving.next.follower)
-
-
-def model_status(space: VectorSpace) -> ModelStatus:
-    """The model that answers."""
-    return ModelStatus(
-        generation=space.generation.fingerprint,
-        name=space.generation.name,
-        dimensions=space.generation.dimensions,
-        source=space.source,
-        query_prefix=space.embedder.prefixes.query,
-        passage_prefix=space.embedder.prefixes.passage,
-        precision=space.generation.precision,
-    )

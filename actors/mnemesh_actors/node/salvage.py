@@ -1,9 +1,9 @@
 """A new ledger of what is sound in a damaged one.
 
-Entries are taken in as from another ledger of the same node: with their signatures, and each after what it builds on.
-What builds on a lost change waits for it, as a change does whose sender was overtaken: a peer that has the lost one
-brings it. Cursors into the logs of peers are not taken over, so that these are read from the beginning; nor is what was
-put aside, which comes again with them. The new ledger is a new incarnation: its own log is read anew by others too.
+Entries are taken in as from another ledger of the same node: with signatures, and each after its parents. An entry on
+top of a lost change waits until a peer brings that change. Cursors into the logs of peers are not taken over, so these
+are read from the beginning. Entries put aside come again with them. The new ledger is a new incarnation: its own log is
+read anew by others too.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from mnemesh_crdt.changes.envelope import node_id_of, verify
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss, Unavailable
 
-# What is no part of the log and can not be made of it: columns, and the key of the order. Erasures that are known, but
-# for their own entry; idempotency keys; uses of memories.
+# Tables that can not be made of the log: columns, and the key of the order. Erasures that are known, but for their own
+# entry; idempotency keys; uses of memories.
 BESIDE: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "erased": (("doc", "space", "hashes"), ("doc", "space")),
     "idempotency": (("agent", "key", "fingerprint", "id", "action", "at"), ("agent", "key")),
@@ -38,8 +38,8 @@ BESIDE: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """An entry that is not in the new log, by its number in the old one; `doc` is its memory, "" when that is not
-    known. `left`: something of that memory is in the new log."""
+    """An entry that is not in the new log, by its number in the old one. `doc` is its memory, "" when unknown. `left`:
+    something of that memory is in the new log."""
 
     seq: int
     doc: str
@@ -49,8 +49,8 @@ class Lost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Salvaged:
-    """How many entries and active memories the new ledger has, what it has not, and which tables beside the log could
-    not be read to their end."""
+    """The entries and active memories in the new ledger, the lost entries, and the tables beside the log that could not
+    be read to their end."""
 
     entries: int
     memories: int
@@ -59,9 +59,9 @@ class Salvaged:
 
 
 def salvage(source: Path, target: Path, key_file: Path, node_id: str, now: int) -> Salvaged:
-    """Make the ledger file `target`, which is not there yet, of what can be read of `source`, which nobody writes and
-    which is left as it is. Raises DataLoss when nothing can be read, FailedPrecondition for a newer format, Unavailable
-    when the disk fails."""
+    """Make the ledger file `target`, which does not exist yet, of the readable part of `source`. Nobody writes
+    `source`, which is left as it is. Raises DataLoss when nothing can be read, FailedPrecondition for a newer format,
+    Unavailable when the disk fails."""
     public = load_key(key_file).public_key().public_bytes_raw()
     rows: list[tuple[int, str, str, str, int]] = []  # number, hash, memory, origin, receipt of what was handed over
     lost: list[Lost] = []
@@ -98,7 +98,7 @@ def salvage(source: Path, target: Path, key_file: Path, node_id: str, now: int) 
 
 
 def _sound(old: Wreck, keys: Mapping[str, bytes], lost: list[Lost]) -> Iterator[Row]:
-    """The entries whose bytes are what was written; of the others, why they are not."""
+    """The entries whose bytes are as written; the reasons for the others go to `lost`."""
     for one in old.entries():
         if isinstance(one, Unread):
             lost.append(Lost(seq=one.seq, doc=one.doc, why=one.why))
@@ -113,7 +113,7 @@ def _sound(old: Wreck, keys: Mapping[str, bytes], lost: list[Lost]) -> Iterator[
 
 
 def _not_taken(db: sqlite3.Connection, rows: Iterable[tuple[int, str, str, str, int]]) -> Iterator[Lost]:
-    """What was handed over and is not in the log, with the reason."""
+    """Entries handed over that are not in the log, each with the reason."""
     here = {hash for (hash,) in db.execute("SELECT hash FROM entry")}
     waits = {hash for (hash,) in db.execute("SELECT hash FROM pending")}
     refused = dict(db.execute("SELECT hash, reason FROM quarantine"))
@@ -146,7 +146,8 @@ def _complete(
             places = ", ".join("?" * len(BESIDE[table][0]))
             filled = [row for row in found if None not in row]  # no column of theirs may be empty
             db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({places})", filled)
-        # Who wrote what is lost may write it again with the same key; one without a fingerprint is that of an erasure.
+        # The writer of a lost memory may write again with the same key. A key without a fingerprint is that of an
+        # erasure.
         db.execute("DELETE FROM idempotency WHERE length(fingerprint) > 0 AND id NOT IN (SELECT doc FROM entry)")
         db.execute("DELETE FROM meta WHERE key = 'view_version'")
         db.execute("COMMIT")

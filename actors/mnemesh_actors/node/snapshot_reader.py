@@ -17,7 +17,7 @@ POLL_S = 0.02
 
 @dataclass(frozen=True, slots=True)
 class LedgerCopy:
-    """A finished copy: what it holds, and its bytes by `pieces`."""
+    """A finished copy: its description, and its bytes by `pieces`."""
 
     copied: Copied
     _ledger: Handle[LedgerCopies]

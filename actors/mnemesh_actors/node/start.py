@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
@@ -46,31 +46,20 @@ from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
 
 COMMIT_COMMANDS_MAX = 256
-# One for what is stored and one more for questions, which then wait for nothing that is stored.
+# One for texts to store and one more for questions, which then never wait for the former.
 WORKERS_HERE = 2
 log = structlog.get_logger("mnemesh.start")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QdrantConfig:
-    """The server that holds the index; without one it lies in the data directory."""
-
-    url: str
-    api_key: str = field(default="", repr=False)
-    ca_file: str = ""
-    replicas: int = 1
-    consistency: int = 1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class StartConfig:
-    """What `start_mesh` needs beyond the directory and the runtime."""
+    """The needs of `start_mesh` beyond the directory and the runtime."""
 
     clock: Callable[[], int]
     entropy: Callable[[int], bytes]
     model: ModelConfig
     mesh: MeshConfig = field(default_factory=MeshConfig)
-    qdrant: QdrantConfig | None = None
+    qdrant: ServerConfig | None = None  # holds the index; without a server the data directory does
     reranker: RerankerConfig | None = None
     replica_dir: str = ""  # on each machine of a Ray cluster; "" for the default
     ledger_wait_s: float = LEDGER_WAIT_S  # at the start, for ledgers that may hold more than those in the cluster
@@ -111,7 +100,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         ledger=ledger,
         machine=_machine_of_index(fleet, machines),
         replica_dir=config.replica_dir,
-        server=_server(directory, config),
+        server=config.qdrant and replace(config.qdrant, owner=directory.node_id, read_s=config.mesh.recall_timeout_s),
         write_timeout_s=config.mesh.write_timeout_s,
     )
     (model, state), shard = await _model_and_index(embedders, choice, known, file, workshop)
@@ -176,8 +165,8 @@ async def _opened(follower: IndexFollower, head: int, *, patient: bool) -> None:
 async def _model_and_index(
     embedders: EmbeddingPool, choice: Choice, known: Generations | None, file: GenerationFile, workshop: Workshop
 ) -> tuple[tuple[ModelInfo, Generations], Handle[IndexPort] | None]:
-    """What `_loaded` gives, and the index of that generation, opened while the model was loaded; None for one that is
-    not there yet."""
+    """The result of `_loaded`, and the index of that generation, opened while the model was loaded; None for an index
+    that does not exist yet."""
     # An actor of Ray that turns out to be of another model could not be made anew under its name at once.
     early = known is not None and workshop.runtime.name == "local"
     ahead = asyncio.create_task(_index_ahead(workshop, known)) if known and early else None
@@ -195,7 +184,7 @@ async def _model_and_index(
 
 
 async def _index_ahead(workshop: Workshop, known: Generations) -> Handle[IndexPort]:
-    """The index as it was used last. What keeps it from being opened is said by who opens it to use it."""
+    """The index as it was used last. An error here shows again at the index's first use."""
     shard = await workshop.shard(known.active)
     with suppress(MnemeshError):
         await shard.open()
@@ -205,8 +194,8 @@ async def _index_ahead(workshop: Workshop, known: Generations) -> Handle[IndexPo
 async def _loaded(
     embedders: EmbeddingPool, choice: Choice, known: Generations | None, file: GenerationFile
 ) -> tuple[ModelInfo, Generations]:
-    """The model, and the state that it gives. Raises FailedPrecondition when it is not the one that the memories are
-    embedded with, unless the node finds its model by itself: then the index is made anew with what it has found."""
+    """The model, and the state that it gives. Raises FailedPrecondition for another model than the memories are
+    embedded with. A node that finds its model by itself makes the index anew instead."""
     remedy = f"put it back; or delete {file.path}, and the index is made anew with the model that the settings name"
     try:
         model = await embedders.load()
@@ -218,14 +207,7 @@ async def _loaded(
             field="model_dir",
             value=choice.shown,
         ) from error
-    active = Generation(
-        fingerprint=model.generation,
-        name=model.name,
-        dimensions=model.dimensions,
-        model=choice.model,
-        precision=choice.precision,
-        slot=known.active.slot if known else "",
-    )
+    active = Generation.of(model, choice, known.active.slot if known else "")
     if known is not None and known.active != active and not choice.by_itself:
         raise FailedPrecondition(
             f"the memories are embedded with generation {known.active.fingerprint} of {choice.shown}, and the files "
@@ -241,7 +223,7 @@ async def _loaded(
 
 
 def _say_unheard(config: ModelConfig, state: Generations, notice: Notices) -> None:
-    """Say that the settings name another model than the one in use, which stays, when they do."""
+    """Say that the settings name another model than the present one, which stays."""
     wanted, used = choice_of(config), state.active.choice
     if wanted in (Choice(), used, state.next and state.next.choice):
         return
@@ -274,7 +256,8 @@ def _fleet(
 
 
 def _machine_of_index(fleet: Fleet | None, machines: Sequence[Machine]) -> str:
-    """Not the primary ledger's, so that one machine does not take both; "" for this one, beside its only ledger."""
+    """Not the primary ledger's machine, so that one machine does not take both; "" for this one, beside its only
+    ledger."""
     if fleet is None:
         return ""
     primary = fleet.ledger.primary.machine
@@ -282,15 +265,15 @@ def _machine_of_index(fleet: Fleet | None, machines: Sequence[Machine]) -> str:
 
 
 def _usual_workers(runtime: Runtime, machines: Sequence[Machine]) -> int:
-    """Two in this process, which share the weights; on Ray one for each machine that offers processors, but that of the
-    doors."""
+    """Two in this process, which share the weights. On Ray one for each machine with processors, except the machine of
+    the doors."""
     return WORKERS_HERE if runtime.name == "local" else max(1, sum(one.processors for one in machines[1:]))
 
 
 def _where_to_embed(machines: Sequence[Machine], workers: int) -> list[Place]:
-    """Where each embedding worker lives. On several machines not with the doors, which need theirs, and the first one
-    not on the last machine, where the index is as a rule; when a machine is gone, Ray takes another. A machine that
-    offers no processors is left alone, unless none offers any."""
+    """Where each embedding worker lives. On several machines the workers live away from the doors, which need their
+    processors. The first is not on the last machine, the usual place of the index. When a machine is gone, Ray takes
+    another. A machine that offers no processors is left alone, unless none offers any."""
     able = [one for one in machines if one.processors]
     works = bool(able)
     if len(machines) == 1 or not able:
@@ -356,23 +339,9 @@ def _publishing(
 
 
 async def _reranker(runtime: Runtime, config: StartConfig) -> Handle[Rerank] | None:
-    """Loaded when one is configured: a node that can't do as it is told says so at its start."""
+    """Loaded when one is configured, so that a node without its reranker fails at the start."""
     if config.reranker is None:
         return None
     reranker = await RERANKER.spawn(runtime, config.reranker)
     await reranker.load()
     return reranker
-
-
-def _server(directory: DataDirectory, config: StartConfig) -> ServerConfig | None:
-    if config.qdrant is None:
-        return None
-    return ServerConfig(
-        url=config.qdrant.url,
-        api_key=config.qdrant.api_key,
-        ca_file=config.qdrant.ca_file,
-        replicas=config.qdrant.replicas,
-        consistency=config.qdrant.consistency,
-        owner=directory.node_id,
-        read_s=config.mesh.recall_timeout_s,
-    )

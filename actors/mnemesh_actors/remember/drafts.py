@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.index.neighbours import cosines
 from mnemesh_actors.ledger.commit.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
@@ -31,18 +34,24 @@ BEGINNING_CHARS = 400
 
 @dataclass(slots=True)
 class Prepared:
-    """A validated draft on its way: its texts to embed and the findings so far."""
+    """A draft on its way, validated unless it has `failed`: its texts to embed and the findings so far."""
 
     draft: Draft
-    duplicate_key: str
-    fingerprint: bytes
-    texts: tuple[str, ...]
-    hashes: tuple[str, ...]
+    duplicate_key: str = ""
+    fingerprint: bytes = b""
+    texts: tuple[str, ...] = ()
+    hashes: tuple[str, ...] = ()
     vectors: list[Vector] = field(default_factory=list)
     generation: str = ""  # of the vectors
     related: tuple[Related, ...] = ()
     alone: str = ""  # why it was not compared with its neighbours
     done: Committed | None = None
+    failed: MnemeshError | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Still to be written."""
+        return self.done is None and self.failed is None
 
 
 class Preparing:
@@ -53,51 +62,46 @@ class Preparing:
 
     async def prepare(
         self, caller: Caller, drafts: Sequence[Draft], *, mark: bytes = b"", touch: bool = True, alone: bool = True
-    ) -> list[Prepared | MnemeshError]:
+    ) -> list[Prepared]:
         """Each draft ready to be written, or the reason against it. A failure common to all is told to each. `mark`
         stands for the fingerprint when the request was more than a draft. With `alone`, a draft is ready without
         neighbours when the index can't be asked."""
         items = [self._clean(caller, draft, mark) for draft in drafts]
-        good = [item for item in items if isinstance(item, Prepared)]
-        refused: dict[int, MnemeshError] = {}
+        good = [item for item in items if item.is_open]
         try:
             with self._parts.serving.current.held() as space:
-                cached = await self._look_up(space, caller, good, refused, touch) if good else {}
-                open_items = [item for item in good if item.done is None and id(item) not in refused]
-                await self._embed(space, open_items, cached)
-                await self._introduce(space, open_items, alone)
+                cached = await self._look_up(space, caller, good, touch) if good else {}
+                left = [item for item in good if item.is_open]
+                await self._embed(space, left, cached)
+                await self._introduce(space, left, alone)
         except MnemeshError as error:
-            refused |= {id(item): error for item in good if item.done is None and id(item) not in refused}
-        return [refused.get(id(item), item) if isinstance(item, Prepared) else item for item in items]
+            for item in good:
+                item.failed = error if item.is_open else item.failed
+        return items
 
     async def _look_up(
-        self,
-        space: VectorSpace,
-        caller: Caller,
-        items: Sequence[Prepared],
-        refused: dict[int, MnemeshError],
-        touch: bool,
+        self, space: VectorSpace, caller: Caller, items: Sequence[Prepared], touch: bool
     ) -> Mapping[str, bytes]:
-        """Settle the items that need no write or are `refused`; the vectors that are cached already."""
+        """Settle the items that need no write or fail; the vectors that are cached already."""
         wanted = [digest for item in items for digest in item.hashes]
         lookups = [self.lookup(caller, item, touch=touch) for item in items]
         async with answered(self._parts, "ledger"):
             outcomes, cached = await self._parts.ledger.prepare(lookups, wanted, space.embedder.generation)
         for item, outcome in zip(items, outcomes, strict=True):
             if isinstance(outcome, MnemeshError):
-                refused[id(item)] = outcome
+                item.failed = outcome
             else:
                 item.done = outcome
         found: Mapping[str, bytes] = cached
         return found
 
-    def _clean(self, caller: Caller, draft: Draft, mark: bytes) -> Prepared | MnemeshError:
+    def _clean(self, caller: Caller, draft: Draft, mark: bytes) -> Prepared:
         try:
             clean = request_checks.draft(draft, caller)
             field_checks.not_ahead("created_at", clean.created_at, self._parts.clock())
         except MnemeshError as error:
-            return error
-        texts = tuple(dense for dense, _ in index_texts(_as_memory(clean)))
+            return Prepared(draft, failed=error)
+        texts = tuple(dense for dense, _ in index_texts(clean))
         hashes = tuple(content_hash(text) for text in texts)
         return Prepared(clean, duplicate_key(clean.content), mark or fingerprint(clean), texts, hashes)
 
@@ -145,7 +149,7 @@ class Preparing:
         asked = [(item.vectors[0], item.draft.space) for item in items]
         async with answered(self._parts, "index", outcome, share):
             near: list[list[tuple[str, float]]] = await space.follower.read(
-                lambda shard: shard.neighbours_of_many(asked, guard.RELATED_MAX, space.embedder.generation)
+                lambda shard: shard.neighbours_batch(asked, guard.RELATED_MAX, space.embedder.generation)
             )
         ids = list({id_ for found in near for id_, _ in found})
         async with answered(self._parts, "ledger", outcome, share):
@@ -158,6 +162,34 @@ class Preparing:
             )
 
 
+class Siblings:
+    """The written memories of a batch, in order, with their vectors."""
+
+    def __init__(self) -> None:
+        self._vectors: list[Vector] = []
+        self._memories: list[Memory] = []
+
+    def of(self, written: Sequence[tuple[Memory, Vector]]) -> dict[str, tuple[Related, ...]]:
+        """Add these to the batch. Gives up to RELATED_MAX earlier memories for each new one, the nearest first."""
+        first = len(self._memories)
+        self._memories += [memory for memory, _ in written]
+        self._vectors += [vector for _, vector in written]
+        if len(self._memories) < 2 or not written:
+            return {}
+        whole = np.stack(self._vectors)
+        near = np.tril(cosines(whole[first:], whole), first - 1)
+        found: dict[str, tuple[Related, ...]] = {}
+        for row in np.flatnonzero((near >= guard.NEAR_MIN).any(axis=1)):
+            memory = self._memories[first + row]
+            others = np.argsort(-near[row], kind="stable")[: guard.RELATED_MAX]
+            found[memory.id] = tuple(
+                related_of(self._memories[other], float(near[row, other]), memory.content)
+                for other in others
+                if near[row, other] >= guard.NEAR_MIN and self._memories[other].space == memory.space
+            )
+        return found
+
+
 def related_of(memory: Memory, similarity: float, content: str) -> Related:
     """A neighbour as the writer of `content` is told of it."""
     if similarity < guard.NEAR_MIN:  # only how near it is counts, and its words are shown to nobody
@@ -166,22 +198,3 @@ def related_of(memory: Memory, similarity: float, content: str) -> Related:
     title = memory.title or title_of(beginning)
     alike = similarity >= guard.ALIKE_MIN and guard.almost_identical(memory.content, content)
     return Related(memory.id, title, snippet(beginning, "", SNIPPET_CHARS), similarity, alike)
-
-
-def _as_memory(draft: Draft) -> Memory:
-    """A draft in the form that indexing reads; id, agent and times don't matter to it."""
-    return Memory(
-        id="",
-        space=draft.space,
-        kind=draft.kind,
-        title=draft.title,
-        content=draft.content,
-        state="active",
-        by="",
-        created_at=0,
-        updated_at=0,
-        heads=(),
-        tags=draft.tags,
-        paths=draft.paths,
-        keywords=draft.keywords,
-    )

@@ -15,9 +15,8 @@ from dataclasses import replace
 from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, Forget, Restore, Revise, Vectors
 from mnemesh_actors.memory_lookup import granted
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.remember.batch_neighbours import Siblings
 from mnemesh_actors.remember.deadlines import answered, committed, find, replaced_by, replayed, vectors_of_change
-from mnemesh_actors.remember.drafts import Prepared, Preparing
+from mnemesh_actors.remember.drafts import Prepared, Preparing, Siblings
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import guard
 from mnemesh_memory.policy.patches import patched, succeeding
@@ -75,8 +74,8 @@ class Writing:
     async def check(self, caller: Caller, draft: Draft) -> Checked:
         """The outcome that `remember` would have; writes nothing."""
         (prepared,) = await self._preparing.prepare(caller, [draft], touch=False, alone=False)
-        if isinstance(prepared, MnemeshError):
-            raise prepared
+        if prepared.failed:
+            raise prepared.failed
         async with answered(self._parts, "ledger"):
             return await self._checked(caller, prepared)
 
@@ -106,29 +105,23 @@ class Writing:
         )
 
     async def _finish(
-        self, caller: Caller, items: Sequence[Prepared | MnemeshError], siblings: Siblings | None = None
+        self, caller: Caller, items: Sequence[Prepared], siblings: Siblings | None = None
     ) -> list[Written | MnemeshError]:
-        commands = [self._create(caller, item) for item in items if isinstance(item, Prepared) and item.done is None]
-        tasks = (committed(self._parts, command) for command in commands)
-        outcomes = iter(await asyncio.gather(*tasks, return_exceptions=True))
-        pairs: list[tuple[Prepared, Committed | MnemeshError] | MnemeshError] = []
-        for item in items:
-            if isinstance(item, MnemeshError):
-                pairs.append(item)
-                continue
-            outcome = item.done if item.done is not None else next(outcomes)
-            if isinstance(outcome, BaseException) and not isinstance(outcome, MnemeshError):
-                raise outcome
-            pairs.append((item, outcome))
+        async def commit(item: Prepared) -> None:
+            try:
+                item.done = await committed(self._parts, self._create(caller, item))
+            except MnemeshError as error:
+                item.failed = error
+
+        commits = (commit(item) for item in items if item.is_open)
+        for fault in await asyncio.gather(*commits, return_exceptions=True):
+            if fault is not None:
+                raise fault
         if siblings is not None:
-            _introduce(siblings, pairs)
-        waited = [
-            pair[1].seq
-            for pair in pairs
-            if isinstance(pair, tuple) and isinstance(pair[1], Committed) and pair[0].draft.wait == "indexed"
-        ]
+            _introduce(siblings, items)
+        waited = [item.done.seq for item in items if item.done and item.draft.wait == "indexed"]
         late = await self._seen(max(waited, default=0))
-        return [self._written(pair, late) for pair in pairs]
+        return [self._answer(item.done, item, late) if item.done else _failure(item) for item in items]
 
     async def _seen(self, seq: int) -> str:
         """Wait until recall sees the write `seq`; "", or why the wait ended before. The write is durable by then, so
@@ -138,16 +131,6 @@ class Writing:
         except (DeadlineExceeded, Unavailable) as error:
             return error.message
         return ""
-
-    def _written(
-        self, pair: tuple[Prepared, Committed | MnemeshError] | MnemeshError, late: str
-    ) -> Written | MnemeshError:
-        if isinstance(pair, MnemeshError):
-            return pair
-        item, outcome = pair
-        if isinstance(outcome, MnemeshError):
-            return outcome
-        return self._answer(outcome, item, late if item.draft.wait == "indexed" else "")
 
     def _answer(self, outcome: Committed, item: Prepared | None = None, late: str = "") -> Written:
         indexed = outcome.seq <= self._parts.follower.applied
@@ -159,7 +142,7 @@ class Writing:
             outcome.reason,
             guard.alike(near) if fresh else "",
             "" if outcome.deduplicated else alone,
-            "" if indexed else late,
+            "" if indexed or (item is not None and item.draft.wait != "indexed") else late,
         )
         return Written(
             action=outcome.action,
@@ -275,13 +258,14 @@ class Writing:
         return self._answer(outcome, late=late)
 
 
-def _introduce(siblings: Siblings, pairs: Sequence[tuple[Prepared, Committed | MnemeshError] | MnemeshError]) -> None:
+def _failure(item: Prepared) -> MnemeshError:
+    assert item.failed is not None
+    return item.failed
+
+
+def _introduce(siblings: Siblings, items: Sequence[Prepared]) -> None:
     """Tell each new memory of a batch of those before it there."""
-    fresh = [
-        (pair[0], pair[1].memory)
-        for pair in pairs
-        if isinstance(pair, tuple) and pair[0].vectors and isinstance(pair[1], Committed) and not pair[1].deduplicated
-    ]
+    fresh = [(item, item.done.memory) for item in items if item.vectors and item.done and not item.done.deduplicated]
     near = siblings.of([(memory, item.vectors[0]) for item, memory in fresh])
     for item, memory in fresh:
         both = {one.id: one for one in (*item.related, *near.get(memory.id, ()))}

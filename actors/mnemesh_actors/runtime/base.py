@@ -26,8 +26,8 @@ class Handle(Generic[Port]):
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One that runs actors; `id` is its own until it is started anew, `address` its IP address. One that offers no
-    `processors` keeps a ledger, but does not embed."""
+    """A machine for actors; `id` is its own until restarted, `address` its IP address. One that offers no `processors`
+    keeps a ledger, but does not embed."""
 
     id: str
     address: str
@@ -49,9 +49,9 @@ ANYWHERE = Place()
 
 
 class Runtime(Protocol):
-    """Makes actors and ends them. `name` is local or ray. An actor may have `close()`, called at its end,
-    `arrive(address)`, called before all else on the machine where it has come to live, and `quick(method, args)`, which
-    says of a call, whatever the actor is doing, whether it takes about a millisecond and waits for nothing."""
+    """Makes actors and ends them. `name` is local or ray. An actor may have three further methods. `close()` is called
+    at its end. `arrive(address)` is called before all else on the machine of the actor. `quick(method, args)` says
+    whether a call takes about a millisecond and waits for nothing, whatever the actor is doing."""
 
     @property
     def name(self) -> str: ...
@@ -64,28 +64,21 @@ class Runtime(Protocol):
         place: Place = ANYWHERE,
     ) -> Handle[Actor]:
         """Construct `cls(*args)` as an actor at `place`."""
-        ...
 
     async def answers(self, handle: Handle[object]) -> bool:
-        """Whether the machine of the actor can be reached: one that lost power or its cable can not."""
-        ...
+        """Whether the machine of the actor can be reached: without power or cable it can not."""
 
     async def lost(self) -> str:
         """Why no actor can be asked any more, or ""."""
-        ...
 
     async def machines(self) -> tuple[Machine, ...]:
         """Where actors can live now, this machine first."""
-        ...
 
     async def drop(self, handle: Handle[object]) -> None:
         """End one actor at once, without its `close()`."""
-        ...
 
     async def actors(self) -> tuple[ActorStatus, ...]:
         """Where each actor lives now."""
-        ...
 
     async def close(self) -> None:
-        """End every actor, calling its `close()` if it has one."""
-        ...
+        """End every actor, calling its `close()` if present."""

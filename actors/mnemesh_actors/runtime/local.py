@@ -1,9 +1,9 @@
 """Actors in this process: a thread each, a bounded inbox each, no Ray.
 
 A hop to a thread and back costs more than the shortest calls themselves, and such a call holds the interpreter anyway.
-What an actor calls `quick` therefore runs in the caller's thread whenever the actor has nothing else to do. The other
-calls go through a queue of our own: an executor of the standard library and the future that follows its own take a
-tenth of a millisecond more for a hop, of which a write makes several.
+A call that an actor names `quick` therefore runs in the caller's thread whenever the actor has nothing else to do. The
+other calls go through a queue of our own. An executor of the standard library costs a tenth of a millisecond more for a
+hop, and a write makes several hops.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from mnemesh_memory.values.errors import Overloaded, Unavailable
 from mnemesh_memory.values.model import ActorStatus
 
 HERE = "127.0.0.1"
-# How long a thread that runs Python keeps the interpreter when another one waits for it. The model wants it for moments
-# only, several times a call: beside a thread that never rests a question took 19 ms with 5 ms (the default), 12 with 1.
+# The time for which a thread of Python keeps the interpreter when another one waits. The model wants the interpreter
+# for moments only, several times a call. Beside a thread that never rests a question took 19 ms with 5 ms (the
+# default), 12 with 1.
 SWITCH_S = 0.001
 
 Call: TypeAlias = tuple[asyncio.AbstractEventLoop, asyncio.Future[Any], Callable[[], Any]]
@@ -82,7 +83,7 @@ class LocalHandle(Handle[Port]):
     async def _call(self, method: str, *args: Any) -> Any:
         if self._closed:
             raise Unavailable(f"{self.name} is closed", part=self.name)
-        # Who has given up waits no more and makes room, but what was asked stays in the queue until its turn.
+        # A caller that has given up makes room, but its call stays in the queue until its turn.
         if self._waiting >= self._inbox_messages_max or self._inbox.qsize() >= 2 * self._inbox_messages_max:
             raise Overloaded(f"inbox of {self.name}", self._inbox_messages_max)
         work = partial(getattr(self._actor, method), *args)
@@ -98,7 +99,8 @@ class LocalHandle(Handle[Port]):
             self._waiting -= 1
 
     def _queued(self, work: Callable[[], Any]) -> asyncio.Future[Any]:
-        """What `work` gives in the actor's thread. Who stops waiting before its turn has called it off."""
+        """The result of `work` in the actor's thread. A caller that stops waiting before its turn has called the work
+        off."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         self._inbox.put((loop, future, work))

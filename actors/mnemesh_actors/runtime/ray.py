@@ -26,7 +26,7 @@ from mnemesh_memory.values.model import ActorStatus
 
 TASK_RETRIES = 3
 ROAMING_BYTES = 1
-# Of what Ray gives out: so little that it bounds nothing, but a machine without any is left alone.
+# A share of Ray's processors so small that it bounds nothing, but keeps machines without any free.
 WORKING_CPUS = 0.001
 OBJECT_STORE_BYTES = 128 * 2**20
 START_TIMEOUT_S = 60.0
@@ -37,9 +37,9 @@ CLOSE_TIMEOUT_S = 10.0
 
 
 class _Host:
-    """What runs in the actor's process: makes the object with the first call, and passes calls to it.
+    """The object in the actor's process: made with the first call, then called.
 
-    Ray gives an actor up for ever when its constructor raises; here a refusal (a lock still held by a dying
+    Ray gives an actor up for ever when its constructor raises. Here a refusal (a lock still held by a dying
     predecessor, a damaged file) reaches the caller as it is, and the next call tries again.
     """
 
@@ -120,8 +120,8 @@ class RayHandle(Handle[Port]):
 async def status_of(
     handle: RayHandle[object], gone: Callable[[int, str], bool], limit_s: float = PLACEMENT_TIMEOUT_S
 ) -> ActorStatus:
-    """Where the actor lives. One that does not answer within `limit_s` is `busy` where it lived last, or `starting`
-    when that process is `gone`: Ray then lets calls wait for its successor."""
+    """Where the actor lives. An actor that does not answer within `limit_s` is `busy` where it lived last, or
+    `starting` when that process is `gone`: Ray then lets calls wait for its successor."""
     try:
         pid, node = await asyncio.wait_for(handle.placement(), limit_s)
         return ActorStatus(name=handle.name, type=handle.type, pid=pid, state="ready", node=node)
@@ -156,8 +156,8 @@ def _take_back_sigterm() -> None:
 
 
 async def _to_its_end(call: Callable[[], object]) -> None:
-    """Run `call` in a thread. Who cancels waits for its end all the same: else a thread that tries to reach a cluster
-    for minutes would keep the process from ending, and nobody would know of it."""
+    """Run `call` in a thread. A cancelled caller still waits for its end. Otherwise a thread on its way to a cluster
+    would keep the process from ending for minutes, unseen."""
     running = asyncio.ensure_future(asyncio.to_thread(call))
     try:
         await asyncio.shield(running)
@@ -253,7 +253,7 @@ class RayRuntime:
         }
         machine = ray.get_runtime_context().get_node_id() if place.pinned else place.machine
         if place.roams:
-            # Ray places what asks for nothing at random, whatever the strategy, unless it must stay where it is.
+            # Ray places an actor without demands at random, whatever the strategy, unless it must stay in one place.
             options["memory"] = ROAMING_BYTES
         if machine:
             options["scheduling_strategy"] = NodeAffinitySchedulingStrategy(machine, soft=place.roams)
@@ -333,7 +333,7 @@ class RayRuntime:
         import ray
 
         async with contextlib.AsyncExitStack() as stack:
-            # Whatever an actor says when it closes, the others are closed and Ray is left.
+            # The others are closed and Ray is left, even when an actor fails to close.
             stack.push_async_callback(self._leave, ray.shutdown)
             if not self._lost:  # nobody would answer, and nothing can be ended
                 for handle in self._handles:

@@ -1,7 +1,7 @@
-"""What this process knows of its Ray cluster: which machines are in it, and whether it can still be used.
+"""The view of this process of its Ray cluster: the machines in it, and whether the cluster can still be used.
 
-Asks Ray in threads that nobody has to wait for: a head that is gone keeps a question for a minute, and then ends the
-process that asked without a word.
+Asks Ray in threads that nobody has to wait for: without its head, Ray keeps a question for a minute and then ends the
+asking process without a word.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ HEAD_AWAY_S: Final = 20.0
 ANSWER_S: Final = 2.0
 CONNECT_S: Final = 0.5
 COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
-# The thread in which Ray prints what its daemons report.
+# The thread in which Ray prints reports of its daemons.
 PRINTING_THREAD: Final = "ray_listen_error_messages"
 Answer = TypeVar("Answer")
 log = structlog.get_logger("mnemesh.ray")
 
 
 def loss(*, raylet_answers: bool, alive: bool | None, away_s: float) -> str:
-    """Why Ray can't be used any more, or "". `alive` is what the head says of this machine, None when it says nothing,
-    `away_s` how long it has said nothing."""
+    """Why Ray can't be used any more, or "". `alive` is the head's word on this machine, None for silence, and `away_s`
+    the length of that silence."""
     if not raylet_answers:
         return "Ray's process on this machine (raylet) has ended"
     if alive is False:
@@ -44,7 +44,7 @@ def loss(*, raylet_answers: bool, alive: bool | None, away_s: float) -> str:
 
 
 async def beside(call: Callable[[], Answer]) -> Answer:
-    """What `call` gives in a thread that does not keep the process from ending."""
+    """The result of `call` in a thread that does not keep the process from ending."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Answer] = loop.create_future()
 
@@ -79,8 +79,8 @@ class RayCluster:
         self._raylet = ""  # its socket
 
     async def nodes(self) -> list[dict[str, Any]]:
-        """What the head says of every Ray node that it knows. One question at a time; raises Unavailable when it does
-        not answer within ANSWER_S."""
+        """The head's word on every Ray node. One question at a time; raises Unavailable when it does not answer within
+        ANSWER_S."""
         import ray
         from ray.exceptions import RayError
 
@@ -110,7 +110,7 @@ class RayCluster:
         return loss(raylet_answers=await self._raylet_answers(), alive=alive, away_s=away_s)
 
     async def _raylet_answers(self) -> bool:
-        """Whether a process listens at its socket; one that is merely busy does."""
+        """Whether a process listens at its socket; a busy process does."""
         if not self._raylet:
             return True
         try:
@@ -125,7 +125,7 @@ class RayCluster:
 
 
 async def reachable(address: str, port: int) -> bool:
-    """Whether the machine takes a connection within CONNECT_S: one that lost power or its cable says nothing at all."""
+    """Whether the machine takes a connection within CONNECT_S. A machine without power or cable says nothing at all."""
     try:
         async with asyncio.timeout(CONNECT_S):
             _, writer = await asyncio.open_connection(address, port)
@@ -138,8 +138,8 @@ async def reachable(address: str, port: int) -> bool:
 
 
 class LogLines(io.StringIO):
-    """Stands for standard output. What Ray's own thread prints there, in colours, goes to the log instead, a line at a
-    time; all else passes through."""
+    """Stands for standard output. Lines of Ray's own thread, in colours, go to the log instead; all else passes
+    through."""
 
     def __init__(self, through: TextIO) -> None:
         super().__init__()

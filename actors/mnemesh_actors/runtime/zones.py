@@ -12,7 +12,7 @@ from mnemesh_memory.values.errors import InvalidArgument
 NAME_CHARS_MAX = 64
 # Most machines keep their zone as a link to its file in the database.
 LOCALTIME: Final = Path("/etc/localtime")
-# Where that zone is held against what the C library says, which an environment may have set to another one.
+# Times at which that zone is compared with the C library, which an environment may have set to another zone.
 _COMPARED: Final = tuple(
     datetime(year, month, 1, tzinfo=UTC).timestamp() for year in range(2000, 2038) for month in range(1, 13)
 )
@@ -22,7 +22,7 @@ class LocalZone(tzinfo):
     """The zone of this machine with its changes of the clock, which has no name here."""
 
     def utcoffset(self, dt: datetime | None) -> timedelta:
-        """What the C library says of that wall time."""
+        """The C library's offset of that wall time."""
         if dt is None:
             return timedelta(0)
         wall = dt.replace(tzinfo=None)
@@ -59,7 +59,7 @@ def zone_named(field: str, name: str) -> tzinfo:
 
 
 def machine_zone(localtime: Path = LOCALTIME) -> tzinfo:
-    """The zone of this machine, by its IANA name where it has one."""
+    """The zone of this machine, by its IANA name where there is one."""
     try:
         zone = ZoneInfo(str(localtime.resolve()).rpartition("/zoneinfo/")[2])
     except (ValueError, KeyError, OSError):  # a copy of the file, or none
@@ -69,5 +69,5 @@ def machine_zone(localtime: Path = LOCALTIME) -> tzinfo:
 
 
 def name_of(zone: tzinfo) -> str:
-    """Its IANA name, by which it can be asked for; "" for the machine's when that has none."""
+    """The IANA name of the zone; "" for a machine's zone without a name."""
     return zone.key if isinstance(zone, ZoneInfo) else ""

@@ -285,8 +285,9 @@ class Node:
 
 
 def _start_config(settings: Settings) -> StartConfig:
+    from mnemesh_actors.index.storage import ServerConfig
     from mnemesh_actors.models import ModelConfig
-    from mnemesh_actors.node.start import QdrantConfig, StartConfig
+    from mnemesh_actors.node.start import StartConfig
     from mnemesh_actors.node_ports import MeshConfig
 
     return StartConfig(
@@ -313,7 +314,7 @@ def _start_config(settings: Settings) -> StartConfig:
         ledger_wait_s=settings.ray_ledger_wait_s,
         qdrant=None
         if not settings.qdrant_url
-        else QdrantConfig(
+        else ServerConfig(
             url=settings.qdrant_url,
             api_key=settings.qdrant_api_key,
             ca_file=settings.qdrant_ca_file,

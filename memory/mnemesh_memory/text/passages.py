@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from mnemesh_memory.text.text import beginning, chunks, estimate_wordpieces
-from mnemesh_memory.values.model import Memory
+from mnemesh_memory.values.model import Draft, Memory
 
 # Of a title and a chunk together, as estimated. The model reads 256 tokens, two of them its own, and counts up to a
 # tenth more than the estimate in code and marks. A full chunk leaves 28, an English title of 100 characters.
@@ -18,7 +18,7 @@ EMBEDDED_TOKENS_MAX: Final = 228
 VERSIONS_SEARCHED_MAX: Final = 5
 
 
-def index_texts(memory: Memory) -> tuple[tuple[str, str], ...]:
+def index_texts(memory: Memory | Draft) -> tuple[tuple[str, str], ...]:
     """Pairs (text to embed, text for BM25), one a chunk. A memory in conflict gives those of every version, so each
     writer's words are found. Title, keywords, tags and paths help the words to match. The title alone is embedded,
     because a list of words pulls a sentence's vector away from its meaning. Of a title too long for the model beside a
@@ -27,7 +27,7 @@ def index_texts(memory: Memory) -> tuple[tuple[str, str], ...]:
         part for part in (" ".join(memory.keywords), " ".join(memory.tags), " ".join(memory.paths)) if part
     )
     texts = _texts(memory.title, memory.content, extra)
-    for head in memory.conflicts[: VERSIONS_SEARCHED_MAX - 1]:
+    for head in memory.conflicts[: VERSIONS_SEARCHED_MAX - 1] if isinstance(memory, Memory) else ():
         texts += [pair for pair in _texts(head.title, head.content, extra) if pair not in texts]
     return tuple(texts)
 

@@ -4,14 +4,14 @@ Holds the interpreter lock during every call, so a large index belongs in a proc
 itself: search is exact but in the segments that segments.py has sealed. The directory is locked by Edge itself; an open
 index must never be carried through a fork.
 
-Edge makes a UUID object of every hit, which takes longer than finding it; so points have numbers there, given in the
-order of their coming, and carry their id in the payload. The numbers mean nothing elsewhere.
+Edge makes a UUID object of every hit, which takes longer than the search. So points have numbers there, in order of
+arrival, and carry the id in the payload. The numbers mean nothing elsewhere.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -20,14 +20,13 @@ import numpy as np
 import qdrant_edge as edge
 import structlog
 
-from mnemesh_actors.index.contract import check_filter, check_payload, check_points, check_query
+from mnemesh_actors.index.contract import check_points, check_query
 from mnemesh_actors.index.engine_port import (
     EXACT_POINTS_MAX,
     Condition,
     Filter,
     HasId,
     Match,
-    PayloadValue,
     Point,
     QueryRequest,
     Range,
@@ -36,21 +35,21 @@ from mnemesh_actors.index.engine_port import (
     Scored,
 )
 from mnemesh_actors.index.engines.edge_log import emptied
-from mnemesh_actors.index.engines.edge_values import ID, id_of, point_of, record_of, stored_payload, vector_of
+from mnemesh_actors.index.engines.edge_values import ID, id_of, point_of, record_of, vector_of
 from mnemesh_actors.index.points import check_id
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
 POINTS_PER_UPDATE = 256
 SCROLL_LIMIT_MAX = 10_000
-# Of a graph: links a point, candidates while it is made, and while it is searched: so many a result, and at least.
-# Of several graphs each holds but a part of the results, so each is asked for half as many candidates.
+# The graph: links a point, candidates while it is made, and candidates while it is searched, a result and at least. Of
+# several graphs each holds but a part of the results, so each is asked for half as many candidates.
 GRAPH_LINKS = 16
 GRAPH_BREADTH = 64
 GRAPH_VISITS = 2
 GRAPH_VISITS_MIN = 320
 FEW_GRAPHS = 2
-# A filter that leaves no more than this share of a full segment is searched whole there. One that leaves no more points
-# than so many full segments is searched whole everywhere.
+# A filter that leaves no more than this share of a full segment is searched whole there. With no more points left than
+# so many full segments, search is exact everywhere.
 WHOLE_SHARE_MAX = 0.25
 WHOLE_SEGMENTS_MAX = 2
 # Of a segment that is made anew: less than this share of it gone is not worth Edge's while.
@@ -59,16 +58,12 @@ log = structlog.get_logger("mnemesh.index")
 
 
 class EdgeBackend:
-    """An index in the directory `path`. `search_threads` bounds Edge's own pool. Search is exact but in those of its
-    segments that have a graph, `graphs` of them, and there where a filter leaves few of `segment_points`. With
-    `whole`, `maintain` with `optimise` makes one segment of all, with a graph."""
+    """An index in the directory `path`. Search is exact except in the `graphs` segments with a graph, and there too
+    where a filter leaves few of `segment_points`. With `whole`, `optimise` makes one segment of all, with a graph."""
 
-    def __init__(
-        self, path: str | Path, search_threads: int = 1, segment_points: int = EXACT_POINTS_MAX, whole: bool = False
-    ) -> None:
+    def __init__(self, path: str | Path, segment_points: int = EXACT_POINTS_MAX, whole: bool = False) -> None:
         self.graphs = 0
         self._path = Path(path)
-        self._search_threads = search_threads
         self._segment_points = segment_points
         self._whole = whole
         self._shard: edge.EdgeShard | None = None
@@ -83,13 +78,12 @@ class EdgeBackend:
             raise FailedPrecondition(f"the index in {self._path} is open already")
         created = not self._path.exists() or not any(self._path.iterdir())
         self._path.mkdir(parents=True, exist_ok=True)
-        sparse = schema.sparse if created else self._stored_sparse(schema)
-        make = edge.EdgeShard.create if created else edge.EdgeShard.load
-        with self._translated():
-            self._shard = make(str(self._path), self._config(schema.dense, sparse))
         self._schema = schema
+        if not created:
+            self._check_stored(schema)
+        self._load(edge.EdgeShard.create if created else edge.EdgeShard.load)
         try:
-            self._grow(schema, sparse)
+            self._index_fields(schema)
             self._count_points()
         except MnemeshError:
             self.close()
@@ -109,6 +103,10 @@ class EdgeBackend:
             self._ids.update((cast("int", record.id), id_of(record)) for record in records)
         self._numbers = {id_: number for number, id_ in self._ids.items()}
         self._last = max(self._ids, default=0)
+
+    def _load(self, make: Callable[[str, edge.EdgeConfig], edge.EdgeShard]) -> None:
+        with self._translated():
+            self._shard = make(str(self._path), self._config(self._schema.dense, self._schema.sparse))
 
     def _config(self, dense: Mapping[str, int], sparse: Sequence[str]) -> edge.EdgeConfig:
         kilobytes = max(1, self._segment_points * max(dense.values(), default=1) * 4 // 1024)
@@ -130,31 +128,24 @@ class EdgeBackend:
                 for name, size in dense.items()
             },
             sparse_vectors=dict.fromkeys(sparse, idf),
-            max_search_threads=self._search_threads,
+            max_search_threads=1,
             optimizers=optimizers,
         )
 
-    def _stored_sparse(self, schema: Schema) -> tuple[str, ...]:
-        """The sparse fields that the directory holds. Raises when its dense ones are not those of the schema."""
-        file = self._path / "edge_config.json"
+    def _check_stored(self, schema: Schema) -> None:
+        """Raises when the dense fields of the directory are not the schema's."""
         try:
-            stored = json.loads(file.read_bytes())
+            stored = json.loads((self._path / "edge_config.json").read_bytes())
             dense = {name: int(params["size"]) for name, params in stored["vectors"].items()}
-            sparse = tuple(stored.get("sparse_vectors", {}))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise DataLoss(f"the index in {self._path} has no readable configuration: {error}") from error
         if dense != dict(schema.dense):
             raise FailedPrecondition(f"the index in {self._path} holds vectors {dense}, not {dict(schema.dense)}")
-        return sparse
 
-    def _grow(self, schema: Schema, sparse: Sequence[str]) -> None:
-        """Add what the schema names and the directory lacks: sparse vectors and payload indexes."""
-        for name in schema.sparse:
-            if name not in sparse:
-                self._update(edge.UpdateOperation.create_sparse_vector(name, modifier=edge.Modifier.Idf))
+    def _index_fields(self, schema: Schema) -> None:
+        """Add the payload indexes that the directory lacks."""
         wanted: dict[str, edge.KeywordIndexParams | edge.IntegerIndexParams] = {
             **{name: edge.KeywordIndexParams(enable_hnsw=False) for name in schema.keywords},
-            **{name: edge.IntegerIndexParams(lookup=True, range=False) for name in schema.flags},
             **{name: edge.IntegerIndexParams(lookup=False, range=True) for name in schema.times},
         }
         if schema.tenant:
@@ -173,56 +164,36 @@ class EdgeBackend:
             self._update(edge.UpdateOperation.upsert_points([point_of(self._number(one.id), one) for one in batch]))
 
     def _number(self, id_: str) -> int:
-        """The number of a point, which it gets when it has none."""
+        """The number of a point, a fresh one for a new point."""
         number = self._numbers.get(id_)
         if number is None:
             self._last = number = self._last + 1
             self._numbers[id_], self._ids[number] = number, id_
         return number
 
-    def _numbers_of(self, ids: Sequence[str]) -> set[Any]:
-        """Those of the points that are there. Raises InvalidArgument for what is no id."""
-        known = self._numbers
-        return {known[id_] for id_ in ids if id_ in known or not check_id(id_)}
-
-    def set_payload(self, payload: Mapping[str, PayloadValue], selector: Filter | Sequence[str]) -> None:
-        self._opened()
-        check_payload(self._schema, payload)
-        if isinstance(selector, Filter):
-            where = self._filter(selector)
-        else:
-            # By ids Edge refuses the first unknown one, after it changed those before it; a filter skips them.
-            where = self._filter(Filter(must=(HasId(tuple(selector)),)))
-        self._update(edge.UpdateOperation.set_payload_by_filter(where, stored_payload(payload)))
-
-    def delete(self, selector: Filter | Sequence[str]) -> None:
+    def delete(self, ids: Sequence[str]) -> None:
         self._opened()
         # Also of points that are not there: a crash may have come between their deletion and the log's emptying.
-        self._erased = self._erased or isinstance(selector, Filter) or bool(selector)
-        # By a filter Edge would leave their vectors, and nobody would know which numbers are free.
-        numbers = self._found(selector) if isinstance(selector, Filter) else sorted(self._numbers_of(selector))
+        self._erased = self._erased or bool(ids)
+        numbers = sorted(self.numbers(ids))
         if numbers:
             self._update(edge.UpdateOperation.update_vectors(self._harmless(numbers)))
-            self._update(edge.UpdateOperation.delete_points(numbers))
+            self._update(edge.UpdateOperation.delete_points(cast("list[Any]", numbers)))
         for number in numbers:
             del self._numbers[self._ids.pop(number)]
 
-    @property
-    def last(self) -> int:
-        """The highest number that a point was ever given."""
-        return self._last
-
-    def numbers(self, selector: Filter | Sequence[str]) -> set[int]:
-        """The numbers of the selected points that are there."""
-        return set(self._found(selector) if isinstance(selector, Filter) else self._numbers_of(selector))
+    def numbers(self, ids: Sequence[str]) -> set[int]:
+        """The numbers of the points that are there. Raises InvalidArgument for what is no id."""
+        known = self._numbers
+        return {known[id_] for id_ in ids if id_ in known or not check_id(id_)}
 
     def records(self, numbers: Sequence[int]) -> list[Record]:
-        """Those of the points with these numbers that are there, whole."""
+        """The points with these numbers, whole; absent ones are left out."""
         ids = tuple(self._ids[number] for number in numbers if number in self._ids)
         return self.scroll(Filter(must=(HasId(ids),)), max(1, len(ids)), with_vectors=True)[0]
 
     def put_again(self, numbers: Sequence[int], records: Sequence[Record]) -> None:
-        """Take out whatever the segments hold under these `numbers`, and store what of it is there: `records`."""
+        """Take everything under these `numbers` out of the segments, and store the present points again: `records`."""
         if numbers:
             self._update(edge.UpdateOperation.delete_points(list(numbers)))
         self.upsert([Point(record.id, record.vectors, record.payload) for record in records])
@@ -231,30 +202,13 @@ class EdgeBackend:
     def released(self) -> Iterator[None]:
         """Edge lets go of the directory within, durably, and reads it again afterwards; the same points are to be
         there."""
-        schema = self._schema
-        self.close()
+        EdgeBackend.close(self)  # and not a subclass with work in progress
         try:
             yield
-        except OSError:  # what could not be moved: the directory is as it was
-            self._load_again(schema)
+        except OSError:  # a failed move: the directory is as before
+            self._load(edge.EdgeShard.load)
             raise
-        self._load_again(schema)
-
-    def _load_again(self, schema: Schema) -> None:
-        with self._translated():
-            self._shard = edge.EdgeShard.load(str(self._path), self._config(schema.dense, self._stored_sparse(schema)))
-
-    def _found(self, where: Filter) -> list[Any]:
-        """The numbers of the points that a filter leaves."""
-        numbers: list[Any] = []
-        passing = self._filter(where)
-        offset: Any = 0
-        while offset is not None:
-            request = edge.ScrollRequest(offset=offset, limit=SCROLL_LIMIT_MAX, filter=passing, with_payload=False)
-            with self._translated():
-                records, offset = self._opened().scroll(request)
-            numbers += [record.id for record in records]
-        return numbers
+        self._load(edge.EdgeShard.load)
 
     def _harmless(self, numbers: Sequence[int]) -> list[edge.PointVectors]:
         """Vectors to lie where those of points lie that go: Edge leaves them there. The fields stay, so that a crash
@@ -287,19 +241,18 @@ class EdgeBackend:
             records, following = self._opened().scroll(request)
         return [record_of(record) for record in records], None if following is None else str(following)
 
-    def count(self, where: Filter | None = None) -> int:
+    def count(self) -> int:
         self._opened()
-        if where is None:  # Edge would put every number in a set: 4 ms at 50,000 points
-            return len(self._ids)
-        request = edge.CountRequest(exact=True, filter=self._filter(where))
-        with self._translated():
-            return self._opened().count(request)
+        return len(self._ids)
 
-    def maintain(self, optimise: bool = False) -> None:
+    def optimise(self) -> None:
+        """Rebuild segments, which blocks for as long as that takes."""
+        with self._translated():
+            self._opened().optimize()
+
+    def maintain(self) -> None:
         shard = self._opened()
         with self._translated():
-            if optimise:
-                shard.optimize()
             shard.flush()
             if self._erased:
                 self._erased = False
@@ -348,7 +301,6 @@ class EdgeBackend:
         return estimate <= self._segment_points * WHOLE_SEGMENTS_MAX
 
     def _filter(self, where: Filter) -> edge.Filter:
-        check_filter(self._schema, where)
         return edge.Filter(
             must=[self._condition(condition) for condition in where.must],
             must_not=[self._condition(condition) for condition in where.must_not],
@@ -356,14 +308,12 @@ class EdgeBackend:
 
     def _condition(self, condition: Condition) -> edge.FieldCondition | edge.HasIdCondition:
         if isinstance(condition, HasId):
-            return edge.HasIdCondition(self._numbers_of(condition.ids))
+            return edge.HasIdCondition(cast("set[Any]", self.numbers(condition.ids)))
         if isinstance(condition, Range):
-            bounds = edge.RangeFloat(gte=condition.gte, lt=condition.lt)
-            return edge.FieldCondition(condition.field, range=bounds)
+            return edge.FieldCondition(condition.field, range=edge.RangeFloat(gte=condition.gte, lt=condition.lt))
         if isinstance(condition, Match):
             return edge.FieldCondition(condition.field, match=edge.MatchValue(condition.value))
-        values = cast("list[str] | list[int]", list(condition.values))
-        return edge.FieldCondition(condition.field, match=edge.MatchAny(values))
+        return edge.FieldCondition(condition.field, match=edge.MatchAny(list(condition.values)))
 
     def _update(self, operation: edge.UpdateOperation) -> None:
         with self._translated():

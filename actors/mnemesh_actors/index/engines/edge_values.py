@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, cast
 
 import numpy as np
 import qdrant_edge as edge
 
-from mnemesh_actors.index.engine_port import DenseVector, PayloadValue, Point, Record, SparseVector
+from mnemesh_actors.index.engine_port import DenseVector, Point, Record, SparseVector, plain_payload, read_payload
 from mnemesh_memory.values.errors import DataLoss
 
-ID: Final = "id"  # the field of the payload that says whose number it is
+ID: Final = "id"  # the payload field with the id of the point
 
 
 def vector_of(vector: DenseVector | SparseVector) -> list[float] | edge.SparseVector:
@@ -22,9 +21,9 @@ def vector_of(vector: DenseVector | SparseVector) -> list[float] | edge.SparseVe
 
 
 def point_of(number: int, point: Point) -> edge.Point:
-    """As Edge takes it, under its number and with its id in the payload."""
+    """The point in Edge's form, under its number and with its id in the payload."""
     vectors = {name: vector_of(vector) for name, vector in point.vectors.items()}
-    return edge.Point(number, cast("edge.Vector", vectors), {**stored_payload(point.payload), ID: point.id})
+    return edge.Point(number, cast("edge.Vector", vectors), {**plain_payload(point.payload), ID: point.id})
 
 
 def id_of(record: edge.Record) -> str:
@@ -35,18 +34,10 @@ def id_of(record: edge.Record) -> str:
     return id_
 
 
-def stored_payload(payload: Mapping[str, PayloadValue]) -> dict[str, object]:
-    """As Edge takes it."""
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in payload.items()}
-
-
 def record_of(record: edge.Record) -> Record:
     """As the port tells of it."""
-    payload = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in (record.payload or {}).items()
-        if name != ID
-    }
+    payload = read_payload(record.payload)
+    payload.pop(ID, None)
     stored = record.vector if isinstance(record.vector, dict) else {}
     vectors: dict[str, DenseVector | SparseVector] = {
         name: SparseVector(vector.indices, vector.values)

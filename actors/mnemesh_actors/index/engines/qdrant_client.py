@@ -1,12 +1,10 @@
-"""The port on qdrant-client: its local mode, or a server that the given client reaches. Only here is it imported.
-
-Local mode filters point by point in Python (188 ms at 10,000 points), so it serves tests and comparison, not a node.
-"""
+"""The port on a Qdrant server that the given client reaches. Only here is qdrant-client imported."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 import numpy as np
@@ -14,7 +12,7 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from mnemesh_actors.index.contract import check_filter, check_payload, check_points, check_query
+from mnemesh_actors.index.contract import check_points, check_query
 from mnemesh_actors.index.engine_port import (
     EXACT_POINTS_MAX,
     Condition,
@@ -22,7 +20,6 @@ from mnemesh_actors.index.engine_port import (
     Filter,
     HasId,
     Match,
-    PayloadValue,
     Point,
     QueryRequest,
     Range,
@@ -30,6 +27,8 @@ from mnemesh_actors.index.engine_port import (
     Schema,
     Scored,
     SparseVector,
+    plain_payload,
+    read_payload,
 )
 from mnemesh_actors.index.points import check_id
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
@@ -42,59 +41,42 @@ _NOT_ALLOWED = (401, 403)
 _MISSING, _THERE_ALREADY = 404, 409
 
 
-def local_backend() -> ClientBackend:
-    """An index in the memory of this process, gone when it is closed."""
-    return ClientBackend(QdrantClient(":memory:"), "memories", local=True)
-
-
+@dataclass(eq=False)
 class ClientBackend:
     """One collection of the Qdrant that `client` reaches; `close` closes the client.
 
-    `local` says that it is local mode, which warns when asked for payload indexes or exact search: it has none and no
-    other. A collection that is created bears `metadata` from the first, and has so many `replicas`, of which
-    `consistency` take each change. Errors call the server `where`.
+    A new collection bears `metadata` from the first, and has `replicas` copies, of which `consistency` take each
+    change. Errors call the server `where`.
     """
 
-    def __init__(
-        self,
-        client: QdrantClient,
-        collection: str,
-        local: bool = False,
-        metadata: Mapping[str, Any] | None = None,
-        where: str = "Qdrant",
-        replicas: int = 1,
-        consistency: int = 1,
-    ) -> None:
-        self._client: QdrantClient | None = client
-        self._collection = collection
-        self._local = local
-        self._metadata = metadata
-        self._where = where
-        self._replicas = replicas
-        self._consistency = consistency
-        self._points = 0  # at most so many: what was counted last, and all that was put in since
-        self._schema: Schema | None = None
+    client: QdrantClient | None
+    collection: str
+    metadata: Mapping[str, Any] | None = None
+    where: str = "Qdrant"
+    replicas: int = 1
+    consistency: int = 1
+    _points: int = field(default=0, init=False)  # at most so many: the last count, and all points put in since
+    _schema: Schema | None = field(default=None, init=False)
 
     def open(self, schema: Schema) -> bool:
         if self._schema is not None:
-            raise FailedPrecondition(f"the collection {self._collection} is open already")
+            raise FailedPrecondition(f"the collection {self.collection} is open already")
         client = self._reached()
-        with translated(self._where):
-            created = not client.collection_exists(self._collection)
+        with translated(self.where):
+            created = not client.collection_exists(self.collection)
             if created:
                 self._create(client, schema)
             else:
-                self._grow(client, schema)
-            if not self._local:
-                self._index_fields(client, schema)
-            self._points = client.count(self._collection, exact=True).count
+                self._check_stored(client, schema)
+            self._index_fields(client, schema)
+            self._points = client.count(self.collection, exact=True).count
         self._schema = schema
         return created
 
     def _create(self, client: QdrantClient, schema: Schema) -> None:
         try:
             client.create_collection(
-                self._collection,
+                self.collection,
                 vectors_config={
                     name: models.VectorParams(size=size, distance=models.Distance.COSINE)
                     for name, size in schema.dense.items()
@@ -102,37 +84,26 @@ class ClientBackend:
                 sparse_vectors_config={
                     name: models.SparseVectorParams(modifier=models.Modifier.IDF) for name in schema.sparse
                 },
-                metadata=None if self._metadata is None else dict(self._metadata),
-                **({} if self._local else self._kept_on_server()),
+                metadata=None if self.metadata is None else dict(self.metadata),
+                # Said in full: a server's own settings must not change the promise to a writer.
+                replication_factor=self.replicas,
+                write_consistency_factor=self.consistency,
+                # Else new points of a large segment stay out of every answer until it is optimised.
+                optimizers_config=models.OptimizersConfigDiff(prevent_unoptimized=False),
             )
         except UnexpectedResponse as error:
             # The answer to the first try was lost, and the second found the collection made.
             if error.status_code != _THERE_ALREADY:
                 raise
 
-    def _kept_on_server(self) -> dict[str, Any]:
-        """How a server keeps the collection, said in full: what a server's own settings say must not change what a
-        writer is promised."""
-        return {
-            "replication_factor": self._replicas,
-            "write_consistency_factor": self._consistency,
-            # Else new points of a large segment stay out of every answer until it is optimised.
-            "optimizers_config": models.OptimizersConfigDiff(prevent_unoptimized=False),
-        }
-
-    def _grow(self, client: QdrantClient, schema: Schema) -> None:
-        params = client.get_collection(self._collection).config.params
+    def _check_stored(self, client: QdrantClient, schema: Schema) -> None:
+        params = client.get_collection(self.collection).config.params
         stored = params.vectors if isinstance(params.vectors, dict) else {}
         dense = {name: vector.size for name, vector in stored.items()}
         if dense != dict(schema.dense):
             raise FailedPrecondition(
-                f"the collection {self._collection} holds vectors {dense}, not {dict(schema.dense)}"
+                f"the collection {self.collection} holds vectors {dense}, not {dict(schema.dense)}"
             )
-        for name in set(schema.sparse) - set(params.sparse_vectors or {}):
-            config = models.SparseVectorNameConfig(
-                sparse=models.SparseVectorConfig(modifier=models.Modifier.IDF),
-            )
-            client.create_vector_name(self._collection, name, config)
 
     def _index_fields(self, client: QdrantClient, schema: Schema) -> None:
         wanted: dict[str, models.KeywordIndexParams | models.IntegerIndexParams] = {}
@@ -140,47 +111,32 @@ class ClientBackend:
             wanted[name] = models.KeywordIndexParams(
                 type=models.KeywordIndexType.KEYWORD, is_tenant=name == schema.tenant
             )
-        for name in schema.integers:
-            wanted[name] = models.IntegerIndexParams(
-                type=models.IntegerIndexType.INTEGER, lookup=name in schema.flags, range=name in schema.times
-            )
+        for name in schema.times:
+            wanted[name] = models.IntegerIndexParams(type=models.IntegerIndexType.INTEGER, lookup=False, range=True)
         for name, params in wanted.items():
-            client.create_payload_index(self._collection, name, params, wait=True)
+            client.create_payload_index(self.collection, name, params, wait=True)
 
     def upsert(self, points: Sequence[Point]) -> None:
         client, schema = self._opened()
         check_points(schema, points)
-        with translated(self._where):
+        with translated(self.where):
             for start in range(0, len(points), POINTS_PER_UPDATE):
                 batch = [_point(point) for point in points[start : start + POINTS_PER_UPDATE]]
                 self._points += len(batch)
-                self._completed(client.upsert(self._collection, batch, wait=True))
+                self._completed(client.upsert(self.collection, batch, wait=True))
 
-    def set_payload(self, payload: Mapping[str, PayloadValue], selector: Filter | Sequence[str]) -> None:
-        client, schema = self._opened()
-        check_payload(schema, payload)
-        # By ids Qdrant refuses unknown ones; a filter skips them.
-        where = selector if isinstance(selector, Filter) else Filter(must=(HasId(tuple(selector)),))
-        with translated(self._where):
-            self._completed(client.set_payload(self._collection, _stored(payload), self._filter(where), wait=True))
-
-    def delete(self, selector: Filter | Sequence[str]) -> None:
+    def delete(self, ids: Sequence[str]) -> None:
         client, _ = self._opened()
-        chosen: models.FilterSelector | models.PointIdsList
-        if isinstance(selector, Filter):
-            chosen = models.FilterSelector(filter=self._filter(selector))
-        elif selector:
-            chosen = models.PointIdsList(points=[check_id(text) for text in selector])
-        else:
-            return
-        with translated(self._where):
-            self._completed(client.delete(self._collection, chosen, wait=True))
+        if ids:
+            chosen = models.PointIdsList(points=[check_id(text) for text in ids])
+            with translated(self.where):
+                self._completed(client.delete(self.collection, chosen, wait=True))
 
     def _completed(self, update: models.UpdateResult) -> None:
-        """Raises Unavailable for a change that the server has merely queued, or stopped waiting for: no answer shows
-        it yet, and it is not known to be kept."""
+        """Raises Unavailable for a change that the server has merely queued, or stopped waiting for: such a change is
+        in no answer and may be lost."""
         if update.status != models.UpdateStatus.COMPLETED:
-            raise Unavailable(f"{self._where} has not completed a change: it says {update.status}", part="index")
+            raise Unavailable(f"{self.where} has not completed a change: it says {update.status}", part="index")
 
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
         client, schema = self._opened()
@@ -188,18 +144,18 @@ class ClientBackend:
             check_query(schema, request)
         if not requests:
             return []
-        with translated(self._where):
-            answers = client.query_batch_points(self._collection, [self._request(one) for one in requests])
+        with translated(self.where):
+            answers = client.query_batch_points(self.collection, [self._request(one) for one in requests])
         return [[(str(hit.id), hit.score) for hit in answer.points] for answer in answers]
 
     def scroll(
         self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
     ) -> tuple[list[Record], str | None]:
         client, _ = self._opened()
-        with translated(self._where):
+        with translated(self.where):
             records, following = client.scroll(
-                self._collection,
-                scroll_filter=self._filter(where),
+                self.collection,
+                scroll_filter=_filter(where),
                 limit=min(limit, SCROLL_LIMIT_MAX),
                 offset=None if offset is None else check_id(offset),
                 with_payload=True,
@@ -207,15 +163,13 @@ class ClientBackend:
             )
         return [_record(record) for record in records], None if following is None else str(following)
 
-    def count(self, where: Filter | None = None) -> int:
+    def count(self) -> int:
         client, _ = self._opened()
-        with translated(self._where):
-            counted = client.count(self._collection, None if where is None else self._filter(where), exact=True).count
-        if where is None:
-            self._points = counted
-        return counted
+        with translated(self.where):
+            self._points = client.count(self.collection, exact=True).count
+        return self._points
 
-    def maintain(self, optimise: bool = False) -> None:
+    def maintain(self) -> None:
         """Nothing to make durable: each update above waited until it was, and a server optimises by itself. Points that
         were replaced are counted once again."""
         self._opened()
@@ -223,47 +177,40 @@ class ClientBackend:
             self.count()
 
     def close(self) -> None:
-        if self._client is not None:
-            client, self._client = self._client, None
+        if self.client is not None:
+            client, self.client = self.client, None
             client.close()
 
     def _request(self, request: QueryRequest) -> models.QueryRequest:
         params: models.SearchParams | None = None
         if request.idf_corpus is not None:
-            params = models.SearchParams(idf=models.IdfCorpusParams(corpus=self._filter(request.idf_corpus)))
-        elif not self._local and not isinstance(request.vector, SparseVector):
+            params = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter(request.idf_corpus)))
+        elif not isinstance(request.vector, SparseVector):
             params = models.SearchParams(exact=self._points <= EXACT_POINTS_MAX)
         return models.QueryRequest(
             query=_vector(request.vector),
             using=request.using,
             limit=request.limit,
-            filter=self._filter(request.filter),
+            filter=_filter(request.filter),
             params=params,
         )
 
-    def _filter(self, where: Filter) -> models.Filter:
-        check_filter(self._opened()[1], where)
-        return models.Filter(
-            must=[_condition(condition) for condition in where.must],
-            must_not=[_condition(condition) for condition in where.must_not],
-        )
-
     def _reached(self) -> QdrantClient:
-        if self._client is None:
-            raise Unavailable(f"the collection {self._collection} is closed")
-        return self._client
+        if self.client is None:
+            raise Unavailable(f"the collection {self.collection} is closed")
+        return self.client
 
     def _opened(self) -> tuple[QdrantClient, Schema]:
         client = self._reached()
         if self._schema is None:
-            raise Unavailable(f"the collection {self._collection} is not open")
+            raise Unavailable(f"the collection {self.collection} is not open")
         return client, self._schema
 
 
 @contextmanager
 def translated(where: str) -> Iterator[None]:
-    """What another try may cure is Unavailable, with `retry_after_s` when the server says when. A collection that is
-    not there is DataLoss, everything else that is refused FailedPrecondition."""
+    """Errors that another try may cure are Unavailable, with `retry_after_s` when the server gives a time. A collection
+    that is not there is DataLoss, everything else that is refused FailedPrecondition."""
     try:
         yield
     except ResponseHandlingException as error:
@@ -305,11 +252,16 @@ def _vector(vector: DenseVector | SparseVector) -> list[float] | models.SparseVe
 
 def _point(point: Point) -> models.PointStruct:
     vectors = {name: _vector(vector) for name, vector in point.vectors.items()}
-    return models.PointStruct(id=point.id, vector=cast("models.VectorStruct", vectors), payload=_stored(point.payload))
+    return models.PointStruct(
+        id=point.id, vector=cast("models.VectorStruct", vectors), payload=plain_payload(point.payload)
+    )
 
 
-def _stored(payload: Mapping[str, PayloadValue]) -> dict[str, object]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in payload.items()}
+def _filter(where: Filter) -> models.Filter:
+    return models.Filter(
+        must=[_condition(condition) for condition in where.must],
+        must_not=[_condition(condition) for condition in where.must_not],
+    )
 
 
 def _condition(condition: Condition) -> models.FieldCondition | models.HasIdCondition:
@@ -319,14 +271,10 @@ def _condition(condition: Condition) -> models.FieldCondition | models.HasIdCond
         return models.FieldCondition(key=condition.field, range=models.Range(gte=condition.gte, lt=condition.lt))
     if isinstance(condition, Match):
         return models.FieldCondition(key=condition.field, match=models.MatchValue(value=condition.value))
-    values = cast("list[str] | list[int]", list(condition.values))
-    return models.FieldCondition(key=condition.field, match=models.MatchAny(any=values))
+    return models.FieldCondition(key=condition.field, match=models.MatchAny(any=list(condition.values)))
 
 
 def _record(record: models.Record) -> Record:
-    payload = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in (record.payload or {}).items()
-    }
     stored = record.vector if isinstance(record.vector, dict) else {}
     vectors: dict[str, DenseVector | SparseVector] = {
         name: SparseVector(vector.indices, vector.values)
@@ -334,4 +282,4 @@ def _record(record: models.Record) -> Record:
         else np.asarray(vector, dtype=np.float32)
         for name, vector in stored.items()
     }
-    return Record(str(record.id), payload, vectors)
+    return Record(str(record.id), read_payload(record.payload), vectors)

@@ -1,8 +1,8 @@
 """The segments in the directory of a Qdrant Edge index, and how they come and go while nobody has it open.
 
 Edge keeps each segment in a folder of its own below `segments`, and takes in whatever lies there when it is opened. An
-open segment takes new points, a sealed one has a graph and only loses points. A journal stands while one takes the
-place of another: a crash on the way leaves the segment that was there before, with all of its points.
+open segment takes new points, a sealed one has a graph and only loses points. A journal stands while one segment takes
+the place of another. A crash on the way leaves the former segment with all of its points.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COPY_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment as its files tell: how many `points` it was ever given, and how many of a sealed one are `gone`."""
+    """A segment by its files: the `points` ever given to it, and for a sealed one the number that is `gone`."""
 
     name: str
     sealed: bool
@@ -53,7 +53,7 @@ def _segment(folder: Path) -> Segment:
 
 
 def copy_segment(index: Path, name: str, target: Path) -> None:
-    """Make `target`, which is an empty folder, an index of that one segment. Raises OSError on a full disk, say."""
+    """Make the empty folder `target` an index of that one segment. Raises OSError on a full disk, say."""
     shutil.copy(index / CONFIG, target / CONFIG)
     copy_folder(index / FOLDER / name, target / FOLDER / name)
 

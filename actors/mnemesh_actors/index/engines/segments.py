@@ -1,11 +1,11 @@
-"""The port on Qdrant Edge for large indexes, which grow by segments: parts of some 25,000 points that get their graph
-(HNSW: Malkov and Yashunin, 2016, arXiv:1603.09320) once, in a process of their own.
+"""The port on Qdrant Edge for large indexes, which grow by segments: parts of some 25,000 points. Each gets a
+graph (HNSW: Malkov and Yashunin, 2016, arXiv:1603.09320), made once and in a process of its own.
 
 Rules. New points go to an open segment, which is searched exactly. A fresh one begins when it is full. A child of low
 priority makes a sealed copy of the full one, and the copy takes its place. Points that changed meanwhile are put again.
-A sealed segment only loses points: one that changes moves to the open one. A sealed segment that has lost many is made
-anew, alone. No step depends on how large the whole is.
-Up to EXACT_POINTS_MAX points nothing is sealed: there exact search is as fast, deterministic and complete.
+A sealed segment only loses points, because a changed point moves to the open segment. A sealed segment that has lost
+many is made anew, alone. No step depends on how large the whole is. Up to EXACT_POINTS_MAX points nothing is sealed:
+there exact search is as fast, deterministic and complete.
 """
 
 from __future__ import annotations
@@ -18,23 +18,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
 
-from mnemesh_actors.index.engine_port import (
-    EXACT_POINTS_MAX,
-    Filter,
-    PayloadValue,
-    Point,
-    QueryRequest,
-    Record,
-    Schema,
-    Scored,
-)
+from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX, Point, Schema
 from mnemesh_actors.index.engines.edge import EdgeBackend
 from mnemesh_actors.index.engines.segment_files import (
     Segment,
@@ -67,18 +58,15 @@ class _Build:
     touched: set[int] = field(default_factory=set)  # numbers of points that have changed since
 
 
-class SegmentedEdge:
+class SegmentedEdge(EdgeBackend):
     """An index in the directory `path`, as EdgeBackend. `maintain` begins a sealed segment and takes it in. Beside the
     directory there is, for a while, `NAME.next-*`, where it is made. A segment is full with half of
     `exact_points_max`; nothing is sealed up to that many points."""
 
     def __init__(self, path: str | Path, exact_points_max: int = EXACT_POINTS_MAX) -> None:
-        self._path = Path(path)
         self._exact_points_max = exact_points_max
-        self._old = self._path.with_name(f"{self._path.name}.old")  # left by the version before, in a crash
         self._full = max(1, int(exact_points_max * SEGMENT_SHARE))
-        self._edge = EdgeBackend(self._path, segment_points=self._full)
-        self._schema = Schema(dense={})
+        super().__init__(path, self._full)
         self._build: _Build | None = None
         self._changed = True  # since the last flush
 
@@ -92,73 +80,50 @@ class SegmentedEdge:
         return segments_of(self._path)
 
     def open(self, schema: Schema) -> bool:
-        if self._old.exists() and not self._path.exists():
-            self._old.rename(self._path)
-        for left in (self._old, *self._path.parent.glob(f"{self._path.name}.next-*")):
+        for left in self._path.parent.glob(f"{self._path.name}.next-*"):
             shutil.rmtree(left, ignore_errors=True)
         if roll_back(self._path):
             log.warning("segment_rolled_back", reason="the node ended while it took its place")
-        created = self._edge.open(schema)
-        self._schema = schema
+        created = super().open(schema)
         self._count_graphs()
         return created
 
     def upsert(self, points: Sequence[Point]) -> None:
         self._touch([point.id for point in points])
-        self._edge.upsert(points)
+        super().upsert(points)
 
-    def set_payload(self, payload: Mapping[str, PayloadValue], selector: Filter | Sequence[str]) -> None:
-        self._touch(selector)
-        self._edge.set_payload(payload, selector)
+    def delete(self, ids: Sequence[str]) -> None:
+        self._touch(ids)
+        super().delete(ids)
 
-    def delete(self, selector: Filter | Sequence[str]) -> None:
-        self._touch(selector)
-        self._edge.delete(selector)
-
-    def _touch(self, changed: Filter | Sequence[str]) -> None:
+    def _touch(self, changed: Sequence[str]) -> None:
         """These are about to change."""
         self._changed = True
         if self._build is not None:
             last = self._build.last
-            self._build.touched.update(number for number in self._edge.numbers(changed) if number <= last)
+            self._build.touched.update(number for number in self.numbers(changed) if number <= last)
 
-    def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
-        return self._edge.query(requests)
-
-    def scroll(
-        self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
-    ) -> tuple[list[Record], str | None]:
-        return self._edge.scroll(where, limit, offset, with_vectors)
-
-    def count(self, where: Filter | None = None) -> int:
-        return self._edge.count(where)
-
-    def maintain(self, optimise: bool = False) -> None:
-        """Make what was written durable; begin a fresh open segment when the one before is full, and seal that; take in
-        a sealed one that is ready. With `optimise` what is open counts as full."""
+    def maintain(self) -> None:
+        """Make all writes durable. Begin a fresh open segment when the present one is full, and seal the full one. Take
+        in a sealed copy that is ready."""
         if self._changed:
-            self._edge.maintain()
+            super().maintain()
             self._changed = False
         if self._build is not None and self._build.child.poll() is not None:
             self._end(self._build)
-            return  # the next one waits for the next flush, so that searches get their turn
+            return  # the next segment waits for the next flush, so that searches get their turn
         segments = self.segments()
         opened = [one.points for one in segments if not one.sealed]
-        full = 1 if optimise and self._large(segments) else self._full
-        if min(opened, default=full) >= full:
+        if min(opened, default=self._full) >= self._full:
             self._add_open()
-        if self._build is None and (wanted := self._wanted(segments, full)):
+        if self._build is None and (wanted := self._wanted(segments)):
             self._begin(wanted)
 
-    def _large(self, segments: Sequence[Segment]) -> bool:
-        """Whether anything is to be sealed at all."""
-        return sum(one.points - one.gone for one in segments) > self._exact_points_max
-
-    def _wanted(self, segments: Sequence[Segment], full: int) -> Segment | None:
-        """The segment whose turn it is: the largest full one, else the sealed one that has lost most."""
-        if not self._large(segments):
+    def _wanted(self, segments: Sequence[Segment]) -> Segment | None:
+        """The segment to seal next: the largest full one, else the sealed segment with most points lost."""
+        if sum(one.points - one.gone for one in segments) <= self._exact_points_max:
             return None
-        ready = [one for one in segments if not one.sealed and one.points >= full]
+        ready = [one for one in segments if not one.sealed and one.points >= self._full]
         thin = [one for one in segments if one.sealed and one.gone > one.points * GONE_SHARE_MAX]
         if ready:
             return max(ready, key=lambda one: one.points)
@@ -171,7 +136,7 @@ class SegmentedEdge:
                 empty = EdgeBackend(fresh / "empty", segment_points=self._full)
                 empty.open(self._schema)
                 empty.close()
-                with self._edge.released():
+                with self.released():
                     add_segments(self._path, fresh / "empty")
         except OSError as error:  # a full disk, say: the one that is full grows
             log.warning("segment_not_begun", reason=str(error))
@@ -198,7 +163,7 @@ class SegmentedEdge:
                 shutil.rmtree(copy, ignore_errors=True)
             log.warning("segment_not_begun", reason=str(error))
             return
-        self._build = _Build(child, copy, segment, self._edge.last)
+        self._build = _Build(child, copy, segment, self._last)
         log.info("segment_begun", points=segment.points - segment.gone, again=segment.sealed)
 
     def _end(self, build: _Build) -> None:
@@ -219,16 +184,16 @@ class SegmentedEdge:
         made = [one.name for one in segments_of(build.copy) if one.sealed]
         (before,) = (one for one in self.segments() if one.name == build.segment.name)
         if before.points > build.segment.points and not before.sealed:
-            # Points went to it though a smaller one is open: all that came since is put again.
-            build.touched.update(range(build.last + 1, self._edge.last + 1))
+            # Edge put points into it beside a smaller open segment: every later point is put again.
+            build.touched.update(range(build.last + 1, self._last + 1))
         touched = sorted(build.touched)
         records = [
             record
             for start in range(0, len(touched), PUT_A_STEP)
-            for record in self._edge.records(touched[start : start + PUT_A_STEP])
+            for record in self.records(touched[start : start + PUT_A_STEP])
         ]
         why = ""
-        with self._edge.released():
+        with self.released():
             try:
                 replace_segment(self._path, build.segment.name, build.copy, made)
             except OSError as error:  # a full disk, say
@@ -236,14 +201,14 @@ class SegmentedEdge:
                 roll_back(self._path)
         if why:
             return why
-        self._edge.put_again(touched, records)
-        self._edge.maintain()
+        self.put_again(touched, records)
+        super().maintain()
         commit(self._path)
         self._count_graphs()
         return ""
 
     def _count_graphs(self) -> None:
-        self._edge.graphs = sum(one.sealed for one in self.segments())
+        self.graphs = sum(one.sealed for one in self.segments())
 
     def close(self) -> None:
         if self._build is not None:
@@ -251,7 +216,7 @@ class SegmentedEdge:
             build.child.terminate()
             build.child.wait()
             shutil.rmtree(build.copy, ignore_errors=True)
-        self._edge.close()
+        super().close()
 
 
 def seal(path: str, segment_points: int, dense: dict[str, int], sparse: list[str]) -> None:
@@ -261,7 +226,7 @@ def seal(path: str, segment_points: int, dense: dict[str, int], sparse: list[str
     os.nice(NICENESS)
     whole = EdgeBackend(path, segment_points=segment_points, whole=True)
     whole.open(Schema(dense=dense, sparse=tuple(sparse)))
-    whole.maintain(optimise=True)
+    whole.optimise()
     whole.close()
 
 

@@ -1,8 +1,8 @@
-"""An index on a Qdrant server, over REST: one collection, whose metadata says whose it is and how far it is.
+"""An index on a Qdrant server, over REST: one collection, whose metadata names its node and its place in the log.
 
-A collection that this node has not made is never written, cleared or read. Every request is bounded; one that failed
-for a passing reason is tried again with a growing, random pause within its bound, since qdrant-client tries nothing
-again. Who gets Unavailable in the end comes back later: nothing is lost, the ledger holds it.
+A collection that this node has not made is never written, cleared or read. Every request is bounded. A passing failure
+is tried again with a growing, random pause within that bound, since qdrant-client tries nothing again. A caller that
+gets Unavailable in the end comes back later: nothing is lost, the ledger holds all.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import ssl
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,29 +37,24 @@ PASSING = (429, 502, 503, 504)
 READS = ("/points/query/batch", "/points/scroll", "/points/count")
 
 
+@dataclass(frozen=True, slots=True)
 class PatientSender:
-    """Sends a request of qdrant-client (as its middleware) until it is answered, its time or its tries run out.
+    """Sends a request of qdrant-client (as its middleware) until an answer comes, or time or tries run out.
 
     Twenty lines of our own: the libraries for retrying know neither Retry-After nor one bound over all tries. Every
     request of ours may be repeated: it says what the state is to be.
     """
 
-    def __init__(
-        self,
-        config: ServerConfig,
-        now: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
-        self._config = config
-        self._now = now
-        self._sleep = sleep
+    config: ServerConfig
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
 
     def __call__(self, request: httpx.Request, send: Callable[[httpx.Request], httpx.Response]) -> httpx.Response:
         reads = request.method == "GET" or request.url.path.endswith(READS)
-        until = self._now() + (self._config.read_s if reads else self._config.write_s)
+        until = self.now() + (self.config.read_s if reads else self.config.write_s)
         for attempt in range(ATTEMPTS_MAX):
-            left = max(until - self._now(), 0.001)
-            timeout = httpx.Timeout(left, connect=min(left, self._config.connect_s))
+            left = max(until - self.now(), 0.001)
+            timeout = httpx.Timeout(left, connect=min(left, self.config.connect_s))
             request.extensions = {**request.extensions, "timeout": timeout.as_dict()}
             asked_for = 0.0
             try:
@@ -75,16 +70,16 @@ class PatientSender:
                 failed, asked_for = response, _retry_after(response)
             # Full jitter: M. Brooker, "Exponential Backoff and Jitter", AWS Architecture Blog, 2015.
             pause = max(random.uniform(0, min(PAUSE_MAX_S, PAUSE_S * 2**attempt)), asked_for)
-            if attempt == ATTEMPTS_MAX - 1 or self._now() + pause >= until:
+            if attempt == ATTEMPTS_MAX - 1 or self.now() + pause >= until:
                 break
-            self._sleep(pause)
+            self.sleep(pause)
         if isinstance(failed, Exception):
             raise failed
         return failed
 
 
 def _retry_after(response: httpx.Response) -> float:
-    """The seconds that the server asks to wait; a date, which it may send too, counts as none."""
+    """The seconds that the server asks to wait; 0 for a date, the other form of this header."""
     text = response.headers.get("retry-after", "")
     return float(text) if text.isdigit() else 0.0
 
@@ -172,7 +167,7 @@ class ServerStorage:
         )
 
     def _marks(self, meta: IndexMeta) -> dict[str, Any]:
-        marks = {"node": self._config.owner, "shard": self._config.shard, "holder": self._holder, "index": asdict(meta)}
+        marks = {"node": self._config.owner, "holder": self._holder, "index": asdict(meta)}
         return {MARKS: marks}
 
     def _stored(self) -> Mapping[str, Any] | None:
@@ -203,7 +198,7 @@ class ServerStorage:
         return self._client
 
     def _trusted(self) -> ssl.SSLContext | bool:
-        """What the server's certificate is checked with. Raises FailedPrecondition for a file that holds none."""
+        """The trusted certificates for the server. Raises FailedPrecondition for a file that holds none."""
         if not self._config.ca_file:
             return True
         try:
@@ -217,11 +212,11 @@ class ServerStorage:
             ) from error
 
     def _connected(self) -> QdrantClient:
-        """A client of its own each time: what an outage left in the last one is gone with it."""
+        """A fresh client each time: no state of an outage survives in the old one."""
         if self._client is not None:
             self._client.close()
         with warnings.catch_warnings():
-            # It warns of a key without TLS; the settings refuse that beyond loopback unless it was allowed.
+            # qdrant-client warns of a key without TLS. The settings refuse that beyond loopback unless it was allowed.
             warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
             client = QdrantClient(
                 url=self._config.url,

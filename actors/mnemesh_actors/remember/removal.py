@@ -1,0 +1,157 @@
+"""Removal: one memory is erased for good, or many are forgotten or erased at once.
+
+A purge acts here at once and, with time, at every peer. The ledger deletes all changes of the memory, view, pending
+and quarantined rows, and leaves nothing of them in its files. The index drops its points in the order of the log, and
+an index in the making for another model drops them at once. The embedder's cache of texts forgets all. The tombstone
+stays: the id, the space, and hashes of the deleted changes, so that late copies are known and dropped.
+
+A bulk removal takes in one page of a listing and says how many are left, so that a caller repeats until nothing is.
+Without being told to act it only counts. A memory that changed or went meanwhile is no error: each is judged by itself,
+as the operation on one memory does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from mnemesh_actors.ledger.peers.erase import Erase, Gone
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.remember.deadlines import answered, find
+from mnemesh_actors.remember.writes import Writing
+from mnemesh_crdt.changes.envelope import ERASE
+from mnemesh_memory.access import grants
+from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.values.errors import DeadlineExceeded, InvalidArgument, MnemeshError, NotFound, Unavailable
+from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page
+from mnemesh_memory.values.removal import Bulk, Purged
+
+# Commits of one call that run at once. The ledger groups them.
+AT_ONCE = 32
+ADMINS = ("owner", "admin")
+
+
+class Purging:
+    """The operation purge."""
+
+    def __init__(self, parts: NodePorts) -> None:
+        self._parts = parts
+
+    async def purge(self, caller: Caller, key: str) -> Purged:
+        """Erase the memory that `key` names, forgotten or not. A whole id also names a memory that was erased before
+        and, for an admin, one of which only pending or quarantined changes are here. Raises NotFound, InvalidArgument
+        (ambiguous), PermissionDenied unless the caller is an admin or began the memory."""
+        memory: Memory | None = None
+        try:
+            memory = await find(self._parts, caller, key, forgotten=True)
+            gone = await self._erased(caller, memory.id)
+        except NotFound as unseen:
+            gone = await self._out_of_view(caller, key, unseen)
+        serving = self._parts.serving
+        serving.forget()
+        serving.publish(gone.seq)
+        pending = [] if gone.folded else ["its bytes leave the write-ahead log with a later write"]
+        if gone.alone:
+            pending.append(f"other machines erase it once they are level again ({gone.alone})")
+        try:
+            await self._parts.follower.wait_for(gone.seq)
+        except (DeadlineExceeded, Unavailable):
+            pending.append(f"the index drops it later ({self._parts.follower.fault or 'it is behind'})")
+        if serving.next is not None and not await serving.next.follower.take_out(gone.id):
+            pending.append("the index that `reembed` is making drops it in its turn")
+        if unreached := serving.unreached():
+            pending.append(unreached)
+        return Purged(
+            id=gone.id,
+            space=gone.space,
+            changes=gone.changes,
+            pending=tuple(pending),
+            begun=memory.created_at if memory else 0,
+            as_admin=gone.type == ERASE,
+        )
+
+    async def refused(self, caller: Caller, ids: Sequence[str]) -> dict[str, str]:
+        """The memories of `ids`, all readable, that the caller may not purge, and why."""
+        if caller.role in ADMINS:
+            return {}
+        async with answered(self._parts, "ledger"):
+            return await self._parts.ledger.not_to_erase(list(ids), caller.agent)
+
+    async def _out_of_view(self, caller: Caller, key: str, unseen: NotFound) -> Gone:
+        """The changes of a whole id that no memory in the view bears. Raises `unseen` when that is nothing, or not for
+        the caller to see."""
+        try:
+            return await self._erased(caller, field_checks.memory_id("id", key))
+        except (InvalidArgument, NotFound):
+            raise unseen from None
+
+    async def _erased(self, caller: Caller, id_: str) -> Gone:
+        command = Erase(
+            **self._parts.stamp(caller),
+            id=id_,
+            as_admin=caller.role in ADMINS,
+            within=grants.readable(caller),
+        )
+        async with answered(self._parts, "ledger", f"it may or may not be erased; purge {id_} again to see"):
+            return await self._parts.ledger.erase(command)
+
+
+class BulkForgetting:
+    """The operation bulk_forget."""
+
+    def __init__(self, parts: NodePorts, writing: Writing, purging: Purging) -> None:
+        self._parts = parts
+        self._writing = writing
+        self._purging = purging
+
+    async def bulk_forget(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
+        """Forget up to `query.limit` memories that `query` names, or erase them for good with `purge`. With `dry_run`
+        only list them, and the memories that the caller may not erase. Raises InvalidArgument, PermissionDenied for a
+        space that the caller may not write."""
+        # "Active" means active now. Memories that were active only at `valid_at` are history.
+        clean = replace(request_checks.list_query(query, caller), active_now=True)
+        for space in clean.spaces or (caller.private_space,):  # a right to write in one space holds in all of them
+            grants.require_space(caller, grants.WRITE, space)
+        page = await self._parts.ledger.page(clean)
+        left_out = 0
+        if purge and clean.state == "active":
+            whole = await self._parts.ledger.page(replace(clean, state="all", limit=1, cursor=""))
+            left_out = max(0, whole.total - page.total)
+        refused: dict[str, str] = {}
+        if dry_run:
+            if purge:
+                refused = await self._purging.refused(caller, [memory.id for memory in page.memories])
+            return replace(_told(caller, page, refused, purge=purge, dry_run=True), left_out=left_out)
+        pending: set[str] = set()
+        room = asyncio.Semaphore(AT_ONCE)
+
+        async def one(id_: str) -> None:
+            async with room:
+                try:
+                    if purge:
+                        pending.update((await self._purging.purge(caller, id_)).pending)
+                    else:
+                        await self._writing.forget(caller, id_)
+                except MnemeshError as error:
+                    refused[id_] = error.message
+
+        await asyncio.gather(*(one(memory.id) for memory in page.memories))
+        return replace(
+            _told(caller, page, refused, purge=purge, dry_run=False), pending=tuple(sorted(pending)), left_out=left_out
+        )
+
+
+def _told(caller: Caller, page: Page, refused: Mapping[str, str], *, purge: bool, dry_run: bool) -> Bulk:
+    going = (memory for memory in page.memories if purge or memory.state != "forgotten")
+    memories = [memory for memory in going if memory.id not in refused]
+    return Bulk(
+        matched=page.total,
+        ids=tuple(memory.id for memory in memories),
+        dry_run=dry_run,
+        refused=tuple(sorted(refused.items())),
+        spaces=tuple(sorted({memory.space for memory in memories})),
+        others=tuple(sorted({one.space for one in memories if grants.principal_of(one.by) != caller.principal})),
+        oldest=min((memory.created_at for memory in memories), default=0),
+        cursor=page.cursor,
+    )
