@@ -152,7 +152,6 @@ class Scene:
                 embedder=self.embedder,
                 follower=self.follower,
                 shard=_handle(self.shelf),
-                embedders=EmbeddingPool([_handle(self.model)]),
             )
         )
 

@@ -17,7 +17,7 @@ import pytest
 from qdrant_client import QdrantClient
 from qdrant_double import qdrant_double
 
-from mnemesh_actors.index.contract import INTEGER_MAX, QUERY_POINTS_MAX
+from mnemesh_actors.index.contract import INTEGER_MAX
 from mnemesh_actors.index.engine_port import (
     Filter,
     HasId,
@@ -273,24 +273,13 @@ BAD_VECTORS = {
     "unknown sparse": {"dense": vector(1, 0, 0, 0), "bm26": SparseVector([1], [1.0])},
     "sparse as dense": {"dense": SparseVector([1], [1.0])},
     "dense as sparse": {"dense": vector(1, 0, 0, 0), "bm25": vector(1, 0, 0, 0)},
-    "repeated term": {"dense": vector(1, 0, 0, 0), "bm25": SparseVector([1, 1], [1.0, 2.0])},
-    "fewer weights": {"dense": vector(1, 0, 0, 0), "bm25": SparseVector([1, 2], [1.0])},
-    "negative term": {"dense": vector(1, 0, 0, 0), "bm25": SparseVector([-1], [1.0])},
-    "large term": {"dense": vector(1, 0, 0, 0), "bm25": SparseVector([2**32], [1.0])},
-    "NaN weight": {"dense": vector(1, 0, 0, 0), "bm25": SparseVector([1], [math.nan])},
 }
 BAD_PAYLOADS = {
-    "boolean keyword": {"gone": True},
     "boolean note": {"size": False},
     "unknown field": {"content": "words"},
     "text as time": {"at": "1"},
     "fraction": {"at": 1.5},
     "large integer": {"at": INTEGER_MAX + 1},
-    "number as keyword": {"space": 5},
-    "no value": {"space": None},
-    "list in place of a tuple": {"tags": ["x"]},
-    "number among keywords": {"tags": ("x", 1)},
-    "lone surrogate": {"tags": ("\ud800",)},
 }
 BAD_IDS = ["", "1", "x" * 36, name(1).upper().replace("0", "A"), "{" + name(1) + "}", name(1).replace("-", "")]
 
@@ -325,10 +314,7 @@ def test_a_query_that_does_not_fit_is_refused(index: IndexBackend) -> None:
         QueryRequest(vector(1, 0, 0), "dense", 5, Filter()),
         QueryRequest(vector(1, 0, math.nan, 0), "dense", 5, Filter()),
         QueryRequest(vector(1, 0, 0, 0), "other", 5, Filter()),
-        QueryRequest(vector(1, 0, 0, 0), "dense", 0, Filter()),
-        QueryRequest(vector(1, 0, 0, 0), "dense", QUERY_POINTS_MAX + 1, Filter()),
         QueryRequest(vector(1, 0, 0, 0), "dense", 5, Filter(), idf_corpus=Filter()),
-        QueryRequest(SparseVector([1, 1], [1.0, 1.0]), "bm25", 5, Filter()),
         QueryRequest(SparseVector([1], [1.0]), "dense", 5, Filter()),
     ]
     for request in requests:

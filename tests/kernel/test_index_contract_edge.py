@@ -28,8 +28,7 @@ from mnemesh_actors.index.engine_port import (
     Schema,
     SparseVector,
 )
-from mnemesh_actors.index.engines.edge import EdgeBackend
-from mnemesh_actors.index.engines.edge_values import ID
+from mnemesh_actors.index.engines.edge import ID, EdgeBackend
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
 SCHEMA = Schema(dense={"dense": 4}, sparse=("bm25",), tenant="space", keywords=("gone",))
@@ -256,5 +255,5 @@ def test_each_engine_is_imported_by_its_own_files_only() -> None:
                         importers[engine].add(file.relative_to(ROOT / "actors/mnemesh_actors/index").as_posix())
     assert importers == {
         "qdrant_client": {"engines/qdrant_client.py", "engines/server.py"},
-        "qdrant_edge": {"engines/edge.py", "engines/edge_values.py", "bm25.py"},
+        "qdrant_edge": {"engines/edge.py", "bm25.py"},
     }

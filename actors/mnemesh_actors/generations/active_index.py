@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.consumers.handover import page_of
 from mnemesh_actors.embedding.embedder import Embedder
-from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
 from mnemesh_actors.generations.generation_file import Generation
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.models import NO_PREFIXES
@@ -27,14 +26,13 @@ from mnemesh_memory.values.model_status import ModelStatus
 class VectorSpace:
     """A model and the index with its vectors.
 
-    `shard` and `embedders` are their actors. `source` says where the model was found, `backend` the kind of index.
+    `shard` is the actor of the index. `source` says where the model was found, `backend` the kind of index.
     """
 
     generation: Generation
     embedder: Embedder
     follower: IndexFollower
     shard: Handle[IndexPort]
-    embedders: EmbeddingPool
     source: str = ""
     backend: str = "edge"
     _users: int = field(default=0, init=False)

@@ -86,7 +86,6 @@ class Workshop:
             embedder=embedder,
             follower=follower,
             shard=shard,
-            embedders=embedders,
             source=model.source,
             backend=self._config(generation, "").shown,
         )
@@ -97,7 +96,7 @@ class Workshop:
             await space.shard.remove()
         finally:
             await self.runtime.drop(space.shard)
-            await self.dismiss(space.embedders)
+            await self.dismiss(space.embedder.workers)
 
     async def remove(self, generation: Generation) -> None:
         """Remove the index of a generation that has no actors."""

@@ -106,7 +106,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     (model, state), shard = await _model_and_index(embedders, choice, known, file, workshop)
     log.info("model_ready", name=model.name, source=model.source, generation=model.generation, dir=model.directory)
     _say_unheard(config.model, state, notices)
-    _say_faults(embedders, notices)
+    for fault in embedders.faults:
+        notices(f"does not embed, the others do: {fault}")
     serving = Serving(await workshop.space(state.active, model, embedders, shard=shard))
     await _opened(serving.current.follower, status.seq, patient=workshop.server is not None)
     parts = NodePorts(
@@ -233,11 +234,6 @@ def _say_unheard(config: ModelConfig, state: Generations, notice: Notices) -> No
         f"use: `mnemesh reembed {how}` changes over; or take model_dir and model_precision out of the settings",
         EMBEDDED_WITH,
     )
-
-
-def _say_faults(embedders: EmbeddingPool, notice: Callable[[str], None]) -> None:
-    for fault in embedders.faults:
-        notice(f"does not embed, the others do: {fault}")
 
 
 def _fleet(

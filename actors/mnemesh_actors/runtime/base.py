@@ -56,13 +56,7 @@ class Runtime(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def spawn(
-        self,
-        name: str,
-        cls: type[Actor],
-        *args: Any,
-        place: Place = ANYWHERE,
-    ) -> Handle[Actor]:
+    async def spawn(self, name: str, cls: type[Actor], *args: Any, place: Place = ANYWHERE) -> Handle[Actor]:
         """Construct `cls(*args)` as an actor at `place`."""
 
     async def answers(self, handle: Handle[object]) -> bool:

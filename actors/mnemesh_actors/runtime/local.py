@@ -112,15 +112,12 @@ class LocalHandle(Handle[Port]):
             del call  # nothing is held while nothing is to be done
 
     def _answer(self, loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any], work: Callable[[], Any]) -> None:
-        if future.cancelled():
-            return
-        try:
+        def in_turn() -> Any:
             with self._turn:
-                told = partial(_settle, future, work(), None)
-        except BaseException as error:  # noqa: BLE001  boundary: whatever it is, the caller gets it
-            told = partial(_settle, future, None, error)
-        with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
-            loop.call_soon_threadsafe(told)
+                return work()
+
+        if not future.cancelled():
+            answer(loop, future, in_turn)
 
     async def shut(self) -> None:
         """Let what was accepted finish, close the object, end the thread."""
@@ -143,13 +140,7 @@ class LocalRuntime:
         self._handles: list[LocalHandle[object]] = []
         sys.setswitchinterval(SWITCH_S)
 
-    async def spawn(
-        self,
-        name: str,
-        cls: type[Actor],
-        *args: Any,
-        place: Place = ANYWHERE,
-    ) -> LocalHandle[Actor]:
+    async def spawn(self, name: str, cls: type[Actor], *args: Any, place: Place = ANYWHERE) -> LocalHandle[Actor]:
         handle: LocalHandle[Actor] = LocalHandle(name)
         await handle.construct(cls, *args)
         self._handles.append(handle)
@@ -179,6 +170,16 @@ class LocalRuntime:
             for handle in self._handles:
                 last.push_async_callback(handle.shut)
             self._handles.clear()
+
+
+def answer(loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any], work: Callable[[], Any]) -> None:
+    """Do `work` in this thread, and hand the result or the error to the future of a loop in another thread."""
+    try:
+        told = partial(_settle, future, work(), None)
+    except BaseException as error:  # noqa: BLE001  boundary: whatever it is, the caller gets it
+        told = partial(_settle, future, None, error)
+    with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
+        loop.call_soon_threadsafe(told)
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:

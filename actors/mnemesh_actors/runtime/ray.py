@@ -231,13 +231,7 @@ class RayRuntime:
                 file.write(secrets.token_hex(32))
         return path
 
-    async def spawn(
-        self,
-        name: str,
-        cls: type[Actor],
-        *args: Any,
-        place: Place = ANYWHERE,
-    ) -> Handle[Actor]:
+    async def spawn(self, name: str, cls: type[Actor], *args: Any, place: Place = ANYWHERE) -> Handle[Actor]:
         if place.here:
             return await self._here.spawn(name, cls, *args)
         import ray

@@ -7,17 +7,16 @@ asking process without a word.
 from __future__ import annotations
 
 import asyncio
-import io
 import logging
 import re
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
-from typing import Any, Final, TextIO, TypeVar
+from typing import Any, Final, TextIO, TypeVar, cast
 
 import structlog
 
+from mnemesh_actors.runtime.local import answer
 from mnemesh_memory.values.errors import Unavailable
 
 # A head that has not answered for so long is gone; Ray's own patience ends after 60 s, with an abort.
@@ -47,25 +46,7 @@ async def beside(call: Callable[[], Answer]) -> Answer:
     """The result of `call` in a thread that does not keep the process from ending."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Answer] = loop.create_future()
-
-    def settle(answer: Answer | Exception) -> None:
-        if future.done():
-            return  # nobody waits any more
-        if isinstance(answer, Exception):
-            future.set_exception(answer)
-        else:
-            future.set_result(answer)
-
-    def run() -> None:
-        answer: Answer | Exception
-        try:
-            answer = call()
-        except Exception as error:  # noqa: BLE001  boundary: whatever it is, the caller gets it
-            answer = error
-        with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
-            loop.call_soon_threadsafe(settle, answer)
-
-    threading.Thread(target=run, name="ray-question", daemon=True).start()
+    threading.Thread(target=answer, args=(loop, future, call), name="ray-question", daemon=True).start()
     return await future
 
 
@@ -137,13 +118,15 @@ async def reachable(address: str, port: int) -> bool:
     return True
 
 
-class LogLines(io.StringIO):
+class LogLines:
     """Stands for standard output. Lines of Ray's own thread, in colours, go to the log instead; all else passes
     through."""
 
     def __init__(self, through: TextIO) -> None:
-        super().__init__()
         self._through = through
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._through, name)
 
     def write(self, text: str) -> int:
         """As TextIO.write."""
@@ -152,18 +135,6 @@ class LogLines(io.StringIO):
         for line in filter(str.strip, COLOURS.sub("", text).splitlines()):
             log.warning("ray_says", line=line.strip())
         return len(text)
-
-    def flush(self) -> None:
-        """As TextIO.flush."""
-        self._through.flush()
-
-    def fileno(self) -> int:
-        """Of the stream itself."""
-        return self._through.fileno()
-
-    def isatty(self) -> bool:
-        """Of the stream itself."""
-        return self._through.isatty()
 
 
 def log_what_ray_prints() -> None:
@@ -174,4 +145,4 @@ def log_what_ray_prints() -> None:
     logger.propagate = True
     logger.setLevel(logging.ERROR)
     if not isinstance(sys.stdout, LogLines):
-        sys.stdout = LogLines(sys.stdout)
+        sys.stdout = cast("TextIO", LogLines(sys.stdout))

@@ -24,6 +24,7 @@ from mnemesh_actors.index.contract import check_points, check_query
 from mnemesh_actors.index.engine_port import (
     EXACT_POINTS_MAX,
     Condition,
+    DenseVector,
     Filter,
     HasId,
     Match,
@@ -33,9 +34,11 @@ from mnemesh_actors.index.engine_port import (
     Record,
     Schema,
     Scored,
+    SparseVector,
+    plain_payload,
+    read_payload,
 )
 from mnemesh_actors.index.engines.edge_log import emptied
-from mnemesh_actors.index.engines.edge_values import ID, id_of, point_of, record_of, vector_of
 from mnemesh_actors.index.points import check_id
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
@@ -54,6 +57,7 @@ WHOLE_SHARE_MAX = 0.25
 WHOLE_SEGMENTS_MAX = 2
 # Of a segment that is made anew: less than this share of it gone is not worth Edge's while.
 GONE_SHARE_MIN = 0.01
+ID = "id"  # the payload field with the id of the point
 log = structlog.get_logger("mnemesh.index")
 
 
@@ -344,3 +348,38 @@ class EdgeBackend:
                 self._shard = None
                 raise DataLoss(f"the index in {self._path} is damaged: {error}") from error
             raise
+
+
+def vector_of(vector: DenseVector | SparseVector) -> list[float] | edge.SparseVector:
+    """As Edge takes it."""
+    if isinstance(vector, SparseVector):
+        return edge.SparseVector(list(vector.indices), list(vector.values))
+    return cast("list[float]", vector)  # Edge reads a float32 array without a copy to a list
+
+
+def point_of(number: int, point: Point) -> edge.Point:
+    """The point in Edge's form, under its number and with its id in the payload."""
+    vectors = {name: vector_of(vector) for name, vector in point.vectors.items()}
+    return edge.Point(number, cast("edge.Vector", vectors), {**plain_payload(point.payload), ID: point.id})
+
+
+def id_of(record: edge.Record) -> str:
+    """Whose point it is. Raises DataLoss when that is lost."""
+    id_ = (record.payload or {}).get(ID)
+    if not isinstance(id_, str) or not isinstance(record.id, int):
+        raise DataLoss(f"the index has lost the id of the point {record.id}")
+    return id_
+
+
+def record_of(record: edge.Record) -> Record:
+    """As the port tells of it."""
+    payload = read_payload(record.payload)
+    payload.pop(ID, None)
+    stored = record.vector if isinstance(record.vector, dict) else {}
+    vectors: dict[str, DenseVector | SparseVector] = {
+        name: SparseVector(vector.indices, vector.values)
+        if isinstance(vector, edge.SparseVector)
+        else np.asarray(vector, dtype=np.float32)
+        for name, vector in stored.items()
+    }
+    return Record(id_of(record), payload, vectors)
