@@ -9,7 +9,6 @@ import shutil
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from mnemesh_actors.index.engine_port import IndexBackend
@@ -89,43 +88,14 @@ class ShardStatus:
     backend: str = "edge"
 
 
-class Storage(Protocol):
-    """One place for one index. Used by one thread. `remote` says that it may go away and come back by itself."""
-
-    remote: bool
-
-    def require_room(self) -> None:
-        """Raises DiskFull while nothing more may be written."""
-
-    def acquire(self) -> None:
-        """Keep others out. Raises Unavailable when another process or object is in."""
-
-    def release(self) -> None:
-        """Let others in, and let go of whatever is open."""
-
-    def read(self) -> tuple[IndexMeta | None, str]:
-        """The marks, or None and why they cannot be used. Raises FailedPrecondition for an index that is not ours."""
-
-    def write(self, meta: IndexMeta) -> None:
-        """Replace the marks, durably."""
-
-    def clear(self) -> None:
-        """Remove the points."""
-
-    def remove(self) -> None:
-        """Remove all that is kept here, whatever state it is in. Called by who is in."""
-
-    def backend(self, meta: IndexMeta) -> IndexBackend:
-        """The reader and writer of the points, not open yet. A collection that this creates is marked with `meta`."""
-
-
-class DirectoryStorage:
-    """An index in the directory `path`: `meta.json`, `lock`, and the points of Qdrant Edge in `points`. Of
-    `reserve_bytes` of its disk half stays free: what the ledger took in before the disk was full fits."""
+class Storage:
+    """The place of one index: the directory `path` with `meta.json`, `lock`, and the points of Qdrant Edge in `points`.
+    Used by one thread. Of `reserve_bytes` of its disk half stays free: the ledger's entries from before the disk was
+    full fit there. A `remote` place may go away and come back by itself."""
 
     remote = False
 
-    def __init__(self, path: Path, reserve_bytes: int) -> None:
+    def __init__(self, path: Path, reserve_bytes: int = 0) -> None:
         self._path = path
         self._room = DiskRoom(path, reserve_bytes // 2)
         self._before_full = DiskRoom(path, 2 * reserve_bytes)  # down to this, mapped files get their blocks
@@ -133,25 +103,31 @@ class DirectoryStorage:
         self._lock = DirectoryLock(path / "lock")
 
     def require_room(self) -> None:
+        """Raises DiskFull while nothing more may be written."""
         self._room.require()
         if (now := time.monotonic()) >= self._allocate_at:
             allocate(self._path, self._before_full, PLENTY_BYTES)
             self._allocate_at = now + ALLOCATED_AGAIN_S
 
     def acquire(self) -> None:
+        """Keep others out. Raises Unavailable when another process or object is in."""
         self._path.mkdir(parents=True, exist_ok=True)
         self._lock.acquire()
 
     def release(self) -> None:
+        """Let others in, and let go of everything open."""
         self._lock.release()
 
     def read(self) -> tuple[IndexMeta | None, str]:
+        """The marks, or None and why they cannot be used. Raises FailedPrecondition for an index that is not ours."""
         return read_meta(self._path / "meta.json")
 
     def write(self, meta: IndexMeta) -> None:
+        """Replace the marks, durably."""
         write_meta(self._path / "meta.json", meta)
 
     def clear(self) -> None:
+        """Remove the points."""
         for entry in self._path.glob("points*"):
             if entry.is_dir():
                 shutil.rmtree(entry)
@@ -159,9 +135,11 @@ class DirectoryStorage:
                 entry.unlink()
 
     def remove(self) -> None:
+        """Remove everything here, in whatever state. Called by the holder of the lock."""
         shutil.rmtree(self._path)
 
     def backend(self, meta: IndexMeta) -> IndexBackend:
+        """The reader and writer of the points, not open yet. A collection that this creates is marked with `meta`."""
         from mnemesh_actors.index.engines.segments import SegmentedEdge
 
         return SegmentedEdge(self._path / "points")
@@ -171,7 +149,7 @@ def storage_of(server: ServerConfig | None, path: Path, reserve_bytes: int = 0) 
     """The place of an index: on `server`, or in the directory `path`. Raises FailedPrecondition when a server's client
     is not installed."""
     if server is None:
-        return DirectoryStorage(path, reserve_bytes)
+        return Storage(path, reserve_bytes)
     try:
         from mnemesh_actors.index.engines.server import ServerStorage
     except ModuleNotFoundError as error:

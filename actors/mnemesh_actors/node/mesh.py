@@ -248,9 +248,9 @@ class Mesh:
         LEDGER_STATUS_S, and what it raises."""
         ledger: LedgerStatus = await self._heard(self._parts.ledger.status(), limits.LEDGER_STATUS_S)
         space = self._parts.serving.current
-        state, index = await index_status(space)
+        index = await index_status(space)
         full = self.disk_full()
-        sound = state in ("ok", "behind") and ledger.state == "ok" and full is None
+        sound = index.state in ("ok", "behind") and ledger.state == "ok" and full is None
         return MeshStatus(
             state="ready" if sound else "degraded",
             runtime=self._runtime.name,

@@ -14,8 +14,8 @@ from mnemesh_memory.values.model import IndexStatus
 from mnemesh_memory.values.model_status import ConsumerStatus
 
 
-async def index_status(space: VectorSpace) -> tuple[str, IndexStatus]:
-    """The state of the index that answers, and the rest of its status."""
+async def index_status(space: VectorSpace) -> IndexStatus:
+    """The index that answers."""
     follower = space.follower
     behind = follower.catching_up or follower.lag > LAG_TOLERATED_ENTRIES
     state, points = follower.fault or ("behind" if behind else "ok"), 0
@@ -24,7 +24,7 @@ async def index_status(space: VectorSpace) -> tuple[str, IndexStatus]:
         points = shard.points
     except MnemeshError as error:
         state = error.message
-    return state, IndexStatus(
+    return IndexStatus(
         name=f"shard-0{space.generation.suffix}",
         backend=space.backend,
         seq=follower.applied,

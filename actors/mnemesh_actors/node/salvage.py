@@ -67,24 +67,18 @@ def salvage(source: Path, target: Path, key_file: Path, node_id: str, now: int) 
     lost: list[Lost] = []
     with salvage_reader.opened(source) as old:
         keys = {**old.keys(), node_id_of(public): public}
-        ledger = Ledger(str(target), str(key_file), node_id)
-        try:
+        with closing(Ledger(str(target), str(key_file), node_id)) as ledger:
             sound = _sound(old, keys, lost)
             while group := list(islice(sound, limits.BATCH_ITEMS_MAX)):
                 entries = tuple(row.entry for row in group)
                 ledger.take_in(Incoming(peer=node_id, origin="", grant=ALL, entries=entries, keys=keys), now)
                 rows += [(row.seq, row.entry.hash, row.entry.doc, row.origin, row.received) for row in group]
-        finally:
-            ledger.close()
         beside = {table: old.rows(table, *read) for table, read in BESIDE.items()}
     with closing(schema.connect(target)) as db:
         lost += _not_taken(db, rows)
         _complete(db, rows, {table: found for table, (found, _) in beside.items()})
-    ledger = Ledger(str(target), str(key_file), node_id)  # makes the view anew, of what came to it since
-    try:
+    with closing(Ledger(str(target), str(key_file), node_id)) as ledger:  # which makes the view anew
         status = ledger.status()
-    finally:
-        ledger.close()
     with closing(schema.read_only(target)) as db:
         (count,) = db.execute("SELECT count(*) FROM entry").fetchone()
         left = {doc for (doc,) in db.execute("SELECT DISTINCT doc FROM entry")}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 import secrets
-import shutil
 import ssl
 import time
 import warnings
@@ -23,8 +22,8 @@ from qdrant_client import QdrantClient
 from qdrant_client.http.exceptions import ResponseHandlingException
 
 from mnemesh_actors.index.engines.qdrant_client import ClientBackend, translated
-from mnemesh_actors.index.storage import ServerConfig
-from mnemesh_actors.storage.index_state import DirectoryLock, IndexMeta, meta_of
+from mnemesh_actors.index.storage import ServerConfig, Storage
+from mnemesh_actors.storage.index_state import IndexMeta, meta_of
 from mnemesh_memory.values.errors import FailedPrecondition, Unavailable
 
 # Of the features used, term statistics within a filter came last: https://qdrant.tech/blog/qdrant-1.19.x
@@ -84,16 +83,15 @@ def _retry_after(response: httpx.Response) -> float:
     return float(text) if text.isdigit() else 0.0
 
 
-class ServerStorage:
+class ServerStorage(Storage):
     """The collection of one shard of one node. The directory `path` holds the lock against a second process here;
     `holder`, written into the metadata, tells a process elsewhere that took over."""
 
     remote = True
 
     def __init__(self, config: ServerConfig, path: Path) -> None:
+        super().__init__(path)
         self._config = config
-        self._path = path
-        self._lock = DirectoryLock(path / "lock")
         self._client: QdrantClient | None = None
         self._holder = ""
         self._where = f"Qdrant at {config.host}"
@@ -102,15 +100,11 @@ class ServerStorage:
     def require_room(self) -> None:
         """The server minds its own disk."""
 
-    def acquire(self) -> None:
-        self._path.mkdir(parents=True, exist_ok=True)
-        self._lock.acquire()
-
     def release(self) -> None:
         client, self._client = self._client, None
         if client is not None:
             client.close()
-        self._lock.release()
+        super().release()
 
     def read(self) -> tuple[IndexMeta | None, str]:
         if self._lost_to:
@@ -154,7 +148,7 @@ class ServerStorage:
     def remove(self) -> None:
         if self.read()[1] != "absent":
             self.clear()
-        shutil.rmtree(self._path)
+        super().remove()
 
     def backend(self, meta: IndexMeta) -> ClientBackend:
         return ClientBackend(
