@@ -24,7 +24,6 @@ from mnemesh_memory.access import grants
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, NotFound, shown_time
-from mnemesh_memory.values.kinds import WAITS
 from mnemesh_memory.values.model import Caller, Memory, Patch, Revision, Written
 from mnemesh_memory.values.past import Blame, ConflictPage, HistoryPage
 
@@ -78,7 +77,6 @@ class Histories:
         """Say again what an older revision said. NOOP when the memory says just that. Raises NotFound,
         InvalidArgument, FailedPrecondition (forgotten), AlreadyExists (another memory says it), Aborted (other
         heads)."""
-        field_checks.one_of("wait", wait, WAITS)
         wanted = field_checks.revision_key("to", to)
         seen = field_checks.heads("expected_heads", expected_heads)
         memory = await find(self._parts, caller, key, forgotten=True)
@@ -104,7 +102,6 @@ class Histories:
     ) -> Written:
         """End a conflict: keep one head, or say `content` instead of all (the other fields are the shown head's).
         Raises NotFound, InvalidArgument, SecretRefused, FailedPrecondition (no conflict), Aborted (other heads)."""
-        field_checks.one_of("wait", wait, WAITS)
         if bool(keep) == (content is not None):
             said = "both keep and content" if keep else "neither keep nor content"
             raise InvalidArgument("keep", said, "one of keep and content", missing=not keep)

@@ -26,7 +26,6 @@ from mnemesh_memory.text.text import estimate_tokens, snippet, title_of
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
-from mnemesh_memory.values.kinds import WAITS
 from mnemesh_memory.values.memory_links import ATTACHED_MAX, ATTACHED_TYPES, Linked, Rated
 from mnemesh_memory.values.model import Caller, Link, Memory, Query, Written
 
@@ -47,7 +46,6 @@ class Linking:
     async def link(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
         """Link the memory `key` to the memory `to`. NOOP when it is linked already. Raises NotFound, InvalidArgument,
         FailedPrecondition (a forgotten end, a circle of part-of, too many links), PermissionDenied."""
-        field_checks.one_of("wait", wait, WAITS)
         type_ = field_checks.link_type("type", type_)
         memory = await find(self._parts, caller, key)
         async with answered(self._parts, "ledger"):
@@ -57,7 +55,6 @@ class Linking:
     async def unlink(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
         """Take a link away. NOOP when there is none; `to` may be gone, and is then named by its whole id. Raises
         NotFound, InvalidArgument, FailedPrecondition, PermissionDenied."""
-        field_checks.one_of("wait", wait, WAITS)
         type_ = field_checks.link_type("type", type_)
         memory = await find(self._parts, caller, key)
         if _ID.fullmatch(to.strip()):

@@ -241,12 +241,12 @@ class Writing:
         return await self._turned(Restore, caller, key, wait)
 
     async def _turned(self, command: type[Forget] | type[Restore], caller: Caller, key: str, wait: str) -> Written:
-        field_checks.one_of("wait", wait, WAITS)
         memory = await find(self._parts, caller, key, forgotten=True)
         return await self.commit(caller, command(**self._parts.stamp(caller), id=memory.id), wait)
 
     async def commit(self, caller: Caller, command: Command, wait: str) -> Written:
         """Carry out `command` and tell its outcome, with `wait` indexed once recall sees the change."""
+        field_checks.one_of("wait", wait, WAITS)
         return await self._granted(caller, await self._told(await committed(self._parts, command), wait))
 
     async def _granted(self, caller: Caller, done: Written) -> Written:

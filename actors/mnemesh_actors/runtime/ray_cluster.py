@@ -11,7 +11,7 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Final, TextIO, TypeVar, cast
 
 import structlog
@@ -92,27 +92,23 @@ class RayCluster:
 
     async def _raylet_answers(self) -> bool:
         """Whether a process listens at its socket; a busy process does."""
-        if not self._raylet:
-            return True
-        try:
-            async with asyncio.timeout(CONNECT_S):
-                _, writer = await asyncio.open_unix_connection(self._raylet)
-        except TimeoutError:  # it listens, and is busy
-            return True
-        except OSError:
-            return False
-        writer.close()
-        return True
+        # A timeout means a busy listener.
+        return not self._raylet or await _connects(asyncio.open_unix_connection(self._raylet), TimeoutError)
 
 
 async def reachable(address: str, port: int) -> bool:
     """Whether the machine takes a connection within CONNECT_S. A machine without power or cable says nothing at all."""
+    return await _connects(asyncio.open_connection(address, port), ConnectionRefusedError)
+
+
+async def _connects(opening: Awaitable[tuple[object, asyncio.StreamWriter]], alive: type[OSError]) -> bool:
+    """Whether a connection opens within CONNECT_S, or fails with the error of a living peer."""
     try:
         async with asyncio.timeout(CONNECT_S):
-            _, writer = await asyncio.open_connection(address, port)
-    except ConnectionRefusedError:  # the machine answers
+            _, writer = await opening
+    except alive:
         return True
-    except (OSError, TimeoutError):
+    except OSError:
         return False
     writer.close()
     return True
