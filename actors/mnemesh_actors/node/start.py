@@ -133,10 +133,9 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         _follow(fleet, serving, syncing, consumers)
     else:
         undo.push_async_callback(Scrubber(ledger).start().close)
-    transcribing = await _transcribing(directory, config, undo)
+    rest = (await _transcribing(directory, config, undo), CursorSeal(key), consumers, directory.room)
     reembedding = Reembedding(serving, file, state, workshop, config.entropy)
     reembedding.start()
-    rest = (transcribing, CursorSeal(key), consumers, directory.room)
     return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, *rest)
 
 
