@@ -143,10 +143,7 @@ async def meeting(
     here, there = ends or wire()
     dialer, listener = shells.get("dialer", caller.shell()), shells.get("listener", called.shell())
     cursors = await caller.cursors(called)
-    tasks = (
-        asyncio.create_task(dialer.run(DIALER, here, cursors)),
-        asyncio.create_task(listener.run(LISTENER, there)),
-    )
+    tasks = (asyncio.create_task(dialer.run(DIALER, here, cursors)), asyncio.create_task(listener.run(LISTENER, there)))
     try:
         yield tasks
     finally:

@@ -273,8 +273,7 @@ async def test_memories_around_an_event_are_listed_and_tasks_are_searched_for(te
 
 
 @pytest.mark.parametrize(
-    ("text", "ids"),
-    [("what broke after the week", ["today"]), ("what held before the week in our plan", ["old"])],
+    ("text", "ids"), [("what broke after the week", ["today"]), ("what held before the week in our plan", ["old"])]
 )
 async def test_the_time_of_an_event_is_that_of_the_memory_that_tells_of_it(text: str, ids: list[str]) -> None:
     search = Search(LAST_WEEK, OLD, TODAY)

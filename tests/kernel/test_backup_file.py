@@ -35,13 +35,7 @@ from mnemesh_gateway.backup.backups import Backup, Backups
 from mnemesh_gateway.programs.backup_program import load
 from mnemesh_memory.transcripts.sessions import SessionQuery, TranscriptDraft, TurnDraft
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import (
-    Aborted,
-    DataLoss,
-    FailedPrecondition,
-    InvalidArgument,
-    MnemeshError,
-)
+from mnemesh_memory.values.errors import Aborted, DataLoss, FailedPrecondition, InvalidArgument, MnemeshError
 from mnemesh_memory.values.model import Caller
 
 OWNER = Caller(agent="owner", principal="owner", role="owner")

@@ -543,13 +543,7 @@ def renamed(forged: Forged, other: str) -> Forged:
     def fresh(one: Any) -> Any:
         return (one[0], other) if one is not None and one[1] == old else one
 
-    operations = tuple(
-        op._replace(
-            object=fresh(op.object),
-            key=op.key.replace(old, other),
-        )
-        for op in forged.operations
-    )
+    operations = tuple(op._replace(object=fresh(op.object), key=op.key.replace(old, other)) for op in forged.operations)
     return replace(forged, actor=other, operations=operations)
 
 

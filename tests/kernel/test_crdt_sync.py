@@ -798,10 +798,7 @@ def test_a_comparison_waits_until_both_sides_have_caught_up() -> None:
     assert scene.got(one) == [TakeIn(one, THEM, THEIR_LOG, EVERYTHING)]
     assert scene.tell(Took(THEIR_FEED, 1)) == [Send(Ack(THEIR_FEED, 1)), Measure(("team/*",))]
     assert scene.tell(Compare()) == [], "one at a time"
-    assert sent(scene.tell(Measured(("team/*",), {SPACE: {3: HERE}}))) == [
-        Digest(SPACE, {3: HERE}),
-        DigestsEnd(1),
-    ]
+    assert sent(scene.tell(Measured(("team/*",), {SPACE: {3: HERE}}))) == [Digest(SPACE, {3: HERE}), DigestsEnd(1)]
 
 
 def test_a_comparison_may_begin_at_once() -> None:

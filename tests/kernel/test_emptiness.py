@@ -59,8 +59,7 @@ def test_every_filter_is_counted_alone_before_all_of_them_together() -> None:
 
 
 @pytest.mark.parametrize(
-    ("agent", "said"),
-    [("codex", "'codex' (whole, as in owner/claude-code)"), ("ana/x", "'ana/x'")],
+    ("agent", "said"), [("codex", "'codex' (whole, as in owner/claude-code)"), ("ana/x", "'ana/x'")]
 )
 def test_a_writer_who_wrote_nothing_may_have_been_named_by_half(agent: str, said: str) -> None:
     assert f"agent: {said} has written nothing in the space 'team/x'" in dict(steps(asked(agent=agent)))

@@ -18,12 +18,7 @@ from mnemesh_actors.recall.results import SNIPPET_CHARS
 from mnemesh_actors.remember import history_operations as module
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_memory.ranking.answers import Recalled
-from mnemesh_memory.values.errors import (
-    Aborted,
-    InvalidArgument,
-    NotFound,
-    PermissionDenied,
-)
+from mnemesh_memory.values.errors import Aborted, InvalidArgument, NotFound, PermissionDenied
 from mnemesh_memory.values.model import Caller, Draft, Memory, Patch, Query
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

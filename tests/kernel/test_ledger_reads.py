@@ -328,8 +328,7 @@ def test_since_is_included_and_before_is_not(ledger: Ledger, pen: Pen) -> None:
 
 
 @pytest.mark.parametrize(
-    ("valid_at", "then"),
-    [(-1, "dc"), (0, "dc"), (9, "dc"), (10, "dcba"), (19, "dcba"), (20, "cb"), (21, "cb")],
+    ("valid_at", "then"), [(-1, "dc"), (0, "dc"), (9, "dc"), (10, "dcba"), (19, "dcba"), (20, "cb"), (21, "cb")]
 )
 def test_what_held_at_a_moment_is_listed_from_valid_from_on_and_before_valid_to(
     ledger: Ledger, pen: Pen, valid_at: int, then: str

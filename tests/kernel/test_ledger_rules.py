@@ -318,8 +318,7 @@ def test_every_door_of_the_past_tells_the_two_texts_apart(ledger: Ledger, home: 
         assert ledger.revision(memory.id, "revision", one.revision.id).content == one.revision.content
     kept = conflict.versions[1].revision.id
     resolved = done(
-        ledger,
-        Resolve(**pen._next(), id=memory.id, keep=kept, content=None, expected_heads=conflict.memory.heads),
+        ledger, Resolve(**pen._next(), id=memory.id, keep=kept, content=None, expected_heads=conflict.memory.heads)
     ).memory
     assert (resolved.content, resolved.conflicts) == (conflict.versions[1].revision.content, ())
 

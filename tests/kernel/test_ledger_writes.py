@@ -55,10 +55,7 @@ def test_any_text_comes_back_as_it_was_written(home: Home, pen: Pen, content: st
 # ---- exact duplicates -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "again",
-    ["We deploy on Friday.", "  We deploy  on\tFriday. \r\n"],
-)
+@pytest.mark.parametrize("again", ["We deploy on Friday.", "  We deploy  on\tFriday. \r\n"])
 def test_the_same_text_in_the_same_space_is_not_stored_twice(home: Home, ledger: Ledger, pen: Pen, again: str) -> None:
     first = done(ledger, pen.create("We deploy on Friday."))
     second = done(ledger, pen.create(again, tags=("new",), title="Another"))
@@ -135,10 +132,7 @@ def test_an_identical_text_that_was_forgotten_is_offered_for_restore(home: Home,
     assert first.id in again.reason
     assert home.entries() == 2
     forced = done(ledger, pen.create("We deploy on Friday.", force=True))
-    assert (forced.action, forced.reason) == (
-        "ADD",
-        f"stored although {first.id}, which was forgotten, says the same",
-    )
+    assert (forced.action, forced.reason) == ("ADD", f"stored although {first.id}, which was forgotten, says the same")
 
 
 # ---- group commits --------------------------------------------------------------------------------------------------

@@ -159,8 +159,7 @@ def test_one_more_neighbour_never_makes_a_text_newer(values: list[float], more: 
 
 
 @pytest.mark.parametrize(
-    "other",
-    ["the api listens on port 8080", "The API listens on port 8080.", "The API  listens on\nport 8080 ."],
+    "other", ["the api listens on port 8080", "The API listens on port 8080.", "The API  listens on\nport 8080 ."]
 )
 def test_case_spacing_and_a_final_stop_make_no_other_statement(other: str) -> None:
     assert almost_identical("The API listens on port 8080", other)

@@ -916,9 +916,7 @@ async def test_related_are_the_linked_the_near_and_those_beside_it_in_its_sessio
     await here.mesh.forget(READER, gone.id)
     before = await here.remember("Who has the keys?", source=Source("quay", "", 1))
     middle = await here.remember(
-        "The harbour of Pemba closes at nine",
-        links=(Link("see-also", far.id),),
-        source=Source("quay", "", 2),
+        "The harbour of Pemba closes at nine", links=(Link("see-also", far.id),), source=Source("quay", "", 2)
     )
     never = failing(AssertionError("nothing is embedded anew"))
     here.patch.setattr(here.mesh._parts.embedder, "embed", never)

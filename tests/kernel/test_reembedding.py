@@ -13,8 +13,8 @@ import secrets
 import sqlite3
 import threading
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -153,9 +153,9 @@ def cached(path: Path) -> dict[str, int]:
         return {names.get(generation, generation): count for generation, count in rows}
 
 
-@contextmanager
-def held_after(mesh: Mesh, seq: int) -> Iterator[None]:
-    """Meanwhile an index that is being made takes in the log up to `seq` and no further."""
+@asynccontextmanager
+async def reembedded_up_to(mesh: Mesh, seq: int) -> AsyncIterator[None]:
+    """A change to the new model that has taken in the log up to `seq`, and goes no further meanwhile."""
     step, answering = IndexFollower._step, mesh._parts.follower
 
     async def held(follower: IndexFollower) -> bool:
@@ -167,6 +167,8 @@ def held_after(mesh: Mesh, seq: int) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(IndexFollower, "_step", held)
+        await mesh.reembed("new")
+        await until(lambda: mesh._reembedding.status().done == seq)
         yield
 
 
@@ -270,9 +272,7 @@ async def test_an_index_refuses_a_vector_of_another_generation(tmp_path: Path, m
 async def test_what_is_erased_meanwhile_leaves_both_indexes_and_both_caches(tmp_path: Path, models: Models) -> None:
     async with running(tmp_path) as mesh:
         ids = await remember(mesh, *TEXTS)
-        with held_after(mesh, 8):
-            await mesh.reembed("new")
-            await until(lambda: mesh._reembedding.status().done == 8)
+        async with reembedded_up_to(mesh, 8):
             for number in (0, 11):
                 assert (await mesh.purge(CALLER, ids[number])).pending == ()
             beside: Any = mesh._parts.serving.next
@@ -328,9 +328,7 @@ async def test_one_change_at_a_time_and_asking_again_shows_it(tmp_path: Path, mo
 async def test_a_change_that_is_given_up_leaves_nothing_behind(tmp_path: Path, models: Models) -> None:
     async with running(tmp_path) as mesh:
         await remember(mesh, *TEXTS)
-        with held_after(mesh, 8):
-            await mesh.reembed("new")
-            await until(lambda: mesh._reembedding.status().done == 8)
+        async with reembedded_up_to(mesh, 8):
             assert cached(tmp_path) == {"old": 12, "new": 8}
             status = await mesh.reembed(cancel=True)
         assert (status.reembed.state, status.model and status.model.name) == ("idle", "old")
@@ -346,9 +344,7 @@ async def test_a_change_that_is_given_up_leaves_nothing_behind(tmp_path: Path, m
 async def test_a_model_that_is_gone_stalls_the_change_and_asking_again_goes_on(tmp_path: Path, models: Models) -> None:
     async with running(tmp_path) as mesh:
         ids = await remember(mesh, *TEXTS)
-        with held_after(mesh, 4):
-            await mesh.reembed("new")
-            await until(lambda: mesh._reembedding.status().done == 4)
+        async with reembedded_up_to(mesh, 4):
             await mesh.close()
     models.missing.add("new")
     async with running(tmp_path) as mesh:
@@ -437,9 +433,7 @@ async def test_a_node_that_dies_at_any_step_goes_on_from_there(tmp_path: Path, m
 async def test_a_node_that_stops_in_the_middle_embeds_nothing_twice(tmp_path: Path, models: Models) -> None:
     async with running(tmp_path) as mesh:
         await remember(mesh, *TEXTS)
-        with held_after(mesh, 8):
-            await mesh.reembed("new")
-            await until(lambda: mesh._reembedding.status().done == 8)
+        async with reembedded_up_to(mesh, 8):
             await mesh.close()
     assert models.made_by("new") == 8
     async with running(tmp_path) as mesh:

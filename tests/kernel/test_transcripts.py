@@ -149,22 +149,13 @@ async def test_a_session_that_is_full_takes_no_more(held: Transcribing, monkeypa
 # ---- searching ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "deploying",
-        "DEPLOY?",
-        "getUserName",
-        "user name",
-        "retry_count",
-        "retryCount",
-        "retry",
-        "検索",
-        "Müller",
-        "muller",
-        "E42",
-    ],
-)
+QUERIES = [
+    "deploying", "DEPLOY?", "getUserName", "user name", "retry_count", "retryCount", "retry", "検索",
+    "Müller", "muller", "E42",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("query", QUERIES)
 async def test_a_turn_is_found_by_stems_parts_of_names_and_pairs_of_characters(held: Transcribing, query: str) -> None:
     await held.add(OWNER, draft("s", "we deploy getUserName, retry_count=3; 日本語の検索; Herr Müller, error E42"))
     await held.add(OWNER, draft("t", "nothing of that", "at all"))
