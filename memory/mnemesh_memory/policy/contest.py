@@ -61,7 +61,7 @@ PARALLEL_MIN: Final = 0.6
 # Below this so few words stand in the same order that no words count as aligned.
 ALIGNED_MIN: Final = 0.4
 # From here on two sentences with different verbs may still speak of one value, unless the value is a date.
-VERBS_DIFFER_MIN: Final = 0.6
+VERBS_DIFFER_MIN: Final = 0.7
 # Values that name a thing rather than measure one.
 _IDENTITIES: Final = frozenset(("number", "version", "url", "path", "mail", "channel", "address", "phone"))
 _MOMENTS: Final = frozenset(("day", "date", "month", "year", "weekday", "time"))
@@ -190,7 +190,7 @@ class _Pair:
         for one, other in ((self.older, self.newer), (self.newer, self.older)):
             verb = verb_place(one)
             act = verb in one.negated and not is_light(one, verb) and one.tokens[verb - 1].text in ("not", "never")
-            if act and meaning(one.key(verb)) not in {meaning(other.key(place)) for place in other.content}:
+            if act and meaning(one.key(verb)) not in {meaning(token.key) for token in other.tokens}:
                 return True
         return False
 
@@ -244,7 +244,7 @@ class _Pair:
                 return None
         elif not self._same_head(strict=True):
             return None
-        if not self.newer.strong and not self._same_verb() and not self.shared & SINGLE:
+        if not self.newer.strong and not self._same_verb() and not self.older.keys & self.newer.keys & SINGLE:
             return None
         return Contest(self.newer.strong and self.cosine >= COSINE_MIN, True, "it tells of a change of the same thing")
 
@@ -357,7 +357,7 @@ class _Pair:
             return self.cosine >= VERBS_DIFFER_MIN and not moments
         if self.newer.strong:
             return True
-        if set(verbs) == {"be", "hav"}:
+        if set(verbs) == {"be", "hav"} or ("hav" in verbs and len(self.lost) != len(self.gained)):
             return False
         return bool(set(verbs) & LIGHT) or self._same_place()
 

@@ -26,6 +26,8 @@ def stem(word: str) -> str:
             if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
                 word = word[:-1]
             break
+    if word.endswith("ll"):
+        word = word[:-1]
     if len(word) > 3 and word.endswith("e"):
         word = word[:-1]
     if len(word) > 3 and word.endswith("y"):

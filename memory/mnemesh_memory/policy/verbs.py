@@ -12,6 +12,7 @@ from mnemesh_memory.policy.grammar import (
     CLAUSES,
     DETERMINERS,
     GONE,
+    OPPOSED,
     PREPOSITIONS,
     PRONOUNS,
     THIRD_PERSONS,
@@ -40,7 +41,11 @@ def _is_verb(tokens: Sequence[Token], at: int) -> bool:
     if word not in VERB_FORMS or before in DETERMINERS or before in PREPOSITIONS:
         return False
     if at == 0:
-        return word in VERB_BASES and not any(_is_later_verb(tokens, later) for later in range(1, _clause_end(tokens)))
+        return (
+            word in VERB_BASES
+            and token.key not in OPPOSED
+            and not any(_is_later_verb(tokens, later) for later in range(1, _clause_end(tokens)))
+        )
     if before in PRONOUNS or before in ("not", "never", "always", "usually"):
         return True
     if at + 1 < len(tokens) and word.endswith("s") and _is_later_verb(tokens, at + 1):
