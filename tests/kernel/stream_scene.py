@@ -14,9 +14,8 @@ from follower_scene import PATIENCE_S, Scene, played
 from ledger_builders import START, Home, Pen
 
 from mnemesh_actors.storage.data_directory import load_key
-from mnemesh_actors.streams.stream_identity import signing_with
 from mnemesh_actors.streams.stream_shell import StreamShell
-from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_actors.streams.sync_port import Syncing, signing_with
 from mnemesh_crdt.sync.handshake import DIALER, LISTENER, Me
 from mnemesh_crdt.sync.messages import Message, Status
 from mnemesh_crdt.sync.stream import Stream

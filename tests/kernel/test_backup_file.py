@@ -9,9 +9,9 @@ import os
 import sqlite3
 import stat
 import tarfile
-import threading
 import zlib
 from collections.abc import AsyncIterator
+from concurrent.futures import Future, wait
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,7 +92,7 @@ async def made(node: LedgerOnly, to: str = "") -> Backup:
 def finished(ledger: Ledger) -> Any:
     """The copy that was begun, once it is done."""
     while (copied := ledger.copied()) is None:
-        ledger._copying._thread.join(1)  # type: ignore[union-attr]
+        wait((ledger._copying._done,), 1)  # type: ignore[union-attr]
     return copied
 
 
@@ -148,16 +148,13 @@ def test_a_second_copy_is_refused_while_one_is_made_and_a_finished_one_makes_roo
         held = ledger._copying
         finished(ledger)
         ledger.copy_start()
-        blocked = threading.Event()
-        running, held._thread = held._thread, threading.Thread(target=blocked.wait)
-        held._thread.start()
+        assert held is not None
+        assert not held.running
+        held._done = Future()
         ledger._copying, other = held, ledger._copying
         with pytest.raises(Aborted, match="another copy"):
             ledger.copy_start()
-        blocked.set()
-        held._thread.join()
         ledger._copying = other
-        assert not running.is_alive()
 
 
 def test_a_copy_that_a_crash_left_is_deleted_at_the_next_start(home: Home) -> None:

@@ -14,7 +14,7 @@ from ledger_builders import Home
 from structlog.testing import capture_logs
 
 from mnemesh_actors.consumers import feed_loop
-from mnemesh_actors.consumers.consumer_set import ConsumerSet, status_of
+from mnemesh_actors.consumers.consumer import ConsumerSet, status_of
 from mnemesh_actors.consumers.consumer_table import CONSUMERS, ConsumerParts, ConsumerRow
 from mnemesh_actors.consumers.log_reader import LogReader
 from mnemesh_actors.ledger.ledger_actor import Ledger

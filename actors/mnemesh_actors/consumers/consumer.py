@@ -9,15 +9,17 @@ A consumer is one class and one row of `consumer_table.py`. `ConsumerRunner` doe
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from mnemesh_actors.consumers.consumer_table import CONSUMERS, ConsumerParts, ConsumerRow
 from mnemesh_actors.consumers.feed_loop import FeedLoop
 from mnemesh_actors.consumers.log_reader import LogReader
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.ports import Consumer, CursorStore, LedgerFeed
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.bell import News
-from mnemesh_actors.runtime.budget import Budget
+from mnemesh_actors.runtime.budget import Budget, Foreground
+from mnemesh_memory.values.model_status import ConsumerStatus
 
 
 class ConsumerRunner(FeedLoop):
@@ -109,3 +111,47 @@ class ConsumerRunner(FeedLoop):
 
     async def _ask(self, after: int) -> EntryPage:
         return await self._ledger.entries(after, self._page_entries)
+
+
+class ConsumerSet:
+    """The consumers of a node, started, moved, shown and stopped together: every row of `rows` with `make`."""
+
+    def __init__(
+        self,
+        parts: ConsumerParts,
+        news: News,
+        foreground: Foreground,
+        notice: Callable[[str], None],
+        rows: Sequence[ConsumerRow] = CONSUMERS,
+    ) -> None:
+        self.runners = tuple(
+            ConsumerRunner(
+                row.name, row.make(parts), parts.ledger, news, notice, row.page_entries, Budget(foreground, row.share)
+            )
+            for row in rows
+            if row.make is not None
+        )
+
+    def start(self) -> None:
+        """Begin to follow."""
+        for runner in self.runners:
+            runner.start()
+
+    def move(self, incarnation: str, head: int, known: Callable[[int], int]) -> None:
+        """Another ledger goes on; see ConsumerRunner.move."""
+        for runner in self.runners:
+            runner.move(incarnation, head, known)
+
+    def status(self) -> list[ConsumerStatus]:
+        """How far each one is."""
+        return [status_of(runner.name, runner) for runner in self.runners]
+
+    async def close(self) -> None:
+        """Stop; the next start goes on from the cursors."""
+        for runner in self.runners:
+            await runner.close()
+
+
+def status_of(name: str, loop: FeedLoop) -> ConsumerStatus:
+    """How far the consumer is."""
+    return ConsumerStatus(name=name, seq=loop.applied, lag=loop.lag, state=loop.fault or "ok")

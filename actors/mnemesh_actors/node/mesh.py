@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import TypeVar
 
-from mnemesh_actors.consumers.consumer_set import ConsumerSet
+from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.generations.active_index import model_status
 from mnemesh_actors.generations.generation_file import Choice
 from mnemesh_actors.generations.reembedding import Reembedding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mnemesh_actors.consumers.consumer_set import status_of
+from mnemesh_actors.consumers.consumer import status_of
 from mnemesh_actors.consumers.consumer_table import INDEX, NEXT_INDEX
 from mnemesh_actors.generations.active_index import Serving, VectorSpace
 from mnemesh_actors.index.shard import ShardStatus

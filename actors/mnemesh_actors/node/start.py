@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 
 from mnemesh_actors.actor_table import LEDGER, RERANKER, TRANSCRIPTS
-from mnemesh_actors.consumers.consumer_set import ConsumerSet
+from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.consumers.consumer_table import ConsumerParts
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
@@ -36,8 +36,7 @@ from mnemesh_actors.runtime.base import Handle, Machine, Place, Runtime
 from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.local import LocalHandle
 from mnemesh_actors.storage.data_directory import DataDirectory, load_key
-from mnemesh_actors.streams.stream_identity import signing_with
-from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_actors.streams.sync_port import Syncing, signing_with
 from mnemesh_actors.transcripts.transcript_operations import Transcribing
 from mnemesh_actors.transcripts.transcript_store import TranscriptStore
 from mnemesh_actors.watch.cursor_seal import CursorSeal

@@ -8,9 +8,9 @@ instead of a network. Rules.
    ledger still lives, and says `degraded`. While no other ledger keeps up, nobody waits for it.
 2. When the primary is gone, or does not answer while another does, that other goes on. Its log has other numbers: who
    follows the log is told before anything is asked of the new primary.
-3. Operations on their way are then asked of the new primary. A known operation is answered from the log. One that it
-   does not know gets a new operation id, because the old machine may have written another change under the old one; a
-   new memory keeps its id and operation, for its change is the same bytes on every machine.
+3. Operations on their way are then asked of the new primary. A known operation is answered from the log. An unknown one
+   gets a new operation id, because the old machine may have written another change under the old id. A new memory
+   keeps id and operation, for its change is the same bytes on every machine.
 4. Entries that only the old machine had come back with its ledger, which is found and merged. Until then it is
    `missing`, and everybody is told.
 """

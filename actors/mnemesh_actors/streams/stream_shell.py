@@ -13,8 +13,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mappi
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
-from mnemesh_actors.streams.stream_identity import Admission, anyone
-from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_actors.streams.sync_port import Admission, Syncing, anyone
 from mnemesh_crdt.sync import messages as sync
 from mnemesh_crdt.sync.handshake import DIALER
 from mnemesh_crdt.sync.proof import NONCE_BYTES

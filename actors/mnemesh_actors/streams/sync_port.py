@@ -6,8 +6,11 @@ Decides nothing and keeps nothing: each question is one call of the ledger.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TypeAlias
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger.commit.commands import TakenIn
 from mnemesh_actors.ledger.peers.contacts import Contact
@@ -18,15 +21,32 @@ from mnemesh_actors.ports import LedgerPeers
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.bell import News as Bell
 from mnemesh_actors.streams.peer_quotas import PeerQuotas
-from mnemesh_actors.streams.stream_identity import Signing
 from mnemesh_crdt.changes.envelope import ERASURES, Entry
 from mnemesh_crdt.sync import messages as sync
 from mnemesh_crdt.sync.handshake import Me
-from mnemesh_crdt.sync.proof import Claim
+from mnemesh_crdt.sync.proof import Claim, proof_bytes
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.errors import QuotaReached
 from mnemesh_memory.values.limits import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
 from mnemesh_memory.values.quotas import Usage
+
+Signing: TypeAlias = Callable[[Claim], Awaitable[bytes]]
+# Why the peer of that node id and life is a copy, or "".
+Admission: TypeAlias = Callable[[str, str], Awaitable[str]]
+
+
+def signing_with(key: Ed25519PrivateKey) -> Signing:
+    """Signs with a key of this process."""
+
+    async def sign(claim: Claim) -> bytes:
+        return key.sign(proof_bytes(claim))
+
+    return sign
+
+
+async def anyone(node_id: str, life: str) -> str:
+    """Admits every peer."""
+    return ""
 
 
 class Syncing:

@@ -266,14 +266,14 @@ def _places(spaces: Sequence[str], agent: str) -> tuple[str, list[Any]]:
 
 def _filters(query: sessions.TranscriptQuery) -> tuple[str, list[Any]]:
     where, values = _places(query.spaces, query.agent)
-    if query.session:
-        where, values = f"{where} AND (s.session = ? OR s.part_of = ?)", [*values, query.session, query.session]
-    if query.roles:
-        where, values = f"{where} AND t.role IN ({', '.join('?' * len(query.roles))})", [*values, *query.roles]
-    if query.since is not None:
-        where, values = f"{where} AND t.at >= ?", [*values, query.since]
-    if query.before is not None:
-        where, values = f"{where} AND t.at < ?", [*values, query.before]
+    for condition, given in (
+        ("(s.session = ? OR s.part_of = ?)", (query.session,) * 2 if query.session else ()),
+        (f"t.role IN ({', '.join('?' * len(query.roles))})", query.roles),
+        ("t.at >= ?", () if query.since is None else (query.since,)),
+        ("t.at < ?", () if query.before is None else (query.before,)),
+    ):
+        if given:
+            where, values = f"{where} AND {condition}", [*values, *given]
     return where, values
 
 

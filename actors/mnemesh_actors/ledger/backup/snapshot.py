@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 from mnemesh_actors.ledger.integrity.faults import explained, reading
 from mnemesh_actors.ledger.integrity.view_repair import Mending
-from mnemesh_memory.values.errors import Aborted, FailedPrecondition, MnemeshError
+from mnemesh_memory.values.errors import Aborted, FailedPrecondition
 
 # Made again from the texts; half of a ledger's bytes.
 NOT_COPIED = frozenset({"vector"})
@@ -54,26 +54,22 @@ class Copying:
     def __init__(self, source: Path, target: Path) -> None:
         self._source = source
         self._target = target
-        self._result: Copied | Exception | None = None
         os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600))
         self._db = sqlite3.connect(
             f"file:{quote(str(target))}", uri=True, isolation_level=None, check_same_thread=False
         )
-        self._thread = threading.Thread(target=self._run, name="ledger-copy", daemon=True)
-        self._thread.start()
+        worker = ThreadPoolExecutor(1, "ledger-copy")
+        self._done = worker.submit(self._run)
+        worker.shutdown(wait=False)
 
     @property
     def running(self) -> bool:
-        """It is not done yet."""
-        return self._thread.is_alive()
+        """The copy is not finished yet."""
+        return not self._done.done()
 
     def result(self) -> Copied | None:
         """The finished copy, None before. Raises why it failed."""
-        if self.running:
-            return None
-        if isinstance(self._result, Exception):
-            raise self._result
-        return self._result
+        return None if self.running else self._done.result()
 
     def read(self, offset: int, size: int) -> bytes:
         """Bytes of the finished copy."""
@@ -82,25 +78,22 @@ class Copying:
             return file.read(size)
 
     def end(self) -> None:
-        """Stop if it is not done, and delete the file."""
+        """Stop an unfinished copy, and delete the file."""
         while self.running:
-            with suppress(sqlite3.ProgrammingError):  # just done, and closed
+            with suppress(sqlite3.ProgrammingError):  # just finished, and closed
                 self._db.interrupt()
-            self._thread.join(0.05)
+            wait((self._done,), 0.05)
         self._db.close()
         self._target.unlink(missing_ok=True)
 
-    def _run(self) -> None:
-        try:
-            with explained(self._source, "nothing was copied"):
-                copy(self._db, self._source)
-                held = held_by(self._db)
-            self._db.close()
-            with open(self._target, "rb") as file:
-                hashed = hashlib.file_digest(file, "sha256").hexdigest()
-            self._result = Copied(bytes=self._target.stat().st_size, sha256=hashed, held=held)
-        except (MnemeshError, OSError) as error:  # told to whoever asks for the result
-            self._result = error
+    def _run(self) -> Copied:
+        with explained(self._source, "nothing was copied"):
+            copy(self._db, self._source)
+            held = held_by(self._db)
+        self._db.close()
+        with open(self._target, "rb") as file:
+            hashed = hashlib.file_digest(file, "sha256").hexdigest()
+        return Copied(bytes=self._target.stat().st_size, sha256=hashed, held=held)
 
 
 class Copies(Mending):

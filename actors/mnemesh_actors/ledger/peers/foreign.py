@@ -21,7 +21,7 @@ from mnemesh_actors.ledger.commit.commands import COUNTED, TakenIn
 from mnemesh_actors.ledger.peers.arrivals import Arrival, Document, Loaded, because, loaded
 from mnemesh_actors.ledger.peers.senders import Sender, presentable
 from mnemesh_actors.ledger.peers.shelves import PENDING, QUARANTINE, Brought, Shelves
-from mnemesh_actors.ledger.store.journal import Journal, Received
+from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.admission.admission import RULES, admit
 from mnemesh_crdt.admission.ancestry import Changes
@@ -262,7 +262,7 @@ class _Batch:
     def _stored(self, document: Document, now: Loaded, ready: list[Arrival]) -> int:
         """Append; the last entry's number. A change that was found good and does not fit the file is quarantined: one
         entry never holds up all later ones. Returns 0 then."""
-        received = [Received(one.brought, one.head.actor) for one in ready]
+        received = [(one.brought, one.head.actor) for one in ready]
         mark = self._journal.digest.mark()
         self._db.execute("SAVEPOINT document")
         try:

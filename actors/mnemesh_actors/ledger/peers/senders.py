@@ -12,6 +12,7 @@ import re
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 from mnemesh_actors.ledger.peers.shelves import count
@@ -41,7 +42,6 @@ class Sender:
         self._keys: dict[str, bytes] = {}
         self._shown: dict[str, bytes] = {}
         self._proved: set[str] = set()
-        self._named: dict[tuple[str, str], str] = {}  # names that were looked at: what is wrong with them
 
     def show(self, keys: Mapping[str, bytes], nodes: set[str]) -> None:
         """The stream brought these keys, by node id; entries of `nodes` are coming."""
@@ -68,12 +68,7 @@ class Sender:
         if not limits.TIME_MS_MIN <= entry.at <= limits.TIME_MS_MAX:
             return "its time is no time"
         names = (("doc", entry.doc), ("space", entry.space), ("agent", entry.agent))
-        return next(filter(None, (self._misnamed(what, name) for what, name in names)), "")
-
-    def _misnamed(self, what: str, name: str) -> str:
-        if (what, name) not in self._named:
-            self._named[what, name] = _misnamed(what, name)
-        return self._named[what, name]
+        return next(filter(None, (_misnamed(what, name) for what, name in names)), "")
 
     def objection(self, entry: Entry) -> str:
         """Why a well-shaped entry may not come this way, or ""."""
@@ -113,6 +108,7 @@ class Sender:
         return ""
 
 
+@lru_cache(maxsize=4096)
 def _misnamed(what: str, name: str) -> str:
     try:
         if what == "doc":

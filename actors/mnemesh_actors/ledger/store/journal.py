@@ -9,7 +9,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import structlog
@@ -37,14 +37,6 @@ from mnemesh_memory.values.model import Link, Memory
 
 log = structlog.get_logger("mnemesh.ledger")
 _NOWHERE: Final = "NOT EXISTS (SELECT 1 FROM memory WHERE id = ?1)"  # an admin may name a space that it is not in
-
-
-@dataclass(frozen=True, slots=True)
-class Received:
-    """A change of another node on its way into the log, with its actor (hex)."""
-
-    brought: Brought
-    actor: str
 
 
 class Journal:
@@ -85,24 +77,22 @@ class Journal:
             document, change = crowding.written(document, self.log(document.id), edit, actor, change)
         entry = self._signed(Key(document.space, document.id), CHANGE, change.hash, change.raw, command)
         seq = self._append(entry, actor)
-        state = self._shown(document.state())
+        state = shown(self._db, document.state())
         memory = materialise(state)
         if memory is None:
             raise DataLoss(f"{document.id} has no revision after a write", field="id", value=document.id)
         self._keep(document, memory, seq)
         return memory, seq
 
-    def take(self, document: MemoryDocument, state: DocumentState, entries: Sequence[Received], *, new: bool) -> int:
-        """Append changes of other nodes, in this order, to a document that holds them already. Returns the last entry's
-        number. `new`: nothing was here of it before."""
+    def take(
+        self, document: MemoryDocument, state: DocumentState, brought: Sequence[tuple[Brought, str]], *, new: bool
+    ) -> int:
+        """Append changes of other nodes, each with its actor (hex), in this order, to a document that holds them
+        already. Returns the last entry's number. `new`: nothing was here of it before."""
         seq = 0
-        for one in entries:
-            brought = one.brought
-            seq = self._append(brought.entry, bytes.fromhex(one.actor), brought.origin, brought.received)
-        fresh = {
-            state.name_of(one.brought.entry.hash, one.actor): one.brought.received + CLOCK_AHEAD_MS_MAX
-            for one in entries
-        }
+        for one, actor in brought:
+            seq = self._append(one.entry, bytes.fromhex(actor), one.origin, one.received)
+        fresh = {state.name_of(one.entry.hash, actor): one.received + CLOCK_AHEAD_MS_MAX for one, actor in brought}
         receipts = fresh if new else latest(self._db, state)
         memory = materialise(_in_time(state, receipts))
         if memory is not None and not new:
@@ -229,7 +219,7 @@ class Journal:
 
     def state(self, memory: Memory) -> DocumentState:
         """The state of a memory's document, for reading: times of other nodes' clocks as in the view."""
-        return self._shown(self.document(memory).state())
+        return shown(self._db, self.document(memory).state())
 
     def tags(self, memory: Memory) -> tuple[str, ...]:
         """All tags of a memory, also those that the view leaves out."""
@@ -275,7 +265,7 @@ class Journal:
         count = 0
         for doc, space, seq in docs:
             document = self.load(Key(space, doc))
-            memory = materialise(self._shown(document.state()))
+            memory = materialise(shown(self._db, document.state()))
             self._keep(document, memory, seq)
             count += memory is not None
         self._db.execute(
@@ -304,12 +294,9 @@ class Journal:
             key = bytes.fromhex(duplicate_key(content))
             self._db.execute("INSERT OR IGNORE INTO text_hash VALUES (?, ?, ?)", (memory.space, key, memory.id))
 
-    def _shown(self, state: DocumentState) -> DocumentState:
-        return shown(self._db, state)
-
     def remake(self, document: MemoryDocument, seq: int) -> None:
         """Make the view of a document anew; `seq` is that of its last entry."""
-        self._keep(document, materialise(self._shown(document.state())), seq)
+        self._keep(document, materialise(shown(self._db, document.state())), seq)
 
     def _said(self, key: Key) -> set[str]:
         """Content hashes of every text that a revision of a document was ever embedded as, unread ones too. Of a
@@ -319,14 +306,14 @@ class Journal:
         except DataLoss as error:
             log.warning("cached_vectors_left", document=key.id, reason=error.message)
             return set()
-        shown = materialise(state)
-        if shown is None:
+        said_now = materialise(state)
+        if said_now is None:
             return set()
         texts = {(one.title, one.content) for one in state.revisions.values()}
         if state.unread:
             said = (statement(read_operations(raw)) for raw in self.log(key.id).values())
             texts |= {(str(one["title"]), str(one["content"])) for one in said if one}
-        return {digest for title, text in texts for digest in _hashes(replace(shown, title=title, content=text))}
+        return {digest for title, text in texts for digest in _hashes(replace(said_now, title=title, content=text))}
 
     def _drop_stale_vectors(self, memory: Memory) -> None:
         """Of texts that another node's change took out of a memory; see vectors."""

@@ -150,37 +150,28 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
     elif query.state != "all":
         parts.append("state = ?")
         values.append(query.state)
-    if query.kinds:
-        parts.append(f"kind IN ({marks(query.kinds)})")
-        values += query.kinds
     has = "EXISTS (SELECT 1 FROM json_each(memory.tags) WHERE value IN ({}))"
-    if query.tags_any:
-        parts.append(has.format(marks(query.tags_any)))
-        values += query.tags_any
-    for tag in query.tags_all:
-        parts.append(has.format("?"))
-        values.append(tag)
-    if query.tags_none:
-        parts.append("NOT " + has.format(marks(query.tags_none)))
-        values += query.tags_none
-    for column, compare, value in (
-        ("created_at", ">=", query.since),
-        ("created_at", "<", query.before),
-        ("by", "=", query.agent or None),
-        ("session", "=", query.session or None),
+    lists = [("kind IN ({})", query.kinds), (has, query.tags_any), (f"NOT {has}", query.tags_none)]
+    for condition, among in [*lists, *((has, (tag,)) for tag in query.tags_all)]:
+        if among:
+            parts.append(condition.format(marks(among)))
+            values += among
+    window = query.window if query.window is not None and query.window.only else Window(None, None)
+    for condition, value in (
+        ("created_at >= ?", query.since),
+        ("created_at < ?", query.before),
+        ("by = ?", query.agent or None),
+        ("session = ?", query.session or None),
+        (f"{HAPPENED} >= ?", window.since),
+        (f"{HAPPENED} < ?", window.before),
     ):
         if value is not None:
-            parts.append(f"{column} {compare} ?")
+            parts.append(condition)
             values.append(value)
     if query.valid_at is not None:
         condition = STOOD if query.state == "active" else HELD.format("memory")
         parts.append(condition)
         values += [query.valid_at] * condition.count("?")
-    if query.window is not None and query.window.only:
-        for compare, value in ((">=", query.window.since), ("<", query.window.before)):
-            if value is not None:
-                parts.append(f"{HAPPENED} {compare} ?")
-                values.append(value)
     return " AND ".join(parts), values
 
 
