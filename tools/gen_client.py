@@ -20,6 +20,8 @@ from typing import Any, Final
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from tools import gen_client_methods, gen_plain_options
 
+from mnemesh.errors import LEAVES, MnemeshError
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 DECISIONS: Final = ROOT / "tools/client_values.toml"
 API: Final = ROOT / "client/mnemesh/api"
@@ -68,6 +70,54 @@ def __getattr__(name: str) -> Any:
     value = getattr(import_module(f"{{__name__}}.{{MODULES[name]}}"), name)
     globals()[name] = value
     return value
+'''
+
+# The values that a user of the package names; the others are only reached through these.
+PUBLIC: Final = (
+    "Agent", "AgentQuota", "Agents", "Blame", "BlamedField", "BlamedLines", "Change", "ChangedAgent", "Checked",
+    "Conflict", "Conflicts", "Found", "History", "Identity", "IssuedToken", "Link", "Linked", "Memory", "Nearby",
+    "Neighbourhood", "Page", "RatedMemory", "Ratings", "Recalled", "RecalledBatch", "Remembered", "Result", "Revision",
+    "RevokedAgent", "Signal", "Source", "Stats", "Status", "Superseded", "Timeline", "Updated", "Written",
+)  # fmt: skip
+CLIENTS: Final = {
+    "AsyncClient": "api.async_client", "Outcome": "api.batch", "Client": "api.client", "AsyncWatch": "api.watch",
+    "Watch": "api.watch", "detect_space": "transport.project",
+}  # fmt: skip
+PACKAGE_INIT: Final = '''"""Mnemesh for Python: `from mnemesh import Client`, or `AsyncClient` under asyncio.
+
+Importing this package costs milliseconds: gRPC and protobuf are loaded when a client is first named, the rest when
+it is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+{imports}
+
+__all__ = [
+{names}
+]
+
+_MODULES = {{
+{modules}
+}}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("mnemesh")
+    if name not in _MODULES:
+        raise AttributeError(f"module 'mnemesh' has no attribute {{name!r}}")
+    return getattr(import_module(f"mnemesh.{{_MODULES[name]}}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
 '''
 
 
@@ -153,6 +203,7 @@ def generate() -> dict[Path, str]:
     contract = Contract(tomllib.loads(DECISIONS.read_text("utf-8")))
     files = {VALUES / f"{module}.py": module_text(contract, module) for module in contract.docs}
     files[VALUES / "__init__.py"] = MARK + index_text(contract)
+    files[API.parent / "__init__.py"] = MARK + package_text()
     files[API.parent / "cli/plain_options.py"] = gen_plain_options.plain_options()
     return files | {API / name: text for name, text in gen_client_methods.tables().items()}
 
@@ -210,6 +261,17 @@ def index_text(contract: Contract) -> str:
     modules = [f'        "{row.name}": "{row.module}",' for row in sorted(contract.rows.values(), key=lambda r: r.name)]
     messages = [f'        "{PACKAGE}{message}": "{name}",' for message, name in sorted(contract.classes.items())]
     return INIT.format(imports="\n".join(imports), modules="\n".join(modules), messages="\n".join(messages))
+
+
+def package_text() -> str:
+    """The source of the package `mnemesh`, which finds each public name in its module."""
+    errors = [MnemeshError.__name__, *(leaf.__name__ for leaf in LEAVES.values())]
+    modules = dict.fromkeys(PUBLIC, "api.values") | dict.fromkeys(errors, "errors") | CLIENTS
+    places = sorted(modules.items(), key=lambda item: (item[1], item[0]))
+    imports = [f"    from mnemesh.{module} import {name} as {name}" for name, module in places]
+    names = [f'    "{name}",' for name in sorted([*modules, "__version__"])]
+    rows = [f'    "{name}": "{module}",' for name, module in sorted(modules.items())]
+    return PACKAGE_INIT.format(imports="\n".join(imports), names="\n".join(names), modules="\n".join(rows))
 
 
 def main(argv: list[str]) -> int:

@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from automerge.core import ROOT, Document, ObjType, ScalarType
+from replica_model import Received, Replica
 
 from mnemesh_crdt.changes.chunk import read_head
-from mnemesh_crdt.changes.envelope import ERASE, Entry, erase_hash
+from mnemesh_crdt.changes.envelope import ERASE, Entry, Key, erase_hash
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.intake.replica import Replica
-from mnemesh_crdt.intake.replica_events import Key, Received
 from mnemesh_memory.values.errors import DataLoss
 from mnemesh_memory.values.model import Link, Memory
 

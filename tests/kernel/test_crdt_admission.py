@@ -32,11 +32,10 @@ from hypothesis import strategies as st
 
 from mnemesh_crdt.admission.admission import Refused, admit
 from mnemesh_crdt.changes.chunk import read_head
-from mnemesh_crdt.changes.envelope import ERASE, Entry
+from mnemesh_crdt.changes.envelope import ERASE, Entry, Key
 from mnemesh_crdt.changes.operations import DELETE, PUT, Operation, read_operations
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields, genesis_hash
-from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.kinds import KINDS, LINK_TYPES, TIERS
 from mnemesh_memory.values.model import Link, Source

@@ -28,6 +28,7 @@ from crdt_scenarios import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from replica_model import Replica
 
 from mnemesh_crdt.admission import budget
 from mnemesh_crdt.admission.admission import admit
@@ -39,7 +40,6 @@ from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit, MemoryDocument, genesis_hash
 from mnemesh_crdt.document.equivocation import Equivocation, names
 from mnemesh_crdt.document.shape import state_of
-from mnemesh_crdt.intake.replica import Replica
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import Link
 

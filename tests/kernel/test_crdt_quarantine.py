@@ -9,22 +9,10 @@ from typing import Any
 import pytest
 from crdt_scenarios import AGENT, ID, KEY, SPACE, created, edited, entry_of, erased, erasure_of, received
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from replica_model import Accepted, Dropped, Duplicate, Effect, Held, Kept, Purged, Quarantined, Received, Replica
 
 from mnemesh_crdt.admission.admission import Refused, admit
-from mnemesh_crdt.changes.envelope import ERASE, RETRACT, Entry, node_id_of, signing_bytes
-from mnemesh_crdt.intake.replica import Replica
-from mnemesh_crdt.intake.replica_events import (
-    Accepted,
-    Dropped,
-    Duplicate,
-    Effect,
-    Held,
-    Kept,
-    Key,
-    Purged,
-    Quarantined,
-    Received,
-)
+from mnemesh_crdt.changes.envelope import ERASE, RETRACT, Entry, Key, node_id_of, signing_bytes
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.errors import DataLoss
 

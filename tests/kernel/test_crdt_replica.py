@@ -31,22 +31,12 @@ from crdt_scenarios import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from replica_model import Accepted, Dropped, Duplicate, Full, Held, Purged, Quarantined, Received, Replica
 
 from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import Key
 from mnemesh_crdt.document.digest import bucket_of
 from mnemesh_crdt.document.revisions import heads, materialise
-from mnemesh_crdt.intake.replica import Replica
-from mnemesh_crdt.intake.replica_events import (
-    Accepted,
-    Dropped,
-    Duplicate,
-    Full,
-    Held,
-    Key,
-    Purged,
-    Quarantined,
-    Received,
-)
 from mnemesh_memory.access.grants import PeerGrant
 
 REPLICAS = 3

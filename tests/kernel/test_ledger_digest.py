@@ -32,15 +32,14 @@ from peer_builders import (
     refused,
     taken,
 )
+from replica_model import Received, Replica
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.ledger.store import schema
-from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.changes.envelope import Entry, Key
 from mnemesh_crdt.document.digest import bucket_of
 from mnemesh_crdt.document.revisions import materialise
-from mnemesh_crdt.intake.replica import Replica
-from mnemesh_crdt.intake.replica_events import Key, Received
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import Memory
 

@@ -27,6 +27,7 @@ from peer_builders import (
     refused,
     taken,
 )
+from replica_model import Received, Replica
 
 from mnemesh_actors.ledger.commit.commands import Resolve
 from mnemesh_actors.ledger.ledger_actor import Ledger
@@ -36,8 +37,6 @@ from mnemesh_actors.ledger.peers.replica_keys import cursor_name
 from mnemesh_crdt.admission.admission import RULES
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.document.document import Edit, MemoryDocument
-from mnemesh_crdt.intake.replica import Replica
-from mnemesh_crdt.intake.replica_events import Received
 from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import Link, Memory

@@ -11,17 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import SPACE, Home, Pen, done, read_back
 from peer_builders import BOB, EVERYTHING, ID, OTHER, Node, all_entries, outcome, pages, taken
+from replica_model import Received, Replica
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.foreign import Intake
 from mnemesh_crdt.admission import ancestry, budget
 from mnemesh_crdt.changes.chunk import read_head
-from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.changes.envelope import Entry, Key
 from mnemesh_crdt.changes.operations import read_operations
 from mnemesh_crdt.document.document import Edit, RevisionFields
 from mnemesh_crdt.document.revisions import materialise
-from mnemesh_crdt.intake.replica import Replica
-from mnemesh_crdt.intake.replica_events import Key, Received
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition
 from mnemesh_memory.values.model import Link, Memory

@@ -13,8 +13,8 @@ from peer_builders import BOB, Node, all_entries, outcome, taken
 from mnemesh_actors.ledger.commit.commands import Resolve, Rollback
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_crdt.admission.admission import Refused, admit
+from mnemesh_crdt.changes.envelope import Key
 from mnemesh_crdt.document.document import Edit
-from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import Memory

@@ -26,8 +26,8 @@ from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_crdt.admission.admission import admit
 from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import Key
 from mnemesh_crdt.document.document import genesis_hash
-from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash

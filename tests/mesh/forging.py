@@ -14,10 +14,9 @@ from automerge.core import ROOT, ScalarType
 from mesh_node import Node
 
 from mnemesh_crdt.changes.chunk import read_head
-from mnemesh_crdt.changes.envelope import CHANGE, Entry
+from mnemesh_crdt.changes.envelope import CHANGE, Entry, Key
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
 from mnemesh_crdt.document.revisions import heads
-from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_memory.values.model import Link
 
 VOTE: Final = "vote of another"

@@ -1,6 +1,6 @@
 """A node as the simulator sees it: a disk, what a crash takes, and the ledger's duties in their order.
 
-The shell around the real `Replica` and the real `Stream`: it carries out their effects, on a disk that is a few
+The shell around the model of the intake and the real `Stream`: it carries out their effects, on a disk that is a few
 dictionaries. A transaction does admit, append, view, commit, publish, acknowledge; `crash_before` names the one before
 which the node dies. What is on the disk then is what the last commit put there, nothing else survives.
 """
@@ -13,6 +13,19 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from replica_model import (
+    Accepted,
+    Dropped,
+    Duplicate,
+    Effect,
+    Held,
+    Kept,
+    Purged,
+    Quarantined,
+    Received,
+    Replica,
+    read_state,
+)
 from twin import Twin
 
 from mnemesh_crdt.admission.admission import admit
@@ -20,26 +33,13 @@ from mnemesh_crdt.admission.ancestry import GENESIS
 from mnemesh_crdt.admission.erasure import begun_by, kind_of_erasure
 from mnemesh_crdt.admission.refusal import Refused
 from mnemesh_crdt.changes.chunk import read_head
-from mnemesh_crdt.changes.envelope import CHANGE, ERASURES, Entry, erase_hash, node_id_of, signing_bytes
+from mnemesh_crdt.changes.envelope import CHANGE, ERASURES, Entry, Key, erase_hash, node_id_of, signing_bytes
 from mnemesh_crdt.changes.operations import DELETE, Operation, OpId, read_operations
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.digest import bucket_of
 from mnemesh_crdt.document.document import Edit, MemoryDocument
 from mnemesh_crdt.document.equivocation import NAME_HEX, REMOVED, closure
 from mnemesh_crdt.document.shape import GENESIS_KEYS, DocumentState
-from mnemesh_crdt.intake.replica import Replica, read_state
-from mnemesh_crdt.intake.replica_events import (
-    Accepted,
-    Dropped,
-    Duplicate,
-    Effect,
-    Held,
-    Kept,
-    Key,
-    Purged,
-    Quarantined,
-    Received,
-)
 from mnemesh_crdt.sync.handshake import Me
 from mnemesh_crdt.sync.messages import Ask, Measured, News, Read, Reask, Reread
 from mnemesh_crdt.sync.proof import Claim, proof_bytes

@@ -28,11 +28,10 @@ from mesh_node import DUTIES, KEYS_ONCE, Crash, Disk, Memo, Node, Violation, che
 from twin import Twin
 
 from mnemesh_crdt.changes.chunk import read_head
-from mnemesh_crdt.changes.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry
+from mnemesh_crdt.changes.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry, Key
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit, RevisionFields
 from mnemesh_crdt.document.shape import link_key
-from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_crdt.sync.audience import common_patterns, feed_name
 from mnemesh_crdt.sync.handshake import DIALER, LISTENER, hello_of
 from mnemesh_crdt.sync.messages import (

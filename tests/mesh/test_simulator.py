@@ -18,9 +18,8 @@ from simulator import FAULTS, FORGERIES, WRITES, World, failure_of, run, smalles
 from mnemesh_actors.ledger.commit.write_admission import Admission
 from mnemesh_actors.ledger.peers import senders
 from mnemesh_actors.ledger.peers.shelves import Brought, Shelves
-from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.changes.envelope import Entry, Key
 from mnemesh_crdt.document.document import Edit, RevisionFields
-from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_crdt.sync.messages import Ask
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.ids import fresh_id

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from replica_model import Received, Replica
 
 from mnemesh_actors.ledger.commit.write_admission import Admission
 from mnemesh_actors.ledger.peers.foreign import Intake
 from mnemesh_actors.ledger.store import schema
 from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_crdt.changes.envelope import Key
 from mnemesh_crdt.document.revisions import materialise
-from mnemesh_crdt.intake.replica import Replica
-from mnemesh_crdt.intake.replica_events import Key, Received
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.model import Link
 

@@ -11,17 +11,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from mnemesh import errors
 from mnemesh.cli.shell import print_json, printable
-from mnemesh.errors import (
-    DeadlineExceeded,
-    InvalidArgument,
-    MnemeshError,
-    NotFound,
-    NotReachable,
-    PermissionDenied,
-    Unauthenticated,
-    shorten,
-)
+from mnemesh.errors import MnemeshError
 from mnemesh.exit_status import EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED, EXIT_USAGE
 from mnemesh.transport.connection import default_project, local_data_dir
 
@@ -58,29 +50,29 @@ def exit_status(error: MnemeshError) -> int:
     """The exit status that `error` means. An error with a field comes from an answering node: a missing model is
     UNAVAILABLE too.
     """
-    if isinstance(error, NotReachable | DeadlineExceeded) and not (error.refused and error.field):
+    if isinstance(error, errors.NotReachable | errors.DeadlineExceeded) and not (error.refused and error.field):
         return EXIT_NOT_REACHABLE
     # A bad value is bad usage, wherever it is noticed. A secret is a refusal of the node.
-    unusable = isinstance(error, InvalidArgument) and error.details.get("reason") != SECRET_REFUSED
+    unusable = isinstance(error, errors.InvalidArgument) and error.details.get("reason") != SECRET_REFUSED
     return EXIT_USAGE if unusable else EXIT_REFUSED
 
 
 def advised(error: MnemeshError, argv: Sequence[str]) -> str:
     """The node's message in the words of the command line: an option, where a token is given, where a space came
     from."""
-    if isinstance(error, NotFound):
+    if isinstance(error, errors.NotFound):
         return error.message.replace(" include_forgotten shows", " --include-forgotten shows")
-    if isinstance(error, Unauthenticated):
+    if isinstance(error, errors.Unauthenticated):
         how = "MNEMESH_TOKEN" if tuple(argv[:2]) in PEERS_OWN else "--token or MNEMESH_TOKEN"
         return error.message.replace(BEARER, f"give {how}")
-    if isinstance(error, PermissionDenied) and argv[0] in GROUPS and not error.details.get("space"):
+    if isinstance(error, errors.PermissionDenied) and argv[0] in GROUPS and not error.details.get("space"):
         # A group's command may ask for an operation of another name: `peer list` for sync_status.
         return error.message.replace(f" may not {error.details.get('action')};", f" may not {' '.join(argv[:2])};")
     named = any(word.startswith(SPACE_OPTIONS) for word in argv)
-    if not isinstance(error, PermissionDenied) or named or "MNEMESH_SPACE" in os.environ:
+    if not isinstance(error, errors.PermissionDenied) or named or "MNEMESH_SPACE" in os.environ:
         return error.message
     here = default_project(local_data_dir(None)).space
-    if not here or error.details.get("space") != shorten(here):
+    if not here or error.details.get("space") != errors.shorten(here):
         return error.message
     return f"{error.message}. That space is the one of this directory (.mnemesh.toml or git); --space names another"
 

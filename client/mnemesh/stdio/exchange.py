@@ -19,15 +19,9 @@ from enum import Enum, auto
 from http.client import BadStatusLine, HTTPConnection, HTTPException, HTTPResponse, RemoteDisconnected
 from typing import Any
 
+from mnemesh.stdio import rpc
 from mnemesh.stdio.node_link import Link, NodeUnreachable
-from mnemesh.stdio.rpc import (
-    NODE_REFUSED,
-    NODE_UNREACHABLE,
-    OUTCOME_UNKNOWN,
-    Lines,
-    Message,
-    error_body,
-)
+from mnemesh.stdio.rpc import Lines, Message
 
 # Pauses before another attempt: none after the first failure, which is mostly a connection that had gone stale. The
 # later pauses suffice for a dying node to end and for a search for the next.
@@ -137,15 +131,15 @@ class Exchange:
                     return answer
                 if end is _End.LOST and self.message.wants_answer and not self._repeatable():
                     self._refuse(
-                        OUTCOME_UNKNOWN,
+                        rpc.OUTCOME_UNKNOWN,
                         "the node went away while this call ran; it may have been done or not. "
                         "Look with recall or get, then repeat it if it is missing",
                     )
                     return None
                 pause = STOPPING_POLL_S if end is _End.STOPPING else next(pauses, None)
-            self._refuse(NODE_UNREACHABLE, f"the node at {self._link.address()} keeps breaking connections")
+            self._refuse(rpc.NODE_UNREACHABLE, f"the node at {self._link.address()} keeps breaking connections")
         except NodeUnreachable as error:
-            self._refuse(NODE_UNREACHABLE, str(error))
+            self._refuse(rpc.NODE_UNREACHABLE, str(error))
         return None
 
     def cancel(self) -> None:
@@ -243,12 +237,12 @@ class Exchange:
         text = f"the node at {address} answered HTTP {response.status} {response.reason}"
         if response.status == 401:
             text = f"the node at {address} refused {self._link.whose_token()} (HTTP 401); see --token and --data"
-        self._refuse(NODE_REFUSED, f"{text}: {words}" if words else text)
+        self._refuse(rpc.NODE_REFUSED, f"{text}: {words}" if words else text)
         return _End.SETTLED, None
 
     def _refuse(self, code: int, text: str) -> None:
         if self.message.wants_answer:
-            self._answer(error_body(self.message.id, code, text))
+            self._answer(rpc.error_body(self.message.id, code, text))
 
     def _answer(self, body: Answer) -> None:
         self._release(self)

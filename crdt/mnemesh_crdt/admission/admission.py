@@ -26,34 +26,21 @@ other may both enter (equivocation.py). A change that builds on both may not.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
+from mnemesh_crdt.admission import foreign_fields
 from mnemesh_crdt.admission.ancestry import GENESIS, GENESIS_PATHS, REVISIONS, Ancestry, Path
-from mnemesh_crdt.admission.foreign_fields import (
-    NEWER,
-    TIMES,
-    Tree,
-    Value,
-    check_agent,
-    check_newer,
-    check_revision,
-    check_votes,
-    newer_size,
-    revision_texts,
-    texts_of,
-    word,
-)
+from mnemesh_crdt.admission.foreign_fields import NEWER, TIMES, Tree, Value
 from mnemesh_crdt.admission.refusal import Refused
 from mnemesh_crdt.changes.chunk import ChangeHead
-from mnemesh_crdt.changes.envelope import CHANGE, Entry
+from mnemesh_crdt.changes.envelope import CHANGE, Entry, Key
 from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, ChangeOps, Operation, OpId, Scalar, read_operations
 from mnemesh_crdt.document.document import genesis_hash
 from mnemesh_crdt.document.shape import GENESIS_KEYS, MARK, rank
-from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.secrets import find_secret
 from mnemesh_memory.validation.field_checks import memory_id
@@ -63,7 +50,7 @@ from mnemesh_memory.values.ids import belongs
 from mnemesh_memory.values.kinds import LINK_TYPES
 from mnemesh_memory.values.spaces import space_path
 
-__all__ = ["RULES", "Refused", "admit"]
+__all__ = ["RULES", "Judge", "Refused", "admit"]
 
 # Counts the versions of these rules, with the detector of credentials. The next version judges anew after a refusal.
 RULES: Final = 3
@@ -71,6 +58,8 @@ _SHORT_CHARS: Final = 80  # texts that come again and again: tags, titles, names
 _SHORT_KEPT: Final = 4_096
 
 _NODE: Final = re.compile("[0-9a-f]{32}")
+# `admit`, or another function that decides the same.
+Judge: TypeAlias = Callable[[Key, Entry, Mapping[str, bytes] | None], ChangeHead]
 
 
 def admit(key: Key, entry: Entry, earlier: Mapping[str, bytes] | None = None) -> ChangeHead:
@@ -208,7 +197,7 @@ def _check_place(path: Path, operation: Operation, own: str) -> None:
         if len(path) > 1 or operation.replaced:
             raise Refused(f"it changes {shorten(key)} of {'/'.join(path)[:80]}; revisions are never changed")
     elif path == ("tags",):
-        word("tag", key, limits.TAG_BYTES_MAX)
+        foreign_fields.word("tag", key, limits.TAG_BYTES_MAX)
     elif path == ("links",):
         kind, _, target = key.partition(":")
         if kind not in LINK_TYPES or memory_id("link", target) != target:
@@ -220,20 +209,20 @@ def _check_place(path: Path, operation: Operation, own: str) -> None:
 def _check_value(touch: _Touch, entry: Entry, head: ChangeHead, past: Ancestry | None) -> None:
     path, key, value = touch.path, touch.key, touch.value
     if not path or path[0].startswith(NEWER):
-        check_newer(key, value, len(path) + 1)
+        foreign_fields.check_newer(key, value, len(path) + 1)
     elif path == ("rev",):
         if not isinstance(value, dict):
             raise Refused(f"revision {shorten(key)} is no map")
-        parents = check_revision(key, value, entry.agent, head.actor)
+        parents = foreign_fields.check_revision(key, value, entry.agent, head.actor)
         if not parents:
             _check_beginning(entry, value, head)
         elif past is not None:
             _check_parents(parents, past)
     elif path == ("feedback",):
         if value is not None:
-            check_votes(value)
+            foreign_fields.check_votes(value)
     elif path[0] == "feedback":
-        check_votes({key: value} if value is not None else None)
+        foreign_fields.check_votes({key: value} if value is not None else None)
     elif value is not None:
         if path == ("links",) and key.endswith(f":{entry.doc}"):
             raise Refused("it links the memory to itself")
@@ -249,7 +238,7 @@ def _check_amounts(touches: Sequence[_Touch]) -> None:
     removed = sum(touch.value is None for touch in touches)
     if removed > limits.CHANGE_REMOVALS_MAX:
         raise Refused(f"it removes {removed} keys, at most {limits.CHANGE_REMOVALS_MAX} are allowed in one change")
-    newer = [newer_size(key, value) for key, value in _newer(touches)]
+    newer = [foreign_fields.newer_size(key, value) for key, value in _newer(touches)]
     if newer:
         keys, size = sum(one[0] for one in newer), sum(one[1] for one in newer)
         if keys > limits.NEWER_KEYS_MAX or size > limits.NEWER_BYTES_MAX:
@@ -310,10 +299,10 @@ def _texts(touches: Sequence[_Touch]) -> Iterator[tuple[str, str]]:
         if touch.path == ("tags",):
             yield "tag", touch.key
         elif touch.path == ("rev",) and isinstance(touch.value, dict):
-            yield from revision_texts(touch.value)
+            yield from foreign_fields.revision_texts(touch.value)
         elif not touch.path or touch.path[0].startswith(NEWER):
             yield NEWER, touch.key
-            yield from ((NEWER, text) for _, text in texts_of(touch.key, touch.value))
+            yield from ((NEWER, text) for _, text in foreign_fields.texts_of(touch.key, touch.value))
 
 
 @lru_cache(maxsize=_SHORT_KEPT)
@@ -323,7 +312,7 @@ def _short_secret(text: str) -> str | None:
 
 @lru_cache(maxsize=_SHORT_KEPT)  # a refusal is not kept
 def _agent(agent: str) -> None:
-    check_agent(agent)
+    foreign_fields.check_agent(agent)
     if find_secret(agent):
         raise Refused("its agent's name holds a credential")
 

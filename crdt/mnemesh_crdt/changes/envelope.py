@@ -30,6 +30,14 @@ _LENGTH_BYTES: Final = 4
 KEYS_KEPT: Final = 64
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Key:
+    """A document: a memory id in a space (the same id in two spaces is two documents)."""
+
+    space: str
+    id: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """`hash` (hex) is the change's own, or `erase_hash`. `raw` is the change, b"" for an erasure. `agent` is the

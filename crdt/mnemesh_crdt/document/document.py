@@ -35,7 +35,6 @@ from mnemesh_crdt.document.shape import (
     Change,
     DocumentState,
     Edit,
-    RevisionFields,
     Tree,
     Written,
     link_key,
@@ -45,15 +44,9 @@ from mnemesh_crdt.document.shape import (
     state_of,
     vote_tree,
 )
+from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss, InvalidArgument
-from mnemesh_memory.values.limits import (
-    CHANGE_BYTES_MAX,
-    CHANGE_INFLATED_BYTES_MAX,
-    LINKS_SHOWN_MAX,
-    NEWER_KEYS_MAX,
-    REVISIONS_MAX,
-    TAGS_SHOWN_MAX,
-)
+from mnemesh_memory.values.model import RevisionFields
 
 AUTOMERGE_VERSION: Final = "1.0.0rc1"
 
@@ -142,7 +135,7 @@ class MemoryDocument:
         removed += equivocation.puts("feedback", [edit.vote[0]] if edit.vote else [], base)
         # Peers accept so many keys of one change: the map itself and its names, beside the keys of `x/ends`. The next
         # removal names the rest.
-        room = NEWER_KEYS_MAX - 1 - (len(ends) + 1 if ends else 0)
+        room = limits.NEWER_KEYS_MAX - 1 - (len(ends) + 1 if ends else 0)
         change = self._written(self._load(list(base)), edit, actor, ends, sorted(removed)[:room])
         self._document = None
         if change is not None:
@@ -166,12 +159,10 @@ class MemoryDocument:
             raise ValueError(f"actor {actor.hex()} wrote to memory {self.id} before; each change needs a fresh one")
         inflated = bytes(change.raw_bytes)
         raw = bytes(change.bytes) if len(inflated) > DEFLATE_OVER_BYTES else inflated
-        if len(raw) > CHANGE_BYTES_MAX or len(inflated) > CHANGE_INFLATED_BYTES_MAX:
-            raise InvalidArgument(
-                "change",
-                f"{len(inflated)} bytes, {len(raw)} compressed",
-                f"all fields together take at most {CHANGE_INFLATED_BYTES_MAX} bytes, {CHANGE_BYTES_MAX} compressed",
-            )
+        if len(raw) > limits.CHANGE_BYTES_MAX or len(inflated) > limits.CHANGE_INFLATED_BYTES_MAX:
+            most = f"{limits.CHANGE_INFLATED_BYTES_MAX} bytes, {limits.CHANGE_BYTES_MAX} compressed"
+            size = f"{len(inflated)} bytes, {len(raw)} compressed"
+            raise InvalidArgument("change", size, f"all fields together take at most {most}")
         self._document = document
         if self.unread is not None:
             heads = self.unread.heads.difference(bytes(dep).hex() for dep in change.deps)
@@ -199,7 +190,7 @@ class MemoryDocument:
         else:
             document = self._open()
             state = state_of(self.id, self.space, self._guarded("can not be read", lambda: _tree(document, ROOT)))
-        if len(state.tags) > TAGS_SHOWN_MAX or len(state.links) > LINKS_SHOWN_MAX:
+        if len(state.tags) > limits.TAGS_SHOWN_MAX or len(state.links) > limits.LINKS_SHOWN_MAX:
             state = replace(state, put_by={name: self.put_by(name) for name in ("tags", "links")})
         if self.unread is None:
             return state
@@ -315,9 +306,9 @@ def _transact(document: Document, edit: Edit, actor: str, ends: tuple[str, ...],
         if edit.revision is not None:
             revisions = _collection(transaction, "rev")
             parents = (*edit.revision.parents, *ends)
-            if len(parents) > REVISIONS_MAX:  # peers would not let it in
+            if len(parents) > limits.REVISIONS_MAX:  # peers would not let it in
                 raise InvalidArgument(
-                    "parents", len(parents), f"at most {REVISIONS_MAX} versions at once; purge the memory"
+                    "parents", len(parents), f"at most {limits.REVISIONS_MAX} versions at once; purge the memory"
                 )
             for parent in edit.revision.parents:
                 if transaction.get(revisions, parent) is None:

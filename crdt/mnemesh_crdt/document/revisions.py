@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Final, TypeVar
 
-from mnemesh_crdt.document.shape import FORGET, PUT, DocumentState, Edit, RevisionFields, link_key, rank
+from mnemesh_crdt.document.shape import FORGET, PUT, DocumentState, Edit, link_key, rank
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, NotFound
-from mnemesh_memory.values.model import Link, Memory, Revision
+from mnemesh_memory.values.model import Link, Memory, Revision, RevisionFields
 from mnemesh_memory.values.past import in_conflict
 
 Item = TypeVar("Item")

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition
-from mnemesh_memory.values.model import Link, Revision, Source
+from mnemesh_memory.values.model import Link, Revision, RevisionFields, Source
 
 FORMAT_MAJOR: Final = 1
 COLLECTIONS: Final = ("rev", "tags", "links", "pins", "feedback")
@@ -49,28 +49,6 @@ class Change:
     hash: str
     raw: bytes
     actor: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RevisionFields:
-    """A complete revision before it has an id: all fields of model.Revision but the id. `op` is put or
-    forget."""
-
-    op: str
-    kind: str
-    title: str
-    content: str
-    by: str
-    at: int
-    parents: tuple[str, ...] = ()
-    attrs: Mapping[str, str] = field(default_factory=dict)
-    valid_from: int | None = None
-    valid_to: int | None = None
-    importance: float | None = None
-    tier: str = "normal"
-    source: Source = field(default_factory=Source)
-    keywords: tuple[str, ...] = ()
-    refs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,22 +125,14 @@ class Greeting:
 
     def _claim(self, *, ours: bool) -> Claim:
         me, peer = self._me, self.peer
-        if ours:
-            return Claim(
-                node_id=me.node_id,
-                incarnation=me.incarnation,
-                life=me.life,
-                role=self._role,
-                nonce=self._nonce,
-                peer_id=peer.node_id,
-                peer_nonce=peer.nonce,
-            )
+        mine, theirs = (me, self._role, self._nonce), (peer, LISTENER if self.is_dialer else DIALER, peer.nonce)
+        (side, role, nonce), (other, _, other_nonce) = (mine, theirs) if ours else (theirs, mine)
         return Claim(
-            node_id=peer.node_id,
-            incarnation=peer.incarnation,
-            life=peer.life,
-            role=LISTENER if self.is_dialer else DIALER,
-            nonce=peer.nonce,
-            peer_id=me.node_id,
-            peer_nonce=self._nonce,
+            node_id=side.node_id,
+            incarnation=side.incarnation,
+            life=side.life,
+            role=role,
+            nonce=nonce,
+            peer_id=other.node_id,
+            peer_nonce=other_nonce,
         )

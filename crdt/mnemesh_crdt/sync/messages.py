@@ -22,6 +22,13 @@ from mnemesh_memory.access.grants import PeerGrant
 Buckets: TypeAlias = Mapping[int, str]
 
 
+@dataclass(frozen=True, slots=True)
+class _Numbered:
+    """A message, an event or an effect that consists of a number."""
+
+    number: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hello:
     """The first message of both sides.
@@ -97,11 +104,8 @@ class DigestsEnd:
     serves: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(_Numbered):
     """The sender has looked at the receiver's digests up to end `number`, and has asked for missing entries."""
-
-    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +117,8 @@ class Resend:
     buckets: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Resent:
+class Resent(_Numbered):
     """The entries of the receiver's wishes up to `number` were sent again, and are acknowledged."""
-
-    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,18 +129,12 @@ class Refusal:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Ping:
+class Ping(_Numbered):
     """A question to who is alive, answered with Pong of the same number, 0 to 2**63 - 1."""
 
-    number: int
 
-
-@dataclass(frozen=True, slots=True)
-class Pong:
+class Pong(_Numbered):
     """The answer to Ping."""
-
-    number: int
 
 
 Comparing: TypeAlias = Digest | DigestsEnd | Compared | Resend | Resent
@@ -181,11 +176,8 @@ class Admitted:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(_Numbered):
     """Somebody wants to know whether the other side is alive: Alive with this number says so."""
-
-    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,11 +302,8 @@ class Admit:
     life: str
 
 
-@dataclass(frozen=True, slots=True)
-class Alive:
+class Alive(_Numbered):
     """The other side has answered the Probe of this number."""
-
-    number: int
 
 
 @dataclass(frozen=True, slots=True)

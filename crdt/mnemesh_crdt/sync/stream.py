@@ -37,50 +37,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, assert_never
 
+from mnemesh_crdt.sync import messages
 from mnemesh_crdt.sync.audience import Audience, common_patterns, feed_name, keys_of
 from mnemesh_crdt.sync.comparison import Comparison
 from mnemesh_crdt.sync.greeting import Greeting, ProofCheck
 from mnemesh_crdt.sync.handshake import Me, StreamRefused
 from mnemesh_crdt.sync.incoming import REPAIR, Incoming
-from mnemesh_crdt.sync.messages import (
-    Ack,
-    Admitted,
-    Alive,
-    Batch,
-    Close,
-    Closed,
-    Compare,
-    Compared,
-    Digest,
-    DigestsEnd,
-    Effect,
-    Event,
-    Got,
-    Granted,
-    Hello,
-    Measure,
-    Measured,
-    Meet,
-    Message,
-    Met,
-    Misread,
-    News,
-    Opened,
-    Ping,
-    Pong,
-    Probe,
-    Proof,
-    Proved,
-    Read,
-    Refusal,
-    Reread,
-    Resend,
-    Resent,
-    Send,
-    Status,
-    Tick,
-    Took,
-)
 from mnemesh_crdt.sync.outgoing import Outgoing
 from mnemesh_crdt.sync.proof import check_proof
 from mnemesh_memory.access.grants import PeerGrant, any_matches
@@ -113,12 +75,12 @@ class Stream:
         self.grant = grant
         self.expects = expects
         self.window = window
-        self.status = Status()
+        self.status = messages.Status()
         self._phase = "new"
         self._ended = ("", "")
         self._greeting = Greeting(me, grant, expects, check)
         self.held = self._greeting.held  # what came while Admitted is waited for; read no more than a little of it
-        self._effects: list[Effect] = []
+        self._effects: list[messages.Effect] = []
         # what we say
         self._head = 0
         self._out = Outgoing()
@@ -132,7 +94,7 @@ class Stream:
         self._progress = True
         self._silent = 0
 
-    def handle(self, event: Event) -> list[Effect]:
+    def handle(self, event: messages.Event) -> list[messages.Effect]:
         """Take in one event; the effects are for the shell to carry out, in order."""
         self._effects = []
         if self._phase != "closed":
@@ -152,54 +114,54 @@ class Stream:
 
     # ---- events ------------------------------------------------------------------------------------------------------
 
-    def _on(self, event: Event) -> None:
+    def _on(self, event: messages.Event) -> None:
         match event:
-            case Got(message):
+            case messages.Got(message):
                 self._got(message)
-            case Misread(reason):
+            case messages.Misread(reason):
                 raise StreamRefused("fault", reason)
-            case Read():
+            case messages.Read():
                 self._read(event)
-            case Took():
+            case messages.Took():
                 self._effects += self._in.took(event)
                 self._effects += self._in.go_on()
                 self._maybe_compare()
-            case News(head):
+            case messages.News(head):
                 self._head = max(self._head, head)
                 self._pump()
-            case Opened():
+            case messages.Opened():
                 self._opened(event)
-            case Met(cursors):
+            case messages.Met(cursors):
                 self._cursors = cursors
                 self._send(self._greeting.hello(cursors))
-            case Admitted(reason):
+            case messages.Admitted(reason):
                 self._greeting.admitted(reason)
                 self._progress = True
                 self._go_on()
-            case Proved(signature):
+            case messages.Proved(signature):
                 self._send(self._greeting.proved(signature))
                 self._go_on()
-            case Probe(number):
+            case messages.Probe(number):
                 self._probes.append(number)
                 self._ask_who_is_alive()
-            case Compare(back):
+            case messages.Compare(back):
                 self._comparison.ask(back=back)
                 self._maybe_compare()
-            case Measured():
+            case messages.Measured():
                 self._measured(event)
-            case Reread():
+            case messages.Reread():
                 self._reread(event)
-            case Granted(grant):
+            case messages.Granted(grant):
                 if grant != self.grant:
                     raise StreamRefused("changed", "what this stream may do was changed; connect again")
-            case Tick():
+            case messages.Tick():
                 self._tick()
-            case Closed(reason):
+            case messages.Closed(reason):
                 self._close("", reason)
             case _ as unreachable:
                 assert_never(unreachable)
 
-    def _opened(self, event: Opened) -> None:
+    def _opened(self, event: messages.Opened) -> None:
         self._phase = "greeting"
         self._head = event.head
         self._greeting.open(event.role, event.nonce)
@@ -223,49 +185,49 @@ class Stream:
 
     # ---- messages ----------------------------------------------------------------------------------------------------
 
-    def _got(self, message: Message) -> None:
-        if isinstance(message, Refusal):
+    def _got(self, message: messages.Message) -> None:
+        if isinstance(message, messages.Refusal):
             return self._close("", f"{shorten(message.code)}: {message.reason[:400]}", code=message.code)
-        if isinstance(message, Hello):
+        if isinstance(message, messages.Hello):
             return self._hello(message)
-        if isinstance(message, Proof):
+        if isinstance(message, messages.Proof):
             return self._proof(message)
         if self._phase != "open":
             return self._greeting.hold(message)
         match message:
-            case Batch():
+            case messages.Batch():
                 self._batch(message)
-            case Ack():
+            case messages.Ack():
                 self._ack(message.feed, message.seq, message.full)
-            case Digest():
+            case messages.Digest():
                 self._digest(message)
-            case DigestsEnd():
+            case messages.DigestsEnd():
                 self._comparison.ended(message)
                 self._maybe_compare()
-            case Compared(number):
+            case messages.Compared(number):
                 self._comparison.answered(number)
-            case Resend():
+            case messages.Resend():
                 self._comparison.asked_again(message)
                 self._pump()
-            case Resent(number):
+            case messages.Resent(number):
                 self._comparison.resent(number)
-            case Ping(number):
-                self._send(Pong(number))
-            case Pong(number):
-                self._effects.append(Alive(number))
+            case messages.Ping(number):
+                self._send(messages.Pong(number))
+            case messages.Pong(number):
+                self._effects.append(messages.Alive(number))
             case _ as unreachable:
                 assert_never(unreachable)
         return None
 
-    def _hello(self, hello: Hello) -> None:
+    def _hello(self, hello: messages.Hello) -> None:
         if not self._greeting.heard(hello):
             return
         self._progress = True
         if not self._greeting.is_dialer:
-            self._effects.append(Meet(hello.node_id))
+            self._effects.append(messages.Meet(hello.node_id))
         self._go_on()
 
-    def _proof(self, proof: Proof) -> None:
+    def _proof(self, proof: messages.Proof) -> None:
         if self._greeting.believe(proof):
             self._progress = True
             self._effects.append(self._greeting.admit())
@@ -305,10 +267,10 @@ class Stream:
         """Once the other side listens to anything but the greeting."""
         if self._phase == "open":
             for number in self._probes:
-                self._send(Ping(number))
+                self._send(messages.Ping(number))
             self._probes.clear()
 
-    def _batch(self, batch: Batch) -> None:
+    def _batch(self, batch: messages.Batch) -> None:
         self._effects += self._in.batch(batch)
         self._maybe_compare()
 
@@ -334,7 +296,7 @@ class Stream:
             if wish:
                 self._effects.append(wish)
 
-    def _read(self, page: Read) -> None:
+    def _read(self, page: messages.Read) -> None:
         self._head = max(self._head, page.head)
         if batch := self._out.read(page, self._head):
             self._send(batch)
@@ -349,24 +311,24 @@ class Stream:
 
     def _maybe_compare(self) -> None:
         match self._comparison.begin(self.caught_up()):
-            case DigestsEnd() as end:
+            case messages.DigestsEnd() as end:
                 self._send(end)
-            case Measure() as measure:
+            case messages.Measure() as measure:
                 self._effects.append(measure)
 
-    def _digest(self, digest: Digest) -> None:
+    def _digest(self, digest: messages.Digest) -> None:
         if not any_matches(self.grant.write, digest.space) or len(digest.space) > SPACE_BYTES_MAX:
             return  # not wanted of them, or none
         if measure := self._comparison.heard(digest.space, digest.buckets):
             self._effects.append(measure)
 
-    def _measured(self, event: Measured) -> None:
+    def _measured(self, event: messages.Measured) -> None:
         for message in self._comparison.measured(event):
             self._send(message)
         self._pump()
         self._maybe_compare()
 
-    def _reread(self, page: Reread) -> None:
+    def _reread(self, page: messages.Reread) -> None:
         entries = self._out.audience.allowed(page.entries)
         if batch := self._comparison.reread(page, entries, keys_of(entries, page.keys)):
             self._send(batch)
@@ -377,21 +339,21 @@ class Stream:
     # ---- ending ------------------------------------------------------------------------------------------------------
 
     def _refuse(self, code: str, reason: str) -> None:
-        self._send(Refusal(code, reason))
+        self._send(messages.Refusal(code, reason))
         self._close(code, reason, code=code)
 
     def _close(self, ours: str, reason: str, code: str = "") -> None:
         self._phase = "closed"
         self._ended = (code, reason)
-        self._effects.append(Close(ours, reason))
+        self._effects.append(messages.Close(ours, reason))
 
-    def _send(self, message: Message) -> None:
-        self._effects.append(Send(message))
+    def _send(self, message: messages.Message) -> None:
+        self._effects.append(messages.Send(message))
 
-    def _status(self) -> Status:
+    def _status(self) -> messages.Status:
         code, reason = self._ended
         known = self._greeting.done
-        return Status(
+        return messages.Status(
             phase=self._phase,
             node_id=self._greeting.peer.node_id if known else self.expects,
             takes=self._out.audience.patterns,

@@ -14,16 +14,8 @@ from typing import Final, TypeAlias, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_memory.ranking.fusion import (
-    DEFAULT_MIX,
-    FULL_EVIDENCE,
-    SCORE_DECIMALS,
-    Candidate,
-    Context,
-    Fused,
-    Mix,
-    scaled_weights,
-)
+from mnemesh_memory.ranking import fusion
+from mnemesh_memory.ranking.fusion import Candidate, Context, Fused, Mix
 from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
 
 Column: TypeAlias = NDArray[np.float64]
@@ -135,7 +127,7 @@ def fuse(
     candidates: Iterable[Candidate],
     weights: Mapping[str, float] | None = None,
     question: Question | None = None,
-    mix: Mix = DEFAULT_MIX,
+    mix: Mix = fusion.DEFAULT_MIX,
 ) -> Ranking:
     """Best first; equal scores in the order of their ids, which must be unique.
 
@@ -147,7 +139,7 @@ def fuse(
     traits make good a part of what the evidence lacks, less for who has little of it, nothing for who has none. Raises
     InvalidArgument for a weight that is unknown, negative or not finite, and when all are 0.
     """
-    scaled = scaled_weights(weights or {})
+    scaled = fusion.scaled_weights(weights or {})
     pool = Candidates.of(candidates)
     words, worded = _by_words(pool, mix)
     meaning, cosine = _by_meaning(pool, mix)
@@ -160,9 +152,9 @@ def fuse(
     form = np.full(len(pool), math.nan)
     if question is not None:
         told, worth = pool.traits["told"], _form(pool, question, mix)
-        form = np.where(told, (1.0 - evidence) * np.minimum(1.0, evidence / FULL_EVIDENCE) * worth, math.nan)
+        form = np.where(told, (1.0 - evidence) * np.minimum(1.0, evidence / fusion.FULL_EVIDENCE) * worth, math.nan)
         score = np.minimum(1.0, evidence + np.where(told, form, 0.0))
-    score = np.round(score, SCORE_DECIMALS)
+    score = np.round(score, fusion.SCORE_DECIMALS)
     order = np.argsort(-score, kind="stable")  # rows stand in the order of their ids
     return Ranking(
         ids=pool.ids,

@@ -11,21 +11,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from mnemesh_memory.ranking.fusion import (
-    DEFAULT_MIX,
-    FULL_EVIDENCE,
-    SCORE_DECIMALS,
-    Candidate,
-    Context,
-    Fused,
-    Mix,
-    scaled_weights,
-    signals,
-)
+from mnemesh_memory.ranking import fusion
+from mnemesh_memory.ranking.fusion import Candidate, Context, Fused, Mix
 from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
 
 # A share is told in these parts, as a score is.
-PARTS: Final = 10**SCORE_DECIMALS
+PARTS: Final = 10**fusion.SCORE_DECIMALS
 
 
 class Share(NamedTuple):
@@ -152,10 +143,10 @@ class Explainer:
         candidates: Iterable[Candidate],
         weights: Mapping[str, float] | None = None,
         question: Question | None = None,
-        mix: Mix = DEFAULT_MIX,
+        mix: Mix = fusion.DEFAULT_MIX,
     ) -> None:
         self._pool = {one.id: one for one in candidates}
-        self._weights = scaled_weights(weights or {})
+        self._weights = fusion.scaled_weights(weights or {})
         self._asked = question is not None
         self._mix = mix
         pool = self._pool.values()
@@ -172,7 +163,7 @@ class Explainer:
         """The part of each counted signal in the score, in the order of the table."""
         one = self._pool[fused.id]
         found: list[Share] = []
-        for name, part in signals().items():
+        for name, part in fusion.signals().items():
             weight = self._weight(name, part, one, fused)
             if weight is not None:
                 value = float(TABLE[name].value(one, self._scale))
@@ -195,7 +186,7 @@ class Explainer:
         mixed: float = getattr(self._mix, name)
         if part == "form":
             evidence = min(1.0, (fused.dense or 0.0) + (fused.bm25 or 0.0))
-            room = (1.0 - evidence) * min(1.0, evidence / FULL_EVIDENCE)
+            room = (1.0 - evidence) * min(1.0, evidence / fusion.FULL_EVIDENCE)
             return mixed * room if mixed and self._asked and one.traits is not None else None
         if (fused.dense if part == "dense" else fused.bm25) is None:
             return None
@@ -217,9 +208,9 @@ def _told(found: Sequence[Share], score: float) -> tuple[Share, ...]:
     return tuple(
         Share(
             share.name,
-            None if share.raw is None else round(share.raw, SCORE_DECIMALS),
-            round(share.value, SCORE_DECIMALS),
-            round(share.weight, SCORE_DECIMALS),
+            None if share.raw is None else round(share.raw, fusion.SCORE_DECIMALS),
+            round(share.value, fusion.SCORE_DECIMALS),
+            round(share.weight, fusion.SCORE_DECIMALS),
             part / PARTS,
         )
         for share, part in zip(found, down, strict=True)

@@ -125,17 +125,16 @@ class Patch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Revision:
-    """One complete, immutable statement of a memory. `id` is "n@actor" with actor in hex; `op` is put or forget."""
+class RevisionFields:
+    """A complete statement of a memory before it has an id. `op` is put or forget."""
 
-    id: str
     op: str
     kind: str
     title: str
     content: str
     by: str
     at: int
-    parents: tuple[str, ...]
+    parents: tuple[str, ...] = ()
     attrs: Mapping[str, str] = field(default_factory=dict)
     valid_from: int | None = None
     valid_to: int | None = None
@@ -144,6 +143,13 @@ class Revision:
     source: Source = Source()
     keywords: tuple[str, ...] = ()
     refs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revision(RevisionFields):
+    """One complete, immutable statement of a memory. `id` is "n@actor" with actor in hex."""
+
+    id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,21 +216,30 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Query:
-    """A question that a reader hands to `recall`. Empty filters let everything through."""
+class MemoryFilter:
+    """Which memories a reader asks for. Empty filters let everything through."""
 
-    text: str
     spaces: tuple[str, ...] = ()
-    limit: int = 10
-    mode: str = "hybrid"
     kinds: tuple[str, ...] = ()
     tags_any: tuple[str, ...] = ()
     tags_all: tuple[str, ...] = ()
     tags_none: tuple[str, ...] = ()
     since: int | None = None  # Bounds created_at, as `before` does.
     before: int | None = None
-    as_of: int | None = None  # A time of the mesh.
     valid_at: int | None = None  # A time of the world.
+    agent: str = ""
+    session: str = ""
+    window: Window | None = None  # Time of the event. Read from words, never given by a caller.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query(MemoryFilter):
+    """A question that a reader hands to `recall`."""
+
+    text: str
+    limit: int = 10
+    mode: str = "hybrid"
+    as_of: int | None = None  # A time of the mesh.
     min_score: float = 0.0
     min_heat: float = 0.0
     token_budget: int | None = None
@@ -233,36 +248,22 @@ class Query:
     sort: str = "relevance"
     weights: Mapping[str, float] = field(default_factory=dict)
     paths: tuple[str, ...] = ()
-    agent: str = ""
-    session: str = ""
     source_dir: str = ""
     explain: bool = False
     snippets_only: bool = False
     time_words: str = "prefer"
     time_zone: str = ""
-    window: Window | None = None  # Time of the event. Read from the words of `text`, never given by a caller.
     about: str = ""  # The text without its words of time, for coverage. "" when that is the whole text.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListQuery:
+class ListQuery(MemoryFilter):
     """A page of memories, newest first by default."""
 
-    spaces: tuple[str, ...] = ()
     everywhere: bool = False  # All spaces that the caller may read.
     within: tuple[str, ...] | None = None  # These spaces as patterns, once checked.
-    kinds: tuple[str, ...] = ()
-    tags_any: tuple[str, ...] = ()
-    tags_all: tuple[str, ...] = ()
-    tags_none: tuple[str, ...] = ()
-    since: int | None = None
-    before: int | None = None
-    valid_at: int | None = None
     active_now: bool = False  # Otherwise a superseded memory that held at `valid_at` counts as active.
-    agent: str = ""
-    session: str = ""
     state: str = "active"
-    window: Window | None = None
     order: str = "newest"
     limit: int = 20
     cursor: str = ""  # The opaque token of the page before.

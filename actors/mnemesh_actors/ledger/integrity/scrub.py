@@ -17,10 +17,9 @@ from mnemesh_actors.ledger.store import rows
 from mnemesh_actors.ledger.store.journal import Journal, shown
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_crdt.admission.budget import within
-from mnemesh_crdt.changes.envelope import CHANGE, Entry
+from mnemesh_crdt.changes.envelope import CHANGE, Entry, Key
 from mnemesh_crdt.document.document import MemoryDocument
 from mnemesh_crdt.document.revisions import materialise
-from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_memory.access.grants import any_matches
 from mnemesh_memory.values.errors import DataLoss
 

@@ -14,9 +14,9 @@ from mnemesh_actors.ledger.peers.shelves import Brought
 from mnemesh_crdt.admission.ancestry import Changes
 from mnemesh_crdt.admission.budget import within
 from mnemesh_crdt.changes.chunk import ChangeHead
+from mnemesh_crdt.changes.envelope import Key
 from mnemesh_crdt.document.document import MemoryDocument
 from mnemesh_crdt.document.shape import DocumentState
-from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition
 
 Loaded: TypeAlias = tuple[MemoryDocument, DocumentState]

@@ -16,8 +16,7 @@ from mnemesh_actors.ledger.peers.replica_keys import twin_of, twins
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.admission.erasure import begun_by, kind_of_erasure
-from mnemesh_crdt.changes.envelope import ERASURES, Entry
-from mnemesh_crdt.intake.replica_events import Key
+from mnemesh_crdt.changes.envelope import ERASURES, Entry, Key
 from mnemesh_memory.access.grants import EVERY_SPACE, any_matches, principal_of
 from mnemesh_memory.values.errors import NotFound, PermissionDenied
 

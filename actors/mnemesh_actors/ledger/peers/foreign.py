@@ -23,15 +23,13 @@ from mnemesh_actors.ledger.peers.senders import Sender, presentable
 from mnemesh_actors.ledger.peers.shelves import PENDING, QUARANTINE, Brought, Shelves
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.rows import marks
-from mnemesh_crdt.admission.admission import RULES, admit
+from mnemesh_crdt.admission.admission import RULES, Judge, admit
 from mnemesh_crdt.admission.ancestry import Changes
 from mnemesh_crdt.admission.erasure import begun_by, disputed
 from mnemesh_crdt.admission.refusal import Refused
 from mnemesh_crdt.changes.chunk import ChangeHead, read_head
-from mnemesh_crdt.changes.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry
+from mnemesh_crdt.changes.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry, Key
 from mnemesh_crdt.document.document import genesis_hash
-from mnemesh_crdt.intake.replica import Judge
-from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss

@@ -16,8 +16,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from mnemesh_actors.ledger.store.rows import marks
-from mnemesh_crdt.changes.envelope import CHANGE, Entry
-from mnemesh_crdt.intake.replica_events import Key
+from mnemesh_crdt.changes.envelope import CHANGE, Entry, Key
 from mnemesh_memory.values import limits
 
 PENDING: Final = "pending"

@@ -22,12 +22,11 @@ from mnemesh_actors.ledger.store import link_table, reads, rows, schema
 from mnemesh_actors.ledger.store.space_digest import Digest
 from mnemesh_actors.ledger.store.tally import Tally
 from mnemesh_crdt.admission.budget import statement, within
-from mnemesh_crdt.changes.envelope import CHANGE, Entry, erase_hash, signing_bytes
+from mnemesh_crdt.changes.envelope import CHANGE, Entry, Key, erase_hash, signing_bytes
 from mnemesh_crdt.changes.operations import read_operations
 from mnemesh_crdt.document.document import DocumentState, Edit, MemoryDocument
 from mnemesh_crdt.document.revisions import materialise
 from mnemesh_crdt.document.shape import rank
-from mnemesh_crdt.intake.replica_events import Key
 from mnemesh_crdt.sync.proof import Claim, proof_bytes
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key

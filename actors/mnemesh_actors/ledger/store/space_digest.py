@@ -1,7 +1,7 @@
 """The digest of a space: 4,096 XOR buckets over (document, heads or erased), kept in step with the log.
 
-Equal digests mean equal documents; unequal buckets say where to look. The same numbers as the pure
-mnemesh_crdt.intake.replica.Replica.digest gives for the same documents. Waiting and quarantined entries do not count.
+Equal digests mean equal documents; unequal buckets say where to look. The model of the tests gives the same numbers for
+the same documents. Waiting and quarantined entries do not count.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 
+from mnemesh_crdt.changes.envelope import Key
 from mnemesh_crdt.document.digest import bucket_of, fingerprint
-from mnemesh_crdt.intake.replica_events import Key
 
 VALUE_BYTES = 32
 

@@ -1,4 +1,7 @@
-"""One replica of many documents, as a pure merge machine: events in, effects out.
+"""A model of the intake: one replica of many documents as a pure merge machine, events in, effects out.
+
+The ledger carries out the same rules on SQLite (mnemesh_actors.ledger.peers.foreign), and twin.py compares both. The
+simulated nodes of tests/mesh run this model.
 
 Two replicas hold the same when they were told the same entries, in any order and any number of times, by streams with
 the right to bring them. Nothing here knows a clock, disk or peer. sync/ decides what to send to whom. The rules:
@@ -28,34 +31,114 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from mnemesh_crdt.admission.admission import admit
+from mnemesh_crdt.admission.admission import Judge, admit
 from mnemesh_crdt.admission.budget import within
 from mnemesh_crdt.admission.erasure import begun_by, disputed, misshapen, not_granted
 from mnemesh_crdt.admission.refusal import Refused
-from mnemesh_crdt.changes.chunk import ChangeHead, read_head
-from mnemesh_crdt.changes.envelope import ERASURES, RETRACT, Entry, verify
+from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import ERASURES, RETRACT, Entry, Key, verify
 from mnemesh_crdt.document.digest import bucket_of, fingerprint
 from mnemesh_crdt.document.document import MemoryDocument, genesis_hash
 from mnemesh_crdt.document.shape import DocumentState
-from mnemesh_crdt.intake.replica_events import (
-    Accepted,
-    Dropped,
-    Duplicate,
-    Effect,
-    Event,
-    Full,
-    Held,
-    Kept,
-    Key,
-    Purged,
-    Quarantined,
-    Received,
-)
-from mnemesh_memory.access.grants import any_matches
+from mnemesh_memory.access.grants import PeerGrant, any_matches
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, shorten
 from mnemesh_memory.values.limits import PENDING_CHANGES_MAX, QUARANTINE_ENTRIES_MAX
 
-Judge: TypeAlias = Callable[[Key, Entry, Mapping[str, bytes] | None], ChangeHead]
+# Events
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """Event: an entry arrived, perhaps twice, perhaps early. `grant` is the grant of its stream and `signer` the raw
+    public key of its node. Both are None for a trusted entry: written here, or read from the own log. `waited`: the
+    entry was Held before a restart."""
+
+    entry: Entry
+    grant: PeerGrant | None = None
+    signer: bytes | None = None
+    waited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Event, after a restart: this was quarantined before, for that reason, or for building on `root`."""
+
+    entry: Entry
+    reason: str
+    root: str = ""
+
+
+# Effects
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Effect: log and publish this entry, which is neither waiting nor quarantined any more. Its waiters follow as
+    effects of their own."""
+
+    key: Key
+    entry: Entry
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """Effect: nothing to do, the entry is here, waits or is quarantined already."""
+
+    key: Key
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Effect: keep the entry; it waits for the `missing` hashes, a retraction for any beginning of its memory."""
+
+    key: Key
+    entry: Entry
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """Effect: the change would have to wait, but `limit` wait already; stop the stream and send it again
+    later."""
+
+    key: Key
+    hash: str
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """Effect: keep the entry apart, and no longer with those that wait. `root` is the hash of its quarantined ancestor,
+    "" when the entry itself was refused."""
+
+    key: Key
+    entry: Entry
+    reason: str
+    root: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Effect: keep nothing of it: a late copy of an erased document, or one more than the quarantine holds."""
+
+    key: Key
+    hash: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """Effect: delete everything that is kept of these entries of the document: accepted, waiting, quarantined."""
+
+    key: Key
+    hashes: tuple[str, ...]
+
+
+Event: TypeAlias = Received | Kept
+Effect: TypeAlias = Accepted | Duplicate | Held | Full | Quarantined | Dropped | Purged
+
+
 Reader: TypeAlias = Callable[[Key, Mapping[str, bytes]], DocumentState]
 Verifier: TypeAlias = Callable[[Entry, bytes], None]
 
