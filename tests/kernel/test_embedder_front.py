@@ -19,7 +19,7 @@ from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig, ModelInfo, engine
 from mnemesh_actors.models import worker as worker_module
 from mnemesh_actors.models.embedding_model import Located
-from mnemesh_actors.models.reranker import Reranker, RerankerConfig
+from mnemesh_actors.models.reranker import Reranker
 from mnemesh_actors.node.start import _where_to_embed
 from mnemesh_actors.runtime.base import Machine, Place
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Unavailable
@@ -442,7 +442,7 @@ class Overlap:
 
 
 def test_a_model_that_is_not_there_and_may_not_be_fetched_is_named_with_its_remedy(tmp_path: Path) -> None:
-    reranker = Reranker(RerankerConfig(model=NAME, cache_dir=str(tmp_path), download=False))
+    reranker = Reranker(ModelConfig(name=NAME, cache_dir=str(tmp_path), download=False))
     with pytest.raises(Unavailable, match=f"{NAME} can't be had .*{tmp_path}.* reranker_model to empty"):
         reranker.load()
     with pytest.raises(Unavailable, match="not loaded"):
@@ -451,12 +451,12 @@ def test_a_model_that_is_not_there_and_may_not_be_fetched_is_named_with_its_reme
 
 def test_a_model_that_nobody_knows_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgument, match=f"reranker_model.*{NAME}"):
-        Reranker(RerankerConfig(model="nobody/knows-it", cache_dir=str(tmp_path))).load()
+        Reranker(ModelConfig(name="nobody/knows-it", cache_dir=str(tmp_path))).load()
 
 
 def test_relevance_is_in_the_unit_interval_in_the_order_of_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "TextCrossEncoder", Overlap)
-    reranker = Reranker(RerankerConfig(model=NAME, download=False))
+    reranker = Reranker(ModelConfig(name=NAME, download=False))
     reranker.load()
     reranker.load()
     told = reranker.relevance("when does it close", ["it will close", "lamp", "forever", "never"])

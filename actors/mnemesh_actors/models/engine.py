@@ -19,7 +19,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import onnxruntime
 from fastembed import TextEmbedding
-from fastembed.common.model_description import ModelSource, PoolingType
+from fastembed.common.model_description import DenseModelDescription, ModelSource, PoolingType
 from fastembed.rerank.cross_encoder import TextCrossEncoder
 from fastembed.text.custom_text_embedding import CustomTextEmbedding
 from fastembed.text.onnx_embedding import OnnxTextEmbedding
@@ -144,8 +144,12 @@ def _refusal(found: Located, wanted: str) -> MnemeshError:
 
 def known() -> dict[str, str]:
     """The models in fastembed's lists whose vectors are made here, each with its pooling."""
+    return {name: pooling for name, (_, _, pooling) in _listed().items()}
+
+
+def _listed() -> dict[str, tuple[type[OnnxTextEmbedding], DenseModelDescription, str]]:
     return {
-        model.model: pooling
+        model.model: (listing, model, pooling)
         for listing, pooling in _LISTINGS
         for model in listing._list_supported_models()
         if model.model not in _OTHERWISE
@@ -154,12 +158,7 @@ def known() -> dict[str, str]:
 
 def download(name: str, cache: Path) -> tuple[Path, str]:
     """(folder, file name of the graph) of a model in fastembed's lists, fetched if it isn't in `cache` yet."""
-    listing, description = next(
-        (listing, model)
-        for listing, _ in _LISTINGS
-        for model in listing._list_supported_models()
-        if model.model == name
-    )
+    listing, description, _ = _listed()[name]
     logger.disable("fastembed")  # it tells each try on standard error; the error below tells the outcome once
     try:
         cache.mkdir(parents=True, exist_ok=True)

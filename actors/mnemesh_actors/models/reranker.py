@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from mnemesh_actors.models.embedding_model import ModelConfig
 from mnemesh_memory.values.errors import Unavailable
 
 if TYPE_CHECKING:
@@ -20,21 +20,11 @@ BATCH_TEXTS: Final = 8
 LOGIT_MAX: Final = 700.0  # beyond, exp overflows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RerankerConfig:
-    """`model` is a name of fastembed's list. The model is kept in `cache_dir` ("" for fastembed's own) and fetched into
-    it unless `download` is False."""
-
-    model: str
-    threads: int = 1
-    cache_dir: str = ""
-    download: bool = True
-
-
 class Reranker:
-    """Synchronous and serial; arguments, results and errors survive pickle. Call `load` first."""
+    """Synchronous and serial; arguments, results and errors survive pickle. Call `load` first. `config.name` is in
+    fastembed's list; the model is kept in `config.cache_dir`, "" for fastembed's own."""
 
-    def __init__(self, config: RerankerConfig) -> None:
+    def __init__(self, config: ModelConfig) -> None:
         self._config = config
         self._model: TextCrossEncoder | None = None
 
@@ -47,7 +37,7 @@ class Reranker:
 
             config = self._config
             cache = Path(config.cache_dir).expanduser() if config.cache_dir else None
-            self._model = cross_encoder(config.model, cache, config.threads, fetch=config.download)
+            self._model = cross_encoder(config.name, cache, config.threads, fetch=config.download)
 
     def relevance(self, question: str, texts: Sequence[str]) -> list[float]:
         """How well each text answers, in [0, 1], in their order: the logistic function of what the model says. Raises

@@ -23,7 +23,6 @@ from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.models import ModelConfig, ModelInfo
 from mnemesh_actors.models.embedding_model import MODEL_NAME
-from mnemesh_actors.models.reranker import RerankerConfig
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
 from mnemesh_actors.notices import EMBEDDED_WITH, Notices
@@ -59,7 +58,7 @@ class StartConfig:
     model: ModelConfig
     mesh: MeshConfig = field(default_factory=MeshConfig)
     qdrant: ServerConfig | None = None  # holds the index; without a server the data directory does
-    reranker: RerankerConfig | None = None
+    reranker: ModelConfig | None = None
     replica_dir: str = ""  # on each machine of a Ray cluster; "" for the default
     ledger_wait_s: float = LEDGER_WAIT_S  # at the start, for ledgers that may hold more than those in the cluster
     workers: int = 0  # that embed; 0 for the usual number

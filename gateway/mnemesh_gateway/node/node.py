@@ -49,7 +49,6 @@ from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, Unava
 from mnemesh_proto.rendezvous import LOCK_FILE, NodeAddress, write_node
 
 if TYPE_CHECKING:
-    from mnemesh_actors.models.reranker import RerankerConfig
     from mnemesh_actors.node.mesh import Mesh
     from mnemesh_actors.node.start import StartConfig
     from mnemesh_actors.runtime.base import Runtime
@@ -308,7 +307,14 @@ def _start_config(settings: Settings) -> StartConfig:
             rules=rules_of(settings.recall_rules),
             zone=zone_named("time_zone", settings.time_zone),
         ),
-        reranker=_reranker(settings),
+        reranker=None
+        if not settings.reranker_model
+        else ModelConfig(
+            name=settings.reranker_model,
+            threads=settings.model_threads,
+            cache_dir=settings.model_cache_dir,
+            download=settings.model_download,
+        ),
         workers=settings.model_workers,
         replica_dir=settings.ray_replica_dir,
         ledger_wait_s=settings.ray_ledger_wait_s,
@@ -321,19 +327,6 @@ def _start_config(settings: Settings) -> StartConfig:
             replicas=settings.qdrant_replicas,
             consistency=settings.qdrant_write_consistency,
         ),
-    )
-
-
-def _reranker(settings: Settings) -> RerankerConfig | None:
-    if not settings.reranker_model:
-        return None
-    from mnemesh_actors.models.reranker import RerankerConfig
-
-    return RerankerConfig(
-        model=settings.reranker_model,
-        threads=settings.model_threads,
-        cache_dir=settings.model_cache_dir,
-        download=settings.model_download,
     )
 
 
