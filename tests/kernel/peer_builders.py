@@ -84,6 +84,7 @@ class Node:
     def forgets(self, id: str = ID, space: str = SPACE) -> Entry:
         self.now += 1
         edit = revisions.forget(self.document(id, space).state(), self.agent, self.now)
+        assert edit is not None
         return self.edits(edit, id, space)
 
     def tags(self, *tags: str, id: str = ID, space: str = SPACE) -> Entry:
@@ -93,6 +94,7 @@ class Node:
     def edits(self, edit: Edit, id: str = ID, space: str = SPACE, agent: str = "") -> Entry:
         self.writes += 1
         change = self.document(id, space).write(edit, self._actor(self.writes))
+        assert change is not None
         self.logs.setdefault((space, id), []).append(change.raw)
         return self.signs(id, space, change.raw, agent or self.agent)
 

@@ -99,14 +99,8 @@ class Batches:
 
 
 def _call(requests: Sequence[memory_pb2.RememberRequest]) -> Call[Sequence[Outcome]]:
-    return ask(
-        memory_pb2,
-        "RememberBatch",
-        memory_pb2.RememberBatchRequest(items=requests),
-        _outcomes,
-        repeatable=True,
-        timeout_s=BATCH_TIMEOUT_S,
-    )
+    request = memory_pb2.RememberBatchRequest(items=requests)
+    return ask(memory_pb2, "RememberBatch", request, _outcomes, repeatable=True, timeout_s=BATCH_TIMEOUT_S)
 
 
 def _outcomes(response: memory_pb2.RememberBatchResponse) -> Sequence[Outcome]:

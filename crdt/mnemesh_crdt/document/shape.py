@@ -123,7 +123,14 @@ def link_key(link: Link) -> str:
 def revision_tree(fields: RevisionFields) -> Written:
     """The revision as the document stores it; absent values and empty collections are left out."""
     source = {"session": fields.source.session, "dir": fields.source.dir, "seq": fields.source.seq}
-    optional: dict[str, int | float | Written | None] = {
+    tree: dict[str, str | int | float | Written | None] = {
+        "op": fields.op,
+        "kind": fields.kind,
+        "title": fields.title,
+        "content": fields.content,
+        "by": fields.by,
+        "at": fields.at,
+        "tier": fields.tier,
         "parents": positions(fields.parents),
         "attrs": dict(fields.attrs),
         "valid_from": fields.valid_from,
@@ -133,16 +140,7 @@ def revision_tree(fields: RevisionFields) -> Written:
         "keywords": positions(fields.keywords),
         "refs": positions(fields.refs),
     }
-    return {
-        "op": fields.op,
-        "kind": fields.kind,
-        "title": fields.title,
-        "content": fields.content,
-        "by": fields.by,
-        "at": fields.at,
-        "tier": fields.tier,
-        **{key: value for key, value in optional.items() if value is not None and value != {}},
-    }
+    return {key: value for key, value in tree.items() if value is not None and value != {}}
 
 
 def state_of(doc: str, space: str, tree: Tree) -> DocumentState:

@@ -24,20 +24,8 @@ from typing import Final
 
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.document.digest import BUCKETS, HASH_HEX
+from mnemesh_crdt.sync import messages
 from mnemesh_crdt.sync.handshake import StreamRefused
-from mnemesh_crdt.sync.messages import (
-    Batch,
-    Buckets,
-    Compared,
-    Digest,
-    DigestsEnd,
-    Measure,
-    Measured,
-    Reask,
-    Reread,
-    Resend,
-    Resent,
-)
 from mnemesh_memory.access.grants import any_matches
 from mnemesh_memory.values.errors import shorten
 from mnemesh_memory.values.limits import SYNC_DIGEST_SPACES_MAX
@@ -88,7 +76,7 @@ class Comparison:
         self._lacked = self._got = 0  # our requests for buckets, and how many are answered
         self._their_lacked = self._sent = self._said_sent = 0  # the peer's requests: made, answered, told
         self._reasked = False
-        self._theirs: dict[str, Buckets] = {}  # digests that are looked at
+        self._theirs: dict[str, messages.Buckets] = {}  # digests that are looked at
         self._told_up_to = ""
         self._repairs: deque[_Repair] = deque()
         self._seq = 0
@@ -132,7 +120,7 @@ class Comparison:
         self._due, self._back = True, self._back or back
         self._look_again = True
 
-    def begin(self, caught_up: bool) -> Measure | DigestsEnd | None:
+    def begin(self, caught_up: bool) -> messages.Measure | messages.DigestsEnd | None:
         """The measurement for a due comparison, or its end at once when nothing may be told."""
         if not self._due or self._measuring or not caught_up:
             return None
@@ -140,22 +128,22 @@ class Comparison:
         self._due = self._back = False
         if self._told:
             self._measuring = True
-            return Measure(self._told)
+            return messages.Measure(self._told)
         if self._begun[1] or self._their_back > self._serving:
             return self._end()
         self._covered = self._asked
         return None
 
-    def _end(self) -> DigestsEnd:
+    def _end(self) -> messages.DigestsEnd:
         """The end of the comparison that was begun last."""
         self._covered, back, self._serving = self._begun
         self._ends += 1
         self._wished = {}
         if back:
             self._back_end = self._ends
-        return DigestsEnd(self._ends, back, self._serving)
+        return messages.DigestsEnd(self._ends, back, self._serving)
 
-    def ended(self, end: DigestsEnd) -> None:
+    def ended(self, end: messages.DigestsEnd) -> None:
         """The peer has said its digests. Raises StreamRefused."""
         if end.serves > self._back_end:
             raise StreamRefused("fault", f"end {end.serves} of digests did not ask for a comparison in return")
@@ -180,15 +168,15 @@ class Comparison:
             raise StreamRefused("fault", f"buckets were sent again for number {number}, which did not ask for any")
         self._got = max(self._got, number)
 
-    def settle(self) -> list[Compared | Resent]:
+    def settle(self) -> list[messages.Compared | messages.Resent]:
         """The answers that the peer waits for, as soon as they are true. Our own comparisons may be done now, too."""
-        said: list[Compared | Resent] = []
+        said: list[messages.Compared | messages.Resent] = []
         if self._owed and not self._theirs:
-            said.append(Compared(self._owed))
+            said.append(messages.Compared(self._owed))
             self._owed = 0
         if self._sent > self._said_sent:
             self._said_sent = self._sent
-            said.append(Resent(self._sent))
+            said.append(messages.Resent(self._sent))
         answered = self._answered >= self._ends and self._served >= self._back_end and self._got >= self._lacked
         if answered and not (self._theirs or self._repairs or self._measuring):
             if self._look_again and not self._due and self._covered == self._asked:
@@ -199,7 +187,7 @@ class Comparison:
                 self.done = self._covered
         return said
 
-    def heard(self, space: str, buckets: Buckets) -> Measure | None:
+    def heard(self, space: str, buckets: messages.Buckets) -> messages.Measure | None:
         """The peer's digest of a space; the own one, unless it is being measured, is needed to compare. Raises
         StreamRefused."""
         measuring = space in self._theirs
@@ -208,11 +196,11 @@ class Comparison:
         if not _are_buckets(buckets) or any(len(value) != HASH_HEX for value in buckets.values()):
             raise StreamRefused("fault", f"a digest has {BUCKETS} buckets of {HASH_HEX} hex digits")
         self._theirs[space] = buckets
-        return None if measuring else Measure((space,))
+        return None if measuring else messages.Measure((space,))
 
-    def measured(self, event: Measured) -> list[Digest | DigestsEnd | Resend]:
+    def measured(self, event: messages.Measured) -> list[messages.Digest | messages.DigestsEnd | messages.Resend]:
         """The own digests are known: the requests because of the peer's digests, and our digests for the peer."""
-        said: list[Digest | DigestsEnd | Resend] = []
+        said: list[messages.Digest | messages.DigestsEnd | messages.Resend] = []
         for space in sorted(self._theirs.keys() & {*event.digests, *event.patterns}):
             ours, theirs = event.digests.get(space, {}), self._theirs.pop(space)
             # A request for a bucket that is empty there would tell the peer of a memory here.
@@ -220,12 +208,12 @@ class Comparison:
             self._look(space, False, frozenset(apart))
             if lacking := tuple(sorted(one for one in theirs if ours.get(one) != theirs[one])):
                 self._lacked += 1
-                said.append(Resend(self._lacked, space, lacking))
+                said.append(messages.Resend(self._lacked, space, lacking))
         if self._measuring and event.patterns == self._told:
             self._measuring = False
             held = sorted(space for space in event.digests if any_matches(self._told, space))
             self._digested = tuple(self._turn(held))
-            said += [Digest(space, event.digests[space]) for space in self._digested]
+            said += [messages.Digest(space, event.digests[space]) for space in self._digested]
             said.append(self._end())
         return said
 
@@ -239,7 +227,7 @@ class Comparison:
         self._told_up_to = turn[-1]
         return turn
 
-    def asked_again(self, wish: Resend) -> None:
+    def asked_again(self, wish: messages.Resend) -> None:
         """The peer lacks entries in some buckets of our digests. Raises StreamRefused."""
         if wish.number <= self._their_lacked:
             return  # said twice
@@ -251,15 +239,17 @@ class Comparison:
         self._wished[wish.space] = frozenset(wish.buckets)
         self._repairs.append(_Repair(wish.number, wish.space, tuple(sorted(set(wish.buckets)))))
 
-    def reask(self) -> Reask | None:
+    def reask(self) -> messages.Reask | None:
         """The page to read next, when none is asked for or under way."""
         if not self._repairs or self._reasked or self._repairs[0].flying:
             return None
         first = self._repairs[0]
         self._reasked = True
-        return Reask(first.space, first.buckets, first.after)
+        return messages.Reask(first.space, first.buckets, first.after)
 
-    def reread(self, page: Reread, entries: tuple[Entry, ...], keys: Mapping[str, bytes]) -> Batch | None:
+    def reread(
+        self, page: messages.Reread, entries: tuple[Entry, ...], keys: Mapping[str, bytes]
+    ) -> messages.Batch | None:
         """A page was read; `entries` are its entries that the peer may read. The batch to send, or None without
         entries: then that page is done."""
         self._reasked = False
@@ -272,7 +262,9 @@ class Comparison:
             return None
         self._seq += not first.again
         first.flying, first.again = True, False
-        return Batch(feed=self.feed, after=self._seq - 1, last_seq=self._seq, head=0, entries=entries, keys=keys)
+        return messages.Batch(
+            feed=self.feed, after=self._seq - 1, last_seq=self._seq, head=0, entries=entries, keys=keys
+        )
 
     def acknowledge(self, seq: int) -> bool:
         """Whether `seq` is news. Raises StreamRefused."""

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter
 from typing import Final, NamedTuple
 
 from mnemesh_memory.ranking import fusion
-from mnemesh_memory.ranking.fusion import Candidate, Context, Fused, Mix
+from mnemesh_memory.ranking.fusion import Candidate, Fused, Mix
 from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
 
 # A share is told in these parts, as a score is.
@@ -43,92 +42,80 @@ class _Scale(NamedTuple):
     windowed: bool
 
 
-Raw = Callable[[Candidate, _Scale], float | None]
-Value = Callable[[Candidate, _Scale], float]
+Measured = tuple[float, float | None]  # the value of a signal in [0, 1], and the raw measurement
+Signal = Callable[[Candidate, _Scale], Measured]
+NOTHING: Final[Measured] = (0.0, None)
 
 
-class _Signal(NamedTuple):
-    """How a signal of the table in fusion is measured, and what becomes of it. Without `raw` the value is yes or no."""
-
-    value: Value
-    raw: Raw | None = None
+def _larger(known: Measured, value: float, raw: float) -> Measured:
+    return (value, raw) if value >= known[0] else known
 
 
-def _around(name: str) -> Raw:
-    pick: Callable[[Context], float] = attrgetter(name)
-    return lambda one, _: None if one.context is None else pick(one.context)
+def _of_traits(pick: Callable[[Traits, Question], Measured]) -> Signal:
+    return lambda one, scale: NOTHING if one.traits is None else pick(one.traits, scale.question)
 
 
-def _of_traits(pick: Callable[[Traits, Question], float]) -> Value:
-    return lambda one, scale: 0.0 if one.traits is None else pick(one.traits, scale.question)
+def _yes_or_no(pick: Callable[[Candidate, Traits, Question], float]) -> Signal:
+    """A signal whose measurement is its value."""
+
+    def measured(one: Candidate, scale: _Scale) -> Measured:
+        value = 0.0 if one.traits is None else float(pick(one, one.traits, scale.question))
+        return value, value
+
+    return measured
 
 
-def _date(one: Candidate, scale: _Scale) -> float:
-    return 0.0 if one.traits is None else scale.question.means(one.traits.at, one.id)
+def _words(one: Candidate, scale: _Scale) -> Measured:
+    return (one.bm25 or 0.0) / scale.top, one.bm25
 
 
-def _words(one: Candidate, scale: _Scale) -> float:
-    return (one.bm25 or 0.0) / scale.top
-
-
-def _window(one: Candidate, scale: _Scale) -> float:
-    return max(_words(one, scale), one.context.window / scale.widest if one.context else 0.0)
-
-
-def _window_raw(one: Candidate, scale: _Scale) -> float | None:
-    """Of the memory alone, when that fits better than together with what was said before it."""
+def _window(one: Candidate, scale: _Scale) -> Measured:
+    """The memory alone, when that fits better than together with what was said before it."""
+    words = _words(one, scale)
     if one.context is None:
-        return None
-    return one.context.window if one.context.window / scale.widest >= _words(one, scale) else one.bm25
+        return words[0], None
+    return _larger(words, one.context.window / scale.widest, one.context.window)
 
 
-def _episode_words(one: Candidate, scale: _Scale) -> float:
-    return max(_window(one, scale), one.context.best_window / scale.widest if one.context else 0.0)
-
-
-def _episode_words_raw(one: Candidate, scale: _Scale) -> float | None:
+def _episode_words(one: Candidate, scale: _Scale) -> Measured:
+    window = _window(one, scale)
     if one.context is None:
-        return None
-    best = one.context.best_window
-    return best if best / scale.widest >= _window(one, scale) else _window_raw(one, scale)
+        return window
+    return _larger(window, one.context.best_window / scale.widest, one.context.best_window)
 
 
-def _meaning(one: Candidate, scale: _Scale) -> float:
-    return _unit(one.dense if one.dense is not None else scale.floor or 0.0)
+def _meaning(one: Candidate, scale: _Scale) -> Measured:
+    return _unit(one.dense if one.dense is not None else scale.floor or 0.0), one.dense
 
 
-def _near(one: Candidate, scale: _Scale) -> float:
-    return _unit(one.context.near if one.context else 0.0)
+def _near(one: Candidate, scale: _Scale) -> Measured:
+    return NOTHING if one.context is None else (_unit(one.context.near), one.context.near)
 
 
-def _episode(one: Candidate, scale: _Scale) -> float:
-    return max(_meaning(one, scale), _unit(one.context.best_dense if one.context else 0.0))
-
-
-def _episode_raw(one: Candidate, scale: _Scale) -> float | None:
+def _episode(one: Candidate, scale: _Scale) -> Measured:
+    meaning = _meaning(one, scale)
     if one.context is None:
-        return None
-    return one.context.best_dense if _unit(one.context.best_dense) >= _meaning(one, scale) else one.dense
+        return meaning[0], None
+    return _larger(meaning, _unit(one.context.best_dense), one.context.best_dense)
 
 
-TABLE: Final[Mapping[str, _Signal]] = {
-    "meaning": _Signal(_meaning, lambda one, _: one.dense),
-    "near": _Signal(_near, _around("near")),
-    "episode": _Signal(_episode, _episode_raw),
-    "words": _Signal(_words, lambda one, _: one.bm25),
-    "window": _Signal(_window, _window_raw),
-    "episode_words": _Signal(_episode_words, _episode_words_raw),
-    "substance": _Signal(
-        _of_traits(lambda traits, _: math.log1p(traits.words) / math.log1p(SUBSTANCE_WORDS)),
-        lambda one, _: None if one.traits is None else float(one.traits.words),
+# How the signals of the table in fusion are measured.
+TABLE: Final[Mapping[str, Signal]] = {
+    "meaning": _meaning,
+    "near": _near,
+    "episode": _episode,
+    "words": _words,
+    "window": _window,
+    "episode_words": _episode_words,
+    "substance": _of_traits(
+        lambda traits, _: (math.log1p(traits.words) / math.log1p(SUBSTANCE_WORDS), float(traits.words))
     ),
-    "states": _Signal(_of_traits(lambda traits, _: not traits.asks)),
-    "time": _Signal(
-        _of_traits(lambda traits, asked: traits.times / TIME_WORDS_MAX if asked.when else 0.0),
-        lambda one, _: None if one.traits is None else float(one.traits.times),
+    "states": _yes_or_no(lambda _, traits, asked: not traits.asks),
+    "time": _of_traits(
+        lambda traits, asked: (traits.times / TIME_WORDS_MAX if asked.when else 0.0, float(traits.times))
     ),
-    "date": _Signal(_date),
-    "speaker": _Signal(_of_traits(lambda traits, asked: not asked.words.isdisjoint(traits.speakers))),
+    "date": _yes_or_no(lambda one, traits, asked: asked.means(traits.at, one.id)),
+    "speaker": _yes_or_no(lambda _, traits, asked: not asked.words.isdisjoint(traits.speakers)),
 }
 # Who stands in no episode, or of whose episode no words were counted, is its own: these count for what would stand
 # around it, too.
@@ -166,9 +153,8 @@ class Explainer:
         for name, part in fusion.signals().items():
             weight = self._weight(name, part, one, fused)
             if weight is not None:
-                value = float(TABLE[name].value(one, self._scale))
-                raw = TABLE[name].raw
-                found.append(Share(name, raw(one, self._scale) if raw else value, value, weight, weight * value))
+                value, raw = TABLE[name](one, self._scale)
+                found.append(Share(name, raw, value, weight, weight * value))
         total = 0.0
         for share in found:
             total += share.share

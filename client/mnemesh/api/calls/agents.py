@@ -34,18 +34,10 @@ def add_agent(
     >>> issued = client.add_agent("ana", role="writer", spaces=["team/*"], expires="30d")
     >>> ana = Client(token=issued.token)
     """
-    fields = {
-        "name": name,
-        "role": role,
-        "spaces": spaces,
-        "toolsets": toolsets,
-        "expires": _moment(expires),
-        "max_memories": max_memories,
-        "max_bytes": max_bytes,
-        "writes_per_second": writes_per_second,
-    }
+    grants = {"role": role, "spaces": spaces, "toolsets": toolsets, "expires": _moment(expires)}
+    quota = {"max_memories": max_memories, "max_bytes": max_bytes, "writes_per_second": writes_per_second}
     # the second time the name has a token, and the first one is lost
-    return ask(admin_pb2, "AddAgent", fields, values.IssuedToken, repeatable=False)
+    return ask(admin_pb2, "AddAgent", {"name": name, **grants, **quota}, values.IssuedToken, repeatable=False)
 
 
 def list_agents() -> Call[values.Agents]:
@@ -68,13 +60,8 @@ def set_agent_quota(
     >>> client.set_agent_quota("ana", max_memories=50_000).agent.quota.max_memories
     50000
     """
-    fields = {
-        "name": name,
-        "max_memories": max_memories,
-        "max_bytes": max_bytes,
-        "writes_per_second": writes_per_second,
-    }
-    return ask(admin_pb2, "SetAgentQuota", fields, values.ChangedAgent, repeatable=True)
+    quota = {"max_memories": max_memories, "max_bytes": max_bytes, "writes_per_second": writes_per_second}
+    return ask(admin_pb2, "SetAgentQuota", {"name": name, **quota}, values.ChangedAgent, repeatable=True)
 
 
 def revoke_agent(name: str) -> Call[values.RevokedAgent]:

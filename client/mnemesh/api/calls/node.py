@@ -40,11 +40,5 @@ def reembed(model: str = "", *, precision: str = "", cancel: bool = False) -> Ca
     >>> client.reembed("/srv/models/e5").reembed.state
     'embedding'
     """
-    return ask(
-        admin_pb2,
-        "Reembed",
-        {"model": model, "precision": precision, "cancel": cancel},
-        values.Reembedding,
-        repeatable=True,
-        timeout_s=REEMBED_TIMEOUT_S,
-    )
+    fields = {"model": model, "precision": precision, "cancel": cancel}
+    return ask(admin_pb2, "Reembed", fields, values.Reembedding, repeatable=True, timeout_s=REEMBED_TIMEOUT_S)

@@ -37,13 +37,8 @@ def get(
 
     >>> client.get("018f6f0e").content
     """
-    return ask(
-        memory_pb2,
-        "Get",
-        _get_request((id,), include_forgotten, places(space, spaces), as_of),
-        _memory,
-        repeatable=True,
-    )
+    fields = {"ids": (id,), "include_forgotten": include_forgotten, "spaces": places(space, spaces), "as_of": as_of}
+    return ask(memory_pb2, "Get", fields, _memory, repeatable=True)
 
 
 def get_many(
@@ -59,22 +54,10 @@ def get_many(
 
     >>> found = client.get_many(["018f6f0e", "Deploys run from CI"])
     """
-    request = _get_request(ids, include_forgotten, places(space, spaces), as_of)
-    return ask(
-        memory_pb2,
-        "Get",
-        request,
-        values.Found,
-        repeatable=True,
-        absent=values.Found(memory=None, memories=(), missing=tuple(request.ids)),
-    )
-
-
-def _get_request(
-    ids: Iterable[str], include_forgotten: bool, spaces: list[object] | None, as_of: Time | None
-) -> memory_pb2.GetRequest:
-    fields = {"ids": ids, "include_forgotten": include_forgotten, "spaces": spaces, "as_of": as_of}
-    return to_message(memory_pb2.GetRequest, fields)
+    fields = {"ids": ids, "include_forgotten": include_forgotten, "spaces": places(space, spaces), "as_of": as_of}
+    request = to_message(memory_pb2.GetRequest, fields)
+    absent = values.Found(memory=None, memories=(), missing=tuple(request.ids))
+    return ask(memory_pb2, "Get", request, values.Found, repeatable=True, absent=absent)
 
 
 def _memory(response: memory_pb2.GetResponse | memory_pb2.ExportResponse) -> values.Memory:
@@ -139,9 +122,6 @@ def export(
 
     >>> texts = [memory.content for memory in client.export(space="team/payments")]
     """
-    fields = {
-        "spaces": places(space, spaces),
-        "include_forgotten": include_forgotten,
-        "include_superseded": include_superseded,
-    }
+    states = {"include_forgotten": include_forgotten, "include_superseded": include_superseded}
+    fields = {"spaces": places(space, spaces), **states}
     return ask(memory_pb2, "Export", fields, _memory, repeatable=False, timeout_s=EXPORT_TIMEOUT_S)

@@ -119,11 +119,6 @@ def erase_transcript(session: str, *, space: str = "") -> Call[values.ErasedSess
     >>> client.erase_transcript("018f6f0e").turns
     212
     """
-    return ask(
-        transcript_pb2,
-        "EraseTranscript",
-        {"session": session, "space": space},
-        values.ErasedSessions,
-        repeatable=False,
-        timeout_s=ERASE_TIMEOUT_S,
-    )
+    fields = {"session": session, "space": space}
+    erased = values.ErasedSessions
+    return ask(transcript_pb2, "EraseTranscript", fields, erased, repeatable=False, timeout_s=ERASE_TIMEOUT_S)

@@ -32,15 +32,9 @@ def watch(
     ...     for change in changes:
     ...         kept = change.cursor
     """
-    fields = {
-        "spaces": places(space, spaces),
-        "kinds": kinds,
-        "not_agent": not_agent,
-        "cursor": cursor,
-        "from_start": from_start,
-        "include_content": include_content,
-    }
-    return ask(watch_pb2, "Watch", fields, _changed, repeatable=True)
+    which = {"spaces": places(space, spaces), "kinds": kinds, "not_agent": not_agent}
+    how = {"cursor": cursor, "from_start": from_start, "include_content": include_content}
+    return ask(watch_pb2, "Watch", {**which, **how}, _changed, repeatable=True)
 
 
 def _changed(response: watch_pb2.WatchResponse) -> values.Change:
