@@ -10,27 +10,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_memory.access.grants import BELOW, EVERY_SHARED, any_matches, principal_of
 
 
+@dataclass(frozen=True, slots=True)
 class Audience:
     """One peer as a listener: `patterns` of spaces, and `only_by`, the only principal whose agents' entries the peer
     takes, "" for all."""
 
-    def __init__(self, patterns: tuple[str, ...] = (), only_by: str = "") -> None:
-        self.patterns = patterns
-        self._only_by = only_by
+    patterns: tuple[str, ...] = ()
+    only_by: str = ""
 
     def allowed(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
         """Only what the peer may have leaves, whatever the page holds."""
-        only = self._only_by
-        return tuple(
-            one
-            for one in entries
-            if any_matches(self.patterns, one.space) and (not only or principal_of(one.agent) == only)
-        )
+        in_spaces = (one for one in entries if any_matches(self.patterns, one.space))
+        return tuple(one for one in in_spaces if self.only_by in ("", principal_of(one.agent)))
 
 
 def keys_of(entries: Iterable[Entry], keys: Mapping[str, bytes]) -> dict[str, bytes]:

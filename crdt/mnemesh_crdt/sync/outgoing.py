@@ -5,9 +5,6 @@ Knows the place of the peer and the open questions to the ledger. Sends nothing 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.sync.audience import Audience, keys_of
 from mnemesh_crdt.sync.flow import Outflow
 from mnemesh_crdt.sync.messages import Ask, Batch, Read
@@ -49,7 +46,9 @@ class Outgoing:
         entries = self.audience.allowed(page.entries)
         if flow.read <= flow.said or (not entries and flow.read < head):
             return None
-        return self._batch(head, entries, page.keys)
+        after, keys = flow.said, keys_of(entries, page.keys)
+        flow.announce(flow.read)
+        return Batch(feed=self.feed, after=after, last_seq=flow.read, head=head, entries=entries, keys=keys)
 
     def nothing(self, head: int) -> Batch | None:
         """The batch that says there is nothing to come, if that is so: the peer has to know."""
@@ -57,16 +56,3 @@ class Outgoing:
         if at < head and self.audience.patterns:
             return None
         return Batch(feed=self.feed, after=at, last_seq=at, head=at, entries=())
-
-    def _batch(self, head: int, entries: tuple[Entry, ...], keys: Mapping[str, bytes]) -> Batch:
-        flow = self.flow
-        after = flow.said
-        flow.announce(flow.read)
-        return Batch(
-            feed=self.feed,
-            after=after,
-            last_seq=flow.read,
-            head=head,
-            entries=entries,
-            keys=keys_of(entries, keys),
-        )
