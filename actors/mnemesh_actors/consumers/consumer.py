@@ -54,7 +54,7 @@ class ConsumerRunner(FeedLoop):
         self.look()
 
     async def close(self) -> None:
-        """Stop; the next start goes on from the cursor."""
+        """Stop. The next start goes on from the cursor."""
         self._bell.unlisten(self._heard)
         await super().close()
 
@@ -138,7 +138,7 @@ class ConsumerSet:
             runner.start()
 
     def move(self, incarnation: str, head: int, known: Callable[[int], int]) -> None:
-        """Another ledger goes on; see ConsumerRunner.move."""
+        """Another ledger goes on. See ConsumerRunner.move."""
         for runner in self.runners:
             runner.move(incarnation, head, known)
 
@@ -147,7 +147,7 @@ class ConsumerSet:
         return [status_of(runner.name, runner) for runner in self.runners]
 
     async def close(self) -> None:
-        """Stop; the next start goes on from the cursors."""
+        """Stop. The next start goes on from the cursors."""
         for runner in self.runners:
             await runner.close()
 

@@ -121,7 +121,7 @@ class FeedLoop(ABC):
         """A bug ended `task`."""
 
     async def close(self) -> None:
-        """Stop; the next start goes on from the cursor."""
+        """Stop. The next start goes on from the cursor."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

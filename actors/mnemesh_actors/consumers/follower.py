@@ -75,7 +75,7 @@ class IndexFollower(IndexPresence):
         self._base: tuple[int, int] | None = None  # the place to go on from there: see RetrievalShard.rebase
 
     async def start(self, head: int, patient: bool = False) -> ShardStatus:
-        """Open the shard and begin to follow; the ledger's last sequence number is `head`. With `patient` an index
+        """Open the shard and begin to follow. The ledger's last sequence number is `head`. With `patient` an index
         that is away is no error and is looked for later."""
         self.head = head
         self.news.tell(head)  # peers and watchers ask for the log, whether or not the index can be opened
@@ -243,7 +243,7 @@ class IndexFollower(IndexPresence):
 
     async def take_out(self, id_: str) -> bool:
         """Take an erased memory out before its turn, which may be far while the index is made. Returns whether `wait_s`
-        was enough; the memory leaves in its turn in any case."""
+        was enough. The memory leaves in its turn in any case."""
         if self._over:
             return False
         done = self._erased.setdefault(id_, asyncio.get_running_loop().create_future())

@@ -14,7 +14,7 @@ from mnemesh_memory.values.model import Memory
 
 
 class Handover:
-    """Pages on their way from the commits to the follower, in order; never more than one page of the feed may hold."""
+    """Pages on their way from the commits to the follower, in order. Never more than one page of the feed may hold."""
 
     def __init__(self) -> None:
         self._pages: deque[FeedPage] = deque()

@@ -82,7 +82,7 @@ class IndexItems:
 
 
 def item_of(seq: int, memory: Memory, texts: tuple[IndexText, ...], before: tuple[str, ...] = ()) -> IndexItem:
-    """A memory as the index takes it in. `texts` carry vectors; `before` is what precedes the memory in its session."""
+    """A memory as the index takes it in. `texts` carry vectors. `before` is what precedes the memory in its session."""
     return IndexItem(
         **{name: getattr(memory, name) for name in _SAME},
         agent=memory.by,

@@ -41,7 +41,7 @@ class LogReader(Generic[Page]):
         self._epoch = news.epoch
 
     async def next(self) -> Page | None:
-        """The page after the position, once there is one to be expected; see `read`. Raises Unavailable when the node
+        """The page after the position, once there is one to be expected. See `read`. Raises Unavailable when the node
         stops."""
         if self._asked and self._epoch == self._news.epoch:
             # Not only after the position: the end of the log may have been erased since the news.

@@ -30,7 +30,6 @@ from mnemesh_actors.ledger.commit.commands import (
     Tie,
     action_of,
 )
-from mnemesh_actors.ledger.commit.history_writes import Histories
 from mnemesh_actors.ledger.commit.link_writes import Linking
 from mnemesh_actors.ledger.commit.write_admission import Admission, edit_of, refuse_endless, replaces, revision_of
 from mnemesh_actors.ledger.feeds.feeds import Feeds
@@ -62,7 +61,7 @@ from mnemesh_memory.values.model import LedgerStatus, Link, Memory
 
 
 class Ledger(Views, Feeds, Exchange, Copies, Twin):
-    """`path` is the SQLite file; `key_path` the node's signing key; `node_id` goes into every entry. With less than
+    """`path` is the SQLite file. `key_path` the node's signing key. `node_id` goes into every entry. With less than
     `reserve_bytes` free on the disk, each growing write raises DiskFull."""
 
     def __init__(self, path: str, key_path: str, node_id: str, reserve_bytes: int = 0) -> None:
@@ -85,15 +84,14 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 self._uses = Uses(self._db)
                 self._cursors = Cursors(self._db)
                 self._admission = Admission(self._db, self._journal, self._uses.note)
-                self._histories = Histories(self._db, self._journal, self._admission)
                 linking = Linking(self._db, self._journal, node_id)
                 self._carriers: dict[type[Command], Callable[..., Committed]] = {
                     Create: self._create,
                     Revise: self._revise,
                     Forget: self._forget,
                     Restore: self._restore,
-                    Rollback: self._histories.rollback,
-                    Resolve: self._histories.resolve,
+                    Rollback: self._rollback,
+                    Resolve: self._resolve,
                     Tie: linking.tie,
                     Rate: linking.rate,
                 }
@@ -111,7 +109,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             undo.pop_all()
 
     def _begin_life(self) -> str:
-        """The incarnation; a new one, with an alarm, when the log is known to have been longer."""
+        """The incarnation. A new one, with an alarm, when the log is known to have been longer."""
         last, known = self._journal.last_seq(), known_as(self._db)
         reached = furthest(self.path, known, self._mark.read())
         if reached > last:
@@ -126,8 +124,8 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
     # ---- writing ----------------------------------------------------------------------------------------------
 
     def commit(self, commands: Sequence[Command]) -> list[Committed | Exception]:
-        """Carry out `commands` in order, in one transaction; one result a command. A refused command changes nothing
-        and does not hold up the others. Raises DiskFull, and Unavailable or DataLoss when the disk fails; then
+        """Carry out `commands` in order, in one transaction. One result a command. A refused command changes nothing
+        and does not hold up the others. Raises DiskFull, and Unavailable or DataLoss when the disk fails. Then
         nothing is written."""
         self._files.check()
         if commands:
@@ -278,7 +276,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         document = self._journal.document(memory)
         edit = restore(document.state(), command.agent, command.at)
         if edit is None:
-            return self._histories.reopen(document, memory, command)
+            return self._reopen(document, memory, command)
         if not memory.superseded_by:
             key = duplicate_key(memory.content)
             self._admission.refuse_twin(memory, key, "forget or change that one first")
@@ -307,12 +305,12 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
     # ---- activity: local to this node, never synced, lost at most since the last write -------------------------
 
     def touch(self, ids: Sequence[str], now: int) -> None:
-        """Note that memories were used; see Uses."""
+        """Note that memories were used. See Uses."""
         self._uses.note(ids, now)
 
     @reading
     def activity(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """(accesses, last use in ms) by id; those never used are absent."""
+        """(accesses, last use in ms) by id. Those never used are absent."""
         return self._uses.of(ids)
 
     # ---- life -------------------------------------------------------------------------------------------------
@@ -333,7 +331,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         )
 
     def rebuild_view(self) -> int:
-        """Compute the view anew from the entries; returns how many memories it holds."""
+        """Compute the view anew from the entries. Returns how many memories it holds."""
         with explained(self.path, "the view is as it was"):
             return self._journal.rebuild_view()
 

@@ -27,7 +27,7 @@ class Site:
 
 
 class Scout:
-    """Looks at a machine's disk; runs there. `root` is `ray_replica_dir`, in which {ip} stands for `address`."""
+    """Looks at a machine's disk. Runs there. `root` is `ray_replica_dir`, in which {ip} stands for `address`."""
 
     def __init__(self, root: str, address: str) -> None:
         self._root = site_root(root, address)
@@ -58,5 +58,5 @@ class ReplicaLedger(Ledger):
 
 
 def site_root(root: str, address: str) -> Path:
-    """The folder on a machine; relative to its user's home where it begins with ~."""
+    """The folder on a machine. Relative to its user's home where it begins with ~."""
     return Path((root or DEFAULT_ROOT).replace("{ip}", address)).expanduser()

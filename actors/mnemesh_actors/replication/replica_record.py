@@ -35,7 +35,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaRecord:
-    """The content of the file; without `replicas` for a node that never had any."""
+    """The content of the file. Without `replicas` for a node that never had any."""
 
     primary: str = ""
     replicas: tuple[Known, ...] = ()

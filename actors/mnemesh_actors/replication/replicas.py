@@ -128,7 +128,7 @@ class Fleet:
         return self.ledger
 
     async def close(self) -> None:
-        """Stop watching and the streams; the runtime ends the ledgers."""
+        """Stop watching and the streams. The runtime ends the ledgers."""
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)

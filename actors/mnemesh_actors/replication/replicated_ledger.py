@@ -105,14 +105,14 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         self._tell_move = moved
 
     async def close(self) -> None:
-        """Stop; the ledgers themselves are ended by their runtime."""
+        """Stop. The ledgers themselves are ended by their runtime."""
         tasks = [task for task in (self._watch, *(member.task for member in self.members)) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def leave(self, member: Member) -> None:
-        """A ledger whose machine is gone; the last one stays, to be waited for."""
+        """A ledger whose machine is gone. The last one stays, to be waited for."""
         if member is self.primary:
             await self._give_up(member, asked=True)
         if member is not self.primary:
@@ -235,7 +235,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
                 raise
 
     async def erase(self, command: Erase) -> Gone:
-        """As Ledger.erase, on two machines; `alone` says why it is on one only."""
+        """As Ledger.erase, on two machines. `alone` says why it is on one only."""
         changes = 0
         while True:
             try:
@@ -252,7 +252,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         return await self._taken("take_in", batch, now)
 
     async def release(self, ids: Sequence[int], now: int, grants: Mapping[str, PeerGrant] | None = None) -> TakenIn:
-        """As Ledger.release; quarantine is the primary's own."""
+        """As Ledger.release. Quarantine is the primary's own."""
         return await self._taken("release", ids, now, grants)
 
     async def _taken(self, method: str, *args: Any) -> TakenIn:
@@ -294,7 +294,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
                 await self._give_up(primary)
 
     async def _give_up(self, gone: Member, *, asked: bool = False) -> bool:
-        """Let another ledger go on instead of `gone`, which was `asked` already and did not answer; False when it
+        """Let another ledger go on instead of `gone`, which was `asked` already and did not answer. False when it
         answers, or when no other does."""
         async with self._choosing:
             if self.primary is not gone:

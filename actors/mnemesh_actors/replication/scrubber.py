@@ -41,7 +41,7 @@ class Scrubber:
         return self
 
     async def close(self) -> None:
-        """Stop; the next start begins at the first memory again."""
+        """Stop. The next start begins at the first memory again."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):

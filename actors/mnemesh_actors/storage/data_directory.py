@@ -70,6 +70,11 @@ class DataDirectory:
         return self.path / "index" / str(shard)
 
 
+def lost(path: Path, why: str) -> DataLoss:
+    """The error for a file or folder of a data directory."""
+    return DataLoss(f"{path} {why}", field="data_dir", value=str(path))
+
+
 def check_format(path: Path) -> None:
     """Refuse a directory of a newer format, reading only."""
     if (path / MANIFEST).is_file():
@@ -97,18 +102,10 @@ def open_directory(path: Path, reserve_bytes: int = 0) -> DataDirectory:
         _finish_new_identity(path, node_id)
         _check_key(path / KEY_FILE, node_id)
         if not (path / "ledger").is_dir():
-            raise DataLoss(
-                f"{path / 'ledger'} is missing, though a node lived here; restore it from a backup, or start with "
-                "another data directory",
-                field="data_dir",
-                value=str(path),
-            )
+            why = "is missing, though a node lived here; restore it from a backup, or start with another data directory"
+            raise lost(path / "ledger", why)
     elif any((path / "ledger").glob("*")):
-        raise DataLoss(
-            f"{manifest} is missing, but memories lie beside it; restore it from a backup: it holds the node's id",
-            field="data_dir",
-            value=str(manifest),
-        )
+        raise lost(manifest, "is missing, but memories lie beside it; restore it from a backup: it holds the node's id")
     else:
         for folder in ("ledger", "index"):
             (path / folder).mkdir(exist_ok=True, mode=0o700)
@@ -152,7 +149,7 @@ def _finish_new_identity(path: Path, node_id: str) -> None:
     following = path / NEXT_KEY_FILE
     if not following.exists():
         return
-    if _id_of(load_key(path / KEY_FILE)) == node_id:  # the change was not made; its key may be written half
+    if _id_of(load_key(path / KEY_FILE)) == node_id:  # the change was not made. Its key may be written half
         following.unlink()
     elif _id_of(load_key(following)) == node_id:
         os.replace(following, path / KEY_FILE)
@@ -178,11 +175,8 @@ def _read(manifest: Path) -> str:
         # Only the number is known of a newer format.
         node_id = str(value["node_id"]) if version <= FORMAT else ""
     except (ValueError, KeyError, TypeError) as error:
-        raise DataLoss(
-            f"{manifest} is damaged ({error!r}); restore it from a backup: it holds the node's id and format",
-            field="data_dir",
-            value=str(manifest),
-        ) from error
+        held = "restore it from a backup: it holds the node's id and format"
+        raise lost(manifest, f"is damaged ({error!r}); {held}") from error
     if version > FORMAT:
         raise FailedPrecondition(
             f"{manifest.parent} has format {version}, this version reads up to {FORMAT}; nothing was changed. "
@@ -199,9 +193,9 @@ def load_key(path: Path) -> Ed25519PrivateKey:
     try:
         key = load_pem_private_key(path.read_bytes(), password=None)
     except (OSError, ValueError) as error:
-        raise DataLoss(f"{path} is missing or damaged ({error}); restore it from a backup", field="data_dir") from error
+        raise lost(path, f"is missing or damaged ({error}); restore it from a backup") from error
     if not isinstance(key, Ed25519PrivateKey):
-        raise DataLoss(f"{path} is not an ed25519 key; restore it from a backup", field="data_dir")
+        raise lost(path, "is not an ed25519 key; restore it from a backup")
     return key
 
 
@@ -213,12 +207,11 @@ def _check_key(path: Path, node_id: str) -> None:
     """Other nodes know this one by its key alone, so both must belong together. Raises DataLoss."""
     known_as = _id_of(load_key(path))
     if known_as != node_id:
-        raise DataLoss(
-            f"{path} is the key of node {known_as}, but {MANIFEST} says {node_id}; restore both from one backup. A "
-            "directory of a version that gave nodes random ids can not be taken over: export its memories with that "
-            "version, and import them here",
-            field="data_dir",
-            value=str(path),
+        raise lost(
+            path,
+            f"is the key of node {known_as}, but {MANIFEST} says {node_id}; restore both from one backup. A directory "
+            "of a version that gave nodes random ids can not be taken over: export its memories with that version, and "
+            "import them here",
         )
 
 

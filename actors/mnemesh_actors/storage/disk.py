@@ -22,7 +22,7 @@ log = structlog.get_logger("mnemesh.disk")
 
 
 class DiskRoom:
-    """The disk that holds `path`, of which `reserve_bytes` stay free; 0 asks for nothing."""
+    """The disk that holds `path`, of which `reserve_bytes` stay free. 0 asks for nothing."""
 
     def __init__(self, path: Path, reserve_bytes: int) -> None:
         self.path = path

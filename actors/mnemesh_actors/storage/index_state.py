@@ -36,7 +36,7 @@ class IndexMeta:
     key: str = field(default="", repr=False)
 
     def difference(self, wanted: IndexMeta) -> str:
-        """Why an index with this meta must not be used as the wanted one; "" when it may."""
+        """Why an index with this meta must not be used as the wanted one. "" when it may."""
         for name in ("format", "generation", "dimensions", "incarnation"):
             have, want = getattr(self, name), getattr(wanted, name)
             if have != want:
@@ -73,7 +73,7 @@ def meta_of(stored: object, name: str) -> tuple[IndexMeta | None, str]:
 
 def write_meta(file: Path, meta: IndexMeta) -> None:
     """Replace the file. After a power cut either the old or the new one stands. Raises Unavailable when the disk does
-    not take it; the old one stands then."""
+    not take it. The old one stands then."""
     try:
         replace_file(file, json.dumps(asdict(meta)))
     except OSError as error:

@@ -30,11 +30,11 @@ COMPARE_S: Final = 3600.0
 
 
 class Channel(Protocol):
-    """A stream of messages to one peer. Both ends raise MnemeshError when it breaks; `messages` raises InvalidArgument
+    """A stream of messages to one peer. Both ends raise MnemeshError when it breaks. `messages` raises InvalidArgument
     for what is no message."""
 
     async def send(self, message: sync.Message) -> None:
-        """Give one message; waits while the peer does not read."""
+        """Give one message. Waits while the peer does not read."""
         ...
 
     def messages(self) -> AsyncIterator[sync.Message]:
@@ -43,7 +43,7 @@ class Channel(Protocol):
 
 
 class StreamShell:
-    """One stream, run once. `peer_key` gives the name under which a node's cursors are kept; `told` hears every change
+    """One stream, run once. `peer_key` gives the name under which a node's cursors are kept. `told` hears every change
     of the status. `compare` is whether to compare digests as soon as both sides are caught up, `back` whether the peer
     is asked to do so as well. `refused` is the code with which this side ended the stream, or "". `heard_ms` is the
     time of the peer's last word, in ms since the epoch, None before. `admit` says of the peer's node id and life why it
@@ -124,7 +124,7 @@ class StreamShell:
         self._events.put_nowait(sync.Closed(why))
 
     async def run(self, role: str, channel: Channel, cursors: Mapping[str, int] | None = None) -> sync.Status:
-        """Carry the stream until it ends; the last status. Cancelling ends it at once, but for a batch that is being
+        """Carry the stream until it ends. The last status. Cancelling ends it at once, but for a batch that is being
         taken in."""
         head = self._syncing.head
         self._heard_at = asyncio.get_running_loop().time()
@@ -157,7 +157,7 @@ class StreamShell:
         return event
 
     def _carry(self, effects: list[sync.Effect]) -> bool:
-        """Carry out the effects in order; False when the stream is over."""
+        """Carry out the effects in order. False when the stream is over."""
         going = True
         for effect in effects:
             match effect:
@@ -252,7 +252,7 @@ class StreamShell:
             self._events.put_nowait(sync.Closed(error.message))
 
     async def _write(self, channel: Channel) -> None:
-        with suppress(MnemeshError):  # the channel broke; why, the side that listens learns
+        with suppress(MnemeshError):  # the channel broke. Why, the side that listens learns
             while (message := await self._outbox.get()) is not None:
                 await channel.send(message)
 

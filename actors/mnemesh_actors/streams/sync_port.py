@@ -122,7 +122,7 @@ class Syncing:
         return sync.Took(batch.feed, batch.last_seq, taken.full, taken.quarantined)
 
     async def _within_quota(self, sender: str, entries: Sequence[Entry]) -> None:
-        """Wait until the sender may bring these; erasures alone it always may. Raises QuotaReached."""
+        """Wait until the sender may bring these. Erasures alone it always may. Raises QuotaReached."""
         if not entries or any(one.type not in ERASURES for one in entries):
             await self.quotas.admit(sender, len(entries))
 
@@ -150,7 +150,7 @@ class Syncing:
         return await self._ledger.backlog()
 
     async def put_aside(self, table: str, which: Which, after: int, limit: int, newest: bool) -> AsidePage:
-        """Entries that wait for others or were not let in; see Ledger.put_aside."""
+        """Entries that wait for others or were not let in. See Ledger.put_aside."""
         return await self._ledger.put_aside(table, which, after, limit, newest)
 
     async def judge_again(self, ids: Sequence[int], grants: Mapping[str, PeerGrant] | None) -> TakenIn:
@@ -170,11 +170,11 @@ class Syncing:
         return found
 
     async def discard(self, table: str, ids: Sequence[int]) -> int:
-        """Delete entries that wait for others or were not let in; how many there were."""
+        """Delete entries that wait for others or were not let in. Returns how many there were."""
         return sum([await self._ledger.discard(table, some) for some in _chunks(ids)])
 
     async def discard_all(self, table: str, which: Which) -> int:
-        """Delete all of them that match; how many there were."""
+        """Delete all of them that match. Returns how many there were."""
         return await self._ledger.discard_all(table, which)
 
     async def contacts(self) -> list[Contact]:
@@ -190,11 +190,11 @@ class Syncing:
         await self._ledger.forget_contacts(peers)
 
     async def untaken(self, after: int, order: Order) -> Untaken:
-        """How many of the next entries a node does not take from here; see Ledger.untaken."""
+        """How many of the next entries a node does not take from here. See Ledger.untaken."""
         return await self._ledger.untaken(after, order)
 
     async def news_after(self, seq: int) -> int:
-        """Wait for entries after `seq`; the new head."""
+        """Wait for entries after `seq`. The new head."""
         await self._bell.after(seq)
         return self._bell.head
 

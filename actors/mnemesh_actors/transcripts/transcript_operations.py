@@ -30,7 +30,7 @@ ADMINS: Final = ("owner", "admin")
 
 
 class Transcribing:
-    """`store` is a handle of a TranscriptStore of `path`; `clock` gives ms since the epoch."""
+    """`store` is a handle of a TranscriptStore of `path`. `clock` gives ms since the epoch."""
 
     def __init__(self, store: Handle[TranscriptPort], path: Path, clock: Callable[[], int]) -> None:
         self._store = store
@@ -113,7 +113,7 @@ class Transcribing:
 
     @asynccontextmanager
     async def copied(self) -> AsyncIterator[FileCopy | None]:
-        """A copy of the file as it is now, deleted at the end; None when nothing was ever stored. Writes go on. Raises
+        """A copy of the file as it is now, deleted at the end. None when nothing was ever stored. Writes go on. Raises
         Unavailable, DataLoss."""
         if not self._path.exists():
             yield None

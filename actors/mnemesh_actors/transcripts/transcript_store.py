@@ -45,7 +45,7 @@ class TranscriptStore:
 
     def add(self, draft: sessions.TranscriptDraft, masked: Collection[str], agent: str, now: int) -> sessions.Added:
         """Append the turns that are not there yet, in their order. `masked` are the ids of turns without their
-        credentials. Raises FailedPrecondition for the session of another principal, and for one that is full; DiskFull
+        credentials. Raises FailedPrecondition for the session of another principal, and for one that is full. DiskFull
         when the disk has no room."""
         self._room.require()
         with self._changing() as db:
@@ -189,7 +189,7 @@ class TranscriptStore:
 
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction; nothing is changed when what runs inside fails."""
+        """One transaction. Nothing is changed when what runs inside fails."""
         with self._reading() as db:
             db.execute("BEGIN IMMEDIATE")
             try:

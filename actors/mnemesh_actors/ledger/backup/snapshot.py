@@ -22,7 +22,7 @@ from mnemesh_actors.ledger.integrity.faults import explained, reading
 from mnemesh_actors.ledger.integrity.view_repair import Mending
 from mnemesh_memory.values.errors import Aborted, FailedPrecondition
 
-# Made again from the texts; half of a ledger's bytes.
+# Made again from the texts. Half of a ledger's bytes.
 NOT_COPIED = frozenset({"vector"})
 # The marks of this directory's life: without them whoever starts from the copy begins a new one.
 MARKS = ("token", "place")
@@ -103,7 +103,7 @@ class Copies(Mending):
 
     @reading
     def copy_start(self) -> None:
-        """Begin a copy; `copied` tells when it is done. Raises Aborted while another one is made."""
+        """Begin a copy. `copied` tells when it is done. Raises Aborted while another one is made."""
         if self._copying is not None and self._copying.running:
             raise Aborted("another copy of this ledger is being made; try again when it is done", part="ledger")
         self.copy_end()

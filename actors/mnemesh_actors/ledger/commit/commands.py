@@ -53,7 +53,7 @@ class Create(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revise(Command):
-    """A new revision from a validated patch; `duplicate_key` is that of the new content, "" when it stays."""
+    """A new revision from a validated patch. `duplicate_key` is that of the new content, "" when it stays."""
 
     id: str
     patch: Patch
@@ -88,7 +88,7 @@ class Rollback(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolve(Command):
-    """End a conflict with head `keep`; `content`, unless None, is said instead of its text. Refused unless the heads
+    """End a conflict with head `keep`. `content`, unless None, is said instead of its text. Refused unless the heads
     are still `expected_heads`."""
 
     id: str
@@ -163,8 +163,8 @@ class FeedPage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakenIn:
-    """The outcome of a batch. `seq` is the cursor that is durable now; `first` and `last` are the numbers of what was
-    appended, 0 for nothing. `full`: some had to wait and no more may; the cursor stays, send them again later.
+    """The outcome of a batch. `seq` is the cursor that is durable now. `first` and `last` are the numbers of what was
+    appended, 0 for nothing. `full`: some had to wait and no more may. The cursor stays, send them again later.
     `brought_memories` and `brought_bytes` are all from this sender, 0 when nothing was added."""
 
     seq: int = 0

@@ -4,20 +4,20 @@ earlier revision. The writes run inside the commit, where no other write can com
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from mnemesh_actors.ledger.commit.commands import Committed, Resolve, Restore, Rollback
-from mnemesh_actors.ledger.commit.write_admission import Admission
-from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_actors.ledger.integrity.faults import reading
+from mnemesh_actors.ledger.integrity.view_repair import Mending
 from mnemesh_actors.ledger.store.reads import covered, cursor_in, cursor_out
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row
 from mnemesh_crdt.admission.budget import deps_of, within
+from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import MemoryDocument
 from mnemesh_crdt.document.equivocation import NAME_HEX
-from mnemesh_crdt.document.revisions import bytes_of, history, materialise, named, reopen, rollback, settle, visible
+from mnemesh_crdt.document.revisions import bytes_of, materialise, named, reopen, rollback, settle, visible
 from mnemesh_crdt.document.shape import FORGET, DocumentState, rank
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
@@ -25,28 +25,25 @@ from mnemesh_memory.values.limits import CLOCK_AHEAD_MS_MAX, READ_BYTES_MAX
 from mnemesh_memory.values.model import Memory, Revision
 from mnemesh_memory.values.past import Conflict, ConflictPage, HistoryPage, Origin, Origins, Recorded
 
+Item = TypeVar("Item")
 Past: TypeAlias = tuple[DocumentState, Origins]
 # When an entry came into this log by this node's clock.
 _LOCAL_TIME: Final = "CASE WHEN received > 0 THEN received ELSE at END"
 BESIDE_MAX: Final = 10_000  # entries looked at for one that a right clock dated
 
 
-class Histories:
-    """Reads and writes over the ledger's connection; `admission` decides what a write may say."""
-
-    def __init__(self, db: sqlite3.Connection, journal: Journal, admission: Admission) -> None:
-        self._db = db
-        self._journal = journal
-        self._admission = admission
+class Histories(Mending):
+    """The side of a ledger for the past. Mixed into Ledger."""
 
     # ---- reading ----------------------------------------------------------------------------------------------
 
+    @reading
     def past(self, id_: str) -> Past:
         """All that a memory's document holds, and where its changes came from. Raises NotFound."""
         state = self._journal.state(self._journal.memory(id_))
         return state, self._origins(state)
 
-    def as_of(self, memory: Memory, at: int, clock: int | None = None) -> Memory | None:
+    def _as_of(self, memory: Memory, at: int, clock: int | None = None) -> Memory | None:
         """A memory as it was recorded at `at` (ms), or None when it was not there yet. Changes until then count,
         without those that build on a later one, which only a wrong clock can make. One from elsewhere is no later than
         CLOCK_AHEAD_MS_MAX after its receipt, a link or rating as little as a revision. A change dated after `clock`,
@@ -88,13 +85,14 @@ class Histories:
                 return int(found[0])
         return 0
 
-    def page(self, id_: str, limit: int, cursor: str) -> HistoryPage:
+    @reading
+    def history(self, id_: str, limit: int, cursor: str) -> HistoryPage:
         """Revisions, newest first, before the revision `cursor` (an id, or "")."""
         memory = self._journal.memory(id_)
         state, origins = self.past(id_)
-        newest = history(state)[::-1]
+        newest = revisions.history(state)[::-1]
         rest = [one for one in newest if not cursor or rank(one.id) < rank(cursor)]
-        shown = rest[: min(limit, _fitting(bytes_of(one) for one in rest))]
+        shown = _fitting(rest[:limit], bytes_of)
         return HistoryPage(
             memory=memory,
             revisions=tuple(_recorded(one, memory.heads, origins) for one in shown),
@@ -102,10 +100,12 @@ class Histories:
             total=len(newest),
         )
 
+    @reading
     def revision(self, id_: str, field: str, key: str) -> Revision:
         """The revision that `key` names. Raises NotFound or InvalidArgument."""
         return named(self.past(id_)[0], field, key)
 
+    @reading
     def conflicts(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
         """Memories in conflict, superseded ones too, oldest first. `spaces` may be patterns."""
         seen, patterns = covered(spaces)
@@ -117,14 +117,8 @@ class Histories:
         rows = self._db.execute(
             f"SELECT {COLUMNS} FROM memory WHERE {where} ORDER BY created_at, id LIMIT ?", [*values, limit + 1]
         ).fetchall()
-        shown: list[Conflict] = []
-        room = READ_BYTES_MAX
-        for row in rows[:limit]:
-            conflict = self._conflict(from_row(row))
-            room -= sum(bytes_of(one.revision) for one in conflict.versions)
-            if room < 0 and shown:
-                break
-            shown.append(conflict)
+        conflicts = (self._conflict(from_row(row)) for row in rows[:limit])
+        shown = _fitting(conflicts, lambda one: sum(bytes_of(version.revision) for version in one.versions))
         last = shown[-1].memory if shown else None
         return ConflictPage(
             conflicts=tuple(shown),
@@ -133,7 +127,7 @@ class Histories:
         )
 
     def _conflict(self, memory: Memory) -> Conflict:
-        """Its visible heads, as many as the memory shows; a note of it says when there are more."""
+        """Its visible heads, as many as the memory shows. A note of it says when there are more."""
         state, origins = self.past(memory.id)
         seen = visible(state)[: 1 + len(memory.conflicts)]
         return Conflict(memory=memory, versions=tuple(_recorded(one, memory.heads, origins) for one in seen))
@@ -151,7 +145,7 @@ class Histories:
 
     # ---- writing, inside the commit ---------------------------------------------------------------------------
 
-    def rollback(self, command: Rollback) -> Committed:
+    def _rollback(self, command: Rollback) -> Committed:
         """A revision with the text of an older one, naming all heads."""
         memory = self._journal.writable(command.id, command.expected_heads)
         document = self._journal.document(memory)
@@ -172,7 +166,7 @@ class Histories:
         said = f"says again what {wanted.id} said"
         return self._admission.written(document, edit, command, said, command.vectors)
 
-    def resolve(self, command: Resolve) -> Committed:
+    def _resolve(self, command: Resolve) -> Committed:
         """A revision that ends a conflict, naming all heads."""
         memory = self._journal.writable(command.id, command.expected_heads)
         document = self._journal.document(memory)
@@ -198,7 +192,7 @@ class Histories:
         reason = f"{len(heads)} versions became one: {said}"
         return self._admission.written(document, edit, command, reason, command.vectors)
 
-    def reopen(self, document: MemoryDocument, memory: Memory, command: Restore) -> Committed:
+    def _reopen(self, document: MemoryDocument, memory: Memory, command: Restore) -> Committed:
         """A superseded memory stands for itself again once what took its place is not to be found any more."""
         dead = self._admission.dead_ends(memory)
         if memory.superseded_by not in {link.id for link in dead}:
@@ -233,15 +227,16 @@ class Histories:
         return MemoryDocument(memory.id, memory.space, *within(memory.id, memory.space, past)).state()
 
 
-def _fitting(sizes: Iterable[int]) -> int:
-    """The number of items of these sizes on one page: as many as fit into READ_BYTES_MAX together, and one at least."""
-    room, count = READ_BYTES_MAX, 0
-    for size in sizes:
-        room -= size
-        if room < 0 and count:
+def _fitting(items: Iterable[Item], size_of: Callable[[Item], int]) -> list[Item]:
+    """The items of one page: as many as fit into READ_BYTES_MAX together, and one at least."""
+    room = READ_BYTES_MAX
+    shown: list[Item] = []
+    for item in items:
+        room -= size_of(item)
+        if room < 0 and shown:
             break
-        count += 1
-    return count
+        shown.append(item)
+    return shown
 
 
 def _as_now(then: DocumentState, now: DocumentState, actors: Mapping[str, str]) -> dict[str, Revision]:

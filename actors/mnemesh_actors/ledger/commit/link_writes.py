@@ -45,7 +45,7 @@ class Linking:
         return Committed(action=action, memory=changed, seq=seq, reason=f"{link.type} {link.id} {done}")
 
     def rate(self, command: Rate) -> Committed:
-        """Set the writer's one vote; a citation sets it only where there is none. A vote that another ledger of this
+        """Set the writer's one vote. A citation sets it only where there is none. A vote that another ledger of this
         node took is the writer's, too. A repeated call after a lost answer is not counted again. The vote can't be
         changed here, so a contrary vote stands beside it. Raises NotFound, FailedPrecondition."""
         memory = self._journal.writable(command.id)
@@ -80,7 +80,7 @@ class Linking:
             )
 
     def _own_links(self, memory: Memory, who: str) -> int:
-        """How many links of a memory this principal put; those of others stop nobody."""
+        """How many links of a memory this principal put. Those of others stop nobody."""
         rows = self._db.execute(
             f"SELECT actor FROM entry WHERE doc = ? AND type = 'change' AND {BY_PRINCIPAL}",
             (memory.id, *by_principal(who)),

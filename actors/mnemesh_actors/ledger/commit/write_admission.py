@@ -90,7 +90,7 @@ class Admission:
         )
 
     def keep_key(self, agent: str, key: str, fingerprint: bytes, result: Committed, now: int) -> None:
-        """Remember the outcome for the life of the key; drop keys that are past theirs."""
+        """Remember the outcome for the life of the key. Drop keys that are past theirs."""
         if not key:
             return
         self._db.execute("DELETE FROM idempotency WHERE at < ?", (now - KEY_LIFE_MS,))
@@ -100,7 +100,7 @@ class Admission:
         )
 
     def duplicate(self, space: str, key: str, now: int, *, touch: bool = True) -> Committed | None:
-        """The outcome for a text that the space holds already, or held and forgot; None for a new one. Asked on the
+        """The outcome for a text that the space holds already, or held and forgot. None for a new one. Asked on the
         way to a write, it reinforces what is there (`touch`)."""
         columns = ", ".join("m." + column for column in rows.COLUMNS.split(", "))
         row = self._db.execute(
@@ -205,7 +205,7 @@ class Admission:
         return id_, "superseded"
 
     def refuse_endless(self, memory: Memory, agent: str) -> None:
-        """A revision more by `agent`, if there is room for it; see refuse_endless below."""
+        """A revision more by `agent`, if there is room for it. See refuse_endless below."""
         if memory.version >= limits.REVISIONS_MAX:
             who = principal_of(agent)
             revisions = self._journal.document(memory).state().revisions.values()
@@ -243,7 +243,7 @@ def _instead(memory: Memory, end: str, state: str) -> str:
 def refuse_endless(db: sqlite3.Connection, memory: Memory, agent: str, *, last: bool = False) -> None:
     """Every change is kept, and is read with its memory up to a limit. Each door stops well before that limit. The own
     changes of the principal of `agent` count: nobody's writes stop another's. Raises FailedPrecondition at
-    limits.CHANGES_MAX changes or limits.HISTORY_BYTES_MAX; the `last` ones may reach more."""
+    limits.CHANGES_MAX changes or limits.HISTORY_BYTES_MAX. The `last` ones may reach more."""
     most, most_bytes, way_out = limits.CHANGES_MAX, limits.HISTORY_BYTES_MAX, _REPLACE
     if last:
         most, most_bytes, way_out = limits.LAST_CHANGES_MAX, limits.LAST_HISTORY_BYTES_MAX, _ERASE

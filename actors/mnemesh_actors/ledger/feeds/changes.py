@@ -18,7 +18,7 @@ from mnemesh_crdt.document.happenings import Happening, happenings
 from mnemesh_memory.watch.watch_values import ERASED, FORGOTTEN, Change, ChangesPage
 
 CHANGES_BYTES_MAX = 1024 * 1024
-# One question passes so many numbers of the log; reading their spaces takes a few milliseconds.
+# One question passes so many numbers of the log. Reading their spaces takes a few milliseconds.
 SPAN = 4096
 # A change by memory, space and hash.
 Done: TypeAlias = tuple[str, str, bytes]

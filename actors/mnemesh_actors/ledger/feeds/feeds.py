@@ -1,4 +1,4 @@
-"""The side of the ledger that everything derived follows: the index by its feed, watchers by changes; and vectors.
+"""The side of the ledger that everything derived follows: the index by its feed, watchers by changes, and vectors.
 
 Mixed into Ledger, which has the connection, the journal and the transactions.
 """
@@ -35,7 +35,7 @@ class Feeds(Mending):
 
     @reading
     def changes(self, after: int, spaces: Sequence[str], limit: int) -> ChangesPage:
-        """The changes in `spaces` after `after`, for watchers; see changes.page."""
+        """The changes in `spaces` after `after`, for watchers. See changes.page."""
         return changes.page(self._db, after, spaces, limit, self._journal.last_seq(), self._incarnation)
 
     @reading
@@ -45,7 +45,7 @@ class Feeds(Mending):
 
     @reading
     def cursor(self, name: str) -> tuple[str, int]:
-        """The incarnation and the last entry that the consumer `name` has taken in; ("", 0) for a new one."""
+        """The incarnation and the last entry that the consumer `name` has taken in. ("", 0) for a new one."""
         return self._cursors.read(name)
 
     def keep_cursor(self, name: str, incarnation: str, seq: int) -> None:

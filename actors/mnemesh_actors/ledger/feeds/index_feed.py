@@ -22,7 +22,7 @@ BEFORE_CHARS_MAX = 2000
 
 def page(db: sqlite3.Connection, after: int, limit: int, generation: str, head: int) -> FeedPage:
     """The memories touched by the entries after `after`, each once at its last entry, with cached vectors. Of at most
-    `limit` entries, and no more than FEED_BYTES_MAX, or one memory; `head` is the log's last number. A memory that is
+    `limit` entries, and no more than FEED_BYTES_MAX, or one memory. `head` is the log's last number. A memory that is
     not in the view any more was erased, and is named as removed."""
     entries = db.execute("SELECT seq, doc FROM entry WHERE seq > ? ORDER BY seq LIMIT ?", (after, limit)).fetchall()
     taken: dict[str, Memory] = {}

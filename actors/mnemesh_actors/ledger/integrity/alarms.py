@@ -40,7 +40,7 @@ def acknowledging(ledger: Path) -> str:
 
 
 def acknowledge(folder: Path) -> int:
-    """Remove all alarms: a person has read them; how many there were. Raises OSError."""
+    """Remove all alarms: a person has read them. Returns how many there were. Raises OSError."""
     told = read(folder)
     (folder / FILE).unlink(missing_ok=True)
     return len(told)

@@ -15,7 +15,7 @@ from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_actors.storage.data_directory import MACHINE_FILE
 from mnemesh_memory.values.errors import DataLoss, MnemeshError, Unavailable
 
-# How Python's sqlite3 names bytes that are no text; SQLite has no code for them.
+# How Python's sqlite3 names bytes that are no text. SQLite has no code for them.
 _NO_TEXT = "Could not decode to UTF-8"
 # SQLite's JSON functions say this of a damaged column.
 _NO_JSON = "malformed JSON"
@@ -35,7 +35,7 @@ def explained(path: Path, outcome: str) -> Iterator[None]:
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether a row of the view can be the cause; SQLite's other errors are of the disk or the file."""
+    """Whether a row of the view can be the cause. SQLite's other errors are of the disk or the file."""
     return not isinstance(error, sqlite3.OperationalError) or str(error).startswith((_NO_TEXT, _NO_JSON))
 
 
@@ -48,7 +48,7 @@ class OnFile(Protocol):
     def path(self) -> Path: ...
 
     def mend(self, found: Exception) -> bool:
-        """Make the damaged part of the view anew from the log; whether that changed anything."""
+        """Make the damaged part of the view anew from the log. Returns whether that changed anything."""
 
 
 Reader = TypeVar("Reader", bound=OnFile)

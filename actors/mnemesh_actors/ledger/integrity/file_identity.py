@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from mnemesh_memory.values.errors import DataLoss
+from mnemesh_actors.storage.data_directory import lost
 
 
 class FileIdentity:
@@ -23,11 +23,10 @@ class FileIdentity:
         """Raise DataLoss, and stop writes, while a file is gone or another stands in its place."""
         for path, known in self._known:
             if _identity(path) != known:
-                raise DataLoss(
-                    f"{path} was renamed, deleted or replaced while the node runs; nothing was stored, and writes stop."
-                    " Put that file back, or stop the node, restore the directory from a backup and start it again",
-                    field="data_dir",
-                    value=path,
+                raise lost(
+                    Path(path),
+                    "was renamed, deleted or replaced while the node runs; nothing was stored, and writes stop. Put "
+                    "that file back, or stop the node, restore the directory from a backup and start it again",
                 )
 
 

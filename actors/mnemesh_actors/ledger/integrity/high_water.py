@@ -28,7 +28,7 @@ class HighWater:
         self._written: tuple[str, int] | None = None
 
     def read(self) -> tuple[str, int]:
-        """Incarnation and number that were written last; ("", 0) of a file that is new or damaged."""
+        """Incarnation and number that were written last. ("", 0) of a file that is new or damaged."""
         return mark_of(os.pread(self._file, 64, 0))
 
     def write(self, incarnation: str, seq: int) -> None:

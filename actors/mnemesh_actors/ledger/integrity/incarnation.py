@@ -21,7 +21,8 @@ import time
 from pathlib import Path
 
 from mnemesh_actors.ledger.store import schema
-from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
+from mnemesh_actors.storage import data_directory
+from mnemesh_memory.values.errors import FailedPrecondition, Unavailable
 
 LOCK_WAIT_S = 10.0
 _TOKEN = re.compile(r"[0-9a-f]{32}:([0-9]{1,18})")
@@ -95,12 +96,8 @@ def emptied(db: sqlite3.Connection, marks: str) -> str:
 def refuse(path: Path, problem: str) -> None:
     """Raise DataLoss when there is a problem of `lost` or `emptied`."""
     if problem:
-        raise DataLoss(
-            f"{path} {problem}, though a ledger lived here; nothing was changed. Restore it from a backup, or start "
-            "with another data directory",
-            field="data_dir",
-            value=str(path),
-        )
+        way_out = "Restore it from a backup, or start with another data directory"
+        raise data_directory.lost(path, f"{problem}, though a ledger lived here; nothing was changed. {way_out}")
 
 
 def end_life(path: Path) -> None:

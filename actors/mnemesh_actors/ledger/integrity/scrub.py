@@ -30,7 +30,7 @@ _DOCS: Final = "SELECT DISTINCT doc, space FROM entry WHERE type = 'change'"
 
 
 class Comparison:
-    """The view beside the log; changes nothing. `db` is a connection to the ledger."""
+    """The view beside the log. Changes nothing. `db` is a connection to the ledger."""
 
     def __init__(self, db: sqlite3.Connection) -> None:
         self._db = db
@@ -242,7 +242,7 @@ class Scrub(Comparison):
         return mended
 
     def _load(self, id_: str, space: str) -> tuple[MemoryDocument, int] | None:
-        """The document and the number of its last entry; None, and hopeless, when the log is damaged there. An id that
+        """The document and the number of its last entry. None, and hopeless, when the log is damaged there. An id that
         the log does not know is an empty document."""
         try:
             return self._sound(id_, space)
@@ -257,7 +257,7 @@ class Scrub(Comparison):
 
 
 def damage_told(mended: Sequence[str], hopeless: Mapping[str, str], restored: Sequence[str], acknowledge: str) -> str:
-    """The text for a person; `acknowledge` is the command that ends the notice."""
+    """The text for a person. `acknowledge` is the command that ends the notice."""
     parts = []
     for ids, how in ((mended, "made anew from the log"), (restored, "restored from what a peer sent")):
         if ids:

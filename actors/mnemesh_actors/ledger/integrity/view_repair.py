@@ -9,7 +9,6 @@ from pathlib import Path
 
 import structlog
 
-from mnemesh_actors.ledger.commit.history_writes import Histories
 from mnemesh_actors.ledger.commit.write_admission import Admission
 from mnemesh_actors.ledger.integrity import alarms
 from mnemesh_actors.ledger.integrity.faults import explained
@@ -38,7 +37,6 @@ class Mending:
     _uses: Uses
     _cursors: Cursors
     _admission: Admission
-    _histories: Histories
     _files: FileIdentity
     _mark: HighWater
     _incarnation: str

@@ -58,7 +58,7 @@ def known(db: sqlite3.Connection, incarnation: str, now: int) -> list[Contact]:
 
 
 def keep(db: sqlite3.Connection, found: Sequence[Contact], incarnation: str, now: int) -> None:
-    """Note these; forget who was not heard of for PEER_CONTACT_DAYS, and more than PEER_CONTACTS_MAX."""
+    """Note these. Forget who was not heard of for PEER_CONTACT_DAYS, and more than PEER_CONTACTS_MAX."""
     db.executemany(
         f"INSERT OR REPLACE INTO peer_contact ({', '.join(_COLUMNS)}, spaces, cursor_out, incarnation) "
         f"VALUES ({', '.join('?' * (len(_COLUMNS) + 3))})",

@@ -35,7 +35,7 @@ class Erase(Command):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
     """The outcome of an erasure: entry number `seq`, and the count of erased `changes`, 0 when the memory was erased
-    before. `folded`: no byte of it is left in the write-ahead log either; when somebody else reads the file, that comes
+    before. `folded`: no byte of it is left in the write-ahead log either. When somebody else reads the file, that comes
     with a later write. `alone` says why no second machine of a replicated ledger has erased the memory yet, or "".
     `type` is that of the entry, ERASE or RETRACT."""
 

@@ -1,4 +1,4 @@
-"""The side of the ledger that peers reach: entries out, entries in, cursors, digests, quarantine; and erasing.
+"""The side of the ledger that peers reach: entries out, entries in, cursors, digests, quarantine, and erasing.
 
 Duties of `take_in`, in order. Judge each entry. Append the good ones and update the view. Keep the waiting and the
 refused ones. Save the cursor. Commit all at once. Answer. An answer means that everything up to its `seq` is on disk.
@@ -86,7 +86,7 @@ class Exchange(Mending):
 
     def take_in(self, batch: Incoming, now: int) -> TakenIn:
         """Take in what a peer sent, at `now` (ms), durably and with its cursor. Raises InvalidArgument for more than
-        BATCH_ITEMS_MAX entries, DiskFull, Unavailable or DataLoss when the disk fails; then nothing is written."""
+        BATCH_ITEMS_MAX entries, DiskFull, Unavailable or DataLoss when the disk fails. Then nothing is written."""
         field_checks.whole("entries", len(batch.entries), 0, limits.BATCH_ITEMS_MAX)
         if any(one.type not in ERASURES for one in batch.entries):  # what is erased needs next to no room
             self._room.require()
@@ -128,7 +128,7 @@ class Exchange(Mending):
 
     @reading
     def contacts(self, now: int) -> list[Contact]:
-        """How it stood with the nodes that were heard of lately; see contacts.known."""
+        """How it stood with the nodes that were heard of lately. See contacts.known."""
         return contacts.known(self._db, self._incarnation, now)
 
     def keep_contacts(self, found: Sequence[Contact], now: int) -> None:
@@ -146,7 +146,7 @@ class Exchange(Mending):
 
     @reading
     def usage(self) -> dict[str, Usage]:
-        """The usage of each principal here; see Tally."""
+        """The usage of each principal here. See Tally."""
         return self._journal.tally.now()
 
     # ---- what was put aside -----------------------------------------------------------------------------------
@@ -183,13 +183,13 @@ class Exchange(Mending):
                             raise _NoRoom
 
     def discard(self, table: str, ids: Sequence[int]) -> int:
-        """Delete entries of `table`, pending or quarantine; how many there were."""
+        """Delete entries of `table`, pending or quarantine. Returns how many there were."""
         field_checks.whole("ids", len(ids), 0, limits.BATCH_ITEMS_MAX)
         with self._transaction():
             return aside.remove(self._db, table, ids)
 
     def discard_all(self, table: str, which: Which) -> int:
-        """Delete all of a table that match; how many there were."""
+        """Delete all of a table that match. Returns how many there were."""
         with self._transaction():
             return aside.remove_all(self._db, table, which)
 
@@ -204,7 +204,7 @@ class Exchange(Mending):
 
     @reading
     def not_to_erase(self, ids: Sequence[str], agent: str) -> dict[str, str]:
-        """The memories that `agent`, no admin, may not erase, with the reasons; see erase.not_to_erase."""
+        """The memories that `agent`, no admin, may not erase, with the reasons. See erase.not_to_erase."""
         return erase.not_to_erase(self._db, self._journal, ids, agent)
 
     def _fold(self) -> bool:

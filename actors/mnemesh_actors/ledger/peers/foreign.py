@@ -3,7 +3,7 @@
 Nothing reaches a document before its signature, the stream's grant and its operations are found good. The outcome does
 not depend on the order of arrival. A refused copy never keeps out a good one. Entries put aside because of a refused
 change come back when a good copy of that change is taken in. Erasing wins over every change, before or after. Runs
-inside the transaction of its caller; the batch and its cursor are saved together.
+inside the transaction of its caller. The batch and its cursor are saved together.
 
 Another ledger of the same node has written or judged its entries with the same code. Neither their operations nor every
 signature (see senders) are judged a second time. Only such a stream has a grant of EVERY_SPACE, which no peer can get.
@@ -258,7 +258,7 @@ class _Batch:
             self._appended(last - len(ready) + 1, last)
 
     def _stored(self, document: Document, now: Loaded, ready: list[Arrival]) -> int:
-        """Append; the last entry's number. A change that was found good and does not fit the file is quarantined: one
+        """Append. The last entry's number. A change that was found good and does not fit the file is quarantined: one
         entry never holds up all later ones. Returns 0 then."""
         received = [(one.brought, one.head.actor) for one in ready]
         mark = self._journal.digest.mark()

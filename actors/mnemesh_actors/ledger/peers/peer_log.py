@@ -25,7 +25,7 @@ ENTRY_BYTES = 256
 
 @dataclass(frozen=True, slots=True)
 class SyncPage:
-    """Entries in the order of the log. Everything up to `last_seq` was looked at; `head` is the log's last number.
+    """Entries in the order of the log. Everything up to `last_seq` was looked at. `head` is the log's last number.
     `keys` are the raw public keys of the nodes that signed them. `done`: nothing of what was asked for comes after."""
 
     entries: tuple[Entry, ...]
@@ -62,7 +62,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Untaken:
-    """How many entries up to the number `last` a peer does not take; `done` at the end of the log. `erased`: among all
+    """How many entries up to the number `last` a peer does not take. `done` at the end of the log. `erased`: among all
     were erasures, so that earlier ones may be gone."""
 
     number: int
@@ -75,7 +75,7 @@ def page(
     db: sqlite3.Connection, after: int, patterns: Sequence[str], not_from: str, entries_max: int, bytes_max: int
 ) -> SyncPage:
     """Entries after `after` in spaces under `patterns`, without those from `not_from` ("" for nobody). At most
-    `entries_max`, and `bytes_max` or one; the log is looked through SPAN numbers at a time."""
+    `entries_max`, and `bytes_max` or one. The log is looked through SPAN numbers at a time."""
     head = _head(db)
     end = min(head, after + SPAN)
     covered = cache(partial(any_matches, patterns))

@@ -60,7 +60,7 @@ class Which:
 
 @dataclass(frozen=True, slots=True)
 class AsidePage:
-    """Some of the `total` entries that match; `after` is where the next page begins, 0 when there is none."""
+    """Some of the `total` entries that match. `after` is where the next page begins, 0 when there is none."""
 
     entries: tuple[PutAside, ...]
     total: int
@@ -68,7 +68,7 @@ class AsidePage:
 
 
 def page(db: sqlite3.Connection, table: str, which: Which, after: int, limit: int, newest: bool) -> AsidePage:
-    """Entries after number `after` in the order of their coming, or against it when `newest`; 0 for the beginning."""
+    """Entries after number `after` in the order of their coming, or against it when `newest`. 0 for the beginning."""
     where, values = which.where
     total = int(db.execute(f"SELECT count(*) FROM {table} WHERE {where}", values).fetchone()[0])
     reason = "reason" if table == QUARANTINE else "''"
@@ -124,12 +124,12 @@ def take_out(db: sqlite3.Connection, ids: Sequence[int], senders: Sequence[str] 
 
 
 def remove(db: sqlite3.Connection, table: str, ids: Sequence[int]) -> int:
-    """Delete these; how many there were."""
+    """Delete these. Returns how many there were."""
     return db.execute(f"DELETE FROM {table} WHERE id IN ({marks(ids)})", tuple(ids)).rowcount
 
 
 def remove_all(db: sqlite3.Connection, table: str, which: Which) -> int:
-    """Delete all that match; how many there were."""
+    """Delete all that match. Returns how many there were."""
     where, values = which.where
     return db.execute(f"DELETE FROM {table} WHERE {where}", values).rowcount
 

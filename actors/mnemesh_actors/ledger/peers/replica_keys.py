@@ -90,7 +90,7 @@ class Twin(Mending):
 
     @reading
     def used_keys(self, since: int, after: tuple[str, str], limit: int) -> list[UsedKey]:
-        """Keys used at `since` (ms) or later, by agent and key, after that pair; at most `limit`."""
+        """Keys used at `since` (ms) or later, by agent and key, after that pair. At most `limit`."""
         rows = self._db.execute(
             "SELECT agent, key, fingerprint, id, action, at FROM idempotency WHERE (agent, key) > (?, ?) AND at >= ? "
             "ORDER BY agent, key LIMIT ?",
@@ -99,7 +99,7 @@ class Twin(Mending):
         return [UsedKey(*row) for row in rows]
 
     def learn(self, keys: Sequence[UsedKey]) -> None:
-        """Remember keys that another ledger of this node has answered; of two uses the later counts. Raises Unavailable
+        """Remember keys that another ledger of this node has answered. Of two uses the later counts. Raises Unavailable
         or DataLoss when the disk fails."""
         with self._transaction():
             self._db.executemany(

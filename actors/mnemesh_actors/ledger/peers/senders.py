@@ -44,7 +44,7 @@ class Sender:
         self._proved: set[str] = set()
 
     def show(self, keys: Mapping[str, bytes], nodes: set[str]) -> None:
-        """The stream brought these keys, by node id; entries of `nodes` are coming."""
+        """The stream brought these keys, by node id. Entries of `nodes` are coming."""
         self._keys = dict(
             self._db.execute(f"SELECT node, key FROM node_key WHERE node IN ({marks(nodes)})", tuple(nodes))
         )

@@ -39,7 +39,7 @@ class Brought:
 
 
 class Shelves:
-    """Both tables while one batch of `sender` is taken in; at most `pending_max` changes wait. `whole`: the sender,
+    """Both tables while one batch of `sender` is taken in. At most `pending_max` changes wait. `whole`: the sender,
     another ledger of this node, may have all of both. Runs inside the transaction of its caller."""
 
     def __init__(self, db: sqlite3.Connection, pending_max: int, sender: str = "", *, whole: bool = False) -> None:
@@ -64,7 +64,7 @@ class Shelves:
         return [(Key(space, doc), hash.hex()) for space, doc, hash in rows]
 
     def wait(self, one: Brought, awaited: str) -> None:
-        """Keep an entry until the change `awaited` is taken in; of more erasures than may wait, the oldest gives
+        """Keep an entry until the change `awaited` is taken in. Of more erasures than may wait, the oldest gives
         way."""
         if one.entry.type == CHANGE:
             self._changes += 1

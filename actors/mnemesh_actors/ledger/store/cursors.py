@@ -21,7 +21,7 @@ class Cursors:
         self.pending: dict[str, tuple[str, int]] = {}
 
     def read(self, name: str) -> tuple[str, int]:
-        """The incarnation and the last entry that the consumer has taken in; ("", 0) for a new consumer."""
+        """The incarnation and the last entry that the consumer has taken in. ("", 0) for a new consumer."""
         if name in self.pending:
             return self.pending[name]
         row = self._db.execute("SELECT incarnation, seq FROM consumer WHERE name = ?", (name,)).fetchone()
@@ -34,7 +34,7 @@ class Cursors:
         return row is None or row[0] != incarnation or abs(seq - row[1]) >= UNWRITTEN_ENTRIES_MAX
 
     def write(self) -> None:
-        """Put what is pending into the file, inside the caller's transaction; `written` drops it."""
+        """Put what is pending into the file, inside the caller's transaction. `written` drops it."""
         self._db.executemany(
             "INSERT OR REPLACE INTO consumer (name, incarnation, seq) VALUES (?, ?, ?)",
             [(name, incarnation, seq) for name, (incarnation, seq) in self.pending.items()],

@@ -68,7 +68,7 @@ class Journal:
     # ---- appending --------------------------------------------------------------------------------------------
 
     def write(self, document: MemoryDocument, edit: Edit, actor: bytes, command: Command) -> tuple[Memory, int]:
-        """Append the change that `edit` makes; the memory as it is then, and the entry's sequence number."""
+        """Append the change that `edit` makes. The memory as it is then, and the entry's sequence number."""
         change = document.write(edit, actor)
         if change is None:
             raise Unavailable("an edit that differs gave no change; this is a fault of ours", part="ledger")
@@ -100,7 +100,7 @@ class Journal:
         return seq
 
     def erase(self, entry: Entry, actor: bytes | None, origin: str = "", received: int = 0) -> tuple[int, int]:
-        """Append an erasure and delete everything that is kept of its document; the entry's number, and how many
+        """Append an erasure and delete everything that is kept of its document. The entry's number, and how many
         changes went. Only their hashes stay."""
         key, named = Key(entry.space, entry.doc), (entry.doc, entry.space)
         self.tally.erasing(entry.doc, entry.space)
@@ -248,7 +248,7 @@ class Journal:
     # ---- the view ---------------------------------------------------------------------------------------------
 
     def rebuild_view(self) -> int:
-        """Compute the view and the digest anew from the entries; returns how many memories it holds."""
+        """Compute the view and the digest anew from the entries. Returns how many memories it holds."""
         with self.transaction():
             return self._rebuild()
 
@@ -294,7 +294,7 @@ class Journal:
             self._db.execute("INSERT OR IGNORE INTO text_hash VALUES (?, ?, ?)", (memory.space, key, memory.id))
 
     def remake(self, document: MemoryDocument, seq: int) -> None:
-        """Make the view of a document anew; `seq` is that of its last entry."""
+        """Make the view of a document anew. `seq` is that of its last entry."""
         self._keep(document, materialise(shown(self._db, document.state())), seq)
 
     def _said(self, key: Key) -> set[str]:
@@ -315,7 +315,7 @@ class Journal:
         return {digest for title, text in texts for digest in _hashes(replace(said_now, title=title, content=text))}
 
     def _drop_stale_vectors(self, memory: Memory) -> None:
-        """Of texts that another node's change took out of a memory; see vectors."""
+        """Of texts that another node's change took out of a memory. See vectors."""
         old = reads.by_ids(self._db, [memory.id]).get(memory.id)
         if old is None or (old.title, old.content, old.conflicts) == (memory.title, memory.content, memory.conflicts):
             return

@@ -43,7 +43,7 @@ _SPACE, _STATE = COLUMNS.split(", ").index("space"), COLUMNS.split(", ").index("
 
 
 def keep(db: sqlite3.Connection, memory: Memory, *, new: bool) -> None:
-    """The rows of a memory, in place of those it had; `new` had none."""
+    """The rows of a memory, in place of those it had. `new` had none."""
     if not new:
         db.execute("DELETE FROM link WHERE source = ?", (memory.id,))
     rows = [(memory.id, link.type, link.id) for link in memory.links]
@@ -146,18 +146,15 @@ def _ends(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Sequence[Any]
 
 def _linked(type_: str, direction: str, end: Sequence[Any]) -> Linked:
     memory = from_row(end)
-    if memory.state == "forgotten":
-        return Linked(
-            type=type_, direction=direction, id=memory.id, space=memory.space, kind=memory.kind, state=memory.state
-        )
-    text = memory.content[:BEGINNING_CHARS]
+    shown = memory.state != "forgotten"
+    text = memory.content[:BEGINNING_CHARS] if shown else ""
     return Linked(
         type=type_,
         direction=direction,
         id=memory.id,
-        title=memory.title or title_of(text),
+        title=(memory.title or title_of(text)) if shown else "",
         space=memory.space,
         kind=memory.kind,
         state=memory.state,
-        snippet=snippet(text, ""),
+        snippet=snippet(text, "") if shown else "",
     )

@@ -33,7 +33,7 @@ TIED = (
     f"EXISTS (SELECT 1 FROM link WHERE source = memory.id AND type <> '{WIKILINK}') "
     "OR EXISTS (SELECT 1 FROM link WHERE target = memory.id)"
 )
-# As holding.held, and held with nobody in holding.stood_instead; each ? is the moment. A CROSS JOIN keeps the order:
+# As holding.held, and held with nobody in holding.stood_instead. Each ? is the moment. A CROSS JOIN keeps the order:
 # the first successor that held ends the question, where SQLite would gather the whole chain first.
 HELD = (
     "coalesce(coalesce(json_extract({0}.detail, '$.valid_from'), (SELECT max(json_extract(old.detail, '$.valid_to')) "
@@ -54,7 +54,7 @@ HEX = set("0123456789abcdef-")
 
 
 def by_ids(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
-    """Memories by id; unknown ids are absent."""
+    """Memories by id. Unknown ids are absent."""
     rows = db.execute(f"SELECT {COLUMNS}, {TIED} FROM memory WHERE id IN ({marks(ids)})", tuple(ids)).fetchall()
     return {row[0]: from_row(row[:-1], tied=bool(row[-1])) for row in rows}
 
@@ -314,7 +314,7 @@ def stats(db: sqlite3.Connection, spaces: Sequence[str]) -> Stats:
 def export_page(
     db: sqlite3.Connection, spaces: Sequence[str], states: Sequence[str], after: tuple[int, str], limit: int
 ) -> list[Memory]:
-    """Memories after (created_at, id), oldest first; of `spaces`, which may be patterns, or of all when empty."""
+    """Memories after (created_at, id), oldest first. Of `spaces`, which may be patterns, or of all when empty."""
     where, values = covered(spaces or None)
     rows = db.execute(
         f"SELECT {COLUMNS} FROM memory WHERE {where} AND state IN ({marks(states)}) "
@@ -325,7 +325,7 @@ def export_page(
 
 
 def covered(patterns: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
-    """`grants.any_matches` as an SQL condition on the column `space`, and its values; None lets everything through."""
+    """`grants.any_matches` as an SQL condition on the column `space`, and its values. None lets everything through."""
     if patterns is None:
         return "1", ()
     parts, values = ["0"], []

@@ -41,7 +41,7 @@ class RowDamaged(DataLoss):
 
 
 def checksum(columns: Sequence[Any]) -> int:
-    """CRC-32 of the columns of a row but the last, each as text; any single flipped bit changes it."""
+    """CRC-32 of the columns of a row but the last, each as text. Any single flipped bit changes it."""
     return zlib.crc32("\0".join(map(str, columns)).encode("utf-8", "surrogatepass"))
 
 

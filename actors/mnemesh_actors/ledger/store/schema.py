@@ -167,7 +167,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def read_only(path: Path) -> sqlite3.Connection:
-    """A connection that changes no byte of any SQLite file at `path`. Without a write-ahead log nobody writes; then
+    """A connection that changes no byte of any SQLite file at `path`. Without a write-ahead log nobody writes. Then
     `immutable` keeps SQLite from making its side files. Raises sqlite3.Error."""
     mode = "mode=ro" if path.with_name(path.name + "-wal").exists() else "mode=ro&immutable=1"
     return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", uri=True, timeout=READER_TIMEOUT_S)
@@ -221,7 +221,7 @@ def refuse_newer(version: int, path: Path) -> None:
 
 
 def check(db: sqlite3.Connection, path: Path) -> None:
-    """Read every page once; raises DataLoss naming the first fault."""
+    """Read every page once. Raises DataLoss naming the first fault."""
     result = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
     if result != "ok":
         raise damaged(path, result)

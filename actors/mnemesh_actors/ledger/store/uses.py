@@ -31,7 +31,7 @@ class Uses:
             del self.pending[next(iter(self.pending))]
 
     def of(self, ids: Sequence[str]) -> dict[str, tuple[int, int]]:
-        """(accesses, last use in ms) by id; those never used are absent."""
+        """(accesses, last use in ms) by id. Those never used are absent."""
         rows = self._db.execute(
             f"SELECT id, accesses, last_used FROM activity WHERE id IN ({marks(ids)})", tuple(ids)
         ).fetchall()
@@ -43,7 +43,7 @@ class Uses:
         return found
 
     def write(self) -> None:
-        """Add what is pending to the file, inside the caller's transaction; it is dropped by `written`."""
+        """Add what is pending to the file, inside the caller's transaction. It is dropped by `written`."""
         if self.pending:
             self._db.executemany(
                 "INSERT INTO activity VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET "

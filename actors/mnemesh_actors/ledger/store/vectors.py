@@ -23,7 +23,7 @@ FIRST: Key = (b"", "")
 
 
 def cached(db: sqlite3.Connection, hashes: Sequence[str], generation: str) -> dict[str, bytes]:
-    """Vectors of one generation by content hash in hex; those not cached are absent."""
+    """Vectors of one generation by content hash in hex. Those not cached are absent."""
     wanted, found = list(dict.fromkeys(hashes)), {}
     for start in range(0, len(wanted), HASHES_A_QUERY):
         part = [bytes.fromhex(value) for value in wanted[start : start + HASHES_A_QUERY]]

@@ -11,15 +11,13 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from mnemesh_actors.ledger.commit.history_writes import Past
+from mnemesh_actors.ledger.commit.history_writes import Histories
 from mnemesh_actors.ledger.integrity.faults import question, reading
-from mnemesh_actors.ledger.integrity.view_repair import Mending
 from mnemesh_actors.ledger.store import link_table, reads
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.values.errors import DataLoss, MnemeshError, NotFound
-from mnemesh_memory.values.model import ListQuery, Memory, Page, Query, Revision
-from mnemesh_memory.values.past import ConflictPage, HistoryPage
+from mnemesh_memory.values.model import ListQuery, Memory, Page, Query
 
 QUICK_ROWS_MAX = 64
 # The texts of a draft for a quick lookup with its vectors.
@@ -35,7 +33,7 @@ class Changed(NamedTuple):
     more: bool
 
 
-class Views(Mending):
+class Views(Histories):
     """The answers of a ledger to readers. Mixed into Ledger, which has the connection and the journal."""
 
     def quick(self, method: str, args: tuple[Any, ...]) -> bool:
@@ -47,7 +45,7 @@ class Views(Mending):
 
     @reading
     def read(self, ids: Sequence[str]) -> dict[str, Memory]:
-        """Memories by id; unknown ids are absent, and so are those that are lost."""
+        """Memories by id. Unknown ids are absent, and so are those that are lost."""
         found = reads.by_ids(self._db, ids)
         if len(found) < len(ids):
             self._lost([id_ for id_ in ids if id_ not in found])
@@ -81,7 +79,7 @@ class Views(Mending):
 
     @reading
     def replaceable(self, keys: Sequence[str], space: str, visible: Sequence[str] = ()) -> list[str]:
-        """Ids of the memories that a draft for `space` would supersede; `visible` as in Create. Raises NotFound,
+        """Ids of the memories that a draft for `space` would supersede. `visible` as in Create. Raises NotFound,
         InvalidArgument (ambiguous) or FailedPrecondition, as the write would."""
         return [self._admission.replaceable(key, space, visible).id for key in keys]
 
@@ -111,7 +109,7 @@ class Views(Mending):
     def _then(self, memory: Memory, at: int, clock: int | None) -> Memory | None:
         """A memory as recorded at `at`, None for a later one or for a damaged log."""
         try:
-            return None if memory.id in self._scrub.hopeless else self._histories.as_of(memory, at, clock)
+            return None if memory.id in self._scrub.hopeless else self._as_of(memory, at, clock)
         except DataLoss:
             if not self._hurt([memory.id]):
                 raise
@@ -136,26 +134,6 @@ class Views(Mending):
         then, number = self.read_some_as_of(ids, at, within_s, clock)
         now = self.read(list(then))
         return [memory for id_, memory in then.items() if index_texts(memory) != index_texts(now[id_])], number
-
-    @reading
-    def past(self, id_: str) -> Past:
-        """All that a memory's document holds, and where its changes came from. Raises NotFound."""
-        return self._histories.past(id_)
-
-    @reading
-    def history(self, id_: str, limit: int, cursor: str) -> HistoryPage:
-        """Revisions of a memory, newest first, before the revision `cursor` (an id, or "")."""
-        return self._histories.page(id_, limit, cursor)
-
-    @reading
-    def revision(self, id_: str, field: str, key: str) -> Revision:
-        """The revision that `key` names. Raises NotFound or InvalidArgument for `field`."""
-        return self._histories.revision(id_, field, key)
-
-    @reading
-    def conflicts(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
-        """Memories with several visible heads, oldest first."""
-        return self._histories.conflicts(spaces, limit, cursor)
 
     @reading
     def successors(self, ids: Sequence[str]) -> dict[str, Memory]:
