@@ -2,9 +2,9 @@
 
 The conversations go into a real node by `remember_batch`. The node's index is then opened here and asked each question
 once, as recall asks. Its lists are fused with all signals, without each, and without groups of signals. Weights are
-those of `fusion.Mix`; a signal that is off leaves its share to the rest of its part. A new signal is in the table by
-itself. With `--node DIR` the memories stay in DIR, and the next run begins with the questions. Begin anew after a
-change of the index.
+those of the table of signals; a signal that is off leaves its share to the rest of its part. A new row of that table is
+measured by itself. With `--node DIR` the memories stay in DIR, and the next run begins with the questions. Begin anew
+after a change of the index.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple, cast
@@ -37,8 +37,10 @@ from mnemesh_actors.node_ports import MeshConfig, NodePorts
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE
 from mnemesh_actors.recall.refinement import second_look
 from mnemesh_actors.recall.requests import search_of
-from mnemesh_memory.ranking.candidates import Candidates, Ranking, fuse
-from mnemesh_memory.ranking.fusion import DEFAULT_MIX, OPTIONAL, Fused, Mix, coverage, signals
+from mnemesh_memory.ranking.candidates import Candidates
+from mnemesh_memory.ranking.coverage import coverage
+from mnemesh_memory.ranking.fusion import Fused, Ranking, fuse
+from mnemesh_memory.ranking.signals import DEFAULT_MIX, OPTIONAL, SIGNALS, Mix, mix_without
 from mnemesh_memory.text.traits import question_of
 from mnemesh_memory.values.model import Memory, Query
 
@@ -52,7 +54,7 @@ NOTHING: Final = Candidates.of(())
 
 
 class Variant(NamedTuple):
-    """A way to fuse. `weights` are those of `fusion.SIGNALS`, `optional` those of `fusion.OPTIONAL`."""
+    """A way to fuse. `weights` are those of dense and BM25, `optional` those of `signals.OPTIONAL`."""
 
     mix: Mix = DEFAULT_MIX
     weights: Mapping[str, float] = {}
@@ -61,15 +63,15 @@ class Variant(NamedTuple):
 
 def variants() -> dict[str, Variant]:
     """By what is left out: nothing, each signal, groups of them. `bench.optional` adds what is off by default."""
-    parts = signals()
+    parts = {name: row.part for name, row in SIGNALS.items()}
     around = [name for name, part in parts.items() if part != "form" and name not in ("meaning", "words")]
     form = [name for name, part in parts.items() if part == "form"]
     found = {"nothing": Variant()}
-    found |= {name: Variant(DEFAULT_MIX.without(name)) for name in parts}
-    found["all of the session"] = Variant(DEFAULT_MIX.without(*around))
-    found["all of form"] = Variant(DEFAULT_MIX.without(*form))
-    found |= {name: Variant(optional={name: 0.0}) for name, weight in OPTIONAL.items() if weight}
-    alone, no_more = DEFAULT_MIX.without(*around, *form), dict.fromkeys(OPTIONAL, 0.0)
+    found |= {name: Variant(mix_without(name)) for name in parts}
+    found["all of the session"] = Variant(mix_without(*around))
+    found["all of form"] = Variant(mix_without(*form))
+    found |= {name: Variant(optional={name: 0.0}) for name, row in OPTIONAL.items() if row.weight}
+    alone, no_more = mix_without(*around, *form), dict.fromkeys(OPTIONAL, 0.0)
     found["all but dense and BM25"] = Variant(alone, {}, no_more)
     found["all but BM25"] = Variant(alone, {"dense": 0.0}, no_more)
     found["all but dense"] = Variant(alone, {"bm25": 0.0}, no_more)
@@ -140,7 +142,7 @@ def main(argv: Sequence[str]) -> int:
                         _score(scored[name], variant, one, index)
             rows = {name: one.means() for name, one in scored.items()}
             show(unit, rows)
-            facts = {"machine": before, "conversations": len(conversations), "mix": asdict(DEFAULT_MIX)}
+            facts = {"machine": before, "conversations": len(conversations), "mix": dict(DEFAULT_MIX)}
             runs[unit] = {**facts, "rows": rows}
     if not given.names:  # a part of them is for a look
         RESULT.write_text(json.dumps(runs, indent=1) + "\n", "utf-8")
@@ -216,7 +218,7 @@ class Index:
 
     def ranked(self, one: Collected, variant: Variant) -> Ranked:
         """The order of recall for each pool, best first."""
-        pools = one.stated if {**OPTIONAL, **variant.optional}["statement"] else one.as_asked
+        pools = one.stated if variant.optional.get("statement", OPTIONAL["statement"].weight) else one.as_asked
         return Ranked(*(self._loop.run(self._looked_at(one, pool, variant)) for pool in pools))
 
     async def _looked_at(self, one: Collected, pool: Candidates, variant: Variant) -> Sequence[Fused]:

@@ -16,16 +16,11 @@ from bench.locomo_data import TOP
 from numpy.typing import NDArray
 
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE
-from mnemesh_memory.ranking.candidates import Candidates, fuse
-from mnemesh_memory.ranking.fusion import (
-    DEFAULT_MIX,
-    FULL_EVIDENCE,
-    SCORE_DECIMALS,
-    Mix,
-    coverage,
-    scaled_weights,
-    signals,
-)
+from mnemesh_memory.ranking.candidates import Candidates
+from mnemesh_memory.ranking.coverage import coverage
+from mnemesh_memory.ranking.fusion import fuse, scaled_weights
+from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
+from mnemesh_memory.ranking.signals import DEFAULT_MIX, SIGNALS
 from mnemesh_memory.text.traits import question_of
 
 Column = NDArray[np.float64]
@@ -36,9 +31,9 @@ PARTS: Final = ("dense", "bm25", "form")
 # Columns without a use in recall: the cosine of the question and an embedded window of the session. The first window is
 # a memory with the two before it, the second a memory with both neighbours.
 EMBEDDED: Final = ("embedded window", "embedded neighbours")
-# `Mix` holds these together below 1.
+# A mix holds these together below 1.
 FORM_MAX: Final = 0.99
-_NONE: Final = Mix(**dict.fromkeys(signals(), 0.0))
+_NONE: Final = dict.fromkeys(SIGNALS, 0.0)
 _HALF: Final = 0.5
 _ABSENT: Final = np.float32(-1.0)
 
@@ -54,7 +49,7 @@ class Weights:
 
 def default_weights() -> Weights:
     """What recall uses."""
-    return Weights(scaled_weights({})["dense"], {name: getattr(DEFAULT_MIX, name) for name in signals()})
+    return Weights(scaled_weights({})["dense"], DEFAULT_MIX)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +141,12 @@ class Questions:
 
 def parts() -> dict[str, str]:
     """Every column of `Pools.values` with the part of the score that it is counted in."""
-    return signals() | dict.fromkeys(EMBEDDED, "dense")
+    return signal_parts() | dict.fromkeys(EMBEDDED, "dense")
+
+
+def signal_parts() -> dict[str, str]:
+    """The signals of recall among them."""
+    return {name: row.part for name, row in SIGNALS.items()}
 
 
 def values_of(pool: Candidates, text: str, embedded: Column) -> Column:
@@ -154,8 +154,8 @@ def values_of(pool: Candidates, text: str, embedded: Column) -> Column:
     share = scaled_weights({})
     bare = replace(pool, dense=np.full(len(pool), _HALF), bm25=np.full(len(pool), np.nan), around=None)
     columns = []
-    for name, part in signals().items():
-        mix = replace(_NONE, **{name: 1.0})
+    for name, part in signal_parts().items():
+        mix = {**_NONE, name: 1.0}
         if part == "form":  # On evidence of a half: form fills the gap to 1.
             form = fuse(bare, {"bm25": 0.0}, question_of(text), mix).form
             columns.append(np.nan_to_num(form) / (1.0 - _HALF))

@@ -49,8 +49,9 @@ from rich.table import Table
 from mnemesh_actors.ledger.feeds.index_feed import WINDOW_BEFORE
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_gateway.node.settings import Settings
-from mnemesh_memory.ranking.candidates import Candidates, fuse
-from mnemesh_memory.ranking.fusion import signals
+from mnemesh_memory.ranking.candidates import Candidates
+from mnemesh_memory.ranking.fusion import fuse
+from mnemesh_memory.ranking.signals import SIGNALS
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "fitting.json"
 # All that recall is judged by: with the first three alone, what is learned gives up pieces of several answers.
@@ -113,7 +114,7 @@ def main(argv: Sequence[str]) -> int:
 def measured(asked: Mapping[str, Questions]) -> tuple[dict[str, dict[str, dict[str, float]]], dict[str, object]]:
     """The figures by unit and by where the weights come from, and what each fold learned."""
     names = sorted(set(asked[UNITS[0]].talk.tolist()))
-    plain = list(signals())
+    plain = list(SIGNALS)
     default = Fit(default_weights(), Settings().abstain_below)
     rows = {unit: {"default": _means(judged(one, default))} for unit, one in asked.items()}
     seen = learned(list(asked.values()), plain)
@@ -196,7 +197,7 @@ def searched(objective: Callable[[Point], float], start: Point) -> Point:
 
 
 def legal(point: Point) -> Point:
-    """The nearest that `Mix` allows: nothing negative, weights of dense and of bm25 that sum to 1, of form to less."""
+    """The nearest that a mix allows: nothing negative, weights of dense and of bm25 that sum to 1, of form to less."""
     found = {name: max(0.0, weight) for name, weight in point.items()}
     found[SHARE] = min(1.0 - SHARE_MARGIN, max(SHARE_MARGIN, found[SHARE]))
     for part in ("dense", "bm25", "form"):

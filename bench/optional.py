@@ -24,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh import Client
-from mnemesh_memory.ranking.fusion import OPTIONAL
-from mnemesh_memory.ranking.second_look import held
+from mnemesh_memory.ranking.phrases import held
+from mnemesh_memory.ranking.signals import OPTIONAL
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "optional.json"
 TRIED: Final = (0.05, 0.1, 0.2)
@@ -64,9 +64,9 @@ def main(argv: Sequence[str]) -> int:
 def variants() -> dict[str, Mapping[str, float]]:
     """Weights by what they change."""
     found: dict[str, Mapping[str, float]] = {"as it is": {}}
-    for name, default in OPTIONAL.items():
+    for name, row in OPTIONAL.items():
         if name != "rerank":
-            found |= {f"{name} {weight}": {name: weight} for weight in ((0.0,) if default else TRIED)}
+            found |= {f"{name} {weight}": {name: weight} for weight in ((0.0,) if row.weight else TRIED)}
     return found
 
 

@@ -23,8 +23,9 @@ from bench.ranking import found_at, places_of
 from bench.report import means
 from quality_files import BEAM_CHAT, BEAM_QUESTIONS, LONGMEMEVAL, write_beam, write_longmemeval
 
-from mnemesh_memory.ranking.candidates import Candidates, fuse
-from mnemesh_memory.ranking.fusion import DEFAULT_MIX, Candidate, Context, Mix, signals
+from mnemesh_memory.ranking.candidates import Candidate, Candidates, Context
+from mnemesh_memory.ranking.fusion import fuse
+from mnemesh_memory.ranking.signals import DEFAULT_MIX, SIGNALS
 from mnemesh_memory.text.traits import Traits, question_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -209,7 +210,7 @@ def test_a_malformed_conversation_of_beam_is_refused_with_the_place_and_the_faul
 def test_every_signal_is_left_out_once_and_two_variants_leave_one_kind_of_evidence() -> None:
     table = ablation.variants()
     assert table["nothing"] == ablation.Variant(DEFAULT_MIX, {}, {})
-    assert set(signals()) < set(table)
+    assert set(SIGNALS) < set(table)
     pool = Candidates.of([Candidate("by meaning", 0.9, 1.0), Candidate("by words", 0.2, 9.0)])
     assert [ablation.fused(pool, "?", table[name])[0].id for name in ("all but BM25", "all but dense")] == [
         "by words", "by meaning",
@@ -316,7 +317,7 @@ def test_a_fold_never_looks_at_its_own_conversation(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_search_finds_a_planted_optimum_from_every_start() -> None:
-    names = list(signals())
+    names = list(SIGNALS)
     planted = fitting.legal(
         {fitting.SHARE: 0.7, **dict.fromkeys(names, 0.1), "near": 0.6, "window": 0.9, "substance": 0.4}
     )
@@ -337,17 +338,17 @@ def test_the_signal_that_alone_tells_the_evidence_is_given_the_weight() -> None:
     values = asked.here.values.copy()
     values[told] = asked.right
     asked = replace(asked, here=replace(asked.here, values=values))
-    fit = fitting.learned([asked], list(signals()))
+    fit = fitting.learned([asked], list(SIGNALS))
     assert fitting.objective_of(asked.figures(fit.weights)) == len(fitting.OBJECTIVE)
     assert fit.weights.of["near"] == max(fit.weights.of[name] for name in ("meaning", "near", "episode"))
 
 
 def test_every_point_of_the_search_is_a_mix() -> None:
-    names = list(signals())
+    names = list(SIGNALS)
     point = fitting.legal({fitting.SHARE: 3.0, **dict.fromkeys(names, 0.5), "meaning": -1.0})
     assert (point["meaning"], point[fitting.SHARE]) == (0.0, 1 - fitting.SHARE_MARGIN)
     assert point["near"] + point["episode"] == pytest.approx(1)
-    assert sum(point[name] for name, part in signals().items() if part == "form") == pytest.approx(fitting.FORM_MAX)
+    assert sum(point[name] for name, row in SIGNALS.items() if row.part == "form") == pytest.approx(fitting.FORM_MAX)
     none = fitting.legal(dict.fromkeys(point, 0.0))
     assert none["words"] == none["window"] == pytest.approx(1 / 3)
     assert none["substance"] == 0
@@ -363,16 +364,16 @@ def test_columns_are_ranked_as_fuse_ranks_the_candidates() -> None:
     chance = np.random.default_rng(SEED)
     for _ in range(20):
         pool = candidates(chance)
-        part_of = signals()
+        part_of = {name: row.part for name, row in SIGNALS.items()}
         drawn = fitting.legal({fitting.SHARE: 0.66, **{name: chance.random() for name in part_of}})
-        mix = Mix(**{name: drawn[name] for name in part_of})
+        mix = {name: drawn[name] for name in part_of}
         row = shown(pool), values_of(pool, QUESTION, np.zeros((len(pool), len(EMBEDDED)))), np.zeros(len(pool))
         scores = stacked([row]).scores(fitting.weights_of(drawn))[0]
         wanted = fuse(pool, {"dense": 0.66, "bm25": 0.34}, question_of(QUESTION), mix)
         found = {id_: score for id_, score in zip(pool.ids, scores, strict=True) if score >= 0}
         assert found == pytest.approx({item.id: item.score for item in wanted}, abs=2e-6)
     assert columns.default_weights() != Weights(0.5, {})
-    assert Mix(**columns.default_weights().of) == DEFAULT_MIX
+    assert columns.default_weights().of == DEFAULT_MIX
 
 
 def test_figures_count_evidence_among_the_first_ten_and_equal_scores_by_id() -> None:

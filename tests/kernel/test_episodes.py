@@ -20,7 +20,7 @@ from mnemesh_actors.consumers import index_items
 from mnemesh_actors.index.engine_port import IndexBackend, Record
 from mnemesh_actors.index.episodes import ROWS_MIN, Episodes
 from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
-from mnemesh_memory.ranking.fusion import Candidate
+from mnemesh_memory.ranking.candidates import Candidate
 from mnemesh_memory.text.traits import Traits
 from mnemesh_memory.values.errors import DataLoss
 from mnemesh_memory.values.model import Source

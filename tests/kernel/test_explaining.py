@@ -11,9 +11,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from test_fusion import candidates, questions, weights
 
-from mnemesh_memory.ranking.candidates import fuse
-from mnemesh_memory.ranking.explanation import TABLE, Explainer
-from mnemesh_memory.ranking.fusion import SCORE_DECIMALS, Candidate, Context, Mix, signals
+from mnemesh_memory.ranking.candidates import Candidate, Context
+from mnemesh_memory.ranking.explanation import Explainer
+from mnemesh_memory.ranking.fusion import fuse
+from mnemesh_memory.ranking.scores import SCORE_DECIMALS
+from mnemesh_memory.ranking.signals import DEFAULT_MIX, SIGNALS, Mix, mix_without
 from mnemesh_memory.ranking.usefulness import rated
 from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits, question_of, traits_of
 from mnemesh_memory.times.window import BY_EVENT, Window
@@ -125,11 +127,11 @@ def test_any_text_has_traits_within_their_bounds_and_any_can_be_asked(text: str)
 # Explanations: every signal is named, and the shares add up to exactly the shown score.
 
 
-mixes = st.lists(st.sampled_from(sorted(signals())), max_size=3).map(lambda names: Mix().without(*names))
+mixes = st.lists(st.sampled_from(sorted(SIGNALS)), max_size=3).map(lambda names: mix_without(*names))
 
 
 @given(candidates, weights, questions, mixes)
-@example([Candidate("a", 0.0625, 1.0, Context(1.0, 0.0, 0.0, 1.0))], {"bm25": 0.0}, None, Mix())
+@example([Candidate("a", 0.0625, 1.0, Context(1.0, 0.0, 0.0, 1.0))], {"bm25": 0.0}, None, DEFAULT_MIX)
 def test_the_shares_of_an_explanation_make_exactly_the_score(
     pool: list[Candidate], given_weights: dict[str, float], asked: Question | None, mix: Mix
 ) -> None:
@@ -147,7 +149,6 @@ def test_the_shares_of_an_explanation_make_exactly_the_score(
 
 
 def test_an_explanation_names_every_signal_of_the_table_with_what_was_measured() -> None:
-    assert list(TABLE) == list(signals())
     around = Context(window=5.0, near=0.2, best_dense=0.7, best_window=9.0)
     said = Traits(1_683_000_000_000, 12, 2, False, (7,))
     pool = [Candidate("a", 0.5, 8.0, around, said), Candidate("b", None, 4.0, None, said)]

@@ -9,22 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_memory.ranking import candidates as ranking
-from mnemesh_memory.ranking.candidates import Candidates
-from mnemesh_memory.ranking.fusion import (
-    DEFAULT_MIX,
-    DEFAULT_WEIGHTS,
-    SCORE_DECIMALS,
-    SIGNALS,
-    Candidate,
-    Context,
-    Fused,
-    Mix,
-    coverage,
-    scaled_weights,
-    signals,
-    terms,
-)
+from mnemesh_memory.ranking import fusion as ranking
+from mnemesh_memory.ranking.candidates import Candidate, Candidates, Context
+from mnemesh_memory.ranking.coverage import coverage
+from mnemesh_memory.ranking.fusion import Fused, scaled_weights
+from mnemesh_memory.ranking.scores import SCORE_DECIMALS
+from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, SIGNALS, Mix, mix_without
+from mnemesh_memory.ranking.terms import terms
 from mnemesh_memory.text.identifiers import may_spell, spellings
 from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
 from mnemesh_memory.times.window import BY_EVENT, Window
@@ -203,22 +194,22 @@ def test_of_two_that_match_alike_each_signal_decides_and_none_that_is_off(
 ) -> None:
     pool = [worse._replace(id="a"), better._replace(id="b"), Candidate("the best by words", None, 8.0)]
     assert [one.id for one in fuse(pool, {}, asked) if len(one.id) == 1] == ["b", "a"]
-    without = fuse(pool, {}, asked, DEFAULT_MIX.without(signal))
+    without = fuse(pool, {}, asked, mix_without(signal))
     assert [one.id for one in without if len(one.id) == 1] == ["a", "b"]
 
 
-@given(st.sets(st.sampled_from(sorted(signals()))))
+@given(st.sets(st.sampled_from(sorted(SIGNALS))))
 def test_what_is_off_leaves_its_share_to_the_rest_of_its_part(off: set[str]) -> None:
-    mix = DEFAULT_MIX.without(*off)
-    assert all(getattr(mix, name) == 0 for name in off)
-    for part in SIGNALS:
-        left = [getattr(mix, name) for name, theirs in signals().items() if theirs == part and name not in off]
+    mix = mix_without(*off)
+    assert all(mix[name] == 0 for name in off)
+    for part in DEFAULT_WEIGHTS:
+        left = [mix[name] for name, row in SIGNALS.items() if row.part == part and name not in off]
         assert not left or sum(left) == pytest.approx(1)
 
 
 def test_a_signal_that_nobody_knows_can_not_be_switched_off() -> None:
-    with pytest.raises(TypeError, match="heat"):
-        DEFAULT_MIX.without("heat")
+    with pytest.raises(KeyError, match="heat"):
+        mix_without("heat")
 
 
 def test_what_was_not_asked_for_does_not_count() -> None:

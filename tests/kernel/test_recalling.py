@@ -32,8 +32,7 @@ from mnemesh_gateway.operations.gate import MeshGate
 from mnemesh_gateway.operations.table import OPERATIONS, Operation
 from mnemesh_memory.access.grants import READ
 from mnemesh_memory.ranking.answers import Recalled
-from mnemesh_memory.ranking.candidates import Candidates
-from mnemesh_memory.ranking.fusion import Candidate
+from mnemesh_memory.ranking.candidates import Candidate, Candidates
 from mnemesh_memory.transcripts.sessions import TranscriptDraft, TurnDraft
 from mnemesh_memory.values.errors import DataLoss, DeadlineExceeded, InvalidArgument, NotFound, Unavailable
 from mnemesh_memory.values.model import Caller, Draft, Link, Patch, Query, Source

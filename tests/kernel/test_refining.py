@@ -13,22 +13,16 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mnemesh_actors.recall.results import Found, heat_of, ordered, redirected
-from mnemesh_memory.ranking.fusion import FULL_EVIDENCE, OPTIONAL, SCORE_DECIMALS, Fused
+from mnemesh_memory.ranking.diversity import diverse
+from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.ranking.hopfield import REST, completed, resemblance
 from mnemesh_memory.ranking.hyperdimensional import BITS, atom, bound, bundled, likeness
-from mnemesh_memory.ranking.second_look import (
-    PHRASES_MAX,
-    Look,
-    diverse,
-    held,
-    in_order,
-    lifted,
-    lowered,
-    mixed,
-    pairs_asked,
-    pairs_of,
-    phrases_of,
-)
+from mnemesh_memory.ranking.phrases import PHRASES_MAX, held, phrases_of
+from mnemesh_memory.ranking.rerank import mixed
+from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
+from mnemesh_memory.ranking.second_look import Look, in_order, lifted, lowered
+from mnemesh_memory.ranking.signals import OPTIONAL
+from mnemesh_memory.ranking.structure import pairs_asked, pairs_of
 from mnemesh_memory.ranking.usefulness import USEFULNESS, liking, rated
 from mnemesh_memory.text.traits import question_of
 from mnemesh_memory.values.model import Memory, Query
@@ -168,7 +162,7 @@ def test_each_memory_stands_once_at_the_best_place_that_leads_to_it(
 
 
 def test_what_is_not_due_by_ablation_is_off() -> None:
-    assert {name for name, weight in OPTIONAL.items() if weight} == {"statement", "phrases"}
+    assert {name for name, row in OPTIONAL.items() if row.weight} == {"statement", "phrases"}
 
 
 # ---- quoted phrases -------------------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from qdrant_edge import Bm25, Bm25Config
 
 from mnemesh_actors.index.bm25 import AVERAGE_TERMS, LENGTH_B, SATURATION_K, Bm25Encoder
 from mnemesh_actors.rows.word_counts import scored
-from mnemesh_memory.ranking.fusion import Fused, coverage
+from mnemesh_memory.ranking.coverage import coverage
+from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.text.identifiers import ENDS_MAX, HASH_CHARS, spellings
 from mnemesh_memory.text.scripts import spaced, unaccented
 from mnemesh_memory.text.statement import stated

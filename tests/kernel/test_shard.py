@@ -27,8 +27,7 @@ from mnemesh_actors.index.shard import (
     ShardStatus,
 )
 from mnemesh_actors.index.storage import ServerConfig
-from mnemesh_memory.ranking.candidates import Candidates
-from mnemesh_memory.ranking.fusion import Candidate
+from mnemesh_memory.ranking.candidates import Candidate, Candidates
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 

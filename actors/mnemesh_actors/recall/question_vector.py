@@ -10,7 +10,7 @@ from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.index.shard import Search
-from mnemesh_memory.ranking.fusion import coverage
+from mnemesh_memory.ranking.coverage import coverage
 from mnemesh_memory.text.text import marks
 from mnemesh_memory.text.traits import question_of
 from mnemesh_memory.values.errors import DeadlineExceeded, MnemeshError, Unavailable

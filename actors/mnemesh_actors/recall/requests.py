@@ -10,7 +10,8 @@ from dataclasses import replace
 
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.index.shard import Search
-from mnemesh_memory.ranking.fusion import SIGNALS, Fused
+from mnemesh_memory.ranking.fusion import Fused
+from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import ListQuery, Query
 
@@ -114,4 +115,4 @@ def weights_of(query: Query, node: Mapping[str, float]) -> dict[str, float]:
     if query.mode == "keyword":
         return {"dense": 0.0, "bm25": 1.0}
     given = {**node, **query.weights}
-    return {name: given[name] for name in SIGNALS if name in given}
+    return {name: given[name] for name in DEFAULT_WEIGHTS if name in given}

@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 
 from mnemesh_memory.policy.heat import heat
 from mnemesh_memory.ranking.answers import Hit, Recalled
+from mnemesh_memory.ranking.candidates import Candidate
 from mnemesh_memory.ranking.explanation import Explainer
-from mnemesh_memory.ranking.fusion import Candidate, Fused
+from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.ranking.usefulness import liking, rated
 from mnemesh_memory.text.text import estimate_tokens, marks, snippet
 from mnemesh_memory.text.traits import happened_at

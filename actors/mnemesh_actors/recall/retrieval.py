@@ -32,9 +32,10 @@ from mnemesh_actors.recall.results import Found, Matches, lying_in, ordered, sha
 from mnemesh_actors.rows.row_source import rows_of
 from mnemesh_actors.rows.word_counts import scored
 from mnemesh_memory.ranking.answers import Recalled
-from mnemesh_memory.ranking.candidates import Candidates, fuse
+from mnemesh_memory.ranking.candidates import Candidates
+from mnemesh_memory.ranking.coverage import coverage
 from mnemesh_memory.ranking.explanation import Explainer
-from mnemesh_memory.ranking.fusion import Fused, coverage
+from mnemesh_memory.ranking.fusion import Fused, fuse
 from mnemesh_memory.text.traits import happened_at, question_of
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Unavailable

@@ -14,8 +14,7 @@ from itertools import accumulate
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.rows.past_reads import reworded_then
 from mnemesh_actors.rows.word_counts import CHARS_MAX, scored
-from mnemesh_memory.ranking.candidates import Candidates
-from mnemesh_memory.ranking.fusion import Candidate
+from mnemesh_memory.ranking.candidates import Candidate, Candidates
 from mnemesh_memory.text.traits import traits_of
 from mnemesh_memory.values.model import ListQuery, Memory
 

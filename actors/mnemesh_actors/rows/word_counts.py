@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from mnemesh_memory.ranking.fusion import Candidate
+from mnemesh_memory.ranking.candidates import Candidate
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.traits import traits_of
 from mnemesh_memory.values.model import Memory

@@ -43,7 +43,7 @@ from mnemesh_gateway.security.access import ACCESS_FILE, Access
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_gateway.security.loopback import is_loopback
 from mnemesh_memory.policy.recall_rules import rules_of
-from mnemesh_memory.ranking.fusion import DEFAULT_WEIGHTS, OPTIONAL
+from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_proto.rendezvous import LOCK_FILE, NodeAddress, write_node

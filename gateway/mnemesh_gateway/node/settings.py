@@ -24,7 +24,7 @@ from mnemesh_gateway.node.setting_rules import setting as _setting
 from mnemesh_gateway.node.setting_rules import whole as _whole
 from mnemesh_gateway.security.loopback import is_loopback
 from mnemesh_memory.access.grants import OWNER
-from mnemesh_memory.ranking.fusion import DEFAULT_WEIGHTS, OPTIONAL
+from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import NOT_SHOWN, InvalidArgument
 from mnemesh_proto.rendezvous import DEFAULT_GRPC, DEFAULT_HTTP, default_data_dir
@@ -37,6 +37,12 @@ MANIFEST = "manifest.json"
 FOREIGN = frozenset({"ENDPOINT", "TOKEN", "AGENT", "SPACE", "CONFIG"})
 FOREIGN_PREFIXES = ("TEST_", "BENCH_")
 SECRET_SET = "(set, not shown)"
+
+
+def _weight(signal: str) -> float:
+    row = OPTIONAL[signal]
+    weight: float = _setting(row.weight, row.meaning, _number(0, 1))
+    return weight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,26 +125,12 @@ class Settings:
     )
     recall_weight_dense: float = _setting(DEFAULT_WEIGHTS["dense"], "Weight of meaning in recall.", _number(0, 100))
     recall_weight_bm25: float = _setting(DEFAULT_WEIGHTS["bm25"], "Weight of words in recall.", _number(0, 100))
-    recall_weight_statement: float = _setting(
-        OPTIONAL["statement"], "Above 0: a question's words are looked for in the form of a statement.", _number(0, 1)
-    )
-    recall_weight_phrases: float = _setting(
-        OPTIONAL["phrases"], "What holding the quoted phrases of a question makes good.", _number(0, 1)
-    )
-    recall_weight_structure: float = _setting(
-        OPTIONAL["structure"],
-        "What likeness of kind, tag, speaker, date and identifier makes good.",
-        _number(0, 1),
-    )
-    recall_weight_completion: float = _setting(
-        OPTIONAL["completion"], "What likeness to the completed pattern of a question makes good.", _number(0, 1)
-    )
-    recall_weight_rerank: float = _setting(
-        OPTIONAL["rerank"], "The cross-encoder's share of the score of the best.", _number(0, 1)
-    )
-    recall_weight_diversity: float = _setting(
-        OPTIONAL["diversity"], "What repeating an earlier result costs, as a share of the score.", _number(0, 1)
-    )
+    recall_weight_statement: float = _weight("statement")
+    recall_weight_phrases: float = _weight("phrases")
+    recall_weight_structure: float = _weight("structure")
+    recall_weight_completion: float = _weight("completion")
+    recall_weight_rerank: float = _weight("rerank")
+    recall_weight_diversity: float = _weight("diversity")
     reranker_model: str = _setting(
         "", "Cross-encoder of fastembed's list, for recall_weight_rerank; empty for none.", TEXT, "name"
     )

@@ -1,32 +1,48 @@
-"""Candidates as columns, and the one order that fusion makes of them: best first.
+"""Candidates of a question: one at a time, or as columns.
 
-Calculations run over some hundred candidates at once. Only candidates that somebody looks at become objects. The module
-fusion defines each signal and its weight.
+Calculations run over some hundred candidates at once. Only candidates that somebody looks at become objects.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias, overload
+from typing import Final, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_memory.ranking import fusion
-from mnemesh_memory.ranking.fusion import Candidate, Context, Fused, Mix
-from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
+from mnemesh_memory.text.traits import Traits
 
 Column: TypeAlias = NDArray[np.float64]
-Mask: TypeAlias = NDArray[np.bool_]
 
-# Of so many words that carry meaning.
-_SUBSTANCE: Final = np.log1p(np.arange(SUBSTANCE_WORDS + 1)) / math.log1p(SUBSTANCE_WORDS)
 # Traits but for the speakers; `told` says of whom they are known.
 TRAITS: Final = np.dtype(
     [("at", np.int64), ("words", np.int8), ("times", np.int8), ("asks", np.bool_), ("told", np.bool_)]
 )
+
+
+class Context(NamedTuple):
+    """The surroundings of a candidate. `window` is the BM25 score of its text together with the texts just before it in
+    its episode, `near` the mean cosine of the two beside it there, 0 for who is not in the list; `best_dense` and
+    `best_window` are the best of its episode."""
+
+    window: float = 0.0
+    near: float = 0.0
+    best_dense: float = 0.0
+    best_window: float = 0.0
+
+
+class Candidate(NamedTuple):
+    """A memory with the raw scores that the index gave: cosine in [-1, 1], BM25 >= 0; None where a list lacks it.
+    Without a context it is its own episode."""
+
+    id: str
+    dense: float | None = None
+    bm25: float | None = None
+    context: Context | None = None
+    traits: Traits | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -86,127 +102,7 @@ class Candidates(Sequence[Candidate]):
         context = None if self.around is None or math.isnan(self.around[at, 0]) else Context(*self.around[at].tolist())
         moment, words, times, asks, told = self.traits[at].item()
         traits = Traits(moment, words, times, asks, self.speakers[at]) if told else None
-        return Candidate(self.ids[at], _told(self.dense, at), _told(self.bm25, at), context, traits)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Ranking(Sequence[Fused]):
-    """The answer of `fuse`, best first. `places` are rows of the columns, where NaN stands for None."""
-
-    ids: Sequence[str]
-    places: Sequence[int]
-    score: Column
-    dense: Column
-    bm25: Column
-    cosine: Column
-    form: Column
-
-    def __len__(self) -> int:
-        return len(self.places)
-
-    @overload
-    def __getitem__(self, at: int) -> Fused: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[Fused]: ...
-
-    def __getitem__(self, at: int | slice) -> Fused | list[Fused]:
-        if isinstance(at, slice):
-            return list(map(self._row, self.places[at]))
-        return self._row(self.places[at])
-
-    def __iter__(self) -> Iterator[Fused]:
-        return map(self._row, self.places)
-
-    def _row(self, at: int) -> Fused:
-        dense, bm25, cosine, form = (_told(column, at) for column in (self.dense, self.bm25, self.cosine, self.form))
-        return Fused(self.ids[at], float(self.score[at]), dense, bm25, cosine, form)
-
-
-def fuse(
-    candidates: Iterable[Candidate],
-    weights: Mapping[str, float] | None = None,
-    question: Question | None = None,
-    mix: Mix = fusion.DEFAULT_MIX,
-) -> Ranking:
-    """Best first; equal scores in the order of their ids, which must be unique.
-
-    evidence = sum over the signals of weight * value, with the weights scaled to sum 1. The value of dense is
-    max(0, cosine), and for who is missing in that list its lowest, because a list holds the best there are: that loses
-    nothing against asking for the exact cosine. The value of BM25 is its share of the largest among the candidates, and
-    0 for who is missing. Each is mixed with the same of the candidate's context, as `mix` says. A weight that is not
-    given has its default; with weight 0 a signal is gone, and so is whoever is known by it alone. With a `question`,
-    traits make good a part of what the evidence lacks, less for who has little of it, nothing for who has none. Raises
-    InvalidArgument for a weight that is unknown, negative or not finite, and when all are 0.
-    """
-    scaled = fusion.scaled_weights(weights or {})
-    pool = Candidates.of(candidates)
-    words, worded = _by_words(pool, mix)
-    meaning, cosine = _by_meaning(pool, mix)
-    nobody = np.zeros(len(pool), np.bool_)
-    worded = worded if scaled["bm25"] else nobody
-    meant = ~np.isnan(cosine) & (~np.isnan(pool.dense) | worded) if scaled["dense"] else nobody
-    by_words = np.where(worded, scaled["bm25"] * words, 0.0)
-    by_meaning = np.where(meant, scaled["dense"] * meaning, 0.0)
-    score = evidence = np.minimum(1.0, by_meaning + by_words)
-    form = np.full(len(pool), math.nan)
-    if question is not None:
-        told, worth = pool.traits["told"], _form(pool, question, mix)
-        form = np.where(told, (1.0 - evidence) * np.minimum(1.0, evidence / fusion.FULL_EVIDENCE) * worth, math.nan)
-        score = np.minimum(1.0, evidence + np.where(told, form, 0.0))
-    score = np.round(score, fusion.SCORE_DECIMALS)
-    order = np.argsort(-score, kind="stable")  # rows stand in the order of their ids
-    return Ranking(
-        ids=pool.ids,
-        places=order[(meant | worded)[order]].tolist(),
-        score=score,
-        dense=np.where(meant, by_meaning, math.nan),
-        bm25=np.where(worded, by_words, math.nan),
-        cosine=cosine,
-        form=form,
-    )
-
-
-def _by_words(pool: Candidates, mix: Mix) -> tuple[Column, Mask]:
-    """How well the words fit, in [0, 1], and of whom they say anything."""
-    told = ~np.isnan(pool.bm25)
-    own = np.where(told, pool.bm25, 0.0)
-    words = own / (own.max(initial=0.0) or 1.0)
-    if pool.around is None:
-        return words, told
-    here = ~np.isnan(pool.around[:, 0])
-    window, _, _, best = np.where(here[:, np.newaxis], pool.around, 0.0).T
-    widest = max(window.max(initial=0.0), best.max(initial=0.0)) or 1.0
-    wide = np.maximum(words, window / widest)
-    episode = np.maximum(wide, best / widest)
-    mixed = mix.words * words + mix.window * wide + mix.episode_words * episode
-    return np.where(here, mixed, words), told | (window != 0.0)
-
-
-def _by_meaning(pool: Candidates, mix: Mix) -> tuple[Column, Column]:
-    """How well the meaning fits, in [0, 1], and the cosines; both NaN without a list by meaning."""
-    told = ~np.isnan(pool.dense)
-    cosine = np.where(told, pool.dense, pool.dense[told].min(initial=math.inf) if told.any() else math.nan)
-    meaning = _unit(cosine)
-    if pool.around is None:
-        return meaning, cosine
-    _, near, best, _ = pool.around.T
-    mixed = mix.meaning * meaning + mix.near * _unit(near) + mix.episode * np.maximum(meaning, _unit(best))
-    return np.where(np.isnan(near), meaning, mixed), cosine
-
-
-def _form(pool: Candidates, question: Question, mix: Mix) -> Column:
-    """How much of what its evidence lacks the form of each memory and its date make good, in [0, 1)."""
-    traits = pool.traits
-    worth: Column = mix.substance * _SUBSTANCE[traits["words"]]
-    worth += np.where(traits["asks"], 0.0, mix.states)
-    if question.when:
-        worth += mix.time * (traits["times"] / TIME_WORDS_MAX)
-    if question.dated or question.window is not None:
-        worth += mix.date * np.array(list(map(question.means, traits["at"].tolist(), pool.ids)), np.float64)
-    if any(pool.speakers):
-        worth += np.where([not question.words.isdisjoint(theirs) for theirs in pool.speakers], mix.speaker, 0.0)
-    return worth
+        return Candidate(self.ids[at], known_at(self.dense, at), known_at(self.bm25, at), context, traits)
 
 
 def traits_row(traits: Traits | None) -> tuple[int, int, int, bool, bool]:
@@ -218,10 +114,7 @@ def _column(values: Iterable[float | None]) -> Column:
     return np.array([math.nan if value is None else value for value in values], np.float64)
 
 
-def _told(column: Column, at: int) -> float | None:
+def known_at(column: Column, at: int) -> float | None:
+    """A value of a column; NaN stands for None."""
     value = float(column[at])
     return None if math.isnan(value) else value
-
-
-def _unit(values: Column) -> Column:
-    return np.minimum(1.0, np.maximum(0.0, values))

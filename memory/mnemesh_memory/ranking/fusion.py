@@ -8,99 +8,23 @@ doi:10.1145/3596512. The answer depends on the candidates alone, not on the orde
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, overload
 
-from mnemesh_memory.text.identifiers import humps, may_spell, spellings
-from mnemesh_memory.text.scripts import spaced
-from mnemesh_memory.text.traits import QUESTIONS_KEPT, Traits
+import numpy as np
+
+from mnemesh_memory.ranking.candidates import Candidate, Candidates, Column, known_at
+from mnemesh_memory.ranking.measured import Measured
+from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
+from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, FORM, SIGNALS, Mix, Signal
+from mnemesh_memory.text.traits import Question
 from mnemesh_memory.values.errors import InvalidArgument
-from mnemesh_memory.wordlists import COMMON_WORDS
 
-SIGNALS: Final = ("dense", "bm25")
-# Chosen on five LoCoMo conversations (Maharana et al., ACL 2024) with all-MiniLM-L6-v2; .55 to .75 for dense differ by
-# less than .01 in hit@10 and .02 in MRR. `python -m bench.fitting` says what of the figures is only fit.
-DEFAULT_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"dense": 0.66, "bm25": 0.34})
-# Weights of signals after the answer of the index (second_look.py), from 0, which is off, to 1. `statement` says
-# whether words are looked for in the form of a statement.
-OPTIONAL: Final[Mapping[str, float]] = MappingProxyType(
-    {"statement": 1.0, "phrases": 0.8, "structure": 0.0, "completion": 0.0, "rerank": 0.0, "diversity": 0.0}
-)
-# With so much evidence a memory gets all that form and date are worth, with less in proportion.
-FULL_EVIDENCE: Final = 0.3
-SCORE_DECIMALS: Final = 6
-TERM_CHARS: Final = 6
-_WORD: Final = re.compile(r"[^\W_]+")
-
-
-def _counts(part: str, weight: float, meaning: str) -> float:
-    """A field of Mix: what the signal is counted in, how much, and what it says."""
-    value: float = field(default=weight, metadata={"part": part, "meaning": meaning})
-    return value
-
-
-@dataclass(frozen=True, slots=True)
-class Mix:
-    """How much each signal counts. Those of `dense` and of `bm25` share the weight of theirs and sum to 1 in each;
-    those of `form` make good so much of what the evidence lacks, together less than 1. A signal that is added here is
-    in the table of `python -m bench.ablation`."""
-
-    meaning: float = _counts("dense", 0.41, "cosine of question and memory")
-    near: float = _counts("dense", 0.205, "cosines of the memories beside it in its session")
-    episode: float = _counts("dense", 0.385, "the best cosine of its session")
-    words: float = _counts("bm25", 0.24, "BM25 of the memory")
-    window: float = _counts("bm25", 0.52, "BM25 of it together with the two before it in its session")
-    episode_words: float = _counts("bm25", 0.24, "the best BM25 of its session")
-    substance: float = _counts("form", 0.32, "a whole statement rather than a remark")
-    states: float = _counts("form", 0.1, "it does not only ask")
-    time: float = _counts("form", 0.2, "words of time, for who asks when")
-    date: float = _counts("form", 0.3, "the month, year or stretch of time that the question names")
-    speaker: float = _counts("form", 0.07, "the speaker that the question names")
-
-    def without(self, *names: str) -> Mix:
-        """The same with these signals off; the rest of `dense` and of `bm25` share what is theirs."""
-        parts = signals()
-        off: dict[str, float] = dict.fromkeys(names, 0.0)
-        for part in SIGNALS:
-            whole = {name: getattr(self, name) for name, theirs in parts.items() if theirs == part}
-            left = {name: weight for name, weight in whole.items() if name not in off}
-            if len(left) < len(whole) and (total := sum(left.values())):
-                off |= {name: weight * sum(whole.values()) / total for name, weight in left.items()}
-        return replace(self, **off)
-
-
-DEFAULT_MIX: Final = Mix()
-
-
-def signals() -> dict[str, str]:
-    """Every signal with the part of the score that it is counted in."""
-    return {one.name: one.metadata["part"] for one in fields(Mix)}
-
-
-class Context(NamedTuple):
-    """The surroundings of a candidate. `window` is the BM25 score of its text together with the texts just before it in
-    its episode, `near` the mean cosine of the two beside it there, 0 for who is not in the list; `best_dense` and
-    `best_window` are the best of its episode."""
-
-    window: float = 0.0
-    near: float = 0.0
-    best_dense: float = 0.0
-    best_window: float = 0.0
-
-
-class Candidate(NamedTuple):
-    """A memory with the raw scores that the index gave: cosine in [-1, 1], BM25 >= 0; None where a list lacks it.
-    Without a context it is its own episode."""
-
-    id: str
-    dense: float | None = None
-    bm25: float | None = None
-    context: Context | None = None
-    traits: Traits | None = None
+_BY_PART: Final = {
+    part: tuple(row for row in SIGNALS.values() if row.part == part) for part in (*DEFAULT_WEIGHTS, FORM)
+}
 
 
 class Fused(NamedTuple):
@@ -121,11 +45,104 @@ class Fused(NamedTuple):
     more: Mapping[str, float] = MappingProxyType({})
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Ranking(Sequence[Fused]):
+    """The answer of `fuse`, best first. `places` are rows of the columns, where NaN stands for None."""
+
+    ids: Sequence[str]
+    places: Sequence[int]
+    score: Column
+    dense: Column
+    bm25: Column
+    cosine: Column
+    form: Column
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    @overload
+    def __getitem__(self, at: int) -> Fused: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[Fused]: ...
+
+    def __getitem__(self, at: int | slice) -> Fused | list[Fused]:
+        if isinstance(at, slice):
+            return list(map(self._row, self.places[at]))
+        return self._row(self.places[at])
+
+    def __iter__(self) -> Iterator[Fused]:
+        return map(self._row, self.places)
+
+    def _row(self, at: int) -> Fused:
+        dense, bm25, cosine, form = (known_at(column, at) for column in (self.dense, self.bm25, self.cosine, self.form))
+        return Fused(self.ids[at], float(self.score[at]), dense, bm25, cosine, form)
+
+
+def fuse(
+    candidates: Iterable[Candidate],
+    weights: Mapping[str, float] | None = None,
+    question: Question | None = None,
+    mix: Mix = DEFAULT_MIX,
+) -> Ranking:
+    """Best first; equal scores in the order of their ids, which must be unique.
+
+    evidence = sum over dense and bm25 of weight * value, with the weights scaled to sum 1. The value of dense is
+    max(0, cosine), and for who is missing in that list its lowest, because a list holds the best there are: that loses
+    nothing against asking for the exact cosine. The value of BM25 is its share of the largest among the candidates, and
+    0 for who is missing. Each is mixed with the same of the candidate's context, as `mix` says. A weight that is not
+    given has its default; with weight 0 a part is gone, and so is whoever is known by it alone. With a `question`, form
+    makes good a part of what the evidence lacks, less for who has little of it, nothing for who has none. Raises
+    InvalidArgument for a weight that is unknown, negative or not finite, and when all are 0.
+    """
+    scaled = scaled_weights(weights or {})
+    pool = Candidates.of(candidates)
+    measured = Measured(pool, question)
+    nobody = np.zeros(len(pool), np.bool_)
+    worded = measured.worded if scaled["bm25"] else nobody
+    meant = ~np.isnan(measured.cosine) & (~np.isnan(pool.dense) | worded) if scaled["dense"] else nobody
+    by_words = np.where(worded, scaled["bm25"] * _mixed(measured, "bm25", mix), 0.0)
+    by_meaning = np.where(meant, scaled["dense"] * _mixed(measured, "dense", mix), 0.0)
+    score = evidence = np.minimum(1.0, by_meaning + by_words)
+    form = np.full(len(pool), math.nan)
+    if question is not None:
+        told, worth = pool.traits["told"], _sum(measured, _BY_PART[FORM], mix)
+        form = np.where(told, (1.0 - evidence) * np.minimum(1.0, evidence / FULL_EVIDENCE) * worth, math.nan)
+        score = np.minimum(1.0, evidence + np.where(told, form, 0.0))
+    score = np.round(score, SCORE_DECIMALS)
+    order = np.argsort(-score, kind="stable")  # rows stand in the order of their ids
+    return Ranking(
+        ids=pool.ids,
+        places=order[(meant | worded)[order]].tolist(),
+        score=score,
+        dense=np.where(meant, by_meaning, math.nan),
+        bm25=np.where(worded, by_words, math.nan),
+        cosine=measured.cosine,
+        form=form,
+    )
+
+
+def _mixed(measured: Measured, part: str, mix: Mix) -> Column:
+    """How well the candidates fit by one kind of evidence, in [0, 1]: by themselves, or mixed with their episode."""
+    alone = _BY_PART[part][0].value(measured)
+    if measured.around is None:
+        return alone
+    return np.where(measured.around, _sum(measured, _BY_PART[part], mix), alone)
+
+
+def _sum(measured: Measured, rows: Sequence[Signal], mix: Mix) -> Column:
+    total = np.zeros(len(measured.pool))
+    for row in rows:
+        if weight := mix[row.name]:
+            total += weight * row.value(measured)
+    return total
+
+
 def scaled_weights(weights: Mapping[str, float]) -> dict[str, float]:
     """The weight of every signal, summing to 1. See ranking.fuse for what is refused."""
     for name, weight in weights.items():
-        if name not in SIGNALS:
-            raise InvalidArgument("weights", name, "one of " + ", ".join(SIGNALS))
+        if name not in DEFAULT_WEIGHTS:
+            raise InvalidArgument("weights", name, "one of " + ", ".join(DEFAULT_WEIGHTS))
         if not math.isfinite(weight) or weight < 0:
             raise InvalidArgument(f"weights.{name}", weight, "a finite number, not negative")
     whole = {name: weights.get(name, default) for name, default in DEFAULT_WEIGHTS.items()}
@@ -136,52 +153,3 @@ def scaled_weights(weights: Mapping[str, float]) -> dict[str, float]:
     relative = {name: weight / largest for name, weight in whole.items()}
     total = sum(relative.values())
     return {name: weight / total for name, weight in relative.items()}
-
-
-def coverage(query: str, best: Iterable[tuple[Fused, str]]) -> float:
-    """How well the best results answer, in [0, 1], from absolute evidence: unlike scores it compares across queries.
-
-    `best` are the first results with their texts. For each the mean of max(0, cosine) and the share of the query's
-    terms that the text holds, however identifiers are spelled; the largest counts. Without a dense list the share
-    stands alone, without a term in the query the cosine does. 0 without results, and for a query without a word. On
-    LoCoMo it tells questions about the conversation from questions about another one with an AUROC of .96; at .35, one
-    in 25 of the first lies below and three in four of the second.
-    """
-    wanted = _asked(query)
-    if not wanted[0] and _WORD.search(query) is None:
-        return 0.0  # signs alone: to the model all that it does not know is alike
-    return round(max((_evidence(wanted, fused, text) for fused, text in best), default=0.0), SCORE_DECIMALS)
-
-
-@lru_cache(maxsize=QUESTIONS_KEPT)
-def _asked(query: str) -> tuple[frozenset[str], ...]:
-    """The terms of a query as it is written and, where that differs, with its names in camel case taken apart."""
-    written, apart = terms(query), terms(humps(query))
-    return (written,) if apart == written else (written, apart)
-
-
-def _evidence(wanted: Sequence[frozenset[str]], fused: Fused, text: str) -> float:
-    evidence = []
-    if fused.cosine is not None:
-        evidence.append(_unit(fused.cosine))
-    if wanted[0]:
-        there = terms(text)
-        if may_spell(spaced(text), frozenset().union(*wanted) - there):
-            there |= terms(" ".join(spellings(text)))
-        evidence.append(max(len(asked & there) / len(asked) for asked in wanted if asked))
-    return sum(evidence) / len(evidence) if evidence else 0.0
-
-
-def terms(text: str) -> frozenset[str]:
-    """What of a text coverage matches: folded words without the common English ones, in place of a stemmer without a
-    plural s and cut to their first letters; accents, other scripts and emoji as the index counts them."""
-    found: set[str] = set()
-    for word in _WORD.findall(spaced(text.casefold())):
-        if word not in COMMON_WORDS:
-            plural = len(word) > 3 and word[-1] == "s" and word[-2] not in "su"
-            found.add(word[: -1 if plural else None][:TERM_CHARS])
-    return frozenset(found)
-
-
-def _unit(value: float) -> float:
-    return min(1.0, max(0.0, value))

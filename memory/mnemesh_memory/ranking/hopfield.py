@@ -9,6 +9,7 @@ measurement: see docs/decisions/score-fusion.md.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -41,6 +42,12 @@ def resemblance(state: NDArray[np.float64], patterns: NDArray[np.float32]) -> ND
     norms = np.linalg.norm(patterns, axis=1) * float(np.linalg.norm(state))
     cosines = np.divide(patterns @ state, norms, out=np.zeros(len(patterns)), where=norms > 0)
     return np.asarray(np.clip(cosines, 0.0, 1.0))
+
+
+def recalled(question: NDArray[np.float32], vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float64]:
+    """How much each of the vectors resembles the state to which a question comes to rest among them."""
+    patterns = np.stack(vectors)
+    return resemblance(completed(question, patterns), patterns)
 
 
 def _softmax(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from mnemesh_memory.ranking.fusion import FULL_EVIDENCE, SCORE_DECIMALS, Fused
+from mnemesh_memory.ranking.fusion import Fused
+from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
 
 USEFULNESS: Final = 0.02
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from mnemesh_memory.access import grants
-from mnemesh_memory.ranking.fusion import OPTIONAL, SIGNALS
+from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.secrets import find_secret
 from mnemesh_memory.times.window import TIME_WORDS
 from mnemesh_memory.validation import field_checks
@@ -132,12 +132,12 @@ def query(given: Query, caller: Caller) -> Query:
         if name in OPTIONAL:
             field_checks.unit_interval(f"weights.{name}", value)
             continue
-        if name not in SIGNALS:
-            raise InvalidArgument("weights", name, f"signals are {', '.join((*SIGNALS, *OPTIONAL))}")
+        if name not in DEFAULT_WEIGHTS:
+            raise InvalidArgument("weights", name, f"signals are {', '.join((*DEFAULT_WEIGHTS, *OPTIONAL))}")
         if not math.isfinite(value) or value < 0 or value > 100:
             raise InvalidArgument(f"weights.{name}", value, "a number from 0 to 100")
     # A weight that is not given is the configured one.
-    if all(given.weights.get(signal) == 0 for signal in SIGNALS):
+    if all(given.weights.get(signal) == 0 for signal in DEFAULT_WEIGHTS):
         raise InvalidArgument("weights", dict(given.weights), "at least one must be above 0")
     only = {"semantic": "dense", "keyword": "bm25"}.get(given.mode, "")
     if given.weights.get(only) == 0:

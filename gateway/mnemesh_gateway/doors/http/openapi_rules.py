@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from mnemesh_memory.access import grants
-from mnemesh_memory.ranking.fusion import DEFAULT_WEIGHTS, OPTIONAL
+from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.times.window import TIME_WORDS
 from mnemesh_memory.transcripts.sessions import ROLES
 from mnemesh_memory.validation.request_checks import CLEARABLE

@@ -1,0 +1,51 @@
+"""Coverage: how well the best results answer a question, from absolute evidence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Final
+
+from mnemesh_memory.ranking.fusion import Fused
+from mnemesh_memory.ranking.scores import SCORE_DECIMALS, unit
+from mnemesh_memory.ranking.terms import terms
+from mnemesh_memory.text.identifiers import humps, may_spell, spellings
+from mnemesh_memory.text.scripts import spaced
+from mnemesh_memory.text.traits import QUESTIONS_KEPT
+
+_WORD: Final = re.compile(r"[^\W_]+")
+
+
+def coverage(query: str, best: Iterable[tuple[Fused, str]]) -> float:
+    """How well the best results answer, in [0, 1], from absolute evidence: unlike scores it compares across queries.
+
+    `best` are the first results with their texts. For each the mean of max(0, cosine) and the share of the query's
+    terms that the text holds, however identifiers are spelled; the largest counts. Without a dense list the share
+    stands alone, without a term in the query the cosine does. 0 without results, and for a query without a word. On
+    LoCoMo it tells questions about the conversation from questions about another one with an AUROC of .96; at .35, one
+    in 25 of the first lies below and three in four of the second.
+    """
+    wanted = _asked(query)
+    if not wanted[0] and _WORD.search(query) is None:
+        return 0.0  # signs alone: to the model all that it does not know is alike
+    return round(max((_evidence(wanted, fused, text) for fused, text in best), default=0.0), SCORE_DECIMALS)
+
+
+@lru_cache(maxsize=QUESTIONS_KEPT)
+def _asked(query: str) -> tuple[frozenset[str], ...]:
+    """The terms of a query as it is written and, where that differs, with its names in camel case taken apart."""
+    written, apart = terms(query), terms(humps(query))
+    return (written,) if apart == written else (written, apart)
+
+
+def _evidence(wanted: Sequence[frozenset[str]], fused: Fused, text: str) -> float:
+    evidence = []
+    if fused.cosine is not None:
+        evidence.append(unit(fused.cosine))
+    if wanted[0]:
+        there = terms(text)
+        if may_spell(spaced(text), frozenset().union(*wanted) - there):
+            there |= terms(" ".join(spellings(text)))
+        evidence.append(max(len(asked & there) / len(asked) for asked in wanted if asked))
+    return sum(evidence) / len(evidence) if evidence else 0.0

@@ -1,0 +1,90 @@
+"""The signals of a score, one row each. Fusion, explanations, the checks of weights, settings and benchmarks read them.
+
+A signal of fusion is a row here and a column in `measured`. Those of `dense` and of `bm25` share the weight of their
+part and sum to 1 in each. Those of `form` make good so much of what the evidence lacks, together less than 1. An
+optional signal is a row in a file of its own, and a place in OPTIONAL. Importing this table loads no numpy, which a
+client alone has not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from mnemesh_memory.ranking import completion, diversity, phrases, rerank, structure
+from mnemesh_memory.ranking.second_look import OptionalSignal
+
+if TYPE_CHECKING:
+    from mnemesh_memory.ranking.candidates import Column
+    from mnemesh_memory.ranking.measured import Measured
+
+# Weights of the two kinds of evidence. Chosen on five LoCoMo conversations (Maharana et al., ACL 2024) with
+# all-MiniLM-L6-v2; .55 to .75 for dense differ by less than .01 in hit@10 and .02 in MRR. `python -m bench.fitting`
+# says what of the figures is only fit.
+DEFAULT_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"dense": 0.66, "bm25": 0.34})
+FORM: Final = "form"
+
+
+class Signal(NamedTuple):
+    """A signal of fusion."""
+
+    name: str
+    part: str  # The part of the score that it is counted in: dense, bm25 or form.
+    weight: float
+    meaning: str
+    value: Callable[[Measured], Column]  # In [0, 1].
+    raw: Callable[[Measured], Column] | None = None  # The measurement behind the value, when that is another one.
+
+
+# The first row of dense and of bm25 is of the memory alone. The others are of what stands around it in its session.
+_ROWS: Final = (
+    Signal("meaning", "dense", 0.41, "cosine of question and memory", lambda of: of.meaning, lambda of: of.pool.dense),
+    Signal("near", "dense", 0.205, "cosines of the memories beside it in its session", lambda of: of.near(),
+        lambda of: of.near_cosine),
+    Signal("episode", "dense", 0.385, "the best cosine of its session",
+        lambda of: of.episode(), lambda of: of.episode_raw()),
+    Signal("words", "bm25", 0.24, "BM25 of the memory", lambda of: of.words, lambda of: of.pool.bm25),
+    Signal("window", "bm25", 0.52, "BM25 of it together with the two before it in its session", lambda of: of.window,
+        lambda of: of.window_raw()),
+    Signal("episode_words", "bm25", 0.24, "the best BM25 of its session", lambda of: of.episode_words(),
+        lambda of: of.episode_words_raw()),
+    Signal("substance", FORM, 0.32, "a whole statement rather than a remark", lambda of: of.substance(),
+        lambda of: of.counted("words")),
+    Signal("states", FORM, 0.1, "it does not only ask", lambda of: of.states()),
+    Signal("time", FORM, 0.2, "words of time, for who asks when", lambda of: of.time(),
+        lambda of: of.counted("times")),
+    Signal("date", FORM, 0.3, "the month, year or stretch of time that the question names",
+        lambda of: of.date()),
+    Signal("speaker", FORM, 0.07, "the speaker that the question names", lambda of: of.speaker()),
+)  # fmt: skip
+SIGNALS: Final[Mapping[str, Signal]] = MappingProxyType({row.name: row for row in _ROWS})
+# How much each signal counts.
+Mix: TypeAlias = Mapping[str, float]
+DEFAULT_MIX: Final[Mix] = MappingProxyType({row.name: row.weight for row in _ROWS})
+# Signals of a second look, in the order in which they change a score. An ablation set their defaults
+# (docs/decisions/score-fusion.md), and most are off.
+OPTIONAL: Final[Mapping[str, OptionalSignal]] = MappingProxyType(
+    {
+        row.name: row
+        for row in (
+            OptionalSignal("statement", 1.0, "Above 0: a question's words are looked for in the form of a statement."),
+            phrases.ROW,
+            structure.ROW,
+            completion.ROW,
+            rerank.ROW,
+            diversity.ROW,
+        )
+    }
+)
+
+
+def mix_without(*names: str) -> dict[str, float]:
+    """The default mix with these signals off; the rest of `dense` and of `bm25` share what is theirs."""
+    mix = {**DEFAULT_MIX, **dict.fromkeys((SIGNALS[name].name for name in names), 0.0)}
+    for part in DEFAULT_WEIGHTS:
+        whole = [name for name, row in SIGNALS.items() if row.part == part]
+        total, left = sum(DEFAULT_MIX[name] for name in whole), sum(mix[name] for name in whole)
+        if left and left < total:
+            mix |= {name: mix[name] * total / left for name in whole}
+    return mix
