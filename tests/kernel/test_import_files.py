@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mnemesh.api.values.memories import Link, Memory, Source
 from mnemesh.cli.imports import sources
+from mnemesh.cli.imports.dry_run import normal_form
 from mnemesh.cli.imports.state import ImportState
 from mnemesh.errors import InvalidArgument
 from mnemesh.importing import export as exporter
@@ -21,6 +22,7 @@ from mnemesh.importing import items as importer
 from mnemesh.importing.items import Defaults, Entry, Problem, finish, parse_jsonl, parse_text, session_of
 from mnemesh.importing.markdown import parse_markdown
 from mnemesh_memory.secrets import find_secret
+from mnemesh_memory.text.text import normalise
 from mnemesh_memory.values import limits
 
 
@@ -397,3 +399,8 @@ def test_a_state_that_is_new_or_half_written_is_gone_on_with(tmp_path: Path, tex
     path.write_text(text)
     ImportState(path).add(["import-41"])
     assert "import-41" in ImportState(path)
+
+
+@given(st.text(alphabet="abA \t\n\r\x85e\u0301\u00e9\u2028\u3000\ufb01", max_size=30))
+def test_a_dry_run_takes_the_same_texts_for_one_as_the_node(text: str) -> None:
+    assert normal_form(text) == normalise(text)

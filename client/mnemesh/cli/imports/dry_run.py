@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import math
 import time
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh.api.batch import CONTENT_BYTES_MAX
@@ -49,7 +51,7 @@ class DryRun:
         except MnemeshError as error:
             self.report.outcome(file, entry.line, error)
             return
-        text = entry.fields.get("space"), str(entry.fields["content"])
+        text = entry.fields.get("space"), normal_form(str(entry.fields["content"]))
         if is_there or text in self.texts:
             self.report.already_there += 1
         else:
@@ -89,3 +91,18 @@ def judge(fields: Mapping[str, Any]) -> None:
         raise InvalidArgument("content", f"{size} bytes", f"at most {CONTENT_BYTES_MAX} bytes of UTF-8")
     if request.HasField("importance") and not (math.isfinite(request.importance) and 0 <= request.importance <= 1):
         raise InvalidArgument("importance", request.importance, "a number from 0 to 1")
+
+
+def normal_form(text: str) -> str:
+    """Equal for two texts that are one to the node, as by mnemesh_memory.text.text.normalise, which no client has."""
+    lines = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    starts = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
+    alike = (len(set(chars)) == 1 for chars in zip(*starts, strict=False))
+    shared = sum(1 for _ in takewhile(bool, alike))
+    folded: list[str] = []
+    for line in lines:
+        words = line.split()
+        indentation = line[shared : len(line) - len(line.lstrip())] if words else ""
+        if words or (folded and folded[-1]):
+            folded.append(indentation + " ".join(words))
+    return "\n".join(folded).rstrip("\n")
