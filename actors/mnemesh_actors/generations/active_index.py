@@ -1,4 +1,4 @@
-"""The vector space that answers, and beside it the next one in the making.
+"""The vector space in use, and beside it the next one in the making.
 
 A model and the index of its vectors change together, in one step, or a question would meet vectors of another model. A
 caller that embeds and then asks holds on to one space throughout. The shard refuses a vector of another space.
@@ -86,8 +86,7 @@ class Serving:
 
     @property
     def goal(self) -> int:
-        """The sequence number that the next space must reach before it may answer: everything that the ledger is known
-        to have."""
+        """The sequence number that the next space must reach before it may answer: the known end of the ledger."""
         return max(follower.head for follower in self._followers())
 
     def _followers(self) -> tuple[IndexFollower, ...]:

@@ -1,9 +1,9 @@
-"""The model that a node's memories are embedded with, and its successor: the states, and the file that keeps them.
+"""The model of a node's memories, and its successor: the states and the file for both.
 
 A generation is a vector space: a model of certain weights, pooling, precision and width. `embedding.json` in the data
-directory names the space that answers (`active`), the space in the making (`next`), and spaces whose index is still to
-be removed (`leaving`). Each step is one replacement of that file, so a crash leaves the state before or after the step.
-The file decides, not the settings: they name the model that a new node begins with.
+directory names the space that answers (`active`), the space in the making (`next`), and spaces with an index to remove
+(`leaving`). Each step is one replacement of that file, so a crash leaves the state before or after the step. The file
+decides, not the settings: they name the model that a new node begins with.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ BESIDE: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lost:
-    """An entry that is not in the new log, by its number in the old one. `doc` is its memory, "" when unknown. `left`:
+    """An entry missing from the new log, by its number in the old one. `doc` is its memory, "" when unknown. `left`:
     something of that memory is in the new log."""
 
     seq: int
@@ -49,8 +49,8 @@ class Lost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Salvaged:
-    """The entries and active memories in the new ledger, the lost entries, and the tables beside the log that could not
-    be read to their end."""
+    """The entries and active memories of the new ledger, the lost entries, and the tables beside the log that were read
+    only in part."""
 
     entries: int
     memories: int

@@ -44,7 +44,7 @@ from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
 
 COMMIT_COMMANDS_MAX = 256
-# One for texts to store and one more for questions, which then never wait for the former.
+# One for texts to store and one more for questions, so that a question never waits for a text.
 WORKERS_HERE = 2
 log = structlog.get_logger("mnemesh.start")
 
@@ -221,7 +221,7 @@ async def _loaded(
 
 
 def _say_unheard(config: ModelConfig, state: Generations, notice: Notices) -> None:
-    """Say that the settings name another model than the present one, which stays."""
+    """Say that the settings name another model than the present one."""
     wanted, used = choice_of(config), state.active.choice
     if wanted in (Choice(), used, state.next and state.next.choice):
         return
@@ -332,7 +332,7 @@ def _publishing(
 
 
 async def _reranker(runtime: Runtime, config: StartConfig) -> Handle[Rerank] | None:
-    """Loaded when one is configured, so that a node without its reranker fails at the start."""
+    """Loaded when configured, so that a node without its reranker fails at the start."""
     if config.reranker is None:
         return None
     reranker = await RERANKER.spawn(runtime, config.reranker)

@@ -1,7 +1,7 @@
 """The steps of a write that wait for another part of the node, each bounded by `write_timeout_s` without progress.
 
-Before the commit, who runs out of time is told that nothing was stored. A commit that has begun is never stopped: a
-caller that stops waiting is told how to learn its outcome.
+Before the commit, who runs out of time is told that nothing was stored. A begun commit is never stopped. A caller that
+stops waiting is told how to learn its outcome.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ async def replayed(parts: NodePorts, caller: Caller, key: str, mark: bytes) -> C
 
 
 async def replaced_by(parts: NodePorts, new: Memory, key: str) -> Memory:
-    """The memory that `new` replaced when it was called `key`; `new` itself when it replaced nothing."""
+    """The memory that `new` replaced when `key` was its name, or `new` itself without a predecessor."""
     ids = [link.id for link in new.links if link.type == "supersedes"]
     async with answered(parts, "ledger", f"stored before as {new.id}"):
         read = await parts.ledger.read(ids) if ids else {}

@@ -1,8 +1,8 @@
 """The operations link, unlink and rate, and the readers' view of links: both ends, and the memories attached to a
 result.
 
-Memories that a caller may not read do not exist for it: no link gives away their text or id. Links and ratings change a
-memory's document and none of its revisions; reading changes neither.
+Unreadable memories do not exist for a caller: no link gives away their text or id. Links and ratings change a memory's
+document and none of its revisions; reading changes neither.
 """
 
 from __future__ import annotations

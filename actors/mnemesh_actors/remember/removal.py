@@ -39,9 +39,9 @@ class Purging:
         self._parts = parts
 
     async def purge(self, caller: Caller, key: str) -> Purged:
-        """Erase the memory that `key` names, forgotten or not. A whole id also names a memory that was erased before
-        and, for an admin, one of which only pending or quarantined changes are here. Raises NotFound, InvalidArgument
-        (ambiguous), PermissionDenied unless the caller is an admin or began the memory."""
+        """Erase the memory that `key` names, forgotten or not. A whole id also names a memory that was erased before.
+        For an admin a whole id also names a memory with only pending or quarantined changes here. Raises NotFound,
+        InvalidArgument (ambiguous), PermissionDenied unless the caller is an admin or began the memory."""
         memory: Memory | None = None
         try:
             memory = await find(self._parts, caller, key, forgotten=True)

@@ -83,7 +83,7 @@ class LocalHandle(Handle[Port]):
     async def _call(self, method: str, *args: Any) -> Any:
         if self._closed:
             raise Unavailable(f"{self.name} is closed", part=self.name)
-        # A caller that has given up makes room, but its call stays in the queue until its turn.
+        # A caller that has given up makes room, but the call stays in the queue until its turn.
         if self._waiting >= self._inbox_messages_max or self._inbox.qsize() >= 2 * self._inbox_messages_max:
             raise Overloaded(f"inbox of {self.name}", self._inbox_messages_max)
         work = partial(getattr(self._actor, method), *args)

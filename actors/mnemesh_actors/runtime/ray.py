@@ -39,8 +39,8 @@ CLOSE_TIMEOUT_S = 10.0
 class _Host:
     """The object in the actor's process: made with the first call, then called.
 
-    Ray gives an actor up for ever when its constructor raises. Here a refusal (a lock still held by a dying
-    predecessor, a damaged file) reaches the caller as it is, and the next call tries again.
+    Ray gives an actor up for ever when its constructor raises. Here a refusal, such as a lock of a dying predecessor or
+    a damaged file, reaches the caller as it is. The next call tries again.
     """
 
     def __init__(self, cls: type, args: tuple[Any, ...]) -> None:

@@ -1,6 +1,6 @@
 """The view of this process of its Ray cluster: the machines in it, and whether the cluster can still be used.
 
-Asks Ray in threads that nobody has to wait for: without its head, Ray keeps a question for a minute and then ends the
+Asks Ray in threads that nobody has to wait for. Without its head, Ray keeps a question for a minute and then ends the
 asking process without a word.
 """
 

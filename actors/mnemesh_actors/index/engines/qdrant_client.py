@@ -133,8 +133,8 @@ class ClientBackend:
                 self._completed(client.delete(self.collection, chosen, wait=True))
 
     def _completed(self, update: models.UpdateResult) -> None:
-        """Raises Unavailable for a change that the server has merely queued, or stopped waiting for: such a change is
-        in no answer and may be lost."""
+        """Raises Unavailable for a change that the server has merely queued, or stopped waiting for. No answer shows
+        such a change, and it may be lost."""
         if update.status != models.UpdateStatus.COMPLETED:
             raise Unavailable(f"{self.where} has not completed a change: it says {update.status}", part="index")
 

@@ -1,4 +1,4 @@
-"""An index on a Qdrant server, over REST: one collection, whose metadata names its node and its place in the log.
+"""An index on a Qdrant server, over REST: one collection, with node and place in the log in the metadata.
 
 A collection that this node has not made is never written, cleared or read. Every request is bounded. A passing failure
 is tried again with a growing, random pause within that bound, since qdrant-client tries nothing again. A caller that
