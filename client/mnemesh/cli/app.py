@@ -229,7 +229,9 @@ def _value_name(param: Any, kind: type) -> str:
 def _read(param: Any, kind: type | None, ctx: Any, value: Any) -> Any:
     """`value` is None, a text, a sequence of texts when the option may be repeated, or a default of its own type."""
     missing = value in (None, (), [])
-    if param.name in ("space", "spaces") and (value == "" or (isinstance(value, list | tuple) and "" in value)):
+    source = ctx.get_parameter_source(param.name)
+    empty = value == "" or (isinstance(value, list | tuple) and "" in value)
+    if param.name in ("space", "spaces") and empty and (source is None or source.name != "DEFAULT"):
         # Mostly an empty variable of a script: neither the private space nor the default is meant by it for sure.
         rule = "give a pattern such as team/*" if param.required else "leave the option out for the default"
         raise typer.BadParameter(f"'' is no space; {rule}", ctx=ctx, param=param)
