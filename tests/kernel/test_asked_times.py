@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from mnemesh_actors.recall.plan import plan_of, steps
+from mnemesh_actors.recall.plan import Role, plan_of, steps
 from mnemesh_actors.recall.results import cost_of
 from mnemesh_actors.recall.time_answer import answer_of
 from mnemesh_actors.runtime.zones import LocalZone, machine_zone, name_of, zone_named
@@ -62,10 +62,10 @@ class Search:
 async def planned(search: Any, query: Query, zone: tzinfo = BERLIN) -> dict[str, Recalled]:
     """By role, the answers to the steps of a question that is asked on a Wednesday afternoon, and to the whole."""
     plan = plan_of(query, ms("2026-03-18 15:00"), zone)
-    answers: dict[str, Recalled] = {}
+    answers: dict[Role, Recalled] = {}
     for step in steps(plan, answers):
         answers[step.role] = await search(step.query)
-    return {**answers, "": answer_of(plan, answers)}
+    return {**{role.value: answer for role, answer in answers.items()}, "": answer_of(plan, answers)}
 
 
 async def answered(search: Any, text: str, **fields: Any) -> Recalled:

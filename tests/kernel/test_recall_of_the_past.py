@@ -23,8 +23,7 @@ from mnemesh_actors.recall import requests, retrieval
 from mnemesh_actors.recall.choice import Choice
 from mnemesh_actors.recall.results import Found
 from mnemesh_actors.rows import past_reads, past_rows, past_words, word_counts
-from mnemesh_actors.rows.past_rows import PastRows
-from mnemesh_actors.rows.row_source import rows_of
+from mnemesh_actors.rows.past_rows import PastRows, rows_of
 from mnemesh_gateway.contract.wire import list_response
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.values.errors import DataLoss

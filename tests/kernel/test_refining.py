@@ -17,7 +17,7 @@ from mnemesh_memory.ranking.diversity import diverse
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.ranking.hopfield import REST, completed, resemblance
 from mnemesh_memory.ranking.hyperdimensional import BITS, atom, bound, bundled, likeness
-from mnemesh_memory.ranking.phrases import PHRASES_MAX, held, phrases_of
+from mnemesh_memory.ranking.quoted_phrases import PHRASES_MAX, held, phrases_of
 from mnemesh_memory.ranking.rerank import mixed
 from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
 from mnemesh_memory.ranking.second_look import Look, in_order, lifted, lowered

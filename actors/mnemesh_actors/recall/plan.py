@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
-from typing import Final, NamedTuple
+from enum import StrEnum
+from typing import NamedTuple
 
 from mnemesh_actors.recall.subject import asked_kind, asks_for_everything
 from mnemesh_memory.policy.recall_rules import Rule, narrowed
@@ -19,22 +20,28 @@ from mnemesh_memory.times.question_time import TimeWords, read
 from mnemesh_memory.times.window import BY_EVENT, Window
 from mnemesh_memory.values.model import Memory, Query
 
-EVENT: Final = "event"  # The memory that tells of the event in the question.
-MAIN: Final = "main"  # The question with its stretch of time.
-INSIDE: Final = "inside"  # Whether a match lies in the stretch, though no shown result does.
-EVERYWHERE: Final = "everywhere"  # The question in all times, because nothing lies in the stretch.
-PLAIN: Final = "plain"  # The question without the raise of its stretch, for the judgement of its answer.
-KIND: Final = "kind"  # All memories of the kind that is asked for, the newest first.
-# The last two without a token budget: it may have cut off of one list a result of the other.
-WHOLE_KIND: Final = "whole kind"
-WHOLE_ANSWER: Final = "whole answer"
-Answers = Mapping[str, Recalled]
+
+class Role(StrEnum):
+    """The role of a search in the answer."""
+
+    EVENT = "event"  # The memory that tells of the event in the question.
+    MAIN = "main"  # The question with its stretch of time.
+    INSIDE = "inside"  # Whether a match lies in the stretch, though no shown result does.
+    EVERYWHERE = "everywhere"  # The question in all times, because nothing lies in the stretch.
+    PLAIN = "plain"  # The question without the raise of its stretch, for the judgement of its answer.
+    KIND = "kind"  # All memories of the kind that is asked for, the newest first.
+    # The last two without a token budget: it may have cut off of one list a result of the other.
+    WHOLE_KIND = "whole kind"
+    WHOLE_ANSWER = "whole answer"
+
+
+Answers = Mapping[Role, Recalled]
 
 
 class Step(NamedTuple):
     """A search, and its role in the answer."""
 
-    role: str
+    role: Role
     query: Query
 
 
@@ -100,32 +107,32 @@ def steps(plan: Plan, answers: Answers) -> Iterator[Step]:
     query, words = plan.query, plan.words
     if words is not None and words.event is not None:
         about = Query(text=words.event.text, spaces=query.spaces, limit=1, as_of=query.as_of)
-        yield Step(EVENT, narrowed(about, plan.rules))
+        yield Step(Role.EVENT, narrowed(about, plan.rules))
     asked = plan.in_time(event_of(answers))
-    yield Step(MAIN, asked.query)
+    yield Step(Role.MAIN, asked.query)
     if (window := asked.window) is None:
         return
     only = window._replace(only=True)
-    if not asked.inside(answers[MAIN]):
-        yield Step(INSIDE, replace(asked.query, window=only, limit=1, sort="relevance", token_budget=None))
-    if INSIDE in answers and not answers[INSIDE].results:
+    if not asked.inside(answers[Role.MAIN]):
+        yield Step(Role.INSIDE, replace(asked.query, window=only, limit=1, sort="relevance", token_budget=None))
+    if Role.INSIDE in answers and not answers[Role.INSIDE].results:
         if query.time_words == "prefer":
             # With other words another memory may match well enough.
-            yield Step(EVERYWHERE, query)
-    elif answers[MAIN].abstain and not window.only:
+            yield Step(Role.EVERYWHERE, query)
+    elif answers[Role.MAIN].abstain and not window.only:
         # Time alone makes no answer: the question has one only when the search without the raise finds one.
-        yield Step(PLAIN, replace(query, about=asked.query.about))
+        yield Step(Role.PLAIN, replace(query, about=asked.query.about))
     if asked.kind:
         listing = replace(query, text="", kinds=(asked.kind,), min_score=0.0, window=only)
-        yield Step(KIND, listing)
-        shown = Step(EVERYWHERE, query) if EVERYWHERE in answers else Step(MAIN, asked.query)
-        if answers[KIND].results and answers[KIND].truncated_by_budget:
-            yield Step(WHOLE_KIND, replace(listing, token_budget=None))
-        if answers[KIND].results and answers[shown.role].truncated_by_budget:
-            yield Step(WHOLE_ANSWER, replace(shown.query, token_budget=None))
+        yield Step(Role.KIND, listing)
+        shown = Step(Role.EVERYWHERE, query) if Role.EVERYWHERE in answers else Step(Role.MAIN, asked.query)
+        if answers[Role.KIND].results and answers[Role.KIND].truncated_by_budget:
+            yield Step(Role.WHOLE_KIND, replace(listing, token_budget=None))
+        if answers[Role.KIND].results and answers[shown.role].truncated_by_budget:
+            yield Step(Role.WHOLE_ANSWER, replace(shown.query, token_budget=None))
 
 
 def event_of(answers: Answers) -> Memory | None:
     """The memory that tells of the event best, if the match is sure enough."""
-    found = answers.get(EVENT)
+    found = answers.get(Role.EVENT)
     return None if found is None or found.abstain else found.results[0].memory

@@ -16,7 +16,7 @@ import structlog
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.empty_answer import empty_by_filters, empty_by_match, kept_back
 from mnemesh_actors.recall.index_calls import SEARCHES_A_CALL_MAX, IndexCalls
-from mnemesh_actors.recall.plan import plan_of, steps
+from mnemesh_actors.recall.plan import Role, plan_of, steps
 from mnemesh_actors.recall.refinement import optional_weights
 from mnemesh_actors.recall.requests import weights_of
 from mnemesh_actors.recall.retrieval import Ends, Retrieval
@@ -90,7 +90,7 @@ class Recalling:
 
     async def _answer(self, query: Query, zone: tzinfo, ends: Ends) -> Recalled:
         plan = plan_of(query, self._parts.clock(), zone, self._parts.config.rules)
-        answers: dict[str, Recalled] = {}
+        answers: dict[Role, Recalled] = {}
         for step in steps(plan, answers):
             answers[step.role] = await Retrieval(self._parts, self._index, step.query, ends).answer()
         return answer_of(plan, answers)

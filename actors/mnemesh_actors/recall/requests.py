@@ -6,14 +6,15 @@ A filter goes down to the cheapest place that judges as the ledger would.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import Any, Final
 
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.index.shard import Search
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.model import ListQuery, Query
+from mnemesh_memory.values.model import ListQuery, MemoryFilter, Query
 
 # For the 10 results of a usual question, and more for more. On LoCoMo 60 by meaning lose .005 of hit@10, because the
 # neighbours of a good match are then often in no list. By words no later candidate is ever shown.
@@ -28,6 +29,7 @@ CANDIDATES_JUDGED_LATE = SEARCH_LIMIT_MAX
 CANDIDATES_SUPERSEDED = 30
 # Ids that pass a filter of the ledger are handed to the index, up to so many memories.
 IDS_MAX = 5000
+_FILTERS: Final = [field.name for field in fields(MemoryFilter) if field.name != "valid_at"]
 
 
 def for_the_ledger(query: Query) -> bool:
@@ -44,20 +46,13 @@ def among_of(matching: tuple[list[str], list[str]] | None) -> tuple[str, ...] | 
 
 def listing_of(query: Query) -> ListQuery:
     """The first page of what may pass."""
-    return ListQuery(
-        spaces=query.spaces,
-        kinds=query.kinds,
-        tags_any=query.tags_any,
-        tags_all=query.tags_all,
-        tags_none=query.tags_none,
-        since=query.since,
-        before=query.before,
-        agent=query.agent,
-        session=query.session,
-        state="all" if query.include_superseded else "active",
-        window=query.window,
-        limit=limits.LIST_LIMIT_MAX,
-    )
+    state = "all" if query.include_superseded else "active"
+    return ListQuery(**_filters(query), state=state, limit=limits.LIST_LIMIT_MAX)
+
+
+def _filters(query: Query) -> dict[str, Any]:
+    """The filters that index and view can judge."""
+    return {name: getattr(query, name) for name in _FILTERS}
 
 
 def search_of(query: Query, generation: str, ids: tuple[str, ...] | None, late: bool, as_stated: bool = True) -> Search:
@@ -67,32 +62,15 @@ def search_of(query: Query, generation: str, ids: tuple[str, ...] | None, late: 
     best = query.sort == "relevance" and not late
     few = min(max(CANDIDATES, CANDIDATES_A_RESULT * query.limit), SEARCH_LIMIT_MAX)
     limit = CANDIDATES_JUDGED_LATE if late else few if best else CANDIDATES_SORTED
+    few_words = max(CANDIDATES_BY_WORDS, CANDIDATES_A_RESULT * query.limit)
+    hybrid = query.mode == "hybrid"
     return Search(
-        text=query.text,
-        vector=None,
-        spaces=query.spaces,
-        kinds=query.kinds,
-        tags_any=query.tags_any,
-        tags_all=query.tags_all,
-        tags_none=query.tags_none,
-        since=query.since,
-        before=query.before,
-        agent=query.agent,
-        session=query.session,
-        include_superseded=True,
-        include_archive=query.include_archive,
-        window=query.window,
-        ids=ids,
-        limit=max(query.limit, limit),
-        words_limit=max(CANDIDATES_BY_WORDS, CANDIDATES_A_RESULT * query.limit)
-        if best and query.mode == "hybrid"
-        else SEARCH_LIMIT_MAX,
-        bm25=query.mode != "semantic",
+        text=query.text, vector=None, **_filters(query), ids=ids, generation=generation, include_superseded=True,
+        include_archive=query.include_archive, limit=max(query.limit, limit),
+        words_limit=few_words if best and hybrid else SEARCH_LIMIT_MAX, bm25=query.mode != "semantic",
         # A keyword question wants the words in the memory itself.
-        windows=query.mode == "hybrid",
-        as_stated=as_stated and query.mode == "hybrid",
-        generation=generation,
-    )
+        windows=hybrid, as_stated=as_stated and hybrid,
+    )  # fmt: skip
 
 
 def without_replaced(search: Search, fused: Sequence[Fused], held: tuple[list[str], list[str]] | None) -> Search:

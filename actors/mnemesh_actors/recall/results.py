@@ -169,27 +169,18 @@ def shaped(query: Query, matches: Matches, abstain_below: float) -> Recalled:
             left_out = len(shown) - position
             break
         tokens += cost
-        hits.append(
-            Hit(
-                memory=memory,
-                score=item.fused.score,
-                signals=matches.explainer.shares(item.fused) if matches.explainer else (),
-                snippet=passage,
-                marks=marks(passage, query.text),
-                redirected_from=item.redirected_from,
-            )
-        )
+        signals = matches.explainer.shares(item.fused) if matches.explainer else ()
+        hits.append(Hit(
+            memory=memory, score=item.fused.score, signals=signals, snippet=passage, marks=marks(passage, query.text),
+            redirected_from=item.redirected_from,
+        ))  # fmt: skip
     unsure = bool(query.text.strip()) and matches.coverage < abstain_below
+    # Results beyond the reader's own limits are here all the same, and count as cover.
+    abstain = unsure or not (matches.found or matches.coverage)
     return Recalled(
-        results=tuple(hits),
-        coverage=matches.coverage,
-        # Results beyond the reader's own limits are here all the same, and count as cover.
-        abstain=not (matches.found or matches.coverage) or unsure,
-        tokens_used=tokens,
-        truncated_by_budget=left_out,
-        degraded=matches.degraded,
-        spaces=query.spaces,
-    )
+        results=tuple(hits), coverage=matches.coverage, abstain=abstain, tokens_used=tokens,
+        truncated_by_budget=left_out, degraded=matches.degraded, spaces=query.spaces,
+    )  # fmt: skip
 
 
 def _given(memory: Memory, query: Query, passage: str, *, whole: bool) -> tuple[Memory, int]:

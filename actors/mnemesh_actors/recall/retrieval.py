@@ -29,7 +29,7 @@ from mnemesh_actors.recall.requests import (
     without_replaced,
 )
 from mnemesh_actors.recall.results import Found, Matches, lying_in, ordered, shaped, stretch_missed
-from mnemesh_actors.rows.row_source import rows_of
+from mnemesh_actors.rows.past_rows import rows_of
 from mnemesh_actors.rows.word_counts import scored
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.candidates import Candidates

@@ -4,17 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mnemesh_actors.recall.plan import (
-    EVERYWHERE,
-    KIND,
-    MAIN,
-    PLAIN,
-    WHOLE_ANSWER,
-    WHOLE_KIND,
-    Answers,
-    Plan,
-    event_of,
-)
+from mnemesh_actors.recall.plan import Answers, Plan, Role, event_of
 from mnemesh_actors.recall.results import cost_of
 from mnemesh_actors.runtime.zones import name_of
 from mnemesh_memory.ranking.answers import Recalled
@@ -27,15 +17,15 @@ def answer_of(plan: Plan, answers: Answers) -> Recalled:
     """The answer to the question of a plan. `answers` holds by role the answer to each of its steps."""
     words, event = plan.words, event_of(answers)
     if words is None:
-        return answers[MAIN]
+        return answers[Role.MAIN]
     asked = plan.in_time(event)
-    answer = answers.get(EVERYWHERE, answers[MAIN])
-    if PLAIN in answers:
-        plain = answers[PLAIN]
+    answer = answers.get(Role.EVERYWHERE, answers[Role.MAIN])
+    if Role.PLAIN in answers:
+        plain = answers[Role.PLAIN]
         answer = replace(answer, coverage=max(answer.coverage, plain.coverage), abstain=plain.abstain)
     elif not asked.query.text and asked.inside(answer):
         answer = _whole(answer, explain=plan.query.explain)
-    if KIND in answers and answers[KIND].results:
+    if Role.KIND in answers and answers[Role.KIND].results:
         answer = _kind_first(plan.query, answers, answer)
     bounds = asked.window or Window(None, None)
     read = TimeRead(
@@ -47,7 +37,7 @@ def answer_of(plan: Plan, answers: Answers) -> Recalled:
         inside=asked.inside(answer),
     )
     lost = words.event.text if words.event and not event else ""
-    widened = EVERYWHERE in answers and not read.inside
+    widened = Role.EVERYWHERE in answers and not read.inside
     sentence = told(read, plan.zone, len(answer.results), lost=lost, widened=widened)
     return replace(answer, time=replace(read, told=sentence))
 
@@ -55,9 +45,9 @@ def answer_of(plan: Plan, answers: Answers) -> Recalled:
 def _kind_first(query: Query, answers: Answers, answer: Recalled) -> Recalled:
     """The memories of the kind that is asked for, the newest first, followed by `answer`. Not every memory of a
     decision says "decided", and not every memory with that word has the kind."""
-    first = _whole(answers[KIND], explain=query.explain)
-    listed = {hit.memory.id for hit in answers.get(WHOLE_KIND, first).results}
-    behind = answers.get(WHOLE_ANSWER, answer).results
+    first = _whole(answers[Role.KIND], explain=query.explain)
+    listed = {hit.memory.id for hit in answers.get(Role.WHOLE_KIND, first).results}
+    behind = answers.get(Role.WHOLE_ANSWER, answer).results
     others = [hit for hit in behind if hit.memory.id not in listed][: query.limit - len(listed)]
     tokens, kept = first.tokens_used, []
     for hit in [] if first.truncated_by_budget else others:

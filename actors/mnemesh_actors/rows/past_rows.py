@@ -8,53 +8,55 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, Final
 
 from mnemesh_actors.index.shard import Search
 from mnemesh_actors.ledger.store.reads import chain_ends
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.rows.current_rows import Tie
 from mnemesh_actors.rows.past_reads import read_then
 from mnemesh_actors.rows.past_words import as_worded
+from mnemesh_actors.rows.row_source import RowSource, Tie
 from mnemesh_memory.policy.validity import replaced
-from mnemesh_memory.ranking.answers import left_out
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.values.errors import count_of
 from mnemesh_memory.values.memory_links import ATTACHED_TYPES, OUT
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query
 
+# Index and view hold today's words and states: filters on fields that may have had other values are left out.
+_OPEN: Final[dict[str, Any]] = {"kinds": (), "tags_any": (), "tags_all": (), "tags_none": (), "window": None}
 
-class PastRows:
-    """See RowSource. Rows of the moment `at` (ms), read until `by`, in the event loop's time."""
+
+def rows_of(parts: NodePorts, query: Query, by: float) -> RowSource:
+    """The rows for a query: of now, or of its moment. Of the past nothing is read after `by`, in the event loop's
+    time."""
+    return RowSource(parts, query.spaces) if query.as_of is None else PastRows(parts, query.spaces, query.as_of, by)
+
+
+class PastRows(RowSource):
+    """Rows of the moment `at` (ms), read until `by`, in the event loop's time."""
 
     indexed = False
 
     def __init__(self, parts: NodePorts, spaces: tuple[str, ...], at: int, by: float) -> None:
-        self._parts = parts
-        self._spaces = spaces
+        super().__init__(parts, spaces)
         self._at = at
         self._by = by
-        self._lost: dict[str, None] = {}
         self._rows: dict[str, Memory | None] = {}
-        self.unread: set[str] = set()
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        lost = left_out(list(self._lost))
         if not self.unread:
-            return lost
+            return super().left_out
         number = count_of(len(self.unread), "memory")
-        return (*lost, f"as_of: the time was over before {number} could be read as of then, which may belong here")
-
-    def note_lost(self, ids: Iterable[str]) -> None:
-        self._lost |= dict.fromkeys(ids)
+        told = f"as_of: the time was over before {number} could be read as of then, which may belong here"
+        return (*super().left_out, told)
 
     async def view(self, ids: Sequence[str]) -> dict[str, Memory]:
         wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._rows]
         rows, unread = await read_then(self._parts, wanted, self._at, self._by)
-        self.unread = (self.unread - rows.keys()) | set(unread)
+        self.unread = {*unread, *self.unread} - rows.keys()
         self._rows |= {id_: rows.get(id_) for id_ in wanted if id_ not in self.unread}
-        if absent := [id_ for id_ in wanted if id_ not in rows and id_ not in unread]:
-            self.note_lost(await self._parts.ledger.lost(absent, self._spaces, True))
+        await self._note_lost([id_ for id_ in wanted if id_ not in rows and id_ not in unread])
         return {id_: memory for id_ in ids if (memory := self._rows.get(id_)) is not None}
 
     async def ends(self, old: Sequence[Memory]) -> dict[str, Memory]:
@@ -62,7 +64,7 @@ class PastRows:
         last = chain_ends([memory.id for memory in old], lambda id_: _next(chain, id_))
         return {id_: chain[end] for id_, end in last.items() if end in chain and chain[end].state != "superseded"}
 
-    async def chains(self, memories: Sequence[Memory]) -> Mapping[str, Memory]:
+    async def chains(self, memories: Iterable[Memory]) -> Mapping[str, Memory]:
         chain = await self._successors(memories)
         return {**await self.view(sorted(replaced(chain.values()) - chain.keys())), **chain}
 
@@ -84,8 +86,7 @@ class PastRows:
         ]
 
     async def page(self, listing: ListQuery) -> Page:
-        page = await self._parts.ledger.page(self._listed(listing))
-        self.note_lost(page.lost)
+        page = await super().page(self._listed(listing))
         ids = [memory.id for memory in page.memories]
         rows = await self.view(ids)
         return replace(page, memories=tuple(rows[id_] for id_ in ids if id_ in rows))
@@ -93,19 +94,12 @@ class PastRows:
     async def matching(self, query: Query) -> None:
         return None
 
-    # Index and view hold today's words and states: filters on fields that may have had other values are left out.
-
     def searched(self, search: Search) -> Search:
-        return replace(
-            search, kinds=(), tags_any=(), tags_all=(), tags_none=(), before=self._before(search.before), window=None,
-            include_archive=True, include_forgotten=True, windows=False,
-        )  # fmt: skip
+        before = self._before(search.before)
+        return replace(search, before=before, include_archive=True, include_forgotten=True, windows=False, **_OPEN)
 
     def _listed(self, listing: ListQuery) -> ListQuery:
-        return replace(
-            listing, kinds=(), tags_any=(), tags_all=(), tags_none=(), before=self._before(listing.before), window=None,
-            state="all",
-        )  # fmt: skip
+        return replace(listing, before=self._before(listing.before), state="all", **_OPEN)
 
     def _before(self, before: int | None) -> int:
         return self._at + 1 if before is None else min(before, self._at + 1)

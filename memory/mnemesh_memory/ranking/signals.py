@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from mnemesh_memory.ranking import completion, diversity, phrases, rerank, structure
+from mnemesh_memory.ranking import completion, diversity, quoted_phrases, rerank, structure
 from mnemesh_memory.ranking.second_look import OptionalSignal
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ OPTIONAL: Final[Mapping[str, OptionalSignal]] = MappingProxyType(
         row.name: row
         for row in (
             OptionalSignal("statement", 1.0, "Above 0: a question's words are looked for in the form of a statement."),
-            phrases.ROW,
+            quoted_phrases.ROW,
             structure.ROW,
             completion.ROW,
             rerank.ROW,
