@@ -13,7 +13,7 @@ from mnemesh_actors.index.points import IndexItem
 from mnemesh_actors.index.scope import Search
 from mnemesh_actors.index.storage import ShardStatus
 from mnemesh_actors.ledger.backup.snapshot import Copied
-from mnemesh_actors.ledger.commit.commands import Command, Committed, FeedPage, Lookup, TakenIn, Vectors
+from mnemesh_actors.ledger.commit.commands import Command, Committed, FeedPage, Lookup, Vectors
 from mnemesh_actors.ledger.commit.history_writes import Past
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.ledger.peers.contacts import Contact
@@ -27,6 +27,7 @@ from mnemesh_actors.ledger.store.vectors import Key
 from mnemesh_actors.ledger.store.views import Changed
 from mnemesh_actors.models.embedding_model import ModelInfo
 from mnemesh_actors.models.worker import Vectors as VectorRows
+from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync.proof import Claim
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.ranking.candidates import Candidates

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from mnemesh_actors.ledger.commit.commands import TakenIn
 from mnemesh_actors.ledger.peers.peer_log import Backlog, Order, Untaken
 from mnemesh_actors.ledger.peers.put_aside import AsidePage, PutAside, Which
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync.handshake import Me
 from mnemesh_gateway.peers.peer_book import Peer
 from mnemesh_gateway.peers.peer_contacts import NotTaken

@@ -10,7 +10,6 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from ledger_builders import SPACE, START, Home
 
-from mnemesh_actors.ledger.commit.commands import TakenIn
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.ledger.peers.peer_log import SyncPage
@@ -19,6 +18,7 @@ from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import CHANGE, ERASE, RETRACT, Entry, erase_hash, node_id_of, signing_bytes
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
+from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_memory.access.grants import PeerGrant, principal_of
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.ids import fresh_id

@@ -27,8 +27,8 @@ from peer_builders import (
 )
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.foreign import Intake
 from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.intake.intake import Intake
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
@@ -52,7 +52,7 @@ def test_a_memory_of_another_node_is_read_as_one_of_ours(ledger: Ledger, node: N
 def test_a_nul_that_an_earlier_version_let_in_is_read_changed_and_handed_on_as_it_is(
     ledger: Ledger, pen: Pen, node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lenient = Intake(ledger._db, ledger._journal, judge=lambda key, entry, earlier: read_head(entry.raw))
+    lenient = Intake(shelf=ledger._intake.shelf, judge=lambda key, entry, earlier: read_head(entry.raw))
     monkeypatch.setattr(ledger, "_intake", lenient)
     entries = [node.says("begin\0end", attrs={"raw": "a\0b"}), node.says("begins\0ends")]
     assert outcome(taken(ledger, node, *entries)) == {"accepted": 2}
@@ -145,7 +145,7 @@ def test_a_change_that_comes_early_waits_for_what_it_builds_on(home: Home, node:
 
 
 def test_when_no_more_may_wait_the_cursor_stays_and_what_was_good_is_kept(ledger: Ledger, node: Node) -> None:
-    ledger._intake = Intake(ledger._db, ledger._journal, pending_max=1)
+    ledger._intake = Intake(shelf=ledger._intake.shelf, pending_max=1)
     taken(ledger, node, feed=FEED, last_seq=3)
     one, two, three, four = (node.says(text) for text in ("one", "two", "three", "four"))
     other = node.says("other", OTHER)

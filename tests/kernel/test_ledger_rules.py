@@ -31,14 +31,15 @@ from replica_model import Received, Replica
 
 from mnemesh_actors.ledger.commit.commands import Resolve
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers import exchange, foreign
+from mnemesh_actors.ledger.peers import exchange
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.ledger.peers.replica_keys import cursor_name
 from mnemesh_crdt.admission.admission import RULES
+from mnemesh_crdt.changes.chunk import ChangeHead, read_head
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.document.document import Edit, MemoryDocument
+from mnemesh_crdt.intake.intake import Intake
 from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant
-from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import Link, Memory
 
 AWS_KEY = "AKIA" + "Q3EGRIHWM6ZPLKJT"
@@ -135,14 +136,14 @@ def test_a_change_that_other_rules_refused_is_judged_at_the_start(home: Home, mo
     with home.opened() as ledger:
         assert contents(ledger) == ["one"], "the present rules refuse it, too"
     monkeypatch.setattr(exchange, "RULES", RULES + 1)
-    monkeypatch.setattr(foreign.Intake.__init__, "__defaults__", (lenient, limits.PENDING_CHANGES_MAX, {}))
+    monkeypatch.setitem(Intake.__init__.__kwdefaults__, "judge", lenient)
     with home.opened() as ledger:
         assert (contents(ledger), refused(ledger)) == (["two"], []), "and what builds on it"
         assert ledger.history(ID, 10, "").total == 3
 
 
-def lenient(key: object, entry: Entry, earlier: object) -> foreign.ChangeHead:
-    return foreign.read_head(entry.raw)
+def lenient(key: object, entry: Entry, earlier: object) -> ChangeHead:
+    return read_head(entry.raw)
 
 
 def test_what_a_stream_might_not_bring_is_not_judged_again(home: Home, pen: Pen) -> None:

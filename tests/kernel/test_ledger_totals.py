@@ -14,13 +14,13 @@ from peer_builders import BOB, EVERYTHING, ID, OTHER, Node, all_entries, outcome
 from replica_model import Received, Replica
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.peers.foreign import Intake
 from mnemesh_crdt.admission import ancestry, budget
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import Entry, Key
 from mnemesh_crdt.changes.operations import read_operations
 from mnemesh_crdt.document.document import Edit, RevisionFields
 from mnemesh_crdt.document.revisions import materialise
+from mnemesh_crdt.intake.intake import Intake
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition
 from mnemesh_memory.values.model import Link, Memory
@@ -321,7 +321,7 @@ def test_what_an_earlier_version_let_in_is_read_within_the_limit(
         big = [unknown(eve, first, n) for n in range(60)]
         assert sum(len(one.raw) for one in big) < 60_000
         assert outcome(taken(ledger, eve, *big)) == {"quarantined": 60}
-        lenient = Intake(ledger._db, ledger._journal, judge=lambda key, entry, earlier: read_head(entry.raw))
+        lenient = Intake(shelf=ledger._intake.shelf, judge=lambda key, entry, earlier: read_head(entry.raw))
         monkeypatch.setattr(ledger, "_intake", lenient)
         assert outcome(taken(ledger, eve, *big)) == {"accepted": 60}
     with home.opened() as ledger:

@@ -13,9 +13,9 @@ from follower_scene import PATIENCE_S, until
 from ledger_builders import START
 from stream_scene import EVERYTHING, WIRE_MESSAGES, Node, Wire, meeting, node, syncing_of, until_told, wire
 
-from mnemesh_actors.ledger.commit.commands import TakenIn
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.streams.stream_shell import TICK_S, StreamShell
+from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync.audience import feed_name
 from mnemesh_crdt.sync.handshake import DIALER, LISTENER, PROTOCOL
 from mnemesh_crdt.sync.messages import Batch, Digest, Granted, Hello, Ping, Pong, Proof, Refusal, Resend, Tick

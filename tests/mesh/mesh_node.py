@@ -105,6 +105,9 @@ def check_signature(entry: Entry, key: bytes) -> None:
         raise DataLoss("bad signature", field="signature")
 
 
+Twin.verify = staticmethod(check_signature)
+
+
 @dataclass(slots=True)
 class Memo:
     """What the pure functions said before, shared by the nodes of one world: a change is judged once, not per node.

@@ -12,14 +12,15 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from mesh_node import BUGS, DUTIES, Memo, Node, Violation, check_signature
+from mesh_node import BUGS, DUTIES, Memo, Node, Violation
 from simulator import FAULTS, FORGERIES, WRITES, World, failure_of, run, smallest
+from twin import Twin
 
 from mnemesh_actors.ledger.commit.write_admission import Admission
-from mnemesh_actors.ledger.peers import senders
-from mnemesh_actors.ledger.peers.shelves import Brought, Shelves
+from mnemesh_actors.ledger.peers.sqlite_shelf import SqliteShelf
 from mnemesh_crdt.changes.envelope import Entry, Key
 from mnemesh_crdt.document.document import Edit, RevisionFields
+from mnemesh_crdt.intake.arrivals import Brought
 from mnemesh_crdt.sync.messages import Ask
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.ids import fresh_id
@@ -41,14 +42,13 @@ def test_no_seed_breaks_an_invariant(capsys: pytest.CaptureFixture[str]) -> None
 
 
 @pytest.mark.timeout(600)
-def test_the_real_ledger_logs_holds_refuses_and_erases_what_the_model_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(senders, "verify", check_signature)
+def test_the_real_ledger_logs_holds_refuses_and_erases_what_the_model_does() -> None:
     for seed in range(FIRST, FIRST + TWINS):
         World(seed, twins=True).run()
 
 
 def test_a_ledger_that_takes_in_otherwise_than_the_model_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(senders, "verify", lambda entry, key: None)
+    monkeypatch.setattr(Twin, "verify", lambda entry, key: None)
 
     def twenty_worlds() -> None:
         for seed in range(1, 21):
@@ -94,7 +94,6 @@ def test_a_ledger_that_gives_an_id_that_is_retracted_elsewhere_is_found(monkeypa
     def without_what_waits(self: Admission, id_: str) -> bool:
         return self._db.execute("SELECT 1 FROM entry WHERE doc = ?", (id_,)).fetchone() is not None
 
-    monkeypatch.setattr(senders, "verify", check_signature)
     monkeypatch.setattr(Admission, "taken", without_what_waits)
 
     def forty_worlds() -> None:
@@ -106,13 +105,12 @@ def test_a_ledger_that_gives_an_id_that_is_retracted_elsewhere_is_found(monkeypa
 
 
 def test_a_ledger_that_forgets_who_brought_what_waited_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    take = Shelves.take
+    take = SqliteShelf.take
 
-    def by_nobody(self: Shelves, table: str, key: Key, awaited: str) -> list[Brought]:
+    def by_nobody(self: SqliteShelf, table: str, key: Key, awaited: str) -> list[Brought]:
         return [replace(one, origin="") for one in take(self, table, key, awaited)]
 
-    monkeypatch.setattr(senders, "verify", check_signature)
-    monkeypatch.setattr(Shelves, "take", by_nobody)
+    monkeypatch.setattr(SqliteShelf, "take", by_nobody)
 
     def twenty_worlds() -> None:
         for seed in range(1, 21):

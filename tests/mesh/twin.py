@@ -10,17 +10,19 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from replica_model import Received, Replica
 
 from mnemesh_actors.ledger.commit.write_admission import Admission
-from mnemesh_actors.ledger.peers.foreign import Intake
+from mnemesh_actors.ledger.peers.sqlite_shelf import SqliteShelf
 from mnemesh_actors.ledger.store import schema
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_crdt.changes.envelope import Key
 from mnemesh_crdt.document.revisions import materialise
+from mnemesh_crdt.intake.intake import Intake
+from mnemesh_crdt.intake.senders import Verifier
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.model import Link
 
@@ -31,6 +33,8 @@ _KEY: Final = Ed25519PrivateKey.from_private_bytes(hashlib.sha256(b"twin").diges
 class Twin:
     """A ledger in memory for the node `node_id`."""
 
+    verify: ClassVar[Verifier]  # that of the simulated nodes
+
     def __init__(self, node_id: str) -> None:
         self._node_id = node_id
         self._db = schema.connect(Path(":memory:"))
@@ -38,7 +42,7 @@ class Twin:
 
     def _begin(self) -> None:
         self._journal = Journal(self._db, _KEY, self._node_id)
-        self._intake = Intake(self._db, self._journal)
+        self._intake = Intake(shelf=SqliteShelf(self._db, self._journal), verify=Twin.verify)
 
     def copy(self) -> Twin:
         """One with the same file."""

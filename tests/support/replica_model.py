@@ -1,6 +1,6 @@
 """A model of the intake: one replica of many documents as a pure merge machine, events in, effects out.
 
-The ledger carries out the same rules on SQLite (mnemesh_actors.ledger.peers.foreign), and twin.py compares both. The
+The ledger carries out the same rules on SQLite (mnemesh_crdt.intake), and twin.py compares both. The
 simulated nodes of tests/mesh run this model.
 
 Two replicas hold the same when they were told the same entries, in any order and any number of times, by streams with

@@ -42,8 +42,8 @@ from mnemesh_actors.ledger.integrity.log_check import check_log
 from mnemesh_actors.ledger.integrity.scrub import Scrub
 from mnemesh_actors.ledger.peers import peer_log
 from mnemesh_actors.ledger.peers.exchange import Exchange
-from mnemesh_actors.ledger.peers.foreign import Intake
 from mnemesh_actors.ledger.peers.replica_keys import Identity, Twin
+from mnemesh_actors.ledger.peers.sqlite_shelf import SqliteShelf
 from mnemesh_actors.ledger.store import schema
 from mnemesh_actors.ledger.store.cursors import Cursors
 from mnemesh_actors.ledger.store.journal import Journal
@@ -55,6 +55,7 @@ from mnemesh_actors.storage.data_directory import load_key
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_crdt.document.document import Edit, MemoryDocument
 from mnemesh_crdt.document.revisions import forget, restore, supersede
+from mnemesh_crdt.intake.intake import Intake
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.values.model import LedgerStatus, Link, Memory
@@ -79,7 +80,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 key = load_key(Path(key_path))
                 self._journal = Journal(self._db, key, node_id)
                 self._scrub = Scrub(self._db, self._journal)
-                self._intake = Intake(self._db, self._journal, damaged=self._scrub.awaited)
+                self._intake = Intake(shelf=SqliteShelf(self._db, self._journal), damaged=self._scrub.awaited)
                 self._unfolded = True  # an erasure before a crash may have left its pages in the write-ahead log
                 self._uses = Uses(self._db)
                 self._cursors = Cursors(self._db)

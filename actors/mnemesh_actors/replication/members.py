@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from mnemesh_actors.ledger.commit.commands import TakenIn
 from mnemesh_actors.ledger.peers.exchange import Incoming, pack
 from mnemesh_actors.ledger.peers.peer_log import ENTRY_BYTES
 from mnemesh_actors.ledger.peers.replica_keys import Identity
@@ -16,6 +15,7 @@ from mnemesh_actors.ports import LedgerPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.streams.sync_port import Syncing
+from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync.handshake import Me
 from mnemesh_crdt.sync.messages import Message, TakeIn, Took
 

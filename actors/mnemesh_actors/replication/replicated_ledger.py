@@ -25,7 +25,7 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, TakenIn
+from mnemesh_actors.ledger.commit.commands import Command, Committed, Create
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.ledger.peers.replica_keys import UsedKey, keys_of
@@ -34,6 +34,7 @@ from mnemesh_actors.ports import LedgerPort
 from mnemesh_actors.replication.members import Member, Move
 from mnemesh_actors.replication.replica_streams import LACKING, Links
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.errors import MnemeshError, Unavailable
 from mnemesh_memory.values.model import LedgerStatus

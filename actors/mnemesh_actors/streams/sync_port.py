@@ -12,7 +12,6 @@ from typing import TypeAlias
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from mnemesh_actors.ledger.commit.commands import TakenIn
 from mnemesh_actors.ledger.peers.contacts import Contact
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.ledger.peers.peer_log import Backlog, Order, Untaken
@@ -22,6 +21,7 @@ from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.bell import News as Bell
 from mnemesh_actors.streams.peer_quotas import PeerQuotas
 from mnemesh_crdt.changes.envelope import ERASURES, Entry
+from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync import messages as sync
 from mnemesh_crdt.sync.handshake import Me
 from mnemesh_crdt.sync.proof import Claim, proof_bytes

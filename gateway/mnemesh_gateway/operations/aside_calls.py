@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf.message import Message
 
 from mnemesh_actors.ledger.peers.put_aside import PutAside, Which
-from mnemesh_actors.ledger.peers.shelves import PENDING, QUARANTINE
+from mnemesh_crdt.intake.shelf import PENDING, QUARANTINE
 from mnemesh_gateway.contract.message_json import AnyMessage
 from mnemesh_gateway.contract.wire import message_of, optional
 from mnemesh_memory.validation import field_checks

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from mnemesh_memory.values.model import Draft, Link, Memory, Patch
-
-# The outcomes of an entry from a peer.
-COUNTED: Final = ("accepted", "duplicates", "held", "quarantined", "dropped", "erased")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -159,32 +155,6 @@ class FeedPage:
     head: int
     removed: tuple[str, ...] = ()
     before: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TakenIn:
-    """The outcome of a batch. `seq` is the cursor that is durable now. `first` and `last` are the numbers of what was
-    appended, 0 for nothing. `full`: some had to wait and no more may. The cursor stays, send them again later.
-    `brought_memories` and `brought_bytes` are all from this sender, 0 when nothing was added."""
-
-    seq: int = 0
-    accepted: int = 0
-    duplicates: int = 0
-    held: int = 0
-    quarantined: int = 0
-    dropped: int = 0
-    erased: int = 0
-    full: bool = False
-    first: int = 0
-    last: int = 0
-    brought_memories: int = 0
-    brought_bytes: int = 0
-
-    def and_then(self, later: TakenIn) -> TakenIn:
-        """Both together, without a cursor."""
-        sums = {name: getattr(self, name) + getattr(later, name) for name in COUNTED}
-        first = self.first or later.first
-        return TakenIn(**sums, full=self.full or later.full, first=first, last=max(self.last, later.last))
 
 
 def action_of(command: Command) -> str:

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from mnemesh_actors.ledger.integrity.log_check import fault
-from mnemesh_actors.ledger.peers.shelves import entry_of
 from mnemesh_actors.ledger.store import schema
+from mnemesh_actors.ledger.store.entry_rows import entry_of
 from mnemesh_crdt.changes.envelope import SIGNATURE_BYTES, Entry, node_id_of
 from mnemesh_memory.values.errors import DataLoss
 

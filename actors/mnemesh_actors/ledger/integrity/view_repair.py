@@ -15,12 +15,12 @@ from mnemesh_actors.ledger.integrity.faults import explained
 from mnemesh_actors.ledger.integrity.file_identity import FileIdentity
 from mnemesh_actors.ledger.integrity.high_water import HighWater
 from mnemesh_actors.ledger.integrity.scrub import Scrub, damage_told
-from mnemesh_actors.ledger.peers.foreign import Intake
 from mnemesh_actors.ledger.store.cursors import Cursors
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_actors.ledger.store.uses import Uses
 from mnemesh_actors.storage.disk import DiskRoom
+from mnemesh_crdt.intake.intake import Intake
 
 log = structlog.get_logger("mnemesh.ledger")
 

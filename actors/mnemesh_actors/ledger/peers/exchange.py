@@ -13,7 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from mnemesh_actors.ledger.commit.commands import TakenIn
 from mnemesh_actors.ledger.integrity.faults import question, reading
 from mnemesh_actors.ledger.integrity.view_repair import Mending
 from mnemesh_actors.ledger.peers import contacts, erase
@@ -25,6 +24,7 @@ from mnemesh_actors.ledger.peers.put_aside import Which
 from mnemesh_actors.ledger.store import tally
 from mnemesh_crdt.admission.admission import RULES
 from mnemesh_crdt.changes.envelope import ERASURES, Entry
+from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync.proof import Claim
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.validation import field_checks

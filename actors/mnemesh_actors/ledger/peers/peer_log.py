@@ -1,6 +1,6 @@
 """Pages of entries, keys and cursors: the words to peers about this log, and the reading of theirs.
 
-Reads and keeps records; what an entry is worth is decided in foreign.
+Reads and keeps records; what an entry is worth is decided in the intake.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
 
-from mnemesh_actors.ledger.peers.shelves import count, entry_of
+from mnemesh_actors.ledger.store.entry_rows import count, entry_of
 from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_memory.access.grants import any_matches, principal_of

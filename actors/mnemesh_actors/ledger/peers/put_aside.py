@@ -1,6 +1,6 @@
 """Entries put aside, for a person to look at: the waiting and the refused ones.
 
-Lists and removes; who may be believed is decided in exchange and foreign.
+Lists and removes; who may be believed is decided in exchange and in the intake.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mnemesh_actors.ledger.peers.shelves import COLUMNS, QUARANTINE, Brought, entry_of
+from mnemesh_actors.ledger.store.entry_rows import COLUMNS, entry_of
 from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.changes.envelope import Entry
+from mnemesh_crdt.intake.arrivals import Brought
+from mnemesh_crdt.intake.shelf import QUARANTINE
 
 LISTED = "doc, space, type, hash, x'' AS raw, agent, node, signature, at, origin, received, awaited, sender"
 _WROTE_BEFORE: Final = "its actor wrote before; every change has a fresh actor"

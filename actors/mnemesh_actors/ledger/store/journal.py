@@ -17,8 +17,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger.commit import crowding
 from mnemesh_actors.ledger.commit.commands import Command, Committed, Vectors
-from mnemesh_actors.ledger.peers.shelves import Brought, values_of
 from mnemesh_actors.ledger.store import link_table, reads, rows, schema
+from mnemesh_actors.ledger.store.entry_rows import values_of
 from mnemesh_actors.ledger.store.space_digest import Digest
 from mnemesh_actors.ledger.store.tally import Tally
 from mnemesh_crdt.admission.budget import statement, within
@@ -27,6 +27,7 @@ from mnemesh_crdt.changes.operations import read_operations
 from mnemesh_crdt.document.document import DocumentState, Edit, MemoryDocument
 from mnemesh_crdt.document.revisions import materialise
 from mnemesh_crdt.document.shape import rank
+from mnemesh_crdt.intake.arrivals import Brought
 from mnemesh_crdt.sync.proof import Claim, proof_bytes
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key

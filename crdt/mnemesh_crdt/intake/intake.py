@@ -2,8 +2,10 @@
 
 Nothing reaches a document before its signature, the stream's grant and its operations are found good. The outcome does
 not depend on the order of arrival. A refused copy never keeps out a good one. Entries put aside because of a refused
-change come back when a good copy of that change is taken in. Erasing wins over every change, before or after. Runs
-inside the transaction of its caller. The batch and its cursor are saved together.
+change come back when a good copy of that change is taken in. Erasing wins over every change, before or after.
+
+Knows no storage: the ledger hands in a shelf on SQLite, the simulated mesh one in memory. Runs inside the transaction
+of its caller. The batch and its cursor are saved together.
 
 Another ledger of the same node has written or judged its entries with the same code. Neither their operations nor every
 signature (see senders) are judged a second time. Only such a stream has a grant of EVERY_SPACE, which no peer can get.
@@ -12,36 +14,46 @@ Both its ends are actors of one gateway. Bytes and hash are proved, and the docu
 
 from __future__ import annotations
 
-import sqlite3
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mnemesh_actors.ledger.commit.commands import COUNTED, TakenIn
-from mnemesh_actors.ledger.peers.arrivals import Arrival, Document, Loaded, because, loaded
-from mnemesh_actors.ledger.peers.senders import Sender, presentable
-from mnemesh_actors.ledger.peers.shelves import PENDING, QUARANTINE, Brought, Shelves
-from mnemesh_actors.ledger.store.journal import Journal
-from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.admission.admission import RULES, Judge, admit
 from mnemesh_crdt.admission.ancestry import Changes
 from mnemesh_crdt.admission.erasure import begun_by, disputed
 from mnemesh_crdt.admission.refusal import Refused
 from mnemesh_crdt.changes.chunk import ChangeHead, read_head
-from mnemesh_crdt.changes.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry, Key
+from mnemesh_crdt.changes.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry, Key, verify
 from mnemesh_crdt.document.document import genesis_hash
+from mnemesh_crdt.intake.arrivals import (
+    COUNTED,
+    Arrival,
+    Brought,
+    Document,
+    Loaded,
+    Reader,
+    TakenIn,
+    because,
+    read_document,
+    tried,
+)
+from mnemesh_crdt.intake.senders import Sender, Verifier, presentable
+from mnemesh_crdt.intake.shares import Shares
+from mnemesh_crdt.intake.shelf import PENDING, QUARANTINE, Shelf, Unstorable
 from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Intake:
-    """Takes in what peers bring, over the ledger's connection."""
+    """Takes in the entries of peers, on a shelf. Another function for `judge`, `read` or `verify` must decide as the
+    default does."""
 
-    db: sqlite3.Connection
-    journal: Journal
+    shelf: Shelf
     judge: Judge = admit  # whether the operations of a change are allowed
+    read: Reader = read_document
+    verify: Verifier = verify
     pending_max: int = limits.PENDING_CHANGES_MAX  # changes that may wait
     # Memories whose log is damaged, by id, with the hash of a change that has to be restored first.
     damaged: Mapping[str, str] = field(default_factory=dict)
@@ -50,7 +62,7 @@ class Intake:
         """Take in what waited for a damaged change that is restored. The change was signed, and came by a stream that
         might bring it."""
         total = TakenIn()
-        for one in Shelves(self.db, self.pending_max).take(PENDING, key, awaited):
+        for one in self.shelf.take(PENDING, key, awaited):
             grant = PeerGrant(read=(), write=(key.space,), principal="", relay=True)
             total = total.and_then(self.take_in(one.origin, grant, [one.entry], {}, one.received, one.sender))
         return total
@@ -75,12 +87,12 @@ class _Batch:
 
     def __init__(self, intake: Intake, grant: PeerGrant, name: str) -> None:
         whole = EVERY_SPACE in grant.write  # another ledger of this node brings everything that came there
-        self._db = intake.db
-        self._journal = intake.journal
+        self._shelf = intake.shelf
         self._judge = intake.judge
+        self._read = intake.read
         self._damaged = intake.damaged
-        self._shelves = Shelves(intake.db, intake.pending_max, name, whole=whole)
-        self._sender = Sender(intake.db, grant, name, whole=whole)
+        self._shares = Shares(intake.shelf, intake.pending_max, name, whole=whole)
+        self._sender = Sender(intake.shelf, intake.verify, grant, name, whole=whole)
         self._relay, self._judged = grant.relay, whole
         self._tally = dict.fromkeys(COUNTED, 0)
         self._full = False
@@ -90,7 +102,7 @@ class _Batch:
         by_document: dict[Key, list[Brought]] = {}
         for one in brought:
             if why := self._sender.misshapen(one.entry):
-                self._shelves.put_aside(replace(one, entry=presentable(one.entry)), why)
+                self._shares.put_aside(replace(one, entry=presentable(one.entry)), why)
                 self._tally["quarantined"] += 1
             else:
                 by_document.setdefault(Key(one.entry.space, one.entry.doc), []).append(one)
@@ -102,21 +114,18 @@ class _Batch:
     def _documents(self, keys: Sequence[Key]) -> list[Document]:
         """The knowledge of these documents, asked for once a batch."""
         found = {key: Document(key) for key in keys}
-        ids = tuple({key.id for key in keys})
-        asked = f"SELECT doc, space, hash, actor FROM entry WHERE doc IN ({marks(ids)})"
-        for doc, space, hash, actor in self._db.execute(asked, ids):
-            if (here := found.get(Key(space, doc))) is not None:
-                here.known.add(hash.hex())
-                if actor is not None:
-                    here.actors.append(actor.hex())
-        for key, waiting in self._shelves.waiting(ids):
+        ids = {key.id for key in keys}
+        for key, hash, actor in self._shelf.logged(ids):
+            if (here := found.get(key)) is not None:
+                here.known.add(hash)
+                if actor:
+                    here.actors.append(actor)
+        for key, waiting in self._shares.waiting(ids):
             if key in found:
                 found[key].waiting.add(waiting)
         spaces: dict[str, dict[str, bool]] = {}
-        for doc, space, erased in self._db.execute(
-            f"SELECT doc, space, erased FROM document WHERE doc IN ({marks(ids)})", ids
-        ):
-            spaces.setdefault(doc, {})[space] = bool(erased)
+        for key, erased in self._shelf.homes(ids):
+            spaces.setdefault(key.id, {})[key.space] = erased
         for key, document in found.items():
             document.spaces = spaces.setdefault(key.id, {})
         return list(found.values())
@@ -158,7 +167,7 @@ class _Batch:
     def _await_repair(self, document: Document, brought: Sequence[Brought]) -> None:
         """Nothing can be judged beside a damaged change: it waits until that is restored."""
         for one in brought:
-            if one.entry.type == CHANGE and self._shelves.full:
+            if one.entry.type == CHANGE and self._shares.full:
                 self._full = True
             else:
                 self._wait(document, one, self._damaged[document.key.id])
@@ -181,7 +190,7 @@ class _Batch:
     def _take(self, document: Document, arrivals: deque[Arrival]) -> None:
         document.genesis = genesis_hash(document.key.id, document.key.space)
         if document.known:
-            document.changes = Changes(self._journal.log(document.key.id), document.actors)
+            document.changes = Changes(self._shelf.changes(document.key.id), document.actors)
         before = dict(document.changes)
         ready = self._in_order(document, arrivals)
         if ready:
@@ -229,14 +238,14 @@ class _Batch:
         """A change that can't be judged may be good, with damaged dependencies here. Raises DataLoss then."""
         if not document.checked:
             document.checked = True
-            for hash, raw in self._journal.log(document.key.id).items():
+            for hash, raw in self._shelf.changes(document.key.id).items():
                 if read_head(raw).hash != hash:
                     raise DataLoss(f"change {hash[:16]} has another hash", field="document", value=document.key.id)
 
     def _released(self, document: Document, hash: str) -> Iterator[Arrival]:
         """Entries that waited here for a change, which is good now, taken off their shelf."""
         for table in (PENDING, QUARANTINE):
-            for one in self._shelves.take(table, document.key, hash):
+            for one in self._shares.take(table, document.key, hash):
                 document.waiting.discard(one.entry.hash)
                 if one.entry.type in ERASURES:
                     document.retractions.append(one)
@@ -244,36 +253,30 @@ class _Batch:
                     yield Arrival(one, read_head(one.entry.raw), kept=True)
 
     def _append(self, document: Document, before: dict[str, bytes], ready: list[Arrival]) -> None:
-        now = loaded(document.key, document.changes)
+        now = tried(self._read, document.key, document.changes)
         if isinstance(now, str):
             ready, now = self._readable(document, before, ready)
         if not ready or isinstance(now, str):
             return
         last = self._stored(document, now, ready)
         if last:
-            self._shelves.acquit(document.key, [one.hash for one in ready])
+            self._shares.acquit(document.key, [one.hash for one in ready])
             document.known.update(one.hash for one in ready)
             document.spaces[document.key.space] = False
             self._tally["accepted"] += len(ready)
             self._appended(last - len(ready) + 1, last)
 
     def _stored(self, document: Document, now: Loaded, ready: list[Arrival]) -> int:
-        """Append. The last entry's number. A change that was found good and does not fit the file is quarantined: one
-        entry never holds up all later ones. Returns 0 then."""
-        received = [(one.brought, one.head.actor) for one in ready]
-        mark = self._journal.digest.mark()
-        self._db.execute("SAVEPOINT document")
+        """Append. The last entry's number. A change that was found good and that the storage does not take is
+        quarantined: one entry never holds up all later ones. Returns 0 then."""
+        brought = [(one.brought, one.head.actor) for one in ready]
         try:
-            last = self._journal.take(*now, received, new=not document.here)
-        except (sqlite3.IntegrityError, OverflowError, UnicodeError) as error:
-            self._db.execute("ROLLBACK TO document")
-            self._journal.digest.undo(mark)
-            last = 0
+            return self._shelf.append(now, brought, new=not document.here)
+        except Unstorable as error:
             for one in ready:
                 del document.changes[one.hash]
                 self._refuse(document, one.brought, f"the ledger does not take it ({error})")
-        self._db.execute("RELEASE document")
-        return last
+        return 0
 
     def _readable(
         self, document: Document, before: dict[str, bytes], ready: list[Arrival]
@@ -281,7 +284,7 @@ class _Batch:
         """The document with those of `ready` that keep it readable, tried one by one. The others are refused."""
         good: Loaded | str = ""
         if before:
-            good = loaded(document.key, before)
+            good = tried(self._read, document.key, before)
             if isinstance(good, str):
                 raise DataLoss(good, field="document", value=document.key.id)
         kept: list[Arrival] = []
@@ -289,13 +292,13 @@ class _Batch:
         for arrival in ready:
             culprit = next((dep for dep in arrival.head.deps if dep in refused), "")
             changes = before | {one.hash: one.brought.entry.raw for one in (*kept, arrival)}
-            tried = because(culprit) if culprit else loaded(document.key, changes)
-            if isinstance(tried, str):
+            outcome = because(culprit) if culprit else tried(self._read, document.key, changes)
+            if isinstance(outcome, str):
                 refused.add(arrival.hash)
                 del document.changes[arrival.hash]
-                self._refuse(document, arrival.brought, tried, culprit)
+                self._refuse(document, arrival.brought, outcome, culprit)
             else:
-                good = tried
+                good = outcome
                 kept.append(arrival)
         return kept, good
 
@@ -304,11 +307,11 @@ class _Batch:
     def _hold(self, document: Document, arrival: Arrival) -> None:
         """Keep a change until its dependencies come: in quarantine when a dependency is there."""
         missing = [dep for dep in arrival.head.deps if dep not in document.changes and dep != document.genesis]
-        if culprit := self._shelves.culprit(document.key, missing):
+        if culprit := self._shares.culprit(document.key, missing):
             self._refuse(document, arrival.brought, because(culprit), culprit)
         elif arrival.kept:
             self._wait(document, arrival.brought, missing[0])
-        elif self._shelves.full:
+        elif self._shares.full:
             self._full = True
         else:
             try:
@@ -320,20 +323,20 @@ class _Batch:
                 self._tally["held"] += 1
 
     def _wait(self, document: Document, one: Brought, awaited: str) -> None:
-        self._shelves.acquit(document.key, [one.entry.hash])  # a forged copy condemns nothing that builds on it
-        self._shelves.wait(one, awaited)
+        self._shares.acquit(document.key, [one.entry.hash])  # a forged copy condemns nothing that builds on it
+        self._shares.wait(one, awaited)
         document.waiting.add(one.entry.hash)
 
     def _refuse(self, document: Document, one: Brought, why: str, culprit: str = "", rules: int = 0) -> None:
-        """Quarantine an entry, and the entries that wait for it. `rules` as in Shelves.put_aside."""
+        """Quarantine an entry, and the entries that wait for it. `rules` as in Shares.put_aside."""
         todo = [(one, why, culprit, rules)]
         while todo:
             one, why, culprit, rules = todo.pop()
             hash = one.entry.hash
-            self._shelves.put_aside(one, why, culprit, rules)
+            self._shares.put_aside(one, why, culprit, rules)
             self._tally["quarantined"] += 1
             waiters = [arrival.brought for arrival in document.waits.pop(hash, ())]
-            waiters += self._shelves.take(PENDING, document.key, hash)
+            waiters += self._shares.take(PENDING, document.key, hash)
             document.waiting.difference_update(waiter.entry.hash for waiter in waiters)
             todo += [(waiter, because(hash), hash, 0) for waiter in waiters]
 
@@ -344,8 +347,8 @@ class _Batch:
         self._tally["duplicates" if one.entry.type in ERASURES else "dropped"] += 1
 
     def _erase(self, document: Document, one: Brought) -> None:
-        seq, _ = self._journal.erase(one.entry, None, one.origin, one.received)
-        self._shelves.recount()
+        seq = self._shelf.erase(one)
+        self._shares.recount()
         document.spaces[document.key.space] = True
         self._tally["erased"] += 1
         self._tally["duplicates"] += len(document.erasures) - (one in document.erasures)
@@ -356,7 +359,8 @@ class _Batch:
     def _retract(self, document: Document) -> None:
         """The principal that began a memory may retract it. While its beginning is unknown here, a stream that may
         relay is believed. Over another stream, a retraction waits for the beginning."""
-        began = begun_by(self._journal.load(document.key).state()) if document.here else frozenset()
+        key = document.key
+        began = begun_by(self._read(key, self._shelf.changes(key.id))[1]) if document.here else frozenset()
         waited, brought = document.retractions, document.erasures
         document.retractions = []
         for one in (*waited, *brought):
@@ -368,7 +372,7 @@ class _Batch:
             elif began or (one in brought and self._relay):
                 self._erase(document, one)
             else:
-                self._wait(document, one, genesis_hash(document.key.id, document.key.space))
+                self._wait(document, one, genesis_hash(key.id, key.space))
                 self._tally["held"] += one in brought
 
     def _appended(self, first: int, last: int) -> None:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
-from mnemesh_actors.ledger.peers.shelves import count
-from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.admission.erasure import misshapen, not_granted
-from mnemesh_crdt.changes.envelope import CHANGE, ERASURES, SIGNATURE_BYTES, Entry, node_id_of, verify
+from mnemesh_crdt.changes.envelope import CHANGE, ERASURES, SIGNATURE_BYTES, Entry, node_id_of
+from mnemesh_crdt.intake.shelf import NODE_KEY, Shelf
 from mnemesh_memory.access.grants import PeerGrant, any_matches
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
@@ -28,14 +26,19 @@ from mnemesh_memory.values.spaces import space_path
 _HASH: Final = re.compile(r"[0-9a-f]{64}")
 _NODE: Final = re.compile(r"[0-9a-f]{32}")
 _SHOWN_CHARS: Final = 200
+# `verify`, or another function that raises DataLoss for a bad signature.
+Verifier: TypeAlias = Callable[[Entry, bytes], None]
 
 
 class Sender:
     """One stream with its `grant` while one batch is taken in. `name` is the sender. `whole` marks another ledger of
     this node, which may bring any number of keys."""
 
-    def __init__(self, db: sqlite3.Connection, grant: PeerGrant, name: str = "", *, whole: bool = False) -> None:
-        self._db = db
+    def __init__(
+        self, shelf: Shelf, verify: Verifier, grant: PeerGrant, name: str = "", *, whole: bool = False
+    ) -> None:
+        self._shelf = shelf
+        self._verify = verify
         self._grant = grant
         self._name = name
         self._whole = whole
@@ -45,9 +48,7 @@ class Sender:
 
     def show(self, keys: Mapping[str, bytes], nodes: set[str]) -> None:
         """The stream brought these keys, by node id. Entries of `nodes` are coming."""
-        self._keys = dict(
-            self._db.execute(f"SELECT node, key FROM node_key WHERE node IN ({marks(nodes)})", tuple(nodes))
-        )
+        self._keys = dict(self._shelf.node_keys(nodes))
         fresh = {node: bytes(keys[node]) for node in nodes if node in keys and node not in self._keys}
         self._shown = {node: key for node, key in fresh.items() if node_id_of(key) == node}
 
@@ -87,23 +88,22 @@ class Sender:
         if self._whole and entry.type == CHANGE and entry.node in self._proved:
             return ""
         try:
-            verify(entry, key)
+            self._verify(entry, key)
         except DataLoss as error:
             return error.message
         self._proved.add(entry.node)
         if entry.node in self._shown:
             if why := self._too_many_keys():
                 return why
-            self._db.execute("INSERT INTO node_key VALUES (?, ?, ?)", (entry.node, key, self._name))
+            self._shelf.keep_key(entry.node, key, self._name)
             self._keys[entry.node] = self._shown.pop(entry.node)
         return ""
 
     def _too_many_keys(self) -> str:
-        if count(self._db, "node_key") >= limits.NODE_KEYS_MAX:
+        if self._shelf.count(NODE_KEY) >= limits.NODE_KEYS_MAX:
             return f"keys of {limits.NODE_KEYS_MAX} nodes are kept, no more are allowed"
         most = limits.NODE_KEYS_SHARE_MAX if self._grant.relay else limits.NODE_KEYS_OF_WRITER_MAX
-        own = self._db.execute("SELECT count(*) FROM node_key WHERE sender = ?", (self._name,)).fetchone()[0]
-        if own >= most and not self._whole:
+        if self._shelf.count(NODE_KEY, self._name) >= most and not self._whole:
             return f"keys of {most} nodes that this peer brought are kept, no more are allowed"
         return ""
 
