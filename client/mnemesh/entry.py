@@ -1,7 +1,7 @@
 """The command `mnemesh`: the first word decides which program runs, before anything heavy is imported.
 
-`mcp` has to answer within milliseconds, and `up` and `doctor` become the node's own process; only other commands load
-the command line itself.
+`mcp` and `hook` have to answer within milliseconds. `up` and `doctor` become the node's own process. Only other
+commands load the command line itself.
 """
 
 from __future__ import annotations
@@ -70,6 +70,10 @@ def _fault(error: Exception) -> str:
 
 
 def _dispatch(words: list[str]) -> int:
+    if words[:1] == ["hook"]:
+        from mnemesh.hooks.shim import main as hook
+
+        return hook(words[1:])
     if words and words[0] in ("mcp", "bench", *NODE_COMMANDS):
         return run_program(words)
     if len(words) > 1 and words[1] in OFFLINE_PROGRAMS.get(words[0], ()):

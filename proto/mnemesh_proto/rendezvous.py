@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 TOKEN_FILE = "owner.token"
 NODE_FILE = "node.json"
@@ -28,8 +28,7 @@ SPACE_ALIAS_HEADER = "x-mnemesh-space-alias"
 SPACE_TAKEN_HEADER = "x-mnemesh-space-taken"
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAddress:
+class NodeAddress(NamedTuple):
     """Where a running node listens; `grpc` and `http` are host:port."""
 
     pid: int
@@ -62,7 +61,7 @@ def read_node(data_dir: Path) -> NodeAddress | None:
 def write_node(data_dir: Path, address: NodeAddress) -> None:
     """Publish `address` in one atomic step."""
     temporary = data_dir / (NODE_FILE + ".tmp")
-    temporary.write_text(json.dumps({**asdict(address), "inode": data_dir.stat().st_ino}), "utf-8")
+    temporary.write_text(json.dumps({**address._asdict(), "inode": data_dir.stat().st_ino}), "utf-8")
     os.replace(temporary, data_dir / NODE_FILE)
 
 

@@ -22,8 +22,9 @@ from mcp_support import TOKEN, Node
 from starlette.applications import Starlette
 from stdio_support import META_2026, Host
 
-from mnemesh.stdio.program import CALLS_IN_FLIGHT_MAX, KEYED_TOOLS, READING_TOOLS
+from mnemesh.stdio.program import CALLS_IN_FLIGHT_MAX, KEYED_TOOLS
 from mnemesh.stdio.rpc import LINE_BYTES_MAX, header_value
+from mnemesh.transport.reading_tools import READING_TOOLS
 from mnemesh_gateway.doors.mcp.tools import build_tools
 from mnemesh_gateway.operations.table import OPERATIONS
 from mnemesh_memory.values import limits

@@ -18,8 +18,9 @@ from http.client import HTTPConnection
 from pathlib import Path
 from urllib.parse import urlencode
 
+from mnemesh.transport.address import LOOPBACK_HOSTS, split_address
 from mnemesh.transport.liveness import Liveness, hung, says_it_lives
-from mnemesh.transport.local_node import NodeNotStarted, accepts, ensure_node, find_node, split_address
+from mnemesh.transport.local_node import NodeNotStarted, accepts, ensure_node, find_node
 from mnemesh.transport.project import NO_PROJECT, Project, project_here
 from mnemesh_proto.rendezvous import AUTHORIZATION, read_node, read_token
 
@@ -36,7 +37,6 @@ RETURN_TIMEOUT_S = 10.0
 # A node that went away may be under restart by its owner: wait a moment before starting one.
 RESTART_GRACE_S = 1.0
 POLL_S = 0.05
-LOOPBACK_HOSTS = ("127.0.0.1", "::1", "localhost")
 
 
 class NodeUnreachable(Exception):

@@ -27,8 +27,10 @@ from mnemesh.stdio.exchange import LISTEN, Exchange, Session
 from mnemesh.stdio.news import StandingStream
 from mnemesh.stdio.node_link import Link, NodeUnreachable, Target
 from mnemesh.stdio.rpc import BUSY, LINE_BYTES_MAX, Lines, MalformedLine, Message, error_body, parse
-from mnemesh.transport.local_node import check_directory, split_address
+from mnemesh.transport.address import split_address
+from mnemesh.transport.local_node import check_directory
 from mnemesh.transport.project import Project, project_here
+from mnemesh.transport.reading_tools import READING_TOOLS
 from mnemesh_proto.rendezvous import default_data_dir
 
 CALLS_IN_FLIGHT_MAX = 128
@@ -37,17 +39,6 @@ SUBSCRIBE = "resources/subscribe"
 UNSUBSCRIBE = "resources/unsubscribe"
 DRAIN_TIMEOUT_S = 5.0
 GOODBYE_TIMEOUT_S = 1.0
-# Tools that change nothing on the node. A call is sent again after a lost answer, also for a host that never asked for
-# the list of tools.
-READING_TOOLS = frozenset(
-    {
-        *("recall", "get", "timeline"),
-        *("check", "list", "stats", "history", "blame", "conflicts", "related"),
-        *("transcript_search", "transcript_read", "transcript_list"),
-        *("whoami", "agent_list", "sync_status", "sync_quarantine"),
-        *("search", "fetch"),
-    }
-)
 # Tools that take an idempotency key. A call without a key gets one, as in CLI and Python, so a repetition is harmless.
 KEYED_TOOLS = frozenset({"remember", "update", "supersede"})
 KEY = "idempotency_key"
@@ -67,6 +58,7 @@ class Proxy:
         # Calls without an answer yet by their ids, and all whose thread has not ended.
         self._calls: dict[str, Exchange] = {}
         self._running: dict[Exchange, threading.Thread] = {}
+        # A call of these is sent again after a lost answer, also for a host that never asked for the list of tools.
         self._reading_tools = READING_TOOLS
 
     def serve(self, source: BinaryIO) -> None:

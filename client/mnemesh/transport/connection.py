@@ -26,7 +26,8 @@ from mnemesh.errors import (
     Unauthenticated,
     why,
 )
-from mnemesh.transport.local_node import NodeNotStarted, check_directory, ensure_node, last_words, split_address
+from mnemesh.transport.address import split_address
+from mnemesh.transport.local_node import NodeNotStarted, check_directory, ensure_node, last_words
 from mnemesh.transport.project import Project, project_here
 from mnemesh_proto.rendezvous import (
     AUTHORIZATION,

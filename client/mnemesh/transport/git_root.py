@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 GIT: Final = ".git"
@@ -25,8 +24,7 @@ _URL_LINE: Final = re.compile(r"\s*url\s*=\s*(.*?)\s*(?:\s[#;].*)?$", re.I)
 _SCP: Final = re.compile(r"(?:[^@/:]+@)?(?:\[[^\]]+\]|[^@/:]{2,}):(?!//)(.+)")
 
 
-@dataclass(frozen=True, slots=True)
-class GitProject:
+class GitProject(NamedTuple):
     """`remote`: the segments of the remote's path, () without one. `root`: the common git directory. `folder`: the name
     of the repository's own folder. `tree`: the name of this work tree's folder."""
 

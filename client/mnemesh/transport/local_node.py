@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from mnemesh.errors import InvalidArgument, NotReachable, why
+from mnemesh.transport.address import split_address
 from mnemesh.transport.liveness import is_running, is_stopped
 from mnemesh_proto.rendezvous import (
     DEFAULT_GRPC,
@@ -69,18 +70,6 @@ def check_directory(data_dir: Path) -> None:
         raise NotReachable(f"the data directory {data_dir} can't be looked at: {why}") from error
     if is_other:
         raise InvalidArgument("data_dir", str(data_dir), "a directory, not a file")
-
-
-def split_address(address: str) -> tuple[str, int]:
-    """Host and port of "host:port" or "[v6]:port". A wildcard host becomes the loopback of its family.
-
-    Raises ValueError when `address` has no port or one outside 1..65535.
-    """
-    host, colon, port = address.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
-        raise ValueError(f"{address!r} is not HOST:PORT")
-    return {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host), int(port)
 
 
 def accepts(address: str) -> bool:

@@ -8,12 +8,10 @@ folder's name alone: that name is read along as an alias.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from mnemesh.transport.git_root import GitProject, git_project
@@ -33,8 +31,7 @@ HASH_CHARS: Final = 6
 RETIRED: Final = "(before)"
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(NamedTuple):
     """`space`: where writes go, "" for the private space. `alias`: an older name that is read along. `taken`: the name
     that this project would have, had not the repository at `taken_by` come first. `settled`: whether the data directory
     was there to look at."""
@@ -109,14 +106,22 @@ def _with_remote(space: str, old: str, git: GitProject, data_dir: Path) -> Proje
 
 def _without_remote(name: str, old: str, git: GitProject, data_dir: Path) -> Project:
     names = _Names(data_dir)
-    own = f"{_cut(name)}-{hashlib.sha256(os.fsencode(git.root)).hexdigest()[:HASH_CHARS]}"
     holder = names.claim(name, str(git.root))
     alias = old if old != name and names.holder(old) in ("", RETIRED, str(git.root)) else ""
     if holder == RETIRED:
-        return Project(own, alias=name, origin="git folder", settled=names.there)
+        return Project(_own(name, git), alias=name, origin="git folder", settled=names.there)
     if holder != str(git.root):
-        return Project(own, alias=alias, taken=name, taken_by=holder, origin="git folder", settled=names.there)
+        return Project(
+            _own(name, git), alias=alias, taken=name, taken_by=holder, origin="git folder", settled=names.there
+        )
     return Project(name, alias=alias, origin="git folder", settled=names.there)
+
+
+def _own(name: str, git: GitProject) -> str:
+    """The name of a repository whose first choice is taken."""
+    import hashlib  # a hook pays for every import, and few repositories come here
+
+    return f"{_cut(name)}-{hashlib.sha256(os.fsencode(git.root)).hexdigest()[:HASH_CHARS]}"
 
 
 def _path_of(remote: tuple[str, ...]) -> str:

@@ -9,11 +9,13 @@ import os
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from mnemesh.errors import InvalidArgument
 
 PROJECT_FILE: Final = ".mnemesh.toml"
+# Keys for the hooks of agent hosts. A file with these alone names no space.
+HOOK_KEYS: Final = frozenset({"hooks", "inject"})
 SPACE_BYTES_MAX: Final = 200
 SPACE_SEGMENTS_MAX: Final = 8
 # Characters that the node's rules for a space path forbid inside a segment.
@@ -25,15 +27,22 @@ class BadSpaceFile(InvalidArgument):
 
 
 def named_here(cwd: Path, home: Path | None = None) -> str:
-    """Key `space` of the nearest `.mnemesh.toml` at or above `cwd`, or "".
+    """Key `space` of the nearest `.mnemesh.toml` at or above `cwd` that is not about hooks alone, or "".
 
     The search ends at `home` (default: the user's home directory) or at the root of the file system. Raises
     BadSpaceFile, because writing to another space than the one meant would be worse.
     """
+    for path, values in project_files(cwd, home):
+        if "space" in values or not HOOK_KEYS & values.keys():
+            return _checked_space(path, values.get("space"))
+    return ""
+
+
+def project_files(cwd: Path, home: Path | None = None) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Each `.mnemesh.toml` at or above `cwd` with its keys, the nearest first. Raises BadSpaceFile."""
     for directory in _upwards(cwd.absolute(), (home or _home()).absolute()):
         if os.path.isfile(directory / PROJECT_FILE):
-            return _space_in(directory / PROJECT_FILE)
-    return ""
+            yield directory / PROJECT_FILE, _keys_of(directory / PROJECT_FILE)
 
 
 def tree_of(cwd: Path, home: Path | None = None) -> Path | None:
@@ -53,13 +62,16 @@ def segment_of(name: str) -> str:
     return "" if cut in (".", "..") else cut
 
 
-def _space_in(path: Path) -> str:
+def _keys_of(path: Path) -> dict[str, Any]:
     import tomllib  # only the few who have such a file pay for it
 
     try:
-        value = tomllib.loads(path.read_text("utf-8")).get("space")
+        return tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadSpaceFile(str(path), str(error), "a readable TOML file") from error
+
+
+def _checked_space(path: Path, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise BadSpaceFile(f"{path}: space", value, 'a line such as space = "team/payments"')
     if not _is_path(value.strip()):

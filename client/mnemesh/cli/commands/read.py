@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import Annotated, Final
 
 import typer
@@ -102,7 +101,7 @@ def space(shell: Shell) -> None:
     """Print the space of this directory, and on standard error what else is to be known of its name. Asks no node."""
     project = default_project(local_data_dir(shell.data))
     if shell.json:
-        print_json(asdict(project))
+        print_json(project._asdict())
         return
     print(project.space or "(your private space)")
     if project.alias:

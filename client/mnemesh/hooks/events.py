@@ -1,0 +1,70 @@
+"""The events of hosts that Mnemesh answers, and the shape of each answer. Pure: values in, values out.
+
+Any other host or event has no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from mnemesh.transport.reading_tools import READING_TOOLS
+
+SESSION_START: Final = "session start"
+PROMPT: Final = "prompt"
+PERMISSION: Final = "permission"
+CLAUDE_EVENTS: Final = {
+    "SessionStart": SESSION_START, "UserPromptSubmit": PROMPT, "PermissionRequest": PERMISSION,
+}  # fmt: skip
+# The meaning of each event, by host.
+EVENTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "claude-code": CLAUDE_EVENTS,
+    "codex": CLAUDE_EVENTS,
+    "cursor": {"sessionStart": SESSION_START, "beforeSubmitPrompt": PROMPT},
+}
+# Of a host, then of a plugin.
+TOOL_PREFIXES: Final = ("mcp__mnemesh__", "mcp__plugin_mnemesh_mnemesh__")
+# After these the model has forgotten the context that it was given.
+FORGETTING_SOURCES: Final = ("clear", "compact")
+Reply = dict[str, Any]
+
+
+def context_reply(host: str, event: str, text: str) -> Reply:
+    """The answer that puts `text` before the model."""
+    return REPLIES[host](event, text)
+
+
+def permission_reply(tool: object) -> Reply | None:
+    """The approval of a tool of ours that only reads, None for any other."""
+    names = [tool.removeprefix(prefix) for prefix in TOOL_PREFIXES if isinstance(tool, str) and tool.startswith(prefix)]
+    if not READING_TOOLS & set(names):
+        return None
+    return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}
+
+
+def session_of(given: Mapping[str, Any]) -> str:
+    """The id of the session by the host's JSON, or ""."""
+    session = given.get("session_id") or given.get("conversation_id")
+    return session if isinstance(session, str) else ""
+
+
+def directory_of(given: Mapping[str, Any]) -> str:
+    """The working directory by the host's JSON, or ""."""
+    roots = given.get("workspace_roots")
+    directory = given.get("cwd") or (roots[0] if isinstance(roots, list) and roots else "")
+    return directory if isinstance(directory, str) else ""
+
+
+def _claude(event: str, text: str) -> Reply:
+    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}}
+
+
+def _cursor(event: str, text: str) -> Reply:
+    return {"additional_context": text}
+
+
+REPLIES: Final[Mapping[str, Callable[[str, str], Reply]]] = {
+    "claude-code": _claude,
+    "codex": _claude,
+    "cursor": _cursor,
+}

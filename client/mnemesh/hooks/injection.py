@@ -1,0 +1,33 @@
+"""How much the hooks put before a model: MNEMESH_INJECT, else the keys `hooks` and `inject` of `.mnemesh.toml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from mnemesh.transport.space import project_files
+
+AUTO: Final = "auto"
+GATED: Final = "gated"
+TOOL: Final = "tool"
+OFF: Final = "off"
+MODES: Final[Mapping[str, str]] = {
+    AUTO: "a context when a session starts, and with a prompt the memories that answer it (default)",
+    GATED: "no context at the start, and with a prompt the memories of relevance 0.5 or more",
+    TOOL: "nothing; the agent asks by the tools of MCP, and its reads are approved",
+    OFF: "nothing, and nothing is approved; `hooks = false` means the same",
+}
+
+
+def mode_here(cwd: Path, environ: Mapping[str, str]) -> str:
+    """The mode of `cwd`. A project that opts out stays out, whatever the environment says. An unknown word is `off`:
+    a person who wrote one wanted less than the default. Raises BadSpaceFile."""
+    mode = ""
+    for _, keys in project_files(cwd):
+        if keys.get("hooks") is False:
+            return OFF
+        if "inject" in keys and not mode:
+            mode = str(keys["inject"])
+    mode = environ.get("MNEMESH_INJECT") or mode or AUTO
+    return mode if mode in MODES else OFF

@@ -1,0 +1,15 @@
+"""The MCP tools that change nothing on the node."""
+
+from __future__ import annotations
+
+from typing import Final
+
+READING_TOOLS: Final = frozenset(
+    {
+        *("recall", "get", "timeline"),
+        *("check", "list", "stats", "history", "blame", "conflicts", "related"),
+        *("transcript_search", "transcript_read", "transcript_list"),
+        *("whoami", "agent_list", "sync_status", "sync_quarantine"),
+        *("search", "fetch"),
+    }
+)
