@@ -19,7 +19,7 @@ from recall_scene import mesh as mesh
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import recall as recalling
-from mnemesh_actors.recall import requests, retrieval
+from mnemesh_actors.recall import requests
 from mnemesh_actors.recall.choice import Choice
 from mnemesh_actors.recall.results import Found
 from mnemesh_actors.rows import past_reads, past_rows, past_words, word_counts
@@ -206,7 +206,6 @@ async def test_a_chain_goes_on_past_what_is_forgotten(here: Here) -> None:
 async def test_of_very_many_versions_the_active_ones_are_asked_for_apart(here: Here) -> None:
     here.patch.setattr(requests, "IDS_MAX", 2)
     here.patch.setattr(requests, "CANDIDATES_JUDGED_LATE", 8)
-    here.patch.setattr(retrieval, "CANDIDATES_JUDGED_LATE", 8)
     for number in range(5):
         await here.remember(f"A quokka was seen on hill {number}", wait="durable")
     old = await here.remember("quokka quokka", wait="durable")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.results import Found, end_of_equals, heat_of, redirected
+from mnemesh_actors.recall.results import Found, end_of_equals, heat_of, redirected, shown_scores
 from mnemesh_actors.recall.world_time import WorldTime
 from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_memory.ranking.fusion import Fused
@@ -45,7 +45,7 @@ class Choice:
             standing = await self._world_time.standing(memories.values())
             if not query.include_superseded:
                 old += sum(memory.state == "superseded" and memory.id not in standing for _, memory in pairs)
-            found = [item.rated() for item in await self._redirected(query, pairs, fused, shown, standing)]
+            found = shown_scores(await self._redirected(query, pairs, fused, shown, standing))
             passing = await self.passing(query, found)
             best = best or passing[:BEST_FOR_COVERAGE]
             kept += [item for item in passing if item.fused.score >= query.min_score]

@@ -49,11 +49,6 @@ class Found:
         """The ratings of a memory as a match, 0 for none."""
         return liking(self.memory.useful, self.memory.not_useful) if self.fused.score else 0.0
 
-    def rated(self) -> Found:
-        """With what its ratings add."""
-        fused = rated(self.fused, self.memory.useful, self.memory.not_useful)
-        return self if fused is self.fused else replace(self, fused=fused)
-
 
 class Matches(NamedTuple):
     """The outcome of a search."""
@@ -87,6 +82,13 @@ def redirected(
         shown.add(memory.id)
         found.append(Found(memory, fit, matching if replaced else None))
     return found
+
+
+def shown_scores(found: Iterable[Found]) -> list[Found]:
+    """The scores that `min_score` judges and the answer shows. Fusion and second look have decided them but for the
+    ratings."""
+    scores = ((item, rated(item.fused, item.memory.useful, item.memory.not_useful)) for item in found)
+    return [item if fused is item.fused else replace(item, fused=fused) for item, fused in scores]
 
 
 def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:

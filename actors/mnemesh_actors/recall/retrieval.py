@@ -9,26 +9,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.recall import requests
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.index_calls import IndexCalls, behind
 from mnemesh_actors.recall.question_vector import question_vector
 from mnemesh_actors.recall.refinement import optional_weights, second_look
-from mnemesh_actors.recall.requests import (
-    CANDIDATES_JUDGED_LATE,
-    CANDIDATES_SORTED,
-    among_of,
-    for_the_ledger,
-    listing_of,
-    search_of,
-    weights_of,
-    without_replaced,
-)
-from mnemesh_actors.recall.results import Found, Matches, lying_in, ordered, shaped, stretch_missed
+from mnemesh_actors.recall.results import Found, Matches, lying_in, ordered, shaped, shown_scores, stretch_missed
 from mnemesh_actors.rows.past_rows import rows_of
 from mnemesh_actors.rows.word_counts import scored
 from mnemesh_memory.ranking.answers import Recalled
@@ -46,6 +37,7 @@ PAGES_MAX = 25
 # The share of a recall's time that the model may take before words alone are matched.
 EMBEDDING_SHARE = 0.5
 WORDS_MEMORIES_MAX = 1000
+Reasons: TypeAlias = tuple[str, ...]
 
 
 class Ends(NamedTuple):
@@ -66,6 +58,7 @@ class Retrieval:
         self._rows = rows_of(parts, query, ends.rows)
         self._choice = Choice(parts, query, self._rows)
         self._question = question_of(query.text, query.window)
+        self._weights = requests.weights_of(query, parts.config.weights)
 
     async def answer(self) -> Recalled:
         """The answer. Raises Unavailable and DeadlineExceeded in semantic mode."""
@@ -81,7 +74,7 @@ class Retrieval:
         stretch of time the latest by their own date come first."""
         query, rows = self._query, self._rows
         in_order = rows.indexed or query.window is None  # by the date in the stretch
-        wanted = query.limit if query.sort == "relevance" and in_order else CANDIDATES_SORTED
+        wanted = query.limit if query.sort == "relevance" and in_order else requests.CANDIDATES_SORTED
         kept, _, judged = ([], False, 0) if query.min_score > 0 else await self._passing(wanted)
         if not in_order:
             kept.sort(key=lambda item: (happened_at(item.memory), item.memory.id), reverse=True)
@@ -92,7 +85,7 @@ class Retrieval:
         """The newest memories that pass the filters, `wanted` or more if there are; whether there may be more;
         and the number judged, if that limit ended the reading, else 0."""
         kept: list[Found] = []
-        rows, listing, ids = self._rows, listing_of(self._query), await self._matching()
+        rows, listing, ids = self._rows, requests.listing_of(self._query), await self._matching()
         for number in range(PAGES_MAX):
             if ids is not None:
                 part = ids[0][number * limits.LIST_LIMIT_MAX : (number + 1) * limits.LIST_LIMIT_MAX]
@@ -117,21 +110,21 @@ class Retrieval:
         found, more, _ = await self._passing(WORDS_MEMORIES_MAX)
         memories = {item.memory.id: item.memory for item in found[:WORDS_MEMORIES_MAX]}
         counted, scores = await asyncio.to_thread(scored, query.text, list(memories.values()))
-        candidates, weights = Candidates.of(scores), {"dense": 0.0, "bm25": 1.0}
-        fused = fuse(candidates, weights, self._question)
-        best = [Found(memories[item.id], item).rated() for item in fused]
+        candidates, self._weights = Candidates.of(scores), {"dense": 0.0, "bm25": 1.0}
+        fused = fuse(candidates, self._weights, self._question)
+        best = shown_scores(Found(memories[item.id], item) for item in fused)
         kept = [item for item in best if item.fused.score >= query.min_score]
         among = f" among the newest {counted} memories" if more or counted < len(found) else ""
         degraded = (f"index: {why}; matched by words only{among}",)
-        return await self._matches(kept, best[:BEST_FOR_COVERAGE], fused, candidates, weights, degraded)
+        return await self._matches(kept, best[:BEST_FOR_COVERAGE], fused, candidates, degraded)
 
     async def _by_index(self, space: VectorSpace) -> Matches:
         query, rows, follower = self._query, self._rows, space.follower
         ids = await self._matching()
-        among = among_of(ids)
+        among = requests.among_of(ids)
         late = not rows.indexed or (ids is not None and among is None)
         stated = optional_weights(self._parts, query)["statement"] > 0
-        search = rows.searched(search_of(query, space.embedder.generation, among, late=late, as_stated=stated))
+        search = rows.searched(requests.search_of(query, space.embedder.generation, among, late=late, as_stated=stated))
         limit_s = self._parts.config.recall_timeout_s * EMBEDDING_SHARE
         vector, degraded = await question_vector(space, query, None if among == () else search, limit_s)
         search = replace(search, vector=vector)
@@ -140,47 +133,39 @@ class Retrieval:
         if isinstance(candidates, str):
             return await self._by_words(candidates)
         if search.bm25:
-            candidates, beyond = await rows.worded(query.text, listing_of(query), candidates, self._by)
+            candidates, beyond = await rows.worded(query.text, requests.listing_of(query), candidates, self._by)
             degraded = (*degraded, *beyond)
         fused, failed = await self._ranked(space, vector, candidates)
         kept, best, old = await self._choice.pick(query, fused)
         crowded = rows.indexed and old and len(candidates) >= search.limit
         if crowded and (len(kept) < query.limit or old > query.limit):
             # Replaced versions may have crowded out active ones: a second question asks for the active ones alone.
-            apart = without_replaced(search, fused, None if query.valid_at is None else ids)
+            apart = requests.without_replaced(search, fused, None if query.valid_at is None else ids)
             candidates = await self._index.candidates(follower, apart, self._by)
             if isinstance(candidates, str):
                 return await self._by_words(candidates)
             fused, failed = await self._ranked(space, vector, candidates)
             kept, best, _ = await self._choice.pick(query, fused)
         degraded = (*degraded, *failed, *(behind(follower, gaps) or lacking))
-        if search.limit == CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
+        if search.limit == requests.CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
-        weights = weights_of(query, self._parts.config.weights)
-        return await self._matches(kept, best, fused, candidates, weights, degraded)
+        return await self._matches(kept, best, fused, candidates, degraded)
 
     async def _ranked(
         self, space: VectorSpace, vector: Vector | None, candidates: Candidates
-    ) -> tuple[Sequence[Fused], tuple[str, ...]]:
+    ) -> tuple[Sequence[Fused], Reasons]:
         """The candidates, best first, and which signal could not be had."""
-        weights = weights_of(self._query, self._parts.config.weights)
-        fused = fuse(candidates, weights, self._question)
+        fused = fuse(candidates, self._weights, self._question)
         return await second_look(self._parts, space, self._query, vector, fused, self._rows.view)
 
     async def _matches(
-        self,
-        kept: list[Found],
-        best: Sequence[Found],
-        fused: Sequence[Fused],
-        candidates: Candidates,
-        weights: dict[str, float],
-        degraded: tuple[str, ...],
+        self, kept: list[Found], best: list[Found], fused: Sequence[Fused], candidates: Candidates, degraded: Reasons
     ) -> Matches:
         """The kept memories in the asked order. When none lies in a preferred stretch of time, its best memory takes
         the last place."""
         query = self._query
         covered = coverage(query.about or query.text, [(item.fused, item.matched) for item in best])
-        explainer = Explainer(candidates, weights, self._question) if query.explain else None
+        explainer = Explainer(candidates, self._weights, self._question) if query.explain else None
         found = ordered(query, kept, self._parts.clock())
         if within := stretch_missed(query, found):
             inside, _, _ = await self._choice.pick(within, lying_in(within, fused, candidates))
@@ -189,4 +174,4 @@ class Retrieval:
 
     async def _matching(self) -> tuple[list[str], list[str]] | None:
         """The memories that pass, when only the ledger can judge; None when the index can, or each row is judged."""
-        return await self._rows.matching(self._query) if for_the_ledger(self._query) else None
+        return await self._rows.matching(self._query) if requests.for_the_ledger(self._query) else None
