@@ -38,9 +38,9 @@ from mnemesh_actors.index.shard import RetrievalShard
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.recall.requests import search_of
 from mnemesh_gateway.node.settings import Settings
+from mnemesh_memory.ranking.coverage import terms
 from mnemesh_memory.ranking.fusion import fuse
 from mnemesh_memory.ranking.relevance import BOTH, Coefficients, falling
-from mnemesh_memory.ranking.terms import terms
 from mnemesh_memory.text.traits import question_of
 from mnemesh_memory.values.model import Query
 

@@ -24,7 +24,7 @@ from bench.report import machine
 from rich.console import Console
 from rich.table import Table
 
-from mnemesh_memory.ranking.terms import terms
+from mnemesh_memory.ranking.coverage import terms
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "misses.json"
 BESIDE: Final = 2

@@ -27,7 +27,7 @@ from mnemesh_actors.index.shard import Search
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.recall import recall as module
 from mnemesh_actors.recall import requests, retrieval
-from mnemesh_actors.recall.index_calls import SEARCHES_A_CALL_MAX, IndexCalls, behind
+from mnemesh_actors.recall.search_calls import SEARCHES_A_CALL_MAX, IndexCalls, behind
 from mnemesh_gateway.operations.gate import MeshGate
 from mnemesh_gateway.operations.table import OPERATIONS, Operation
 from mnemesh_memory.access.grants import READ

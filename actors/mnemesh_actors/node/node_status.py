@@ -8,7 +8,7 @@ from mnemesh_actors.consumers.consumer import status_of
 from mnemesh_actors.consumers.consumer_table import INDEX, NEXT_INDEX
 from mnemesh_actors.generations.active_index import Serving, VectorSpace
 from mnemesh_actors.index.shard import ShardStatus
-from mnemesh_actors.recall.index_calls import LAG_TOLERATED_ENTRIES
+from mnemesh_actors.recall.search_calls import LAG_TOLERATED_ENTRIES
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import IndexStatus
 from mnemesh_memory.values.model_status import ConsumerStatus

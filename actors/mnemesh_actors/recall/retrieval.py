@@ -16,10 +16,9 @@ from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import requests
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
-from mnemesh_actors.recall.index_calls import IndexCalls, behind
-from mnemesh_actors.recall.question_vector import question_vector
 from mnemesh_actors.recall.refinement import optional_weights, second_look
 from mnemesh_actors.recall.results import Found, Matches, lying_in, ordered, shaped, shown_scores, stretch_missed
+from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vector
 from mnemesh_actors.rows.past_rows import rows_of
 from mnemesh_actors.rows.word_counts import scored
 from mnemesh_memory.ranking.answers import Recalled

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from mnemesh_memory.ranking.terms import terms
+from mnemesh_memory.ranking.coverage import terms
 from mnemesh_memory.values.model import Query
 
 # A question of these words alone asks for everything of a time: "give me a summary of yesterday".

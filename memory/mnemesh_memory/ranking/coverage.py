@@ -1,19 +1,22 @@
-"""Coverage: how well the best results answer a question, from absolute evidence."""
+"""Coverage: how well the best results answer a question, from absolute evidence; and the terms that it compares."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.ranking.scores import SCORE_DECIMALS, unit
-from mnemesh_memory.ranking.terms import terms
 from mnemesh_memory.text.identifiers import humps, may_spell, spellings
 from mnemesh_memory.text.scripts import spaced
 from mnemesh_memory.text.traits import QUESTIONS_KEPT
+from mnemesh_memory.wordlists import COMMON_WORDS
 
+if TYPE_CHECKING:
+    from mnemesh_memory.ranking.fusion import Fused
+
+TERM_CHARS: Final = 6
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -49,3 +52,14 @@ def _evidence(wanted: Sequence[frozenset[str]], fused: Fused, text: str) -> floa
             there |= terms(" ".join(spellings(text)))
         evidence.append(max(len(asked & there) / len(asked) for asked in wanted if asked))
     return sum(evidence) / len(evidence) if evidence else 0.0
+
+
+def terms(text: str) -> frozenset[str]:
+    """What of a text coverage matches: folded words without the common English ones, in place of a stemmer without a
+    plural s and cut to their first letters; accents, other scripts and emoji as the index counts them."""
+    found: set[str] = set()
+    for word in _WORD.findall(spaced(text.casefold())):
+        if word not in COMMON_WORDS:
+            plural = len(word) > 3 and word[-1] == "s" and word[-2] not in "su"
+            found.add(word[: -1 if plural else None][:TERM_CHARS])
+    return frozenset(found)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from mnemesh_memory.ranking.coverage import terms
 from mnemesh_memory.ranking.scores import rounded
 from mnemesh_memory.ranking.second_look import Look, OptionalSignal, Sight, in_order
-from mnemesh_memory.ranking.terms import terms
 
 
 def diverse(looks: Sequence[Look], texts: Mapping[str, str], weight: float, limit: int) -> list[Look]:
