@@ -1,4 +1,4 @@
-"""Nodes that end with their test, and the scenarios of the doors, which run over Ray too."""
+"""Nodes and Ray clusters that end with their test. The scenarios of the doors run over Ray too."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest_asyncio
 from node_process import Nodes
+from ray_head import RayHead
 
 # As pytest does it for the tests that lie there.
 sys.path.insert(0, str(Path(__file__).parents[1] / "doors" / "scenario"))
@@ -21,3 +22,15 @@ async def nodes() -> AsyncIterator[Nodes]:
     started = Nodes()
     yield started
     await started.end()
+
+
+@pytest_asyncio.fixture
+async def head() -> AsyncIterator[RayHead]:
+    """A Ray cluster that nodes can join; no process of it is left behind."""
+    cluster = RayHead()
+    try:
+        await cluster.start()
+        yield cluster
+    finally:
+        left = await cluster.end()
+    assert left == []

@@ -68,9 +68,8 @@ async def _all_inside(node: NodeUnderTest, calls: list[asyncio.Task[dict[str, An
 
 async def holds(node: NodeUnderTest, memories: int) -> None:
     """Assert that they are all there."""
-    reader = GrpcDoor(node)
-    assert (await reader.call("stats", spaces=[SPACE]))["memories"] == memories
-    await reader.close()
+    async with GrpcDoor(node) as reader:
+        assert (await reader.call("stats", spaces=[SPACE]))["memories"] == memories
 
 
 def _long_text(door: str, attempt: int, number: int) -> str:

@@ -63,7 +63,7 @@ class Worker:
         self._output = asyncio.create_task(self._process.stdout.read())
 
     def processes(self) -> list[psutil.Process]:
-        """All that belong to the machine, also those that it has left behind."""
+        """The processes of the machine, also the ones left behind."""
         assert self._process is not None
         with suppress(psutil.NoSuchProcess):
             self._started |= {process.pid: process for process in descendants(self._process.pid)}
@@ -87,7 +87,7 @@ class Worker:
         self.raylet.kill()
 
     def hang(self) -> None:
-        """Its raylet stops answering; what it has started goes on."""
+        """The raylet stops answering, and its children go on."""
         self.processes()
         self.raylet.send_signal(signal.SIGSTOP)
 
@@ -105,8 +105,8 @@ class Worker:
 
 
 class RayMachines:
-    """A head, on which the gateway will be, and workers. `replica_dir` is the setting for nodes. In a `network` each
-    has a machine of its own there, and Ray finds a lost one as late as it does by default."""
+    """A head for the gateway, and workers. In a `network` each worker has a machine of its own there, and Ray finds a
+    lost machine as late as by default."""
 
     def __init__(self, workers: int, network: Network | None = None) -> None:
         if network is None:
@@ -114,13 +114,18 @@ class RayMachines:
         else:
             self.head = RayHead(f"--node-ip-address={network.addresses[0]}", within=network.within(0))
         self.directory = Path(tempfile.mkdtemp(prefix="ray-machines-", dir="/tmp"))
-        self.replica_dir = str(self.directory / "{ip}")
         self.workers = [
             Worker(self.head, network.addresses[1 + number], network.within(1 + number))
             if network
             else Worker(self.head, f"127.0.0.{2 + number}")
             for number in range(workers)
         ]
+        self._replicas = ("--ray-replica-dir", str(self.directory / "{ip}"))
+
+    @property
+    def joining(self) -> tuple[str, ...]:
+        """The options of a node that joins the cluster."""
+        return ("--runtime", "ray", "--ray-address", self.head.address, *self._replicas)
 
     async def start(self) -> None:
         await self.head.start()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 import time
 from collections import Counter
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from crash_load import SHARES, CrashLoad, nothing_is_lost
 from draining import holds, sigterm_answers_what_is_inside
+from fault_proxy import FaultProxy
 from node_process import Nodes, kill_node, stop_node
 from node_reads import eventually, memories, settled
 from scenario_doors import GrpcDoor
@@ -31,69 +31,20 @@ PROGRESS_EVERY = 20
 CONVERGED_S = 150.0
 
 
-class Entrance:
-    """An address that stays while a node comes back on another port each time. A channel of the load that found its way
-    to a node still starting would leave its calls without an answer when it is closed, so the load does not use it."""
-
-    def __init__(self) -> None:
-        self.target = ""
-        self._server: asyncio.Server | None = None
-        self._lines: set[asyncio.Task[None]] = set()
-
-    async def open(self) -> str:
-        self._server = await asyncio.start_server(self._forward, "127.0.0.1", 0)
-        host, port = self._server.sockets[0].getsockname()
-        return f"{host}:{port}"
-
-    async def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-        for line in self._lines:
-            line.cancel()
-        await asyncio.gather(*self._lines, return_exceptions=True)
-
-    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        line = asyncio.current_task()
-        assert line is not None
-        self._lines.add(line)
-        host, port = self.target.rsplit(":", 1)
-        ends = [writer]
-        try:
-            there, to_there = await asyncio.open_connection(host, int(port))
-            ends.append(to_there)
-            ways = [asyncio.create_task(pump(reader, to_there)), asyncio.create_task(pump(there, writer))]
-            try:
-                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for way in ways:
-                    way.cancel()
-                await asyncio.gather(*ways, return_exceptions=True)
-        except OSError:
-            pass  # nobody is at home; the caller sees it by the end of its connection
-        finally:
-            for end in ends:
-                end.close()
-            self._lines.discard(line)
-
-
-async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Bytes from the one to the other until either is gone."""
-    with contextlib.suppress(OSError):
-        while data := await reader.read(65536):
-            writer.write(data)
-            await writer.drain()
-
-
 @dataclass
 class Struck:
-    """A node, a load into a space of its own, and kills at random moments. A peer finds it at `entrance`."""
+    """A node, a load into a space of its own, and kills at random moments.
+
+    A peer finds the node at `entrance` while the node comes back on another port each time. The load does not use the
+    entrance: a channel that found its way to a starting node would leave its calls without an answer when closed.
+    """
 
     nodes: Nodes
     data_dir: Path
     space: str
     chance: random.Random
     load: CrashLoad
-    entrance: Entrance
+    entrance: FaultProxy
 
     async def start(self) -> None:
         self.node = await self.nodes.start(self.data_dir)
@@ -131,7 +82,7 @@ class Struck:
     ("kills", "count"),
     [
         pytest.param(6, 1, marks=pytest.mark.timeout(180)),
-        # Two nodes that sync, so that what one acknowledges is taken in by the other, which is killed as well.
+        # Two nodes that sync. Each takes in the writes of the other, and both are killed.
         pytest.param(200, 2, marks=[pytest.mark.proof, pytest.mark.timeout(1800)]),
     ],
 )
@@ -140,11 +91,10 @@ async def test_every_acknowledged_write_survives_random_kills_under_load_exactly
 ) -> None:
     seed = random.SystemRandom().getrandbits(32)
     print(f"seed {seed}")
-    entrances = [Entrance() for _ in range(count)]
     all_ = [
         Struck(
             nodes, tmp_path / str(number), f"{SPACE}/{number}", random.Random(f"{seed} {number}"),
-            CrashLoad(f"{SPACE}/{number}", seed + number), entrances[number],
+            CrashLoad(f"{SPACE}/{number}", seed + number), FaultProxy(""),
         )
         for number in range(count)
     ]  # fmt: skip
@@ -185,7 +135,7 @@ async def test_every_acknowledged_write_survives_random_kills_under_load_exactly
 
 async def introduce(caller: Struck, called: Struck) -> None:
     """`agent add` on the one, `peer add` on the other."""
-    url = f"grpc://{await called.entrance.open()}"
+    url = f"grpc://{await called.entrance.start()}"
     here, there = (AsyncClient(one.node.grpc, one.node.token) for one in (caller, called))
     async with here, there:
         issued = await there.add_agent("caller", role="admin", spaces=[f"{SPACE}/*"])
@@ -193,7 +143,7 @@ async def introduce(caller: Struck, called: Struck) -> None:
 
 
 async def held(doors: list[GrpcDoor], all_: list[Struck]) -> list[list[tuple[str, str, str, int]]]:
-    """What each node holds of all spaces."""
+    """The memories of all spaces on each node."""
     found = []
     for door in doors:
         here = [memory for one in all_ for memory in await memories(door, one.space, "all")]

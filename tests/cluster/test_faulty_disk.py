@@ -1,7 +1,7 @@
 """A node whose disk fails under all of its files, index included: nothing acknowledged is lost and everything is found.
 
-A seed draws the fault: no space, an error, or a power cut that loses what was not synced and tears a page, at a random
-call. After it the node is started once more on a sound disk.
+A seed draws the fault, at a random call: no space, an error, or a power cut that loses unsynced writes and tears a
+page. After the fault the node is started once more on a sound disk.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from fault_disk import Fault, built_shim, fault_of, preloaded
 from node_process import Nodes, NodeUnderTest, kill_node, ready_node, stop_node
-from node_reads import contents, settled
+from node_reads import contents, finds, settled
 from scenario_doors import GrpcDoor, Refused
 
 SPACE = "faults"
@@ -22,7 +22,7 @@ WRITES = 12
 WAIT_S = 120.0
 QUICK_SEEDS = (1, 2, 3, 4)
 PROOF_SEEDS = 60
-# What a write may end with when the disk fails under it, or the node with it.
+# The codes of a write whose disk or node fails.
 EXCUSED = ("UNAVAILABLE", "RESOURCE_EXHAUSTED", "DATA_LOSS", "DEADLINE_EXCEEDED", "CANCELLED")
 
 
@@ -38,8 +38,7 @@ def text_of(seed: int, number: int) -> str:
 async def written(node: NodeUnderTest, seed: int, words: tuple[str, ...]) -> list[str]:
     """The texts that were acknowledged."""
     acknowledged: list[str] = []
-    door = GrpcDoor(node)
-    try:
+    async with GrpcDoor(node) as door:
         for number in range(WRITES):
             text = text_of(seed, number)
             try:
@@ -49,8 +48,6 @@ async def written(node: NodeUnderTest, seed: int, words: tuple[str, ...]) -> lis
                     raise
             else:
                 acknowledged.append(text)
-    finally:
-        await door.close()
     return acknowledged
 
 
@@ -86,18 +83,14 @@ async def run(nodes: Nodes, folder: Path, shim: Path, seed: int) -> tuple[Fault,
     assert await stop_node(before) == 0
     acknowledged += await faulty_life(nodes, data_dir, shim, fault, seed)
     after = await nodes.start(data_dir)
-    door = GrpcDoor(after)
-    try:
+    async with GrpcDoor(after) as door:
         status = await settled(door)
         assert status["index"][0]["seq"] <= status["ledger"]["seq"]
         kept = await contents(door, SPACE)
         assert set(acknowledged) <= set(kept), "an acknowledged write is lost"
         assert len(kept) == len(set(kept)), "a write is there twice"
         for text in kept:
-            answer = await door.call("recall", query=text, spaces=[SPACE], limit=1)
-            assert [hit["content"] for hit in answer["results"]] == [text], "an active memory is not found"
-    finally:
-        await door.close()
+            assert await finds(door, text, SPACE), "an active memory is not found"
     assert await stop_node(after) == 0
     assert b"Traceback" not in await after.said
     return fault, len(acknowledged) - WRITES

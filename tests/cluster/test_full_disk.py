@@ -5,14 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
 import pytest
 from node_process import Nodes, NodeUnderTest, kill_node, ready_node, stop_node
-from node_reads import contents, eventually, settled
+from node_reads import contents, eventually, finds, settled
 from scenario_doors import GrpcDoor, Refused
 
 SPACE = "full"
@@ -24,22 +22,8 @@ NAMESPACE_S = 20.0
 MEMORIES_MAX = 5_000
 
 
-@asynccontextmanager
-async def door_of(node: NodeUnderTest) -> AsyncIterator[GrpcDoor]:
-    door = GrpcDoor(node)
-    try:
-        yield door
-    finally:
-        await door.close()
-
-
 async def remember(door: GrpcDoor, text: str) -> None:
     await door.call("remember", content=text, space=SPACE, force=True)
-
-
-async def finds(door: GrpcDoor, text: str) -> bool:
-    answer = await door.call("recall", query=text, spaces=[SPACE], limit=1)
-    return [hit["content"] for hit in answer["results"]] == [text]
 
 
 async def test_a_node_whose_disk_is_full_answers_reads_and_refuses_each_kind_of_write(
@@ -47,15 +31,15 @@ async def test_a_node_whose_disk_is_full_answers_reads_and_refuses_each_kind_of_
 ) -> None:
     data_dir = tmp_path / "data"
     node = await nodes.start(data_dir)
-    async with door_of(node) as door:
+    async with GrpcDoor(node) as door:
         await remember(door, "The boiler is serviced in May.")
         await settled(door)
     assert await stop_node(node) == 0
     assert (data_dir / "start-room").stat().st_blocks * 512 >= 4 << 20
 
     node = await nodes.start(data_dir, "--disk-reserve-bytes", BEYOND_ANY_DISK)
-    async with door_of(node) as door:
-        assert await finds(door, "The boiler is serviced in May.")
+    async with GrpcDoor(node) as door:
+        assert await finds(door, "The boiler is serviced in May.", SPACE)
         turn = {"id": "1", "role": "user", "text": "Hello."}
         for operation, fields in (
             ("remember", {"content": "Nothing more fits.", "space": SPACE}),
@@ -77,9 +61,9 @@ async def test_a_node_whose_disk_is_full_answers_reads_and_refuses_each_kind_of_
     assert b"Traceback" not in await node.said
 
     node = await nodes.start(data_dir)
-    async with door_of(node) as door:
+    async with GrpcDoor(node) as door:
         await remember(door, "There is room again.")
-        assert await finds(door, "There is room again.")
+        assert await finds(door, "There is room again.", SPACE)
         assert await contents(door, SPACE) == ["The boiler is serviced in May.", "There is room again."]
 
 
@@ -132,7 +116,7 @@ async def filled_by_memories(door: GrpcDoor) -> int:
 async def test_a_real_disk_that_fills_up_costs_no_memory_and_no_node(nodes: Nodes, tmp_path: Path) -> None:
     image = need_loop_mounts(tmp_path)
     node = await on_image(nodes, image)
-    async with door_of(node) as door:
+    async with GrpcDoor(node) as door:
         stored = await filled_by_memories(door)
         await eventually(
             lambda: door.call("status"), lambda status: status["index"][0]["lag"] == 0, "what was stored is indexed"
@@ -147,7 +131,7 @@ async def test_a_real_disk_that_fills_up_costs_no_memory_and_no_node(nodes: Node
     assert b"Traceback" not in await node.said
 
     node = await on_image(nodes, image)
-    async with door_of(node) as door:
+    async with GrpcDoor(node) as door:
         assert len(await contents(door, SPACE)) == stored
         with pytest.raises(Refused, match="disk_reserve_bytes"):
             await remember(door, "Too late.")

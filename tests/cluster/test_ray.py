@@ -1,4 +1,4 @@
-"""A node on Ray does what a node in one process does, and outlives the death of any of its actors.
+"""A node on Ray answers as a node in one process does, and outlives the death of any actor.
 
 The sentences of the scenario suite are those of the local runtime, run here over the three networked doors.
 """
@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 from crash_load import LOST, CrashLoad, nothing_is_lost
-from node_process import Nodes, NodeUnderTest, alive, descendants, stop_node
-from node_reads import eventually
-from scenario_doors import Door, GrpcDoor, HttpDoor, McpDoor, Refused
+from node_process import Nodes, NodeUnderTest, descendants, stop_node
+from node_reads import all_gone, eventually, pid_of
+from scenario_doors import Door, GrpcDoor, Refused, open_door
 from test_scenarios import *  # noqa: F403  every sentence there is one here
 from test_scenarios import remember
 
@@ -33,41 +33,29 @@ GONE_S = 30.0
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUnderTest]:
-    """One node with a Ray head of its own; when it has stopped, none of its processes is left."""
+    """One node with a Ray head of its own. After its stop no process is left."""
     nodes = Nodes()
     started = await nodes.start(tmp_path_factory.mktemp("ray"), "--runtime", "ray")
     yield started
     processes = descendants(started.process.pid)
     try:
         assert await stop_node(started) == 0, (await started.said).decode()
-        await eventually(lambda: still_there(processes), lambda left: left == [], "Ray has ended", GONE_S)
+        await all_gone(processes, GONE_S)
     finally:
         await nodes.end()
-
-
-async def still_there(processes: list[Any]) -> list[Any]:
-    return alive(processes)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", params=["grpc", "http", "mcp-http"])
 async def door(request: pytest.FixtureRequest, node: NodeUnderTest) -> AsyncIterator[Door]:
     """Each networked door of the node in turn."""
-    opened: Door
-    if request.param == "grpc":
-        opened = GrpcDoor(node)
-    elif request.param == "http":
-        opened = HttpDoor(node)
-    else:
-        opened = McpDoor.over_http(node)
-    yield opened
-    await opened.close()
+    async with open_door(request.param, node) as opened:
+        yield opened
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def probe(node: NodeUnderTest) -> AsyncIterator[GrpcDoor]:
-    opened = GrpcDoor(node)
-    yield opened
-    await opened.close()
+    async with GrpcDoor(node) as opened:
+        yield opened
 
 
 async def actors(probe: Door) -> dict[str, dict[str, Any]]:
@@ -102,7 +90,7 @@ async def test_an_actor_killed_under_load_comes_back_and_no_acknowledged_write_i
     await load.node_is_up(node)
     writing = asyncio.create_task(load.run())
     await load.acknowledged_more(ACKNOWLEDGED_AROUND_KILL)
-    pid = (await actors(probe))[victim]["pid"]
+    pid = await pid_of(probe, victim)
     assert pid in {process.pid for process in descendants(node.process.pid)}
     os.kill(pid, signal.SIGKILL)
     killed = time.monotonic()

@@ -7,15 +7,13 @@ import os
 import random
 import time
 from collections import Counter
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import psutil
 import pytest
-import pytest_asyncio
 from crash_load import SHARES, CrashLoad, nothing_is_lost
 from node_process import Nodes, NodeUnderTest, kill_node, stop_node
-from node_reads import eventually, settled
+from node_reads import eventually, pid_of, settled
 from ray_head import RayHead
 from scenario_doors import GrpcDoor
 
@@ -31,27 +29,11 @@ SHARES_OF_KILLS = {"ledger-0": 3, "shard-0": 3, "embedder-0": 3, GATEWAY: 1}
 pytestmark = [pytest.mark.ray, pytest.mark.proof, pytest.mark.timeout(3000)]
 
 
-@pytest_asyncio.fixture
-async def head() -> AsyncIterator[RayHead]:
-    cluster = RayHead()
-    try:
-        await cluster.start()
-        yield cluster
-    finally:
-        await cluster.end()
-
-
 async def another_pid(node: NodeUnderTest, actor: str, killed: set[int]) -> int:
-    """The process of an actor, once it has one that was not killed."""
-
-    async def pid() -> int:
-        status = await door.call("status")
-        return next(int(one["pid"]) for one in status["actors"] if one["name"] == actor)
-
-    door = GrpcDoor(node)
-    found = await eventually(pid, lambda one: one not in {0, *killed}, f"{actor} is started again", WAIT_S)
-    await door.close()
-    return found
+    """The process of an actor, once the actor has a process that was not killed."""
+    async with GrpcDoor(node) as door:
+        what = f"{actor} is started again"
+        return await eventually(lambda: pid_of(door, actor), lambda pid: pid not in {0, *killed}, what, WAIT_S)
 
 
 async def test_every_acknowledged_write_survives_random_kills_of_each_part_exactly_once(
@@ -97,10 +79,9 @@ async def test_every_acknowledged_write_survives_random_kills_of_each_part_exact
     )
     assert set(answers) == set(SHARES), "not every kind of write was acknowledged"
     assert load.record.lost > 0, "no kill hit a call"
-    door = GrpcDoor(node)
-    await nothing_is_lost(door, SPACE, load.record, seed)
-    status = await settled(door)
-    forgotten = (await door.call("stats", spaces=[SPACE]))["forgotten"]
-    assert status["index"][0]["points"] == status["ledger"]["memories"] + forgotten
-    await door.close()
+    async with GrpcDoor(node) as door:
+        await nothing_is_lost(door, SPACE, load.record, seed)
+        status = await settled(door)
+        forgotten = (await door.call("stats", spaces=[SPACE]))["forgotten"]
+        assert status["index"][0]["points"] == status["ledger"]["memories"] + forgotten
     assert await stop_node(node) == 0

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import psutil
 import pytest
-import pytest_asyncio
 from draining import sigterm_answers_what_is_inside
-from node_process import Nodes, NodeUnderTest, alive, descendants, kill_node, launch_node, refused_start, stop_node
-from node_reads import contents, eventually
+from node_process import Nodes, NodeUnderTest, descendants, kill_node, launch_node, refused_start, stop_node
+from node_reads import all_gone, contents
 from ray_head import RayHead
 from scenario_doors import GrpcDoor
 
 SPACE = "life"
 pytestmark = pytest.mark.ray
-# Ray's own two agents ask their dead cluster for a minute before they give up; they hold nothing of ours.
+# Ray's own two agents give up a dead cluster after a minute. They hold nothing of ours.
 AGENTS = {"ray::DashboardAgent", "ray::RuntimeEnvAgent"}
 ACTORS_GONE_S = 30.0
 AGENTS_GONE_S = 120.0
@@ -62,7 +59,7 @@ async def test_a_killed_gateway_leaves_no_actor_and_the_next_start_finds_everyth
     actors, agents = by_kind(first)
     killed = time.monotonic()
     await kill_node(first)
-    # At once: the orphaned ledger still holds its lock, and the new one waits for it.
+    # At once: the orphaned ledger still holds its lock, and the new ledger waits for the lock.
     second = await nodes.start(tmp_path, "--runtime", "ray")
     print(f"ready again {time.monotonic() - killed:.1f} s after the kill")
     await remember(second, "written before the second kill")
@@ -79,17 +76,6 @@ async def test_a_killed_gateway_leaves_no_actor_and_the_next_start_finds_everyth
     third = await nodes.start(tmp_path)
     assert await texts(third) == ["written before the first kill", "written before the second kill"]
     assert await stop_node(third) == 0
-
-
-@pytest_asyncio.fixture
-async def head() -> AsyncIterator[RayHead]:
-    cluster = RayHead()
-    try:
-        await cluster.start()
-        yield cluster
-    finally:
-        left = await cluster.end()
-    assert left == []
 
 
 @pytest.mark.proof
@@ -127,23 +113,18 @@ async def test_a_cluster_that_cannot_be_joined_is_named_with_what_to_do(head: Ra
 
 
 async def remember(node: NodeUnderTest, text: str) -> None:
-    door = GrpcDoor(node)
-    assert (await door.call("remember", content=text, space=SPACE))["action"] == "ADD"
-    await door.close()
+    async with GrpcDoor(node) as door:
+        assert (await door.call("remember", content=text, space=SPACE))["action"] == "ADD"
 
 
 async def texts(node: NodeUnderTest) -> list[str]:
-    door = GrpcDoor(node)
-    found = await contents(door, SPACE)
-    await door.close()
-    return found
+    async with GrpcDoor(node) as door:
+        return await contents(door, SPACE)
 
 
 async def actor_pids(node: NodeUnderTest) -> set[int]:
-    door = GrpcDoor(node)
-    status: dict[str, Any] = await door.call("status")
-    await door.close()
-    return {actor["pid"] for actor in status["actors"]}
+    async with GrpcDoor(node) as door:
+        return {actor["pid"] for actor in (await door.call("status"))["actors"]}
 
 
 def by_kind(node: NodeUnderTest) -> tuple[list[psutil.Process], list[psutil.Process]]:
@@ -152,10 +133,3 @@ def by_kind(node: NodeUnderTest) -> tuple[list[psutil.Process], list[psutil.Proc
     agents = [process for process in found if process.cmdline()[0].strip() in AGENTS]
     assert len(agents) == len(AGENTS)
     return [process for process in found if process not in agents], agents
-
-
-async def all_gone(processes: list[psutil.Process], limit_s: float) -> None:
-    async def left() -> list[psutil.Process]:
-        return alive(processes)
-
-    await eventually(left, lambda found: found == [], "the processes have ended", limit_s)

@@ -1,5 +1,7 @@
-"""A node whose Ray is gone ends and says why; what Ray leaves on a machine or prints there harms no node; and what a
-head of the node's own listens on."""
+"""A node whose Ray is gone ends and says why. Files and lines that Ray leaves on a machine harm no node.
+
+The ports of a head of the node's own are looked at too.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +10,14 @@ import json
 import os
 import shutil
 import signal
-import sys
 import tempfile
 from pathlib import Path
 
 import psutil
 import pytest
+from forked import MNEMESH
 from node_process import Nodes, NodeUnderTest, descendants, stop_node
-from node_reads import eventually
+from node_reads import eventually, finds, pid_of
 from qdrant_double import qdrant_double
 from scenario_doors import GrpcDoor
 
@@ -33,9 +35,8 @@ async def test_a_node_whose_raylet_dies_ends_and_says_so_and_its_json_log_stays_
     nodes: Nodes, tmp_path: Path
 ) -> None:
     node = await nodes.start(tmp_path, "--runtime", "ray", "--log-format", "json")
-    door = GrpcDoor(node)
-    await door.call("remember", content="written before Ray was lost", space="lost")
-    await door.close()
+    async with GrpcDoor(node) as door:
+        await door.call("remember", content="written before Ray was lost", space="lost")
     raylet_of(node).kill()
     assert await asyncio.wait_for(node.process.wait(), ENDED_S) == EXIT_REFUSED
     *logged, last = (await node.said).decode().splitlines()
@@ -43,10 +44,8 @@ async def test_a_node_whose_raylet_dies_ends_and_says_so_and_its_json_log_stays_
     assert "Start the node again" in last
     assert any(json.loads(line)["event"] == "runtime_lost" for line in logged)
     again = await nodes.start(tmp_path, "--runtime", "ray")
-    door = GrpcDoor(again)
-    found = await door.call("recall", query="written before Ray was lost", spaces=["lost"], limit=1)
-    assert [hit["content"] for hit in found["results"]] == ["written before Ray was lost"]
-    await door.close()
+    async with GrpcDoor(again) as door:
+        assert await finds(door, "written before Ray was lost", "lost")
     assert await stop_node(again) == 0
 
 
@@ -62,9 +61,8 @@ async def test_a_node_whose_ledger_hangs_answers_is_not_ready_and_the_command_li
     nodes: Nodes, tmp_path: Path
 ) -> None:
     node = await nodes.start(tmp_path, "--runtime", "ray")
-    door = GrpcDoor(node)
-    pid = next(int(one["pid"]) for one in (await door.call("status"))["actors"] if one["name"] == "ledger-0")
-    await door.close()
+    async with GrpcDoor(node) as door:
+        pid = await pid_of(door, "ledger-0")
     os.kill(pid, signal.SIGSTOP)
     try:
         said = await status(node)
@@ -73,19 +71,13 @@ async def test_a_node_whose_ledger_hangs_answers_is_not_ready_and_the_command_li
     finally:
         os.kill(pid, signal.SIGCONT)
 
-    async def told() -> str:
-        return await status(node)
-
-    await eventually(told, lambda text: "ready" in text, "the ledger answers again", LOST_S)
+    await eventually(lambda: status(node), lambda text: "ready" in text, "the ledger answers again", LOST_S)
     assert await stop_node(node) == 0
 
 
 async def status(node: NodeUnderTest) -> str:
-    asked = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "mnemesh", "status", "--endpoint", node.grpc, "--token", node.token),
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    return (await asyncio.wait_for(asked.communicate(), ENDED_S))[0].decode()
+    asked = await MNEMESH.run("status", "--endpoint", node.grpc, "--token", node.token)
+    return asked.stdout + asked.stderr
 
 
 async def test_a_file_that_another_ray_left_on_the_machine_changes_nothing_and_no_metrics_are_served(
@@ -116,14 +108,10 @@ async def test_a_file_that_another_ray_left_on_the_machine_changes_nothing_and_n
 async def test_with_a_qdrant_server_the_index_s_client_is_in_the_gateway(nodes: Nodes, tmp_path: Path) -> None:
     with qdrant_double() as double:
         node = await nodes.start(tmp_path, "--runtime", "ray", "--qdrant-url", double.url)
-        door = GrpcDoor(node)
-        await door.call("remember", content="the index lies on a server", space="lost")
-        where = {one["name"]: int(one["pid"]) for one in (await door.call("status"))["actors"]}
-        assert where["shard-0"] == node.process.pid
-        assert where["ledger-0"] != node.process.pid
-        found = await door.call("recall", query="the index lies on a server", spaces=["lost"], limit=1)
-        assert [hit["content"] for hit in found["results"]] == ["the index lies on a server"]
-        await door.close()
+        async with GrpcDoor(node) as door:
+            await door.call("remember", content="the index lies on a server", space="lost")
+            assert await pid_of(door, "shard-0") == node.process.pid != await pid_of(door, "ledger-0")
+            assert await finds(door, "the index lies on a server", "lost")
         assert await stop_node(node) == 0
 
 

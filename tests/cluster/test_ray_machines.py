@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-import sys
 import time
 import uuid
 from collections.abc import AsyncIterator, Callable
@@ -16,8 +15,9 @@ import psutil
 import pytest
 import pytest_asyncio
 from crash_load import LOST, CrashLoad, nothing_is_lost
+from forked import MNEMESH
 from node_process import Nodes, NodeUnderTest, kill_node, launch_node, ready_node, stop_node
-from node_reads import eventually
+from node_reads import eventually, finds, pid_of
 from ray_machines import RayMachines, Worker
 from scenario_doors import GrpcDoor, Refused
 
@@ -67,16 +67,14 @@ async def machines() -> AsyncIterator[RayMachines]:
 @pytest_asyncio.fixture
 async def node(machines: RayMachines, nodes: Nodes, tmp_path: Path) -> AsyncIterator[NodeUnderTest]:
     started = await start(machines, nodes, tmp_path)
-    door = GrpcDoor(started)
-    await in_step(door)
-    await door.close()
+    async with GrpcDoor(started) as door:
+        await in_step(door)
     yield started
     await nodes.end()  # before its cluster
 
 
 async def start(machines: RayMachines, nodes: Nodes, data: Path) -> NodeUnderTest:
-    options = ("--runtime", "ray", "--ray-address", machines.head.address, "--ray-replica-dir", machines.replica_dir)
-    return await nodes.start(data, *options, env=machines.head.env)
+    return await nodes.start(data, *machines.joining, env=machines.head.env)
 
 
 async def replicas(door: GrpcDoor) -> list[dict[str, Any]]:
@@ -94,11 +92,6 @@ async def in_step(door: GrpcDoor) -> None:
     await eventually(both, bool, "the log is on two machines", PATIENCE_S)
 
 
-async def pid_of(door: GrpcDoor, actor: str) -> int:
-    status = await door.call("status")
-    return next(int(one["pid"]) for one in status["actors"] if one["name"] == actor)
-
-
 def worker_of(machines: RayMachines, replica: dict[str, Any]) -> Worker:
     return next(one for one in machines.workers if replica["place"].startswith(one.address + ":"))
 
@@ -106,9 +99,11 @@ def worker_of(machines: RayMachines, replica: dict[str, Any]) -> Worker:
 async def survives(
     node: NodeUnderTest, role: int, strike: Callable[[Worker, int], None], machines: RayMachines, gap_max_s: float
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Agents write while `strike` hits the machine of the primary (0) or the secondary (1), and go on until the node is
-    whole without what was struck; the replicas before and after. Everything that was acknowledged is there, and writes
-    stood still for less than `gap_max_s`."""
+    """The replicas before and after `strike` hits the machine of the primary (`role` 0) or the secondary (1).
+
+    Agents write until the node is whole without the struck part. Every acknowledged write is there, and writes stood
+    still for less than `gap_max_s`.
+    """
     seed = random.SystemRandom().getrandbits(32)
     space = f"ray/{uuid.uuid4().hex}"
     load = CrashLoad(space, seed)
@@ -140,12 +135,10 @@ async def survives(
 
 
 async def whole_without(door: GrpcDoor, pid: int) -> list[dict[str, Any]]:
-    """The replicas, once every actor answers from another process than `pid`, none of them from a machine that is gone,
-    two ledgers have everything, and the index can be asked."""
+    """The replicas of a node that is whole without the process `pid`.
 
-    async def status() -> dict[str, Any]:
-        found: dict[str, Any] = await door.call("status")
-        return found
+    Every actor answers from another process on a living machine, two ledgers have everything, and the index answers.
+    """
 
     def whole(status: dict[str, Any]) -> bool:
         actors, found = status["actors"], status["ledger"]["replicas"]
@@ -157,7 +150,7 @@ async def whole_without(door: GrpcDoor, pid: int) -> list[dict[str, Any]]:
             and all(one["state"] == "ok" for one in found)
         )
 
-    settled = await eventually(status, whole, "the node is whole again", PATIENCE_S)
+    settled = await eventually(lambda: door.call("status"), whole, "the node is whole again", PATIENCE_S)
     shown: list[dict[str, Any]] = settled["ledger"]["replicas"]
     return shown
 
@@ -173,11 +166,7 @@ async def test_ledgers_index_and_embedding_worker_are_spread_over_the_machines_a
     assert {where[one["actor"]] for one in found} == workers
     assert {where["shard-0"], where["embedder-0"]} == workers
     assert where["shard-0"] != where[found[0]["actor"]]
-    ended = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "mnemesh", "status", "--endpoint", node.grpc, "--token", node.token),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    said = (await asyncio.wait_for(ended.communicate(), PATIENCE_S))[0].decode()
+    said = (await MNEMESH.run("status", "--endpoint", node.grpc, "--token", node.token)).stdout
     for one in status["actors"]:
         assert (
             f"{one['name']} ({one['type']}) pid {one['pid']} on {one['address']} (node {one['node'][:12]}) ready"
@@ -216,19 +205,15 @@ async def test_a_node_that_starts_again_finds_its_ledgers_on_their_machines(
     machines: RayMachines, nodes: Nodes, tmp_path: Path
 ) -> None:
     first = await start(machines, nodes, tmp_path)
-    door = GrpcDoor(first)
-    await in_step(door)
-    await door.call("remember", content="written before the restart", space="life")
-    ids = {one["node_id"] for one in await replicas(door)}
-    await door.close()
+    async with GrpcDoor(first) as door:
+        await in_step(door)
+        await door.call("remember", content="written before the restart", space="life")
+        ids = {one["node_id"] for one in await replicas(door)}
     assert await stop_node(first) == 0
-    second = await start(machines, nodes, tmp_path)
-    door = GrpcDoor(second)
-    await in_step(door)
-    assert {one["node_id"] for one in await replicas(door)} == ids
-    found = await door.call("recall", query="written before the restart", spaces=["life"], limit=1)
-    assert [hit["content"] for hit in found["results"]] == ["written before the restart"]
-    await door.close()
+    async with GrpcDoor(await start(machines, nodes, tmp_path)) as door:
+        await in_step(door)
+        assert {one["node_id"] for one in await replicas(door)} == ids
+        assert await finds(door, "written before the restart", "life")
     await nodes.end()
 
 
@@ -255,17 +240,15 @@ async def test_a_node_that_starts_while_an_older_ledger_has_joined_waits_for_the
     await older.end()
     await newer.end()
     await older.start()
-    options = ("--runtime", "ray", "--ray-address", machines.head.address, "--ray-replica-dir", machines.replica_dir)
-    process = await launch_node(tmp_path, *options, "--ray-ledger-wait-s", "120", env=machines.head.env)
+    process = await launch_node(tmp_path, *machines.joining, "--ray-ledger-wait-s", "120", env=machines.head.env)
     assert process.stderr is not None
     async with asyncio.timeout(PATIENCE_S):
         while b"ledgers_awaited" not in (line := await process.stderr.readline()):
             assert line, "the node has ended"
     await newer.start()
     second = await ready_node(tmp_path, process)
-    door = GrpcDoor(second)
-    again = await door.call("remember", content="after the move", space="life", idempotency_key="moved")
-    assert again["replayed"]
-    await in_step(door)
-    await door.close()
+    async with GrpcDoor(second) as door:
+        again = await door.call("remember", content="after the move", space="life", idempotency_key="moved")
+        assert again["replayed"]
+        await in_step(door)
     assert await stop_node(second) == 0

@@ -1,5 +1,4 @@
-"""Another model takes over on Ray as it does in one process: recalls go on, and a process that dies in the middle only
-delays it."""
+"""Another model takes over on Ray as in one process: recalls go on, and a death in the middle is only a delay."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ import pytest
 import pytest_asyncio
 from node_process import Nodes, NodeUnderTest, stop_node
 from node_reads import eventually
-from scenario_doors import GrpcDoor, Refused
+from scenario_doors import GrpcDoor, refusal
 from second_model import cut_model
 
 pytestmark = [pytest.mark.ray, pytest.mark.asyncio(loop_scope="session")]
@@ -32,14 +31,13 @@ TAKEN_OVER_S = 60.0
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUnderTest]:
-    """One node with a Ray head of its own, and memories in it."""
+    """One node with a Ray head of its own, and memories in the node."""
     nodes = Nodes()
     try:
         started = await nodes.start(tmp_path_factory.mktemp("ray"), "--runtime", "ray")
-        door = GrpcDoor(started)
-        items = [{"content": locker(n), "space": SPACE} for n in range(LOCKERS)]
-        await door.call("remember_batch", items=items)
-        await door.close()
+        async with GrpcDoor(started) as door:
+            items = [{"content": locker(n), "space": SPACE} for n in range(LOCKERS)]
+            await door.call("remember_batch", items=items)
         yield started
         assert await stop_node(started) == 0, (await started.said).decode()
     finally:
@@ -48,9 +46,8 @@ async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUn
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def door(node: NodeUnderTest) -> AsyncIterator[GrpcDoor]:
-    opened = GrpcDoor(node)
-    yield opened
-    await opened.close()
+    async with GrpcDoor(node) as opened:
+        yield opened
 
 
 def locker(number: int) -> str:
@@ -72,7 +69,7 @@ async def finds(door: GrpcDoor, number: int, words: str) -> None:
 
 @asynccontextmanager
 async def recalls_going_on(door: GrpcDoor, seed: int) -> AsyncIterator[list[str]]:
-    """Meanwhile one recall follows another, and each finds what it asks for; a name for each that was answered."""
+    """Meanwhile one recall follows another, and each finds its memory; the names of the answered recalls."""
     chance, answered, ended = random.Random(seed), list[str](), asyncio.Event()
 
     async def ask() -> None:
@@ -152,7 +149,5 @@ async def test_a_caller_who_goes_away_while_the_process_of_a_model_starts_leaves
 
 async def test_what_can_not_be_a_model_is_refused_on_ray_and_no_actor_stays(door: GrpcDoor, tmp_path: Path) -> None:
     before = await actors(door)
-    with pytest.raises(Refused) as refused:
-        await door.call("reembed", model=str(tmp_path))
-    assert (refused.value.code, refused.value.field) == ("INVALID_ARGUMENT", "model")
+    assert (await refusal(door.call("reembed", model=str(tmp_path)), "INVALID_ARGUMENT")).field == "model"
     assert await actors(door) == before

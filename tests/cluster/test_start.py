@@ -8,14 +8,14 @@ import shutil
 import socket
 import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
 from node_process import Nodes, NodeUnderTest, refused_start, stop_node
-from node_reads import settled
+from node_reads import finds, settled
 from scenario_doors import GrpcDoor
 
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE
@@ -28,19 +28,10 @@ INDEX = Path("index", "0")
 LEDGER = Path("ledger", "0.sqlite")
 
 
-@asynccontextmanager
-async def asking(node: NodeUnderTest) -> AsyncIterator[GrpcDoor]:
-    door = GrpcDoor(node)
-    try:
-        yield door
-    finally:
-        await door.close()
-
-
 async def filled(nodes: Nodes, data_dir: Path) -> None:
     """A directory that a node has written to and left."""
     node = await nodes.start(data_dir)
-    async with asking(node) as door:
+    async with GrpcDoor(node) as door:
         items = [
             {"content": f"Lighthouse {number} stands on cliff {number}.", "space": SPACE} for number in range(MEMORIES)
         ]
@@ -66,13 +57,12 @@ def copied(written: Path, tmp_path: Path) -> Path:
 
 async def recalls_everything(node: NodeUnderTest) -> dict[str, Any]:
     """Assert that recall finds what was stored; the node's status."""
-    async with asking(node) as door:
+    async with GrpcDoor(node) as door:
         status = await settled(door)
         assert status["index"][0]["points"] == MEMORIES
         for number in (0, MEMORIES // 2, MEMORIES - 1):
             text = f"Lighthouse {number} stands on cliff {number}."
-            answer = await door.call("recall", query=text, spaces=[SPACE], limit=1)
-            assert [hit["content"] for hit in answer["results"]] == [text]
+            assert await finds(door, text, SPACE)
         return status
 
 
@@ -92,7 +82,7 @@ async def test_a_second_node_on_the_directory_is_refused_with_the_pid_of_the_fir
     assert "--data" in second.stderr
     assert "Traceback" not in second.stderr
     assert (tmp_path / NODE_FILE).read_bytes() == published
-    async with asking(first) as door:
+    async with GrpcDoor(first) as door:
         assert (await door.call("status"))["state"] == "ready"
     assert await stop_node(first) == 0
 

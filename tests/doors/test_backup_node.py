@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import stat
-import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from threading import Event
 
 import pytest
 import pytest_asyncio
+from forked import MNEMESH
 from node_process import NodeUnderTest, start_node, stop_node
 
 from mnemesh import Client
@@ -32,16 +31,6 @@ async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUn
 
 def client_of(node: NodeUnderTest, token: str = "") -> Client:
     return Client(node.grpc, token or node.token)
-
-
-async def command(*words: str) -> tuple[int, str, str]:
-    """Exit status, output and errors of `mnemesh WORDS`."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mnemesh.entry", *words,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
-    out, err = await asyncio.wait_for(process.communicate(), WAIT_S)
-    return process.returncode or 0, out.decode(), err.decode()
 
 
 async def test_who_erases_a_memory_is_told_which_backups_may_still_hold_it(node: NodeUnderTest, tmp_path: Path) -> None:
@@ -82,18 +71,18 @@ async def test_a_backup_made_while_four_write_becomes_a_node_that_knows_what_was
     try:
         before = [await asyncio.wait_for(said.get(), WAIT_S) for _ in range(3 * WRITERS)]
         target = tmp_path / "node.tar.gz"
-        code, out, err = await command("backup", "create", "--data", str(node.data_dir), "--to", str(target), "--json")
+        made = await MNEMESH.run("backup", "create", "--data", node.data_dir, "--to", target, "--json")
         for _ in range(said.qsize()):
             said.get_nowait()
         await asyncio.wait_for(said.get(), WAIT_S)  # writes go on
     finally:
         stop.set()
     assert min(await asyncio.gather(*writing)) > 0
-    assert (code, err) == (0, "")
-    backup = json.loads(out)["backup"]
+    assert (made.code, made.stderr) == (0, "")
+    backup = made.json["backup"]
     assert stat.S_IMODE(os.stat(target).st_mode) == 0o600
-    code, out, err = await command("backup", "load", str(target), "--data", str(tmp_path / "loaded"), "--json")
-    assert (code, json.loads(out)["memories"], err) == (0, backup["memories"], "")
+    loaded = await MNEMESH.run("backup", "load", target, "--data", tmp_path / "loaded", "--json")
+    assert (loaded.code, loaded.json["memories"], loaded.stderr) == (0, backup["memories"], "")
     with client_of(node) as client:
         first = client.status()
     restored = await start_node(tmp_path / "loaded")
@@ -101,7 +90,7 @@ async def test_a_backup_made_while_four_write_becomes_a_node_that_knows_what_was
         with client_of(restored, node.token) as client:  # the owner's token is the old one
             found, second = client.get_many(before), client.status()
             assert len(found.memories) == len(before)
-            # Waits until recall sees it, and so until the index has taken in all that was loaded before it.
+            # The write waits for the index, and so for everything that was loaded.
             assert client.remember("written after the restore", space="team/load").action == "ADD"
             assert client.recall("turbines", space="team/load", limit=5).results
         assert (second.node_id, second.ledger and second.ledger.memories) == (first.node_id, backup["memories"])
@@ -113,12 +102,12 @@ async def test_a_backup_made_while_four_write_becomes_a_node_that_knows_what_was
 
 async def test_a_backup_that_can_not_be_loaded_ends_with_the_reason_and_4(tmp_path: Path) -> None:
     (tmp_path / "foreign").write_text("no backup")
-    for words in (("load", "--data", str(tmp_path / "new")), ("verify",)):
-        code, out, err = await command("backup", words[0], str(tmp_path / "foreign"), *words[1:])
-        assert (code, out) == (4, "")
-        assert "no backup that `mnemesh backup create` made" in err
-    code, out, _ = await command("backup", "verify", str(tmp_path / "none"), "--json")
-    assert (code, json.loads(out)["error"]["code"]) == (4, "FAILED_PRECONDITION")
+    for word, *more in (("load", "--data", tmp_path / "new"), ("verify",)):
+        ended = await MNEMESH.run("backup", word, tmp_path / "foreign", *more)
+        assert (ended.code, ended.stdout) == (4, "")
+        assert "no backup that `mnemesh backup create` made" in ended.stderr
+    ended = await MNEMESH.run("backup", "verify", tmp_path / "none", "--json")
+    assert (ended.code, ended.json["error"]["code"]) == (4, "FAILED_PRECONDITION")
     assert not (tmp_path / "new").exists()
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 import uuid
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from forked import MNEMESH
+from forked import MNEMESH, Ended
 from node_process import NodeUnderTest
 
 from mnemesh import AsyncClient
@@ -17,7 +15,6 @@ from mnemesh.errors import InvalidArgument, NotFound, PermissionDenied
 from mnemesh_gateway.operations import backup_calls, peer_calls
 from mnemesh_memory.values.model import Caller
 
-WAIT_S = 60.0
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
@@ -33,23 +30,18 @@ def space() -> str:
 
 
 async def command(node: NodeUnderTest, *words: str) -> dict[str, Any]:
-    process = await MNEMESH.start(*words, "--json", "--data", str(node.data_dir))
-    out, _ = await asyncio.wait_for(process.communicate(), WAIT_S)
-    found: dict[str, Any] = json.loads(out)
+    found: dict[str, Any] = (await ended(node, *words, "--json")).json
     return found
 
 
 async def shown(node: NodeUnderTest, *words: str) -> str:
-    status, out = await ended(node, *words)
-    assert status == 0, out
-    return out
+    process = await ended(node, *words)
+    assert process.code == 0, process
+    return process.stdout
 
 
-async def ended(node: NodeUnderTest, *words: str) -> tuple[int | None, str]:
-    """Exit status and standard output of a command for people."""
-    process = await MNEMESH.start(*words, "--data", str(node.data_dir))
-    out, _ = await asyncio.wait_for(process.communicate(), WAIT_S)
-    return process.returncode, out.decode()
+async def ended(node: NodeUnderTest, *words: str) -> Ended:
+    return await MNEMESH.run(*words, "--data", node.data_dir)
 
 
 async def test_what_filters_name_is_told_first_then_forgotten_or_purged(node: NodeUnderTest, space: str) -> None:
@@ -176,8 +168,8 @@ async def test_what_is_refused_is_gone_past(node: NodeUnderTest, space: str) -> 
         gone = await command(node, *words, "--apply", "--yes")
         assert gone["ids"] == [own.id]
         assert (await ana.list(space=here)).total == 201
-        status, out = await ended(node, *words, "--apply", "--yes")
-        assert (status, out.splitlines()[0]) == (4, "0 memories purged")
+        again = await ended(node, *words, "--apply", "--yes")
+        assert (again.code, again.stdout.splitlines()[0]) == (4, "0 memories purged")
 
 
 async def test_of_one_backup_and_one_peer_the_plural_is_not_said() -> None:

@@ -9,30 +9,27 @@ from __future__ import annotations
 import asyncio
 import json
 import random
-import sys
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 import pytest_asyncio
+from forked import MNEMESH
 from node_process import NodeUnderTest
-from node_reads import WAIT_S, contents, settled
-from scenario_doors import CliDoor, Door, GrpcDoor, HttpDoor, McpDoor
+from node_reads import contents, memories, settled
+from scenario_doors import NETWORKED_DOORS, GrpcDoor, open_door
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 WRITERS = 8
-IDS_A_READ = 100
 # A process for every single write takes minutes; the command that many processes run at once is `import`.
 IMPORTERS = 4
 SEED = random.SystemRandom().getrandbits(32)
 ANIMALS = ("ant", "bat", "cat", "dog", "eel", "fox", "gnu", "hen", "ibis", "jay")
-
-OpenDoor = Callable[[NodeUnderTest, str], Door]
 
 
 @dataclass(frozen=True)
@@ -65,39 +62,25 @@ SHORT = Load(shared=40, own=20)
 WHOLE = Load(shared=100, own=100)
 
 
-def stdio(node: NodeUnderTest, agent: str) -> Door:
-    return McpDoor.over_stdio(node, agent=agent)
-
-
-def cli(node: NodeUnderTest, agent: str) -> Door:
-    return CliDoor(node, "--agent", agent)
-
-
-NETWORK: tuple[OpenDoor, ...] = (GrpcDoor, HttpDoor, McpDoor.over_http)
 in_proof = [pytest.mark.proof, pytest.mark.timeout(1800)]
+ALL_BUT_CLI = NETWORKED_DOORS[:-1]
 WAYS = [
-    pytest.param((GrpcDoor,), SHORT, id="grpc"),
-    pytest.param((HttpDoor,), SHORT, id="http"),
-    pytest.param((McpDoor.over_http,), SHORT, id="mcp-http"),
-    pytest.param((*NETWORK, stdio), SHORT, id="all but the command line"),
-    pytest.param((GrpcDoor,), WHOLE, id="grpc, whole", marks=in_proof),
-    pytest.param((HttpDoor,), WHOLE, id="http, whole", marks=in_proof),
-    pytest.param((McpDoor.over_http,), WHOLE, id="mcp-http, whole", marks=in_proof),
-    pytest.param((stdio,), WHOLE, id="mcp-stdio, whole", marks=in_proof),
-    pytest.param((*NETWORK, stdio, cli), WHOLE, id="every door, whole", marks=in_proof),
+    *(pytest.param((door,), SHORT, id=door) for door in ("grpc", "http", "mcp-http")),
+    pytest.param(ALL_BUT_CLI, SHORT, id="all but the command line"),
+    *(pytest.param((door,), WHOLE, id=f"{door}, whole", marks=in_proof) for door in ALL_BUT_CLI),
+    pytest.param(NETWORKED_DOORS, WHOLE, id="every door, whole", marks=in_proof),
 ]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def reader(shared_node: NodeUnderTest) -> AsyncIterator[GrpcDoor]:
-    door = GrpcDoor(shared_node)
-    yield door
-    await door.close()
+    async with GrpcDoor(shared_node) as door:
+        yield door
 
 
 @dataclass
 class Answers:
-    """What the writers were told: by text every id, and how often each action."""
+    """The answers to the writers: by text every id, and how often each action."""
 
     ids: dict[str, set[str]] = field(default_factory=dict)
     actions: Counter[str] = field(default_factory=Counter)
@@ -107,35 +90,22 @@ class Answers:
         self.actions[answer["action"]] += 1
 
 
-async def write_all(node: NodeUnderTest, doors: tuple[OpenDoor, ...], load: Load, space: str) -> Answers:
+async def write_all(node: NodeUnderTest, doors: tuple[str, ...], load: Load, space: str) -> Answers:
     """Every writer writes its texts one after the other, all writers at once."""
     answers = Answers()
 
     async def writer(number: int) -> None:
-        door = doors[number % len(doors)](node, f"writer-{number}")
-        try:
+        async with open_door(doors[number % len(doors)], node, agent=f"writer-{number}") as door:
             for text in load.texts_of(number):
                 answers.note(text, await door.call("remember", content=text, space=space, wait="durable"))
-        finally:
-            await door.close()
 
     await asyncio.gather(*(writer(number) for number in range(WRITERS)))
     return answers
 
 
-async def stored(reader: Door, space: str, ids: list[str]) -> dict[str, str]:
-    """Content by id, as far as the node has them."""
-    found: dict[str, str] = {}
-    for start in range(0, len(ids), IDS_A_READ):
-        answer = await reader.call("get", ids=ids[start : start + IDS_A_READ], spaces=[space])
-        assert answer.get("missing", []) == []
-        found |= {memory["id"]: memory["content"] for memory in answer["memories"]}
-    return found
-
-
 @pytest.mark.parametrize(("doors", "load"), WAYS)
 async def test_eight_agents_writing_the_same_and_their_own_store_each_text_once(
-    shared_node: NodeUnderTest, reader: GrpcDoor, doors: tuple[OpenDoor, ...], load: Load
+    shared_node: NodeUnderTest, reader: GrpcDoor, doors: tuple[str, ...], load: Load
 ) -> None:
     print(f"seed {SEED}")
     space = f"writers/{uuid.uuid4().hex}"
@@ -145,7 +115,7 @@ async def test_eight_agents_writing_the_same_and_their_own_store_each_text_once(
     assert all(len(ids) == 1 for ids in answers.ids.values()), "one text has two ids"
 
     expected = {next(iter(ids)): text for text, ids in answers.ids.items()}
-    assert await stored(reader, space, sorted(expected)) == expected
+    assert {memory["id"]: memory["content"] for memory in await memories(reader, space)} == expected
     before = await settled(reader)
     assert (await reader.call("stats", spaces=[space]))["memories"] == load.distinct()
     shown = await reader.call("recall", query="Writer 3 fed the fox at gate 5.", spaces=[space], limit=1)
@@ -182,13 +152,8 @@ async def test_four_imports_at_once_from_the_command_line_store_each_text_once(
 
 async def import_file(node: NodeUnderTest, file: Path, space: str, *flags: str) -> dict[str, Any]:
     """Run `mnemesh import` as a process of its own; its summary."""
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "mnemesh.entry", "import", str(file), "--json", "--space", space),
-        *("--data", str(node.data_dir), *flags),
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, cwd="/",
-    )  # fmt: skip
-    out, err = await asyncio.wait_for(process.communicate(), WAIT_S)
-    assert process.returncode == 0, err.decode()
-    summary: dict[str, Any] = json.loads(out)
+    ended = await MNEMESH.run("import", file, "--json", "--space", space, "--data", node.data_dir, *flags)
+    assert ended.code == 0, ended
+    summary: dict[str, Any] = ended.json
     assert summary["refused"] == []
     return summary

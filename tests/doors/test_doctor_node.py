@@ -1,48 +1,29 @@
-"""The doctor beside a real node: while it runs, after it stopped, after it was killed."""
+"""The doctor beside a real node: while the node runs, after its stop, after a kill."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import shlex
 import sqlite3
-import sys
 import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from node_process import kill_node, start_node, stop_node
+from forked import MNEMESH, NODE
+from node_process import kill_node, refused_start, start_node, stop_node
 
 from mnemesh import Client, Recalled
 
 RUN_TIMEOUT_S = 60.0
 
 
-async def doctor(
-    data_dir: Path, grpc: str = "127.0.0.1:0", http: str = "127.0.0.1:0"
-) -> tuple[int | None, dict[str, Any]]:
-    """Exit code and report of `doctor --json` on a directory, unless told otherwise with free ports so that other nodes
-    don't matter."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mnemesh_gateway", "doctor", "--data", str(data_dir), "--json",
-        "--grpc", grpc, "--http", http,
-        stdout=asyncio.subprocess.PIPE, env=dict(os.environ),
-    )  # fmt: skip
-    out, _ = await asyncio.wait_for(process.communicate(), RUN_TIMEOUT_S)
-    return process.returncode, json.loads(out)
-
-
-async def run(*words: str) -> tuple[int | None, str]:
-    """Exit code of the command `mnemesh`, and what it printed."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mnemesh", *words,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT, env=dict(os.environ),
-    )  # fmt: skip
-    out, _ = await asyncio.wait_for(process.communicate(), RUN_TIMEOUT_S)
-    return process.returncode, out.decode()
+async def doctor(data_dir: Path, grpc: str = "127.0.0.1:0", http: str = "127.0.0.1:0") -> tuple[int, dict[str, Any]]:
+    """Exit code and report of `doctor --json` on a directory, by default with free ports of its own."""
+    ended = await NODE.run("doctor", "--data", data_dir, "--json", "--grpc", grpc, "--http", http)
+    return ended.code, ended.json
 
 
 def remember(data_dir: Path) -> str:
@@ -51,7 +32,7 @@ def remember(data_dir: Path) -> str:
 
 
 def recall_with_all_indexed(client: Client, query: str) -> Recalled:
-    """The answer of a new node, once it no longer says that its index is behind."""
+    """The answer of a new node, once its index is no longer behind."""
     deadline = time.monotonic() + RUN_TIMEOUT_S
     while (found := client.recall(query)).degraded:
         assert time.monotonic() < deadline, found.degraded_reasons
@@ -115,17 +96,17 @@ async def test_who_follows_the_advice_about_a_damaged_log_recalls_all_that_is_so
         (raw,) = db.execute("SELECT raw FROM entry WHERE doc = ?", (lost,)).fetchone()
         db.execute("UPDATE entry SET raw = ? WHERE doc = ?", (raw[:-1] + bytes([raw[-1] ^ 1]), lost))
         db.commit()
-    refused = await run("up", "--data", str(old), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
-    assert refused[0] == 4
+    refused = await refused_start(old)
+    assert refused.code == 4
     code, report = await doctor(old)
     (finding,) = (one for one in report["findings"] if one["check"] == "ledger")
     assert code == 1
     assert "entry 2: " in finding["problem"]
     (advice,) = set(re.findall(r"`mnemesh (node [^`]*)`|$", finding["fix"])) - {""}
-    assert f"`mnemesh {advice}`" in refused[1]
-    code, said = await run(*(str(new) if word == "NEW_DIR" else word for word in shlex.split(advice)))
-    assert code == 0, said
-    assert f"entry 2 of {lost}: " in said
+    assert f"`mnemesh {advice}`" in refused.stderr
+    salvaged = await MNEMESH.run(*(str(new) if word == "NEW_DIR" else word for word in shlex.split(advice)))
+    assert salvaged.code == 0, salvaged
+    assert f"entry 2 of {lost}: " in salvaged.stdout + salvaged.stderr
     node = await start_node(new)
     try:
         with Client(data_dir=new, space="team/doctor") as client:

@@ -1,16 +1,12 @@
-"""What the real Claude Code hands its model of a node's tools and answers; the model is a stand-in on loopback.
+"""The tools and answers of a node that the real Claude Code hands its model. The model is a stand-in on loopback.
 
-Skipped with the reason where npm, the package or its platform can't be had. Everything happens in a temporary
-directory; no lock file is kept, because it would name a registry.
+Skipped with the reason where npm, the package or its platform can't be had.
 """
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import platform
-import shutil
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,13 +15,13 @@ from typing import Any
 import pytest
 from model_stub import ModelStub
 from node_process import NodeUnderTest
+from npm_packages import INSTALL_S, install, run
 from scenario_doors import McpDoor
 
 from mnemesh_gateway.doors.mcp.answer_text import NOTE
 from mnemesh_memory.text.text import estimate_tokens
 
 PACKAGE, VERSION = "@anthropic-ai/claude-code-linux-x64", "2.1.197"
-INSTALL_S = 200.0
 RUN_S = 90.0
 PREFIX = "mcp__mnemesh__"
 RECALL = f"{PREFIX}recall"
@@ -40,47 +36,16 @@ pytestmark = [
 ]
 
 
-async def ended(*command: str, cwd: Path, limit_s: float, environ: Mapping[str, str]) -> tuple[int, str]:
-    """Exit code and output; killed when its time is up."""
-    process = await asyncio.create_subprocess_exec(
-        *command, cwd=cwd, env=environ,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    try:
-        output, _ = await asyncio.wait_for(process.communicate(), limit_s)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        return -1, f"still running after {limit_s:g} s"
-    assert process.returncode is not None
-    return process.returncode, output.decode("utf-8", "replace")
-
-
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("claude-code")
 
 
-async def installed(directory: Path) -> str:
-    """The program, from npm."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is not installed")
-    if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
-        pytest.skip(f"{PACKAGE} is for Linux on x86-64")
-    program = directory / "node_modules" / PACKAGE / "claude"
-    if not program.exists():
-        (directory / "package.json").write_text(json.dumps({"private": True, "dependencies": {PACKAGE: VERSION}}))
-        command = (npm, "install", "--no-package-lock", "--ignore-scripts", "--no-audit", "--no-fund")
-        code, output = await ended(*command, cwd=directory, limit_s=INSTALL_S, environ=os.environ)
-        if code or not program.exists():
-            pytest.skip(f"npm could not install {PACKAGE}: {output.strip()[-300:]}")
-    return str(program)
-
-
 async def handed(home: Path, node: NodeUnderTest, space: str, calls: Calls, **more: str) -> ModelStub:
-    """What the model was sent while Claude Code made `calls` in `space`; `more` stands in its environment."""
-    program = await installed(home)
+    """The model to which Claude Code spoke while it made `calls` in `space`; `more` stands in its environment."""
+    program = home / "node_modules" / PACKAGE / "claude"
+    if not program.exists():
+        await install(home, {PACKAGE: VERSION}, x86_64=True)
     headers = {"Authorization": f"Bearer {node.token}", "x-mnemesh-space": space}
     server = {"type": "http", "url": f"http://{node.http}/mcp", "headers": headers}
     config = home / "mcp.json"
@@ -92,10 +57,10 @@ async def handed(home: Path, node: NodeUnderTest, space: str, calls: Calls, **mo
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "MCP_CONNECTION_NONBLOCKING": "false", **more,
         }  # fmt: skip
         command = (
-            program, "-p", "go", "--mcp-config", str(config), "--strict-mcp-config", "--allowedTools", "mcp__mnemesh",
-            "--model", "claude-sonnet-4-5", "--output-format", "json",
+            str(program), "-p", "go", "--mcp-config", str(config), "--strict-mcp-config", "--allowedTools",
+            "mcp__mnemesh", "--model", "claude-sonnet-4-5", "--output-format", "json",
         )  # fmt: skip
-        code, output = await ended(*command, cwd=home, limit_s=RUN_S, environ=environ)
+        code, output = await run(*command, cwd=home, limit_s=RUN_S, env=environ)
     assert code == 0, output
     assert len(model.results()) == len(calls), output
     return model

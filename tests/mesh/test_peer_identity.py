@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import grpc
 import pytest
 from fault_proxy import FaultProxy
+from forked import MNEMESH
 from hostile_peer import Signer, stream_to
 from node_process import Nodes, kill_node, stop_node
 from peer_scene import WAIT_S, client, converged, introduce, texts, until
@@ -60,12 +60,8 @@ async def test_two_nodes_on_copies_of_one_directory_refuse_each_other_until_one_
         await here.remember("written by the one", space="team/x")
         await there.remember("written by the other", space="team/x")
     await stop_node(two)
-    renewing = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mnemesh", "node", "new-identity", "--data", str(tmp_path / "two"),
-        stdout=asyncio.subprocess.PIPE, cwd="/",
-    )  # fmt: skip
-    said, _ = await asyncio.wait_for(renewing.communicate(), WAIT_S)
-    assert (renewing.returncode, b"2 memories stay" in b" ".join(said.split())) == (0, True), said
+    renewed = await MNEMESH.run("node", "new-identity", "--data", tmp_path / "two")
+    assert (renewed.code, "2 memories stay" in " ".join(renewed.stdout.split())) == (0, True), renewed
     two = await nodes.start(tmp_path / "two")
     async with client(one) as here, client(two) as there:
         await there.remember("written with an id of its own", space="team/x")
@@ -114,11 +110,7 @@ async def test_a_hub_that_a_node_and_its_copy_call_refuses_the_copy_and_says_so(
         (peer,) = (await here.sync_now(wait_s=WAIT_S)).peers
         assert (peer.state, peer.last_error) == ("connected", "")
     await stop_node(copy)
-    renewing = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "mnemesh", "node", "new-identity", "--data", str(tmp_path / "copy"),
-        stdout=asyncio.subprocess.DEVNULL, cwd="/",
-    )  # fmt: skip
-    assert await asyncio.wait_for(renewing.wait(), WAIT_S) == 0
+    assert (await MNEMESH.run("node", "new-identity", "--data", tmp_path / "copy")).code == 0
     copy = await nodes.start(tmp_path / "copy")
     await converged("team/x", hub, laptop, copy)
     assert len(await texts(hub, "team/x")) == 3

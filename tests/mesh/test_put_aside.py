@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +10,7 @@ import pytest
 from forked import MNEMESH
 from hostile_peer import Signer, stream_to
 from node_process import Nodes, NodeUnderTest
-from peer_scene import PATIENCE_S, client, texts
+from peer_scene import client, texts
 
 from mnemesh.errors import InvalidArgument, NotFound
 from mnemesh_crdt.changes.envelope import RETRACT
@@ -39,11 +37,10 @@ async def brings(hub: NodeUnderTest, name: str, token: str, *, first: int = 0) -
 
 
 async def command(node: NodeUnderTest, *words: str, status: int = 0) -> Any:
-    """What `mnemesh sync ...` answers."""
-    process = await MNEMESH.start("sync", *words, "--json", "--data", str(node.data_dir))
-    out, err = await asyncio.wait_for(process.communicate(), PATIENCE_S)
-    assert process.returncode == status, (out, err)
-    return json.loads(out)
+    """The answer of `mnemesh sync ...`."""
+    ended = await MNEMESH.run("sync", *words, "--json", "--data", node.data_dir)
+    assert ended.code == status, ended
+    return ended.json
 
 
 async def test_what_was_put_aside_is_paged_filtered_judged_again_and_discarded(nodes: Nodes, tmp_path: Path) -> None:

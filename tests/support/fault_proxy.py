@@ -9,14 +9,15 @@ BUFFER_BYTES = 65_536
 
 
 class FaultProxy:
-    """Stands before `target` (host:port). `out` is the direction to the target, `back` the one from it. What a stalled
-    direction was given is delivered once it is healed, as TCP's own retransmission would do; a cut breaks every
-    connection, and new ones are refused until it is healed; one that was abandoned stays open at both ends, and nothing
-    more comes through it, its end neither."""
+    """Stands before `target` (host:port), which may change. `out` is the direction to the target, `back` the other.
+
+    A stalled direction delivers its bytes once the link is healed, as TCP's own retransmission would do. A cut breaks
+    every connection and refuses new ones until the link is healed. An abandoned connection stays open at both ends, and
+    nothing more comes through, not even an end.
+    """
 
     def __init__(self, target: str) -> None:
-        self._host, _, port = target.rpartition(":")
-        self._port = int(port)
+        self.target = target
         self._abandoned: set[asyncio.Task[None]] = set()
         self._flows = {"out": asyncio.Event(), "back": asyncio.Event()}
         self._down = False
@@ -41,7 +42,7 @@ class FaultProxy:
         self._flows[direction].clear()
 
     def abandon(self) -> None:
-        """Forget the present connections, as a network does whose one end lost its power; new ones go through."""
+        """Forget the present connections, as when one end loses its power. New connections go through."""
         self._abandoned |= self._links
 
     def heal(self) -> None:
@@ -66,7 +67,8 @@ class FaultProxy:
         self._links.add(link)
         far: asyncio.StreamWriter | None = None
         try:
-            back, far = await asyncio.open_connection(self._host, self._port)
+            host, _, port = self.target.rpartition(":")
+            back, far = await asyncio.open_connection(host, int(port))
             async with asyncio.TaskGroup() as both:
                 both.create_task(self._pump("out", link, reader, far))
                 both.create_task(self._pump("back", link, back, writer))
@@ -89,7 +91,7 @@ class FaultProxy:
             writer.write_eof()
 
     async def _read(self, link: asyncio.Task[None], reader: asyncio.StreamReader) -> bytes:
-        """What comes next, its end too; of an abandoned link never anything."""
+        """The next bytes, or the end. An abandoned link gives neither."""
         try:
             data = await reader.read(BUFFER_BYTES)
         except OSError:

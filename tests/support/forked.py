@@ -1,11 +1,10 @@
-"""Programs of this project as processes of their own, each forked from one that has imported the program already.
+"""Programs of this project as processes of their own, each forked from a process that has imported the program.
 
 Imports take most of the time of a short command and of a node's start, and the tests start hundreds of both.
-Everything else is as when a shell starts them: arguments, environment, streams, signals and exit status are their own.
-That a bare interpreter runs them too is for test_cli.py, test_cli_node.py, test_readme.py and test_stdio_node.py to
-show.
+Everything else is as from a shell: a process has arguments, environment, streams, signals and exit status of its own.
+test_cli.py, test_cli_node.py, test_readme.py and test_stdio_node.py show that a bare interpreter runs the programs too.
 
-Run as a program this module is the process that forks; whoever closes its stdin ends it.
+Run as a program, this module is the process that forks. The end of its stdin ends the process.
 """
 
 from __future__ import annotations
@@ -31,7 +30,22 @@ from pathlib import Path
 from typing import Any
 
 READY_S = 120.0
+ENDED_S = 60.0
 REQUEST_BYTES = 65_536
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a process that ended by itself did so."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        """The one object on standard output."""
+        return json.loads(self.stdout)
 
 
 @dataclass(frozen=True)
@@ -58,9 +72,20 @@ class Program:
         reader, writer = await asyncio.open_unix_connection(sock=asking)
         return Forked(outputs[0], outputs[1], int(await reader.readline()), reader, writer)
 
+    async def run(self, *words: str | Path, limit_s: float = ENDED_S, env: dict[str, str] | None = None) -> Ended:
+        """As `start`, to its end. A process that lasts longer is killed, and fails the test."""
+        process = await self.start(*map(str, words), env=env)
+        try:
+            out, err = await asyncio.wait_for(process.communicate(), limit_s)
+        except TimeoutError:
+            process.kill()
+            raise AssertionError(f"{self.module} {words} still ran after {limit_s:g} s") from None
+        assert process.returncode is not None
+        return Ended(process.returncode, out.decode(), err.decode())
+
 
 MNEMESH = Program("mnemesh.entry", ("mnemesh",))
-# What a node loads in its start and right after it.
+# `parts` are loaded in the start of a node and right after the start.
 NODE = Program(
     "mnemesh_gateway.__main__",
     (

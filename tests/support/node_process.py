@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
-from forked import NODE, Forked
+from forked import NODE, Ended, Forked
 
 from mnemesh_proto.rendezvous import read_node, read_token
 
@@ -22,7 +22,7 @@ Process = asyncio.subprocess.Process | Forked
 
 @dataclass(frozen=True)
 class NodeUnderTest:
-    """Where a started node listens, its token and its process; `said` is what it wrote to stderr, once it has ended."""
+    """Addresses, token and process of a started node; `said` is its stderr, once the node has ended."""
 
     grpc: str
     http: str
@@ -32,22 +32,13 @@ class NodeUnderTest:
     said: asyncio.Task[bytes] = field(compare=False)
 
 
-@dataclass(frozen=True)
-class Ended:
-    """How a node that did not get ready ended."""
-
-    code: int
-    stdout: str
-    stderr: str
-
-
 async def launch_node(
     data_dir: Path, *flags: str, env: dict[str, str] | None = None, within: tuple[str, ...] = ()
 ) -> Process:
     """Start `mnemesh_gateway up` on free ports, unless `flags` give others, and return at once. `within` stands before
     the command, and becomes it."""
     words = ("up", "--data", str(data_dir), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", *flags)
-    # Ray looks at the program that joins it, and so finds one that was started plainly.
+    # Ray looks at the program that joins the cluster, so on Ray the program is started plainly.
     if not within and "ray" not in flags:
         return await NODE.start(*words, env=env)
     return await asyncio.create_subprocess_exec(
@@ -116,7 +107,7 @@ async def kill_node(node: NodeUnderTest) -> None:
 
 
 class Nodes:
-    """Starts nodes and sees to it that none of their processes outlives the test, also when the test fails."""
+    """Starts nodes. `end` kills every process that is left, also after a test that failed."""
 
     def __init__(self) -> None:
         self._processes: list[Process] = []
@@ -155,7 +146,7 @@ def descendants(pid: int) -> list[psutil.Process]:
 
 
 def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    """Those that still run; a zombie has ended and waits for its parent only."""
+    """The processes that still run. A zombie has ended and waits for its parent only."""
     return [process for process in processes if process.is_running() and _status(process) != psutil.STATUS_ZOMBIE]
 
 

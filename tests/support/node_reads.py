@@ -1,5 +1,4 @@
-"""What tests ask of a running node, and how they wait for it: a condition, a deadline, and the last answer when it
-is missed."""
+"""Questions of the tests to a running node, and bounded waits: a condition, a deadline, and the last answer."""
 
 from __future__ import annotations
 
@@ -8,6 +7,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+import psutil
+from node_process import alive
 from scenario_doors import Door
 
 Answer = TypeVar("Answer")
@@ -25,6 +26,25 @@ async def eventually(
         assert time.monotonic() < deadline, f"{what}: not within {limit_s:g} s; the last answer was {answer}"
         await asyncio.sleep(POLL_S)
     return answer
+
+
+async def all_gone(processes: list[psutil.Process], limit_s: float = WAIT_S) -> None:
+    """Wait until each of `processes` has ended."""
+    await eventually(
+        lambda: asyncio.sleep(0, alive(processes)), lambda left: left == [], "the processes have ended", limit_s
+    )
+
+
+async def pid_of(door: Door, actor: str) -> int:
+    """The process of an actor, 0 for an actor that has none."""
+    actors = (await door.call("status"))["actors"]
+    return next(int(one["pid"]) for one in actors if one["name"] == actor)
+
+
+async def finds(door: Door, text: str, space: str) -> bool:
+    """Whether a recall of `text` gives the memory that says so, and no other."""
+    answer = await door.call("recall", query=text, spaces=[space], limit=1)
+    return [hit["content"] for hit in answer["results"]] == [text]
 
 
 async def settled(door: Door) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""The doors of a running node, each behind the same two calls, so that one suite of sentences runs through all of them.
+"""The doors of a running node, each behind the same two calls, so that one suite of sentences runs through all doors.
 
-`call(operation, **fields)` gives the answer in its JSON form; a refusal raises Refused with code, message and field.
-`watching(space, id)` gives what to await for the next change that one hears of who watches the space, or, over MCP,
-follows that memory in it. Nothing here knows what the operations mean.
+`call(operation, **fields)` gives the answer in its JSON form. A refusal raises Refused with code, message and field.
+`watching(space, id)` gives a function to await for the next change in the space, or, over MCP, of the memory. A door
+is a context manager that closes it. Nothing here knows the meaning of an operation.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import os
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 from urllib.parse import quote
 
 import grpc
 import httpx2
+import pytest
 from forked import MNEMESH
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
@@ -35,7 +36,8 @@ from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION
 from mnemesh_proto.v1 import watch_pb2
 
 CALL_TIMEOUT_S = 60.0
-# Those that need a node in a process of its own.
+TOOLSETS = "core,curate,session,admin"
+# The doors of a node in a process of its own.
 NETWORKED_DOORS = ("grpc", "http", "mcp-http", "mcp-stdio", "cli")
 Answer = TypeVar("Answer")
 # Type of a change, and id of its memory.
@@ -64,6 +66,32 @@ class Door(Protocol):
 
     async def close(self) -> None: ...
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+async def refusal(call: Awaitable[object], code: str = "") -> Refused:
+    """The refusal that `call` ends with, of status `code` where one is given."""
+    with pytest.raises(Refused) as caught:
+        await call
+    assert code in ("", caught.value.code), caught.value
+    return caught.value
+
+
+def open_door(name: str, node: NodeUnderTest, token: str = "", agent: str = "") -> Door:
+    """One of NETWORKED_DOORS. Where a door finds the owner's token by itself, `token` is another one."""
+    if name == "grpc":
+        return GrpcDoor(node, agent)
+    if name == "http":
+        return HttpDoor(node, agent)
+    if name == "cli":
+        given = {"--token": token, "--agent": agent}
+        return CliDoor(node, *(word for option, value in given.items() if value for word in (option, value)))
+    return McpDoor.over_http(node, agent) if name == "mcp-http" else McpDoor.over_stdio(node, token, agent)
+
 
 async def _soon(awaitable: Awaitable[Answer]) -> Answer:
     return await asyncio.wait_for(awaitable, CALL_TIMEOUT_S)
@@ -78,7 +106,7 @@ def _headers(node: NodeUnderTest, agent: str) -> dict[str, str]:
     return {AUTHORIZATION: f"Bearer {node.token}"} | ({AGENT_HEADER: agent} if agent else {})
 
 
-class InProcessDoor:
+class InProcessDoor(Door):
     """Python in the node's own process: the operation table over a Mesh, without any transport."""
 
     name = "in-process"
@@ -107,7 +135,7 @@ class InProcessDoor:
         return
 
 
-class GrpcDoor:
+class GrpcDoor(Door):
     """A gRPC channel with the committed stubs' messages."""
 
     name = "grpc"
@@ -125,7 +153,7 @@ class GrpcDoor:
         try:
             request = row.read_json(fields)
         except InvalidArgument as error:
-            # What a typed message cannot carry is refused by the message itself, before anything is sent.
+            # A typed message refuses a value that it cannot carry before anything is sent.
             raise Refused(error.code, error.message, str(error.fields["field"])) from error
         try:
             return to_json(await method(request, metadata=self._metadata, timeout=CALL_TIMEOUT_S))
@@ -158,7 +186,7 @@ def _violated_field(error: grpc.aio.AioRpcError) -> str:
     return ""
 
 
-class HttpDoor:
+class HttpDoor(Door):
     """HTTP JSON, by the routes of the operation table."""
 
     name = "http"
@@ -219,10 +247,11 @@ def _query(fields: Mapping[str, Any]) -> list[tuple[str, str]]:
     return pairs
 
 
-class McpDoor:
+class McpDoor(Door):
     """An MCP client over streamable HTTP or stdio, with every toolset shown, and with answers in full.
 
-    The library's client must be left by the task that entered it, and a fixture is not one task: so it has its own.
+    The library's client must be left by the task that entered the client. A fixture is no single task, so the door
+    starts a task for the client.
     """
 
     def __init__(self, name: str, client: AbstractAsyncContextManager[Client]) -> None:
@@ -242,7 +271,7 @@ class McpDoor:
 
         @asynccontextmanager
         async def client() -> AsyncIterator[Client]:
-            url = f"http://{node.http}/mcp?toolsets=core,curate,session,admin"
+            url = f"http://{node.http}/mcp?toolsets={TOOLSETS}"
             async with (
                 httpx2.AsyncClient(headers=_headers(node, agent), timeout=CALL_TIMEOUT_S) as http,
                 Client(streamable_http_client(url, http_client=http)) as opened,
@@ -254,17 +283,9 @@ class McpDoor:
     @classmethod
     def over_stdio(cls, node: NodeUnderTest, token: str = "", agent: str = "") -> McpDoor:
         """Start `mnemesh mcp` and speak through its pipes; without `token` it takes the owner's of the directory."""
-        arguments = [
-            "-m",
-            "mnemesh.entry",
-            "mcp",
-            "--data",
-            str(node.data_dir),
-            "--toolsets",
-            "core,curate,session,admin",
-        ]
-        arguments += ["--token", token] if token else []
-        arguments += ["--agent", agent] if agent else []
+        given = {"--data": str(node.data_dir), "--toolsets": TOOLSETS, "--token": token, "--agent": agent}
+        options = [word for option, value in given.items() if value for word in (option, value)]
+        arguments = ["-m", "mnemesh.entry", "mcp", *options]
         server = StdioServerParameters(command=sys.executable, args=arguments, env=dict(os.environ), cwd="/")
         return cls("mcp-stdio", Client(server))
 
@@ -297,7 +318,7 @@ class McpDoor:
         await asyncio.wait_for(self._task, CALL_TIMEOUT_S)
 
 
-class CliDoor:
+class CliDoor(Door):
     """The `mnemesh` command with --json, a process a call."""
 
     name = "cli"

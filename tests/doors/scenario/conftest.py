@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 from diverging import CONFLICTS_A_DOOR, seed_conflicts
 from node_process import NodeUnderTest
-from scenario_doors import NETWORKED_DOORS, CliDoor, Door, GrpcDoor, HttpDoor, InProcessDoor, McpDoor
+from scenario_doors import NETWORKED_DOORS, Door, InProcessDoor, open_door
 
 from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.start import StartConfig, start_mesh
@@ -51,16 +51,5 @@ async def door(
         assert mesh is not None
         await mesh.close()
         return
-    opened: Door
-    if request.param == "grpc":
-        opened = GrpcDoor(shared_node)
-    elif request.param == "http":
-        opened = HttpDoor(shared_node)
-    elif request.param == "cli":
-        opened = CliDoor(shared_node)
-    elif request.param == "mcp-http":
-        opened = McpDoor.over_http(shared_node)
-    else:
-        opened = McpDoor.over_stdio(shared_node)
-    yield opened
-    await opened.close()
+    async with open_door(request.param, shared_node) as opened:
+        yield opened
