@@ -1,5 +1,8 @@
-"""Property tests everywhere: a shared machine may pause for longer than hypothesis expects, in an example and while it
-draws one (a fresh clone builds its tables of characters first), and what failed can be run again."""
+"""Property tests everywhere: without deadlines, and with a blob that runs a failed example again.
+
+A shared machine may pause for longer than hypothesis expects. A fresh clone builds tables of characters before the
+first example.
+"""
 
 from __future__ import annotations
 

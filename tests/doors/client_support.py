@@ -1,31 +1,44 @@
 """A small node for tests of the client: real gRPC, real messages, every call recorded, failures on demand.
 
-Honest about what it is: memories are kept in a dict, recall looks for common words, nothing is judged. What a real
-node does is shown elsewhere, by the scenario suite and by test_cli_node.py.
+Memories are kept in a dict, recall looks for common words, nothing is judged. The scenario suite and test_cli_node.py
+show the behaviour of a real node.
 """
 
 from __future__ import annotations
 
+import inspect
 import threading
 import uuid
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import grpc
+from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
 from google.rpc.status_pb2 import Status
 from grpc_status import rpc_status
 
-from mnemesh_proto.v1 import admin_pb2, admin_pb2_grpc, memory_pb2, memory_pb2_grpc, recall_pb2, recall_pb2_grpc
+from mnemesh.api import values
+from mnemesh.api.wire import to_value
+from mnemesh_proto.v1 import (
+    admin_pb2,
+    admin_pb2_grpc,
+    history_pb2_grpc,
+    memory_pb2,
+    memory_pb2_grpc,
+    recall_pb2,
+    recall_pb2_grpc,
+)
 
 NAMESPACE = uuid.UUID("6f1c3f0e-0000-4000-8000-000000000000")
 TOKEN = "test-token"
 WAIT_S = 60.0
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -65,10 +78,16 @@ class Failure:
 
 
 class RecordingNode(
-    memory_pb2_grpc.MemoryServiceServicer, recall_pb2_grpc.RecallServiceServicer, admin_pb2_grpc.AdminServiceServicer
+    memory_pb2_grpc.MemoryServiceServicer,
+    recall_pb2_grpc.RecallServiceServicer,
+    admin_pb2_grpc.AdminServiceServicer,
+    history_pb2_grpc.HistoryServiceServicer,
 ):
-    """All three services over one dict. `fail[rpc]` holds the failures of the next calls; None lets one pass. While
-    `held`, recall says that it has `arrived` and waits for `release`."""
+    """Four services over one dict. Each method of a service is recorded, and fails on demand.
+
+    `fail[rpc]` holds the failures of the next calls; None lets a call pass. While `held`, recall sets `arrived` and
+    waits for `release`.
+    """
 
     def __init__(self) -> None:
         self.calls: list[Recorded] = []
@@ -83,129 +102,125 @@ class RecordingNode(
         self._batches_passed: int | None = None
         self.arrived = threading.Event()
         self.release = threading.Event()
+        for rpc in [name for name in dir(self) if name[0].isupper()]:
+            setattr(self, rpc, self._recorded(rpc, getattr(self, rpc)))
 
     def requests(self, rpc: str) -> list[Any]:
         """The requests of one method, in order."""
         return [call.request for call in self.calls if call.rpc == rpc]
 
     def Remember(self, request: Any, context: Any) -> Any:
-        with self._call("Remember", request, context):
-            return self._store(request)
+        return self._store(request)
 
     def hold_batches_after(self, count: int) -> None:
-        """Let `count` batches pass; the next ones say that they have `arrived` and wait for `release`."""
+        """Let `count` batches pass. A later batch sets `arrived` and waits for `release`."""
         self._batches_passed = count
 
     def RememberBatch(self, request: Any, context: Any) -> Any:
-        with self._call("RememberBatch", request, context):
-            if self._batches_passed is not None and len(self.requests("RememberBatch")) > self._batches_passed:
-                self.arrived.set()
-                self.release.wait(WAIT_S)
-            return memory_pb2.RememberBatchResponse(results=[self._outcome(item) for item in request.items])
+        if self._batches_passed is not None and len(self.requests("RememberBatch")) > self._batches_passed:
+            self.arrived.set()
+            self.release.wait(WAIT_S)
+        return memory_pb2.RememberBatchResponse(results=[self._outcome(item) for item in request.items])
 
     def Check(self, request: Any, context: Any) -> Any:
-        with self._call("Check", request, context):
-            return memory_pb2.CheckResponse(action="ADD", reason="new", novelty=1.0)
+        return memory_pb2.CheckResponse(action="ADD", reason="new", novelty=1.0)
 
     def Get(self, request: Any, context: Any) -> Any:
-        with self._call("Get", request, context):
-            found = [self.memories[key] for key in request.ids if key in self.memories]
-            missing = [key for key in request.ids if key not in self.memories]
-            if len(request.ids) == 1 and missing:
-                Failure("NOT_FOUND", f"memory {missing[0]!r} not found", {"field": "memory"}).abort(context)
-            return memory_pb2.GetResponse(
-                memory=found[0] if len(request.ids) == 1 else None, memories=found, missing=missing
-            )
+        found = [self.memories[key] for key in request.ids if key in self.memories]
+        missing = [key for key in request.ids if key not in self.memories]
+        if len(request.ids) == 1 and missing:
+            Failure("NOT_FOUND", f"memory {missing[0]!r} not found", {"field": "memory"}).abort(context)
+        return memory_pb2.GetResponse(
+            memory=found[0] if len(request.ids) == 1 else None, memories=found, missing=missing
+        )
 
     def List(self, request: Any, context: Any) -> Any:
-        with self._call("List", request, context):
-            everything = list(self.memories.values())
-            return memory_pb2.ListResponse(memories=everything[: request.limit or 20], total=len(everything))
+        everything = list(self.memories.values())
+        return memory_pb2.ListResponse(memories=everything[: request.limit or 20], total=len(everything))
 
     def Timeline(self, request: Any, context: Any) -> Any:
-        with self._call("Timeline", request, context):
-            return memory_pb2.TimelineResponse(memories=[self.memories[request.id]], position=0)
+        return memory_pb2.TimelineResponse(memories=[self.memories[request.id]], position=0)
 
     def Update(self, request: Any, context: Any) -> Any:
-        with self._call("Update", request, context):
-            memory = self.memories[request.id]
-            memory.content = request.content or memory.content
-            if request.HasField("tags"):
-                memory.tags[:] = request.tags.values
-            memory.version += 1
-            return memory_pb2.UpdateResponse(action="UPDATE", memory=memory, reason="changed", indexed=True)
+        memory = self.memories[request.id]
+        memory.content = request.content or memory.content
+        if request.HasField("tags"):
+            memory.tags[:] = request.tags.values
+        memory.version += 1
+        return memory_pb2.UpdateResponse(action="UPDATE", memory=memory, reason="changed", indexed=True)
 
     def Supersede(self, request: Any, context: Any) -> Any:
-        with self._call("Supersede", request, context):
-            done = self._store(request.item)
-            old = self.memories[request.id]
-            old.state, old.superseded_by = "superseded", done.memory.id
-            return memory_pb2.SupersedeResponse(action="SUPERSEDE", memory=done.memory, superseded=old)
+        done = self._store(request.item)
+        old = self.memories[request.id]
+        old.state, old.superseded_by = "superseded", done.memory.id
+        return memory_pb2.SupersedeResponse(action="SUPERSEDE", memory=done.memory, superseded=old)
 
     def Forget(self, request: Any, context: Any) -> Any:
-        with self._call("Forget", request, context):
-            self.memories[request.id].state = "forgotten"
-            return memory_pb2.ForgetResponse(action="FORGET", memory=self.memories[request.id], indexed=True)
+        self.memories[request.id].state = "forgotten"
+        return memory_pb2.ForgetResponse(action="FORGET", memory=self.memories[request.id], indexed=True)
 
     def Restore(self, request: Any, context: Any) -> Any:
-        with self._call("Restore", request, context):
-            self.memories[request.id].state = "active"
-            return memory_pb2.RestoreResponse(action="RESTORE", memory=self.memories[request.id], indexed=True)
+        self.memories[request.id].state = "active"
+        return memory_pb2.RestoreResponse(action="RESTORE", memory=self.memories[request.id], indexed=True)
 
     def Stats(self, request: Any, context: Any) -> Any:
-        with self._call("Stats", request, context):
-            count = memory_pb2.Count(name="fact", memories=len(self.memories))
-            return memory_pb2.StatsResponse(memories=len(self.memories), kinds=[count])
+        count = memory_pb2.Count(name="fact", memories=len(self.memories))
+        return memory_pb2.StatsResponse(memories=len(self.memories), kinds=[count])
 
     def Export(self, request: Any, context: Any) -> Iterator[Any]:
-        with self._call("Export", request, context):
-            for memory in self.memories.values():
-                yield memory_pb2.ExportResponse(memory=memory)
+        for memory in self.memories.values():
+            yield memory_pb2.ExportResponse(memory=memory)
 
     def RecallBatch(self, request: Any, context: Any) -> Any:
-        with self._call("RecallBatch", request, context):
-            return recall_pb2.RecallBatchResponse(answers=[self.Recall(one, context) for one in request.queries])
+        return recall_pb2.RecallBatchResponse(answers=[self.Recall(one, context) for one in request.queries])
 
     def Related(self, request: Any, context: Any) -> Any:
-        with self._call("Related", request, context):
-            return recall_pb2.RelatedResponse(id=request.id)
+        return recall_pb2.RelatedResponse(id=request.id)
 
     def Recall(self, request: Any, context: Any) -> Any:
-        with self._call("Recall", request, context):
-            if self.held:
-                self.arrived.set()
-                self.release.wait(WAIT_S)
-            words = set(request.query.lower().split())
-            results = [
-                recall_pb2.RecallResult(
-                    id=memory.id, content=memory.content, score=0.5, title=memory.title, snippet=memory.content[:80],
-                    space=memory.space, kind=memory.kind, tags=memory.tags, memory=_without_content(memory),
-                    signals=[recall_pb2.Signal(name="words", raw=3.5, value=1, weight=1, share=1)] * request.explain,
-                )
-                for memory in self.memories.values()
-                if not words or words & set(memory.content.lower().split())
-            ]  # fmt: skip
-            return recall_pb2.RecallResponse(
-                results=results[: request.limit or 10], coverage=0.5 if results else 0.0, abstain=not results
+        if self.held:
+            self.arrived.set()
+            self.release.wait(WAIT_S)
+        words = set(request.query.lower().split())
+        results = [
+            recall_pb2.RecallResult(
+                id=memory.id, content=memory.content, score=0.5, title=memory.title, snippet=memory.content[:80],
+                space=memory.space, kind=memory.kind, tags=memory.tags, memory=_without_content(memory),
+                signals=[recall_pb2.Signal(name="words", raw=3.5, value=1, weight=1, share=1)] * request.explain,
             )
+            for memory in self.memories.values()
+            if not words or words & set(memory.content.lower().split())
+        ]  # fmt: skip
+        return recall_pb2.RecallResponse(
+            results=results[: request.limit or 10], coverage=0.5 if results else 0.0, abstain=not results
+        )
 
     def Status(self, request: Any, context: Any) -> Any:
-        with self._call("Status", request, context):
-            lag = self.lags.popleft() if self.lags else 0
-            return admin_pb2.StatusResponse(
-                version="0.0.0-test", state="ready", runtime="local", node_id="node", grpc=self.endpoint,
-                ledger=admin_pb2.LedgerStatus(incarnation="incarnation", seq=len(self.memories)),
-                index=[admin_pb2.IndexStatus(name="shard-0", backend="edge", lag=lag, state="ok")],
-            )  # fmt: skip
+        lag = self.lags.popleft() if self.lags else 0
+        return admin_pb2.StatusResponse(
+            version="0.0.0-test", state="ready", runtime="local", node_id="node", grpc=self.endpoint,
+            ledger=admin_pb2.LedgerStatus(incarnation="incarnation", seq=len(self.memories)),
+            index=[admin_pb2.IndexStatus(name="shard-0", backend="edge", lag=lag, state="ok")],
+        )  # fmt: skip
 
     def Whoami(self, request: Any, context: Any) -> Any:
-        with self._call("Whoami", request, context):
-            headers = self.calls[-1].headers
-            name = headers.get("x-mnemesh-agent", "")
-            return admin_pb2.WhoamiResponse(
-                agent=f"owner/{name}" if name else "owner", principal="owner", role="owner", private_space="@owner",
-                default_space=headers.get("x-mnemesh-space", ""),
-            )  # fmt: skip
+        headers = self.calls[-1].headers
+        name = headers.get("x-mnemesh-agent", "")
+        return admin_pb2.WhoamiResponse(
+            agent=f"owner/{name}" if name else "owner", principal="owner", role="owner", private_space="@owner",
+            default_space=headers.get("x-mnemesh-space", ""),
+        )  # fmt: skip
+
+    def _recorded(self, rpc: str, method: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+        def answer(request: Any, context: Any) -> Any:
+            with self._call(rpc, request, context):
+                return method(request, context)
+
+        def stream(request: Any, context: Any) -> Iterator[Any]:
+            with self._call(rpc, request, context):
+                yield from method(request, context)
+
+        return stream if inspect.isgeneratorfunction(method) else answer
 
     @contextmanager
     def _call(self, rpc: str, request: Any, context: Any) -> Iterator[None]:
@@ -271,6 +286,7 @@ def serving(node: RecordingNode, address: str = "127.0.0.1:0") -> Iterator[Recor
     memory_pb2_grpc.add_MemoryServiceServicer_to_server(node, server)
     recall_pb2_grpc.add_RecallServiceServicer_to_server(node, server)
     admin_pb2_grpc.add_AdminServiceServicer_to_server(node, server)
+    history_pb2_grpc.add_HistoryServiceServicer_to_server(node, server)
     node.endpoint = f"127.0.0.1:{server.add_insecure_port(address)}"
     server.start()
     try:
@@ -279,9 +295,16 @@ def serving(node: RecordingNode, address: str = "127.0.0.1:0") -> Iterator[Recor
         server.stop(None).wait(5)
 
 
+def value(cls: type[Value], **fields: Any) -> Value:
+    """A value of the client with `fields`. All other fields are as a node leaves them out."""
+    name = next(name for name, known in values.MESSAGES.items() if known == cls.__name__)
+    message = message_factory.GetMessageClass(descriptor_pool.Default().FindMessageTypeByName(name))
+    return replace(to_value(message(), cls), **fields)
+
+
 @dataclass
 class Both:
-    """Client and AsyncClient behind one way to call them, so that one test speaks for both."""
+    """Client and AsyncClient behind one way to call, so one test speaks for both clients."""
 
     client: Any
     run: Any = field(default=None)

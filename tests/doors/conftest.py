@@ -1,5 +1,7 @@
-"""One real node for every test of the doors that needs a node and not a node of its own; each writes to spaces of its
-own there, and leaves it running."""
+"""One real node for every test of the doors that can share a node.
+
+Each test writes to spaces of its own there, and leaves the node running.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The history operations of FakeMesh: input is judged by the real request_checks.
 
-A memory has one revision, the one that it shows, and those that it was stored in conflict with.
+A memory has the revision that it shows, and the revisions of a conflict that it was stored with.
 """
 
 from __future__ import annotations
@@ -12,15 +12,7 @@ from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Aborted, InvalidArgument, NotFound
 from mnemesh_memory.values.model import Caller, Memory, Revision, Written
-from mnemesh_memory.values.past import (
-    Blame,
-    BlamedField,
-    BlamedLines,
-    Conflict,
-    ConflictPage,
-    HistoryPage,
-    Recorded,
-)  # fmt: skip
+from mnemesh_memory.values.past import Blame, BlamedField, BlamedLines, Conflict, ConflictPage, HistoryPage, Recorded
 
 NODE = "f" * 32
 
@@ -29,12 +21,10 @@ class FakeHistories:
     """Over FakeMesh's own dict."""
 
     memories: dict[str, Memory]
-    _enter: Callable[[], None]
     _one: Callable[[str], Memory]
     _change: Callable[..., Written]
 
     async def history(self, caller: Caller, key: str, limit: int = 20, cursor: str = "") -> HistoryPage:
-        self._enter()
         field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         if cursor:
             field_checks.revision_key("cursor", cursor)
@@ -42,7 +32,6 @@ class FakeHistories:
         return HistoryPage(memory=memory, revisions=_versions(memory), cursor="", total=memory.version)
 
     async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
-        self._enter()
         memory = self._one(key)
         of = _known(memory, "revision", revision) if revision else memory.heads[0]
         who: dict[str, Any] = {"revision": of, "by": memory.by, "at": memory.updated_at, "node": NODE}
@@ -56,7 +45,6 @@ class FakeHistories:
     async def conflicts(
         self, caller: Caller, spaces: Sequence[str] = (), limit: int = 20, cursor: str = ""
     ) -> ConflictPage:
-        self._enter()
         field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         if cursor:
             raise InvalidArgument("cursor", cursor, "the cursor of the page before, unchanged")
@@ -67,7 +55,6 @@ class FakeHistories:
     async def rollback(
         self, caller: Caller, key: str, to: str, *, expected_heads: Sequence[str] = (), wait: str = "indexed"
     ) -> Written:
-        self._enter()
         field_checks.one_of("wait", wait, ("indexed", "durable"))
         memory = self._expected(key, expected_heads)
         _known(memory, "to", to)
@@ -83,7 +70,6 @@ class FakeHistories:
         expected_heads: Sequence[str] = (),
         wait: str = "indexed",
     ) -> Written:
-        self._enter()
         field_checks.one_of("wait", wait, ("indexed", "durable"))
         if bool(keep) == (content is not None):
             raise InvalidArgument("keep", "both or neither", "one of keep and content")

@@ -15,24 +15,20 @@ class FakeLinks:
     """Over FakeMesh's own dict."""
 
     memories: dict[str, Memory]
-    _enter: Callable[[], None]
     _one: Callable[[str], Memory]
     _change: Callable[..., Written]
 
     async def link(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
-        self._enter()
         field_checks.one_of("wait", wait, ("indexed", "durable"))
         memory, link = self._one(key), Link(field_checks.link_type("type", type_), self._one(to).id)
         return self._change(memory, "LINK", "linked", links=tuple(dict.fromkeys((*memory.links, link))))
 
     async def unlink(self, caller: Caller, key: str, type_: str, to: str, wait: str = "indexed") -> Written:
-        self._enter()
         field_checks.one_of("wait", wait, ("indexed", "durable"))
         memory, link = self._one(key), Link(field_checks.link_type("type", type_), self._one(to).id)
         return self._change(memory, "UNLINK", "unlinked", links=tuple(one for one in memory.links if one != link))
 
     async def rate(self, caller: Caller, key: str = "", useful: bool | None = None, answer: str = "") -> list[Rated]:
-        self._enter()
         if bool(key) == bool(answer):
             raise InvalidArgument("id", "both or neither", "one of id and answer")
         named = [self._one(key)] if key else [one for one in self.memories.values() if one.id in answer]

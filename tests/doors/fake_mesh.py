@@ -1,8 +1,7 @@
 """An in-memory stand-in for Mesh and MeshGate, for tests of what the doors translate and nothing else.
 
-Honest about what it is: input is judged by the real request_checks, so refusals are the real ones;
-storage is a dict, ids are counted, time is a counter, recall counts common words. Nothing here says that the
-real Mesh works; the scenario suite does that.
+The real request_checks judge every input, so refusals are the real ones. Storage is a dict, ids and times are counted,
+recall counts common words. Nothing here says that the real Mesh works; the scenario suite does that.
 """
 
 from __future__ import annotations
@@ -83,6 +82,8 @@ class FakeGate:
     async def ready(self) -> FakeMesh:
         if self.facts.state != "ready":
             raise Unavailable("the node is starting", retry_after_s=0.5)
+        if self.mesh.fail_with is not None:
+            raise self.mesh.fail_with
         return self.mesh
 
     def peers_now(self) -> FakePeers:
@@ -161,8 +162,11 @@ class FakeAccess:
 
 
 class FakeMesh(FakeHistories, FakeLinks):
-    """The operations over a dict. `fail_with` makes every operation raise it; `hold` makes recall wait for an
-    event; `break_export` fails an export after its first memory, `break_watch` a watch after its first change."""
+    """The operations over a dict.
+
+    `fail_with` is raised by every operation. `hold` is an event that recall waits for. `break_export` fails an export
+    after the first memory, `break_watch` a watch after the first change.
+    """
 
     def __init__(self) -> None:
         self.memories: dict[str, Memory] = {}
@@ -184,7 +188,6 @@ class FakeMesh(FakeHistories, FakeLinks):
         return used
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
-        self._enter()
         clean = request_checks.draft(draft, caller)
         for memory in self.memories.values():
             if (memory.space, memory.content, memory.state) == (clean.space, clean.content, "active"):
@@ -196,7 +199,6 @@ class FakeMesh(FakeHistories, FakeLinks):
         )
 
     async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
-        self._enter()
         request_checks.batch(drafts)
         outcomes: list[Written | MnemeshError] = []
         for draft in drafts:
@@ -207,12 +209,10 @@ class FakeMesh(FakeHistories, FakeLinks):
         return outcomes
 
     async def check(self, caller: Caller, draft: Draft) -> Checked:
-        self._enter()
         clean = request_checks.draft(draft, caller)
         return Checked(action="ADD", reason="new", novelty=0.5, related=self._related(clean))
 
     async def recall(self, caller: Caller, query: Query) -> Recalled:
-        self._enter()
         clean = request_checks.query(query, caller)
         if self.hold is not None:
             self.recalling.set()
@@ -260,7 +260,6 @@ class FakeMesh(FakeHistories, FakeLinks):
         spaces: Sequence[str] = (),
         as_of: int | None = None,
     ) -> tuple[list[Memory], list[str]]:
-        self._enter()
         field_checks.moment("as_of", as_of)
         if not 1 <= len(keys) <= limits.GET_IDS_MAX:
             raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}")
@@ -277,7 +276,6 @@ class FakeMesh(FakeHistories, FakeLinks):
         return [memory for _, memory in visible if memory is not None], missing
 
     async def list(self, caller: Caller, query: ListQuery) -> Page:
-        self._enter()
         clean = request_checks.list_query(query, caller)
         start = int(clean.cursor or 0)
         states = ("active", "forgotten", "superseded") if clean.state == "all" else (clean.state,)
@@ -293,7 +291,6 @@ class FakeMesh(FakeHistories, FakeLinks):
         return Page(memories=tuple(found[start:end]), cursor=str(end) if end < len(found) else "", total=len(found))
 
     async def timeline(self, caller: Caller, key: str, before: int = 5, after: int = 5) -> tuple[Sequence[Memory], int]:
-        self._enter()
         field_checks.whole("before", before, 0, limits.TIMELINE_MAX)
         field_checks.whole("after", after, 0, limits.TIMELINE_MAX)
         middle = self._one(key)
@@ -303,7 +300,6 @@ class FakeMesh(FakeHistories, FakeLinks):
         return row[start : at + after + 1], at - start
 
     async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
-        self._enter()
         clean = request_checks.patch(patch)
         old = self._one(key)
         if clean.expected_heads and set(clean.expected_heads) != set(old.heads):
@@ -317,7 +313,6 @@ class FakeMesh(FakeHistories, FakeLinks):
         return self._change(old, "UPDATE", "changed", **given)
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
-        self._enter()
         old = self._one(key)
         new = self.store(request_checks.draft(succeeding(draft, old), caller), caller)
         closed = self._change(
@@ -327,12 +322,10 @@ class FakeMesh(FakeHistories, FakeLinks):
         return Written(action="SUPERSEDE", memory=new, reason="replaced", indexed=True), closed
 
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
-        self._enter()
         field_checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "FORGET", "forgotten; `restore` brings it back", state="forgotten")
 
     async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
-        self._enter()
         field_checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "RESTORE", "asked", state="active")
 
@@ -341,7 +334,6 @@ class FakeMesh(FakeHistories, FakeLinks):
         return Bulk(matched=page.total, ids=tuple(memory.id for memory in page.memories), dry_run=dry_run)
 
     async def purge(self, caller: Caller, key: str) -> Purged:
-        self._enter()
         memory = self._one(key)
         del self.memories[memory.id]
         return Purged(id=memory.id, space=memory.space, changes=memory.version, begun=memory.created_at)
@@ -350,7 +342,6 @@ class FakeMesh(FakeHistories, FakeLinks):
         return any(memory.space == "@" + name for memory in self.memories.values())
 
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
-        self._enter()
         seen = [m for m in self.memories.values() if grants.any_matches(spaces or grants.readable(caller), m.space)]
         active = [m for m in seen if m.state == "active"]
         states = Counter(m.state for m in seen)
@@ -377,7 +368,6 @@ class FakeMesh(FakeHistories, FakeLinks):
         include_forgotten: bool = False,
         include_superseded: bool = False,
     ) -> AsyncIterator[Memory]:
-        self._enter()
         states = ["active", *["forgotten"] * include_forgotten, *["superseded"] * include_superseded]
         for memory in list(self.memories.values()):
             if memory.state in states and (not spaces or memory.space in spaces):
@@ -386,8 +376,7 @@ class FakeMesh(FakeHistories, FakeLinks):
                     raise self.break_export
 
     async def watch(self, caller: Caller, query: WatchQuery) -> AsyncGenerator[Watched, None]:
-        """What is there, told as added; then it goes on only while `hold` holds it."""
-        self._enter()
+        """The present memories, as added. The stream then goes on only while `hold` is set."""
         clean = watch_values.checked(query, caller)
         if clean.cursor:
             watch_values.read_cursor(clean.cursor)
@@ -413,20 +402,19 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def touched(self) -> AsyncGenerator[list[str], None]:
         """Ids that a test puts into `touches`."""
-        self._enter()
         yield []
         while True:
             yield await self.touches.get()
 
     async def identify(self, caller: Caller, key: str) -> Memory:
-        self._enter()
         return self._one(key)
 
     def disk_full(self) -> None:
         """There is always room."""
 
     async def status(self) -> MeshStatus:
-        self._enter()
+        if self.fail_with is not None:
+            raise self.fail_with
         return MeshStatus(
             state="ready",
             runtime="local",
@@ -445,16 +433,11 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def reembed(self, model: str = "", precision: str = "", *, cancel: bool = False) -> MeshStatus:
         """Begun with whatever is named, and never done."""
-        self._enter()
         if cancel or model:
             other = ModelStatus(generation="h", name=model, dimensions=256, source=precision)
             begun = ReembedStatus(state="embedding", model=other, done=2, total=2**40)
             self.reembedding = ReembedStatus() if cancel else begun
         return await self.status()
-
-    def _enter(self) -> None:
-        if self.fail_with is not None:
-            raise self.fail_with
 
     def store(self, draft: Draft, caller: Caller) -> Memory:
         """Keep a memory without judging it."""

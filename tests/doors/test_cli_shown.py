@@ -1,4 +1,4 @@
-"""What the command line prints for people, where it once said too much, too little, or what was not so."""
+"""The output of the command line for people, where it was once too long, too short or wrong."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import typer
-from client_support import Failure, RecordingNode
+from client_support import Failure, RecordingNode, value
 from google.protobuf.json_format import MessageToDict
 from test_cli import Run
 from test_cli import bare as bare
@@ -135,9 +135,7 @@ def forgetting(monkeypatch: pytest.MonkeyPatch, ids: tuple[str, ...]) -> list[bo
     def bulk_forget(client: Client, *, dry_run: bool, **options: Any) -> values.Bulk:
         found = () if False in dry else ids
         dry.append(dry_run)
-        return values.Bulk(
-            matched=len(found), ids=found, dry_run=dry_run, refused=(), pending=(), backups=(), not_told=()
-        )
+        return value(values.Bulk, matched=len(found), ids=found, dry_run=dry_run)
 
     monkeypatch.setattr(Client, "bulk_forget", bulk_forget)
     return dry
@@ -179,16 +177,12 @@ def test_what_comes_after_the_first_page_is_counted_as_far_as_it_is_known(
     idle: bool, refused: int, cursor: str, told: str
 ) -> None:
     left = tuple(values.Refused(id=f"r{number}", reason="no") for number in range(refused))
-    done = values.Bulk(
-        matched=9, ids=("a",), dry_run=True, refused=left, pending=(), backups=(), not_told=(), cursor=cursor
-    )
+    done = value(values.Bulk, matched=9, ids=("a",), dry_run=True, refused=left, cursor=cursor)
     assert next(people.bulk(done, (), False, idle=idle)) == f"{told} would be forgotten; --apply does it"
 
 
 def test_a_peer_that_does_not_erase_may_never_have_had_the_memory() -> None:
-    gone = values.Bulk(
-        matched=1, ids=("a",), dry_run=False, refused=(), pending=(), backups=(), not_told=("hub",), cursor=""
-    )
+    gone = value(values.Bulk, matched=1, ids=("a",), not_told=("hub",))
     assert list(people.held(gone)) == ["hub: does not erase it with this node; if it has it, it stays there"]
 
 
@@ -213,9 +207,9 @@ def test_many_are_erased_only_after_a_yes(cli: Run, monkeypatch: pytest.MonkeyPa
     assert len(asked) == 1, "what can be undone is not asked about"
 
 
-WHO = values.Identity(
-    agent="bob", principal="bob", role="reader", private_space="@bob", default_space="user1", spaces=("team/*",),
-    toolsets=("core",), expires_at=datetime(2027, 1, 2, tzinfo=UTC),
+WHO = value(
+    values.Identity, agent="bob", principal="bob", role="reader", private_space="@bob", default_space="user1",
+    spaces=("team/*",), toolsets=("core",), expires_at=datetime(2027, 1, 2, tzinfo=UTC),
 )  # fmt: skip
 
 
@@ -306,9 +300,7 @@ def test_every_time_is_shown_in_the_same_zone_and_with_it() -> None:
     assert f"in conflict with {HEADS[1]} by ana, 2026-05-01T20:30:00Z:" in whole
     assert "  2026-05-01  " in next(people.listed(values.Page(memories=(memory,), cursor="", total=1)))
     revision = wire.to_value(history_pb2.Revision(id=HEADS[0], by="ana"), values.Revision)
-    page = values.History(
-        id=MEMORY.id, space="team", state="active", revisions=(replace(revision, at=at),), cursor="", total=1
-    )
+    page = value(values.History, id=MEMORY.id, revisions=(replace(revision, at=at),), total=1)
     assert next(people_history.history(page)).endswith("  ana  2026-05-01T20:30:00Z")
     change = values.Change(
         type="added", cursor="", id=MEMORY.id, space="team", kind="fact", title="", content="", revision="", agent="",

@@ -1,4 +1,4 @@
-"""What `mnemesh sync now` ends with, so that a script can go on only when everything is exchanged."""
+"""The exit status of `mnemesh sync now`, by which a script goes on only when everything is exchanged."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import grpc
 import pytest
+from client_support import value
 from grpc.aio import AioRpcError, Metadata
 
 from mnemesh.api.values.peers import AddedPeer, PeerStatus
@@ -17,13 +18,11 @@ from mnemesh_memory.values.errors import Unauthenticated
 
 
 def peer(**fields: Any) -> PeerStatus:
-    usual: dict[str, Any] = {
-        "name": "hub", "incoming": False, "target": "hub:7433", "direction": "both", "spaces": ("*",), "node_id": "",
-        "state": "connected", "caught_up": True, "pending_out": 0, "pending_in": 0, "cursor_out": 1, "cursor_in": 1,
-        "last_contact": None, "last_error": "", "attempts": 0, "auth": "accepted", "lag_s": 0.0, "comparing": False,
-        "effective_direction": "both", "only_by": "", "not_taken": 0, "differs": 0,
+    usual = {
+        "name": "hub", "target": "hub:7433", "direction": "both", "effective_direction": "both", "spaces": ("*",),
+        "state": "connected", "caught_up": True, "cursor_out": 1, "cursor_in": 1, "auth": "accepted", "lag_s": 0.0,
     }  # fmt: skip
-    return PeerStatus(**{**usual, **fields})
+    return value(PeerStatus, **usual | fields)
 
 
 @pytest.mark.parametrize(
@@ -134,13 +133,17 @@ def test_what_grpc_says_of_a_peer_is_told_in_our_words(code: str, words: str, to
     assert broken(HUB, grpc.StatusCode[code], words) == told
 
 
+def dialed(monkeypatch: pytest.MonkeyPatch) -> DialedChannel:
+    channel = DialedChannel.__new__(DialedChannel)
+    monkeypatch.setattr(channel, "_target", HUB, raising=False)
+    return channel
+
+
 def test_what_a_peer_itself_says_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     said = AioRpcError(
         grpc.StatusCode.UNAVAILABLE, Metadata(), Metadata((DETAILS_KEY, b"")), "the node is stopping: come back"
     )
-    channel = DialedChannel.__new__(DialedChannel)
-    monkeypatch.setattr(channel, "_target", HUB, raising=False)
-    assert channel._explained(said).message == "hub:7433: the node is stopping: come back"
+    assert dialed(monkeypatch)._explained(said).message == "hub:7433: the node is stopping: come back"
 
 
 def test_a_peer_that_does_not_know_the_token_is_not_told_of_in_the_words_of_http(
@@ -149,8 +152,7 @@ def test_a_peer_that_does_not_know_the_token_is_not_told_of_in_the_words_of_http
     with pytest.raises(Unauthenticated) as wrong:
         Authenticator("the owner's").authenticate({})
     said = AioRpcError(grpc.StatusCode.UNAUTHENTICATED, Metadata(), Metadata(), wrong.value.message)
-    channel = DialedChannel.__new__(DialedChannel)
-    monkeypatch.setattr(channel, "_target", HUB, raising=False)
+    channel = dialed(monkeypatch)
     told = "hub:7433 refuses the token: missing or wrong token; `mnemesh agent add` there issues one"
     assert channel._explained(said).message == told
     assert channel.refused == told

@@ -1,4 +1,4 @@
-"""What agents and people read of transcripts: turns as data that close no block, and lines that steer no terminal."""
+"""Transcripts as agents and people read them: turns as data that close no block, lines that steer no terminal."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
+from client_support import value
 from fake_mesh import FakeGate, FakeMesh
 
 from mnemesh.api import values
@@ -54,9 +55,9 @@ async def test_the_status_counts_sessions_and_turns() -> None:
     assert status.transcripts.bytes > 0
 
 
-SESSION = values.Session(
-    session="s\x1b[31m", space="team/app", part_of="whole", source="claude-code", dir="/w", title="Switch", by="ana",
-    turns=2, bytes=9, masked=1, started_at=None, ended_at=AT, stored_at=AT,
+SESSION = value(
+    values.Session, session="s\x1b[31m", space="team/app", part_of="whole", dir="/w", title="Switch", turns=2, masked=1,
+    ended_at=AT, stored_at=AT,
 )  # fmt: skip
 TURN = values.Turn(session="s", space="team/app", position=4, id="u", role="user", text="a\x1b[2Jb\nc", at=AT)
 
@@ -79,17 +80,14 @@ def test_people_read_what_was_found_read_listed_and_erased() -> None:
     assert "2 turns, 1 with something masked, part of whole  team/app\n    Switch  /w\n1 of 3; next page:" in listed
     gone = values.ErasedSessions(sessions=(SESSION,), turns=2, pending="later", backups=("/b",))
     assert lines(transcripts._erased(gone)).endswith("2 turns\npending  later\na backup may still hold it: /b")
-    added = values.AddedTurns(
-        session="s", space="@ana", stored=1, known=2, turns=3, masked=(values.MaskedTurn(id="u", types=("password",)),)
-    )
+    masked = (values.MaskedTurn(id="u", types=("password",)),)
+    added = value(values.AddedTurns, session="s", space="@ana", stored=1, known=2, turns=3, masked=masked)
     assert lines(transcripts._added(added)) == "ADD  s in @ana: 1 turn, 2 known\nmasked  u  password"
 
 
 def turns_of(session: str, *positions: int) -> tuple[values.Turn, ...]:
     return tuple(
-        values.Turn(
-            session=session, space="@ana", position=at, id=f"u{at}", role="user", text=f"said {session}{at}", at=None
-        )
+        value(values.Turn, session=session, space="@ana", position=at, role="user", text=f"said {session}{at}")
         for at in positions
     )
 

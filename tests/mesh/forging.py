@@ -1,7 +1,7 @@
-"""Changes that no honest node writes, signed by their forger: votes and pins of others, links of no known type, other
-beginnings for the id of a memory.
+"""Changes that no honest node writes, signed by their forger.
 
-Each is one that Automerge itself would take, so that admission alone stands between it and the document.
+They are votes and pins of others, links of no known type, and other beginnings for the id of a memory. Automerge itself
+would take each change, so admission alone protects the document.
 """
 
 from __future__ import annotations
@@ -34,15 +34,17 @@ FORGED_CHANGES: Final[Mapping[str, str]] = {
 
 
 def forger(node: Node) -> Node:
-    """A node that is none of the mesh and reads what it pleases."""
+    """A node outside the mesh that reads everything."""
     mallory = Node(99, node.memo, 0)
     mallory.agent = "mallory/cli"
     return mallory
 
 
 def forged_change(kind: str, mallory: Node, node: Node, key: Key, victim: Node, at: int, rng: random.Random) -> Entry:
-    """An entry by `mallory` that builds on what `node` holds of `key`. It may speak for the victim's agent, since a
-    peer that relays may: then only the node that signs is another."""
+    """An entry by `mallory` that builds on the changes of `key` on `node`.
+
+    The entry may speak for the victim's agent, as a peer that relays may. Then only the signing node is another.
+    """
     document = MemoryDocument(key.id, key.space, node.replica.changes(key))
     name = f"{victim.agent}@{victim.id}"
     mallory.agent = rng.choice((mallory.agent, victim.agent))
@@ -51,7 +53,7 @@ def forged_change(kind: str, mallory: Node, node: Node, key: Key, victim: Node, 
 
 
 def equivocal_changes(mallory: Node, node: Node, key: Key, at: int, rng: random.Random) -> list[Entry]:
-    """Two entries by `mallory` with one actor, each allowed by itself, both built on what `node` holds of `key`."""
+    """Two entries by `mallory` with one actor, each allowed by itself, both on the changes of `key` on `node`."""
     actor = rng.randbytes(16)
     entries = []
     for word in ("ONE", "TWO"):
@@ -59,10 +61,8 @@ def equivocal_changes(mallory: Node, node: Node, key: Key, at: int, rng: random.
         names = heads(document.state())
         text = f"{word} {rng.getrandbits(30):x}"
         said = RevisionFields(op="put", kind="fact", title="", content=text, by=mallory.agent, at=at, parents=names)
-        tag, link = (
-            rng.choice(("db", "net", "ui")),
-            Link("see-also", f"018f6f0e-7c1a-7000-8000-{rng.randrange(3):012d}"),
-        )
+        tag = rng.choice(("db", "net", "ui"))
+        link = Link("see-also", f"018f6f0e-7c1a-7000-8000-{rng.randrange(3):012d}")
         edit = Edit(revision=said if rng.random() < 0.7 else None, tags_put=(tag,), links_put=(link,), at=at)
         change = document.write(edit, actor)
         assert change is not None

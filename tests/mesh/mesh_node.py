@@ -1,8 +1,8 @@
-"""A node as the simulator sees it: a disk, what a crash takes, and the ledger's duties in their order.
+"""A node as the simulator sees it: a disk, the losses of a crash, and the ledger's duties in their order.
 
-The shell around the model of the intake and the real `Stream`: it carries out their effects, on a disk that is a few
-dictionaries. A transaction does admit, append, view, commit, publish, acknowledge; `crash_before` names the one before
-which the node dies. What is on the disk then is what the last commit put there, nothing else survives.
+The shell around the model of the intake and the real `Stream` carries out their effects, on a disk of a few dictionaries. A
+transaction does admit, append, view, commit, publish, acknowledge; `crash_before` names the duty before which the node
+dies. Nothing but the last commit is on the disk then.
 """
 
 from __future__ import annotations
@@ -62,10 +62,7 @@ BELIEVE_BEGINNERS: Final = "let anybody begin anything"
 BEGIN_RETRACTED: Final = "begin what is retracted elsewhere"
 BUGS: Final = (
     *(SKIP_SAVE, REUSE_ACTOR, DROP_TOMBSTONE, EARLY_ACK, BELIEVE_HELLO, BELIEVE_AUTHORS, BELIEVE_VOTERS),
-    LOSE_UNLINK,
-    KEYS_ONCE,
-    BELIEVE_BEGINNERS,
-    BEGIN_RETRACTED,
+    *(LOSE_UNLINK, KEYS_ONCE, BELIEVE_BEGINNERS, BEGIN_RETRACTED),
 )
 LINKS: Final = (1 + GENESIS_KEYS.index("links"), GENESIS)  # the operation that made the map of links
 PAGE: Final = 6  # entries a batch, so that even a short life fills windows
@@ -110,8 +107,10 @@ Twin.verify = staticmethod(check_signature)
 
 @dataclass(slots=True)
 class Memo:
-    """What the pure functions said before, shared by the nodes of one world: a change is judged once, not per node.
-    LOSE_UNLINK is a bug of theirs."""
+    """The answers of the pure functions, shared by the nodes of one world: a change is judged once, not per node.
+
+    LOSE_UNLINK is a bug of these functions.
+    """
 
     bug: str = ""
     judged: dict[tuple[Key, Entry, bool], Any] = field(default_factory=dict)
@@ -129,11 +128,10 @@ class Memo:
         try:
             return admit(key, entry, earlier)
         except Refused as refused:
-            if self.bug == BELIEVE_VOTERS and "belongs to another" in refused.reason:
-                return read_head(entry.raw)
-            if self.bug == BELIEVE_BEGINNERS and "can begin in" in refused.reason:
-                return read_head(entry.raw)
-            raise
+            believed = {BELIEVE_VOTERS: "belongs to another", BELIEVE_BEGINNERS: "can begin in"}.get(self.bug)
+            if believed is None or believed not in refused.reason:
+                raise
+            return read_head(entry.raw)
 
     def read(self, key: Key, changes: Mapping[str, bytes]) -> DocumentState:
         at = (key, frozenset(changes))
@@ -159,9 +157,11 @@ class Memo:
 
 
 def standing_links(changes: Collection[bytes]) -> set[str]:
-    """The keys of the links that stand after `changes`, worked out without Automerge: each that somebody put and nobody
-    who saw that put took away or put anew. Of an actor that is repeated, a change means the one that it builds on, and
-    names what it takes away elsewhere by the hash of the change."""
+    """The keys of the links that stand after `changes`, worked out without Automerge.
+
+    A link stands when nobody who saw the put took the link away or put it anew. A change of a repeated actor means the
+    change that it builds on. It names links to take away elsewhere by the hash of their change.
+    """
     known = {head.hash: head for raw in changes for head in (read_head(raw),)}
     found = list(_link_operations(changes))
     gone = {
@@ -229,20 +229,9 @@ class Disk:
     twin: Twin | None = None  # a real ledger that must come to the same
 
     def copy(self, incarnation: str) -> Disk:
-        return Disk(
-            incarnation,
-            self.head,
-            dict(self.log),
-            dict(self.seqs),
-            dict(self.pending),
-            dict(self.quarantine),
-            dict(self.aside_from),
-            dict(self.erased),
-            dict(self.view),
-            {peer: dict(cursors) for peer, cursors in self.cursors.items()},
-            dict(self.keys),
-            self.twin and self.twin.copy(),
-        )
+        tables: Any = {name: dict(table) for name in self.__slots__ if isinstance(table := getattr(self, name), dict)}
+        tables["cursors"] = {peer: dict(cursors) for peer, cursors in self.cursors.items()}
+        return Disk(incarnation, self.head, **tables, twin=self.twin and self.twin.copy())
 
     def knows(self, key: Key, hash: str) -> bool:
         """Whether a cursor may stand behind this entry."""
@@ -266,8 +255,10 @@ class Disk:
         self.aside_from[key, kept.entry.hash] = origin
 
     def taken_off(self, entry: Entry, origin: str, is_first: bool) -> str:
-        """The log that brought an entry, which waits no longer, nor is in quarantine. `origin` brought the first one;
-        others were moved by it and came from where they came from, perhaps from an earlier life of the same node."""
+        """The log that brought an entry, which is no longer pending or in quarantine.
+
+        `origin` brought the first entry. The first entry moved the others, which other logs may have brought.
+        """
         at = (key_of(entry), entry.hash)
         self.quarantine.pop(at, None)
         aside_from = self.aside_from.pop(at, "")
@@ -283,7 +274,7 @@ class Disk:
             self.aside_from.pop((key, hash), None)
 
     def origins(self) -> dict[str, str]:
-        """Of each entry in the log, and of each that waits, the log that brought it."""
+        """The log that brought an entry, by the hash of each entry that is logged or pending."""
         return {entry.hash: origin for entry, origin in (*self.log.values(), *self.pending.values())}
 
     def kept(self) -> Iterable[Entry]:
@@ -468,16 +459,9 @@ class Node:
         """An entry of this node."""
         covered = (key.id, key.space, type, hash, self.agent, self.id)
         return Entry(
-            doc=key.id,
-            space=key.space,
-            type=type,
-            hash=hash,
-            raw=raw,
-            agent=self.agent,
-            node=self.id,
-            signature=sign(self.key, covered),
-            at=self.skew_ms,
-        )
+            doc=key.id, space=key.space, type=type, hash=hash, raw=raw, agent=self.agent, node=self.id,
+            signature=sign(self.key, covered), at=self.skew_ms,
+        )  # fmt: skip
 
     def take_in(
         self,
@@ -521,14 +505,9 @@ class Node:
         ]
         some = wanted[:PAGE]
         entries = tuple(entry for _, entry in some)
-        return Reread(
-            space=ask.space,
-            after=ask.after,
-            entries=entries,
-            last_seq=some[-1][0] if some else self.disk.head,
-            done=len(wanted) <= PAGE,
-            keys=self._keys(entries),
-        )
+        last_seq = some[-1][0] if some else self.disk.head
+        done = len(wanted) <= PAGE
+        return Reread(ask.space, ask.after, entries, last_seq=last_seq, done=done, keys=self._keys(entries))
 
     def measured(self, patterns: tuple[str, ...]) -> Measured:
         spaces = {entry.space for entry, _ in self.disk.log.values() if any_matches(patterns, entry.space)}

@@ -1,10 +1,10 @@
 """One seed drives a whole mesh: nodes, clocks, messages, partitions, crashes, restores, grants, erasures, forgers.
 
-A world is a list of actions made from the seed, with a few random steps of the network between them. Each action has
-its own random numbers, so leaving one out does not change the others, which is how a failing seed is made small. After
-the chaos everything is mended, the mesh settles in a bounded number of steps, and all nodes that share a space must
-hold the same: every acknowledged write, nothing that was erased. Then one node loses a document to a bad disk, digests
-are compared, and it must come back.
+A world is a list of actions made from the seed, with a few random steps of the network in between. Each action has its
+own random numbers, so a failing seed is made small by leaving actions out. After the chaos everything is mended, and
+the mesh settles in a bounded number of steps. Then all nodes that share a space must hold the same: every acknowledged
+write, and no erased memory. At last one node loses a document to a bad disk, digests are compared, and the document
+must come back.
 
     python tests/mesh/simulator.py 1 2000       all seeds from 1 to 2,000
     python tests/mesh/simulator.py 7            seed 7 alone, with its trace
@@ -17,8 +17,9 @@ import random
 import sys
 import time
 from collections import Counter, deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from typing import Any, Final
@@ -120,7 +121,7 @@ class Side:
 
 @dataclass(slots=True, eq=False)
 class Wire:
-    """One stream between two nodes; when it closes, what was on the way is lost."""
+    """One stream between two nodes. Its end loses the messages on the way."""
 
     sides: tuple[Side, Side]
     is_open: bool = True
@@ -202,11 +203,13 @@ class World:
         self.now += rng.randrange(60_000)
         if name.startswith("crash"):
             return self._crash_at(node, name.rpartition(" ")[2], rng)
+        alone = {
+            "write": self._write, "erase": self._erase, "repeat": self._repeat, "forge": self._forge,
+            "equivocate": self._equivocate,
+        }  # fmt: skip
+        if name in alone:
+            return alone[name](node, rng)
         match name:
-            case "write":
-                self._write(node, rng)
-            case "erase":
-                self._erase(node, rng)
             case "partition":
                 self._note(name, f"{edge}")
                 self.blocked |= {edge, edge[::-1]}
@@ -227,12 +230,6 @@ class World:
                 self._restore(node)
             case "regrant":
                 self._regrant(edge, rng)
-            case "repeat":
-                self._repeat(node, rng)
-            case "forge":
-                self._forge(node, rng)
-            case "equivocate":
-                self._equivocate(node, rng)
             case "impersonate":
                 self._impersonate(node, rng.choice(self.nodes), rng)
             case "audit":
@@ -270,16 +267,24 @@ class World:
             node.agent = own
         return key
 
-    def _commit(self, node: Node, key: Key, verb: str, actor: bytes, edit: Edit) -> None:
-        self._note("write", f"{node.number} {verb} {key.id[-4:]}")
+    @contextmanager
+    def _mortal(self, node: Node) -> Iterator[None]:
+        """The node may die inside."""
         try:
-            node.write(key, edit, actor, lambda entry: self._acknowledged(node, entry))
+            yield
         except Crash as crash:
             self._die(node, crash)
 
+    def _commit(self, node: Node, key: Key, verb: str, actor: bytes, edit: Edit) -> None:
+        self._note("write", f"{node.number} {verb} {key.id[-4:]}")
+        with self._mortal(node):
+            node.write(key, edit, actor, lambda entry: self._acknowledged(node, entry))
+
     def _repeat(self, node: Node, rng: random.Random) -> None:
-        """What was written with an idempotency key and erased at one node is written again at another, which may have
-        heard of the erasure alone, over a stream that may not relay."""
+        """A memory with an idempotency key is erased at one node and written again at another.
+
+        The other node may have heard of the erasure alone, over a stream that may not relay.
+        """
         first, space = self.nodes[0], rng.choice(SPACES)
         self._note("repeat", f"{node.number}")
         self._wake(first)
@@ -334,19 +339,20 @@ class World:
         return Edit(revision=revision, at=at)
 
     def _erase(self, node: Node, rng: random.Random) -> None:
+        self._erase_at(node, self._some(node, rng))
+
+    def _some(self, node: Node, rng: random.Random) -> Key:
+        """A memory of the node, which is up."""
         self._wake(node)
         while not node.replica.documents():
             self._write(node, rng)
             self._wake(node)
-        key = rng.choice(node.replica.documents())
-        self._erase_at(node, key)
+        return rng.choice(node.replica.documents())
 
     def _erase_at(self, node: Node, key: Key) -> None:
         self._note("erase", f"{node.number} {key.id[-4:]}")
-        try:
+        with self._mortal(node):
             node.erase(key, lambda entry: self._acknowledged(node, entry))
-        except Crash as crash:
-            self._die(node, crash)
 
     def _crash_at(self, node: Node, duty: str, rng: random.Random) -> None:
         """Let the node die before a duty: of this write, or of what it takes in next, if anything comes."""
@@ -375,7 +381,7 @@ class World:
             node.start()
 
     def _restore(self, node: Node) -> None:
-        """Put an old backup back: what no other node has of what was written since is lost, and nobody's fault."""
+        """Put an old backup back. Later writes that no other node has are lost, and nobody's fault."""
         before, erased = self._durable()
         self._die(node)
         node.crash_before = ""
@@ -412,19 +418,21 @@ class World:
         return self.grants[edge], self.grants[edge[::-1]]
 
     def _forge(self, node: Node, rng: random.Random) -> None:
-        """A peer with a token says what it may not, or what nobody signed."""
+        """A peer with a token brings entries that are not allowed, or that nobody signed."""
         self._wake(node)
-        honest = {one.id for one in self.nodes}  # what an equivocal writer signed is no forgery
-        known = [[one for one, _ in other.disk.log.values() if one.node in honest] for other in self.nodes]
-        source = [one for one in rng.choice(known) if one.type == CHANGE]
-        source = source or [one for entries in known for one in entries if one.type == CHANGE]
+        honest = {one.id for one in self.nodes}  # the entries of an equivocal writer are no forgery
+        known = [
+            [one for one, _ in other.disk.log.values() if one.node in honest and one.type == CHANGE]
+            for other in self.nodes
+        ]
+        source = rng.choice(known) or [one for entries in known for one in entries]
         if not source:
             return None
         entry = rng.choice(source)
         kind = rng.choice(FORGERIES)
         self._note("forge", f"{kind} of {entry.hash[:6]} to {node.number}")
         self.seen[f"forged {kind}"] += 1
-        grant, keys = MALLORY, {one.id: one.key for one in self.nodes}
+        grant, keys = MALLORY, self._keys()
         if kind in ERASURES:
             return self._usurp(node, kind, rng)
         if kind in FORGED_CHANGES:
@@ -447,10 +455,7 @@ class World:
         else:
             grant = replace(grant, write=("other/*",))
         had = entry.hash in node.disk.seqs
-        try:
-            node.take_in("mallory", "mallory", grant, "mallory/x", rng.randrange(9), (entry,), keys, lambda: None)
-        except Crash as crash:
-            self._die(node, crash)
+        self._bring(node, entry, keys, grant, rng.randrange(9))
         if not had and entry.hash in node.disk.seqs:
             raise Violation(f"node {node.number} took in a forged entry: {kind}")
         aside = node.disk.quarantine.get((key_of(entry), entry.hash))
@@ -458,50 +463,50 @@ class World:
             raise Violation(f"node {node.number} did not set aside a forged entry for what it is, {kind}: {aside}")
         return None
 
+    def _keys(self, *more: Node) -> dict[str, bytes]:
+        return {one.id: one.key for one in (*self.nodes, *more)}
+
+    def _bring(
+        self, node: Node, entry: Entry, keys: dict[str, bytes], grant: PeerGrant = MALLORY, last_seq: int = 0
+    ) -> None:
+        """Mallory brings an entry to the node."""
+        with self._mortal(node):
+            node.take_in("mallory", "mallory", grant, "mallory/x", last_seq, (entry,), keys, lambda: None)
+
     def _equivocate(self, node: Node, rng: random.Random) -> None:
-        """A writer with a token gives one actor two changes and tells different nodes different ones, or one node both:
-        each is allowed by itself."""
-        self._wake(node)
-        while not node.replica.documents():
-            self._write(node, rng)
-            self._wake(node)
-        key = rng.choice(node.replica.documents())
+        """A writer with a token gives one actor two changes, one for some nodes and one for others, or both for one.
+
+        Each change is allowed by itself.
+        """
+        key = self._some(node, rng)
         mallory = forger(node)
         told = equivocal_changes(mallory, node, key, self.now, rng)
         self._note("equivocate", f"{[one.hash[:6] for one in told]} of {key.id[-4:]}, seen at {node.number}")
         others = [other for other in self.nodes if other.up and key not in other.replica.erased()]
-        # The word of the one who is told first is out before honest edits; the other one comes late, or never there.
+        # The first face is out before honest edits. The other face comes late, or never.
         for entry in told:
             at = rng.choice(others)
-            keys = {mallory.id: mallory.key} | {one.id: one.key for one in self.nodes}
-            try:
-                at.take_in("mallory", "mallory", MALLORY, "mallory/x", 0, (entry,), keys, lambda: None)
-            except Crash as crash:
-                self._die(at, crash)
+            self._bring(at, entry, self._keys(mallory))
             for _ in range(rng.randrange(STEPS_BETWEEN)):
                 self._write(at, rng)
                 self._step(rng)
 
     def _usurp(self, node: Node, kind: str, rng: random.Random) -> None:
-        """A writer erases what others began, as if it had begun it itself or were an admin."""
+        """A writer erases memories of others, as if the writer had begun them or were an admin."""
         if not (known := node.replica.documents()):
             return
         key = rng.choice(known)
         mallory = forger(node)
         grant = replace(MALLORY, relay=kind == RETRACT and rng.random() < 0.5)
-        erasure = mallory.erasure(key, kind)
-        try:
-            node.take_in(
-                "mallory", "mallory", grant, "mallory/x", 0, (erasure,), {mallory.id: mallory.key}, lambda: None
-            )
-        except Crash as crash:
-            self._die(node, crash)
+        self._bring(node, mallory.erasure(key, kind), {mallory.id: mallory.key}, grant)
         if key in node.disk.erased:
             raise Violation(f"node {node.number} erased {key.id[-4:]} for who did not begin it")
 
     def _impersonate(self, node: Node, other: Node, rng: random.Random) -> None:
-        """Somebody who has no key says Hello in the name of another node, with a proof that this one made elsewhere or
-        that nobody made: it is told nothing."""
+        """Somebody without a key says Hello in the name of another node, and is told nothing.
+
+        The proof is one that this node made elsewhere, or one that nobody made.
+        """
         if node is other:
             return self._impersonate(node, self.nodes[(other.number + 1) % len(self.nodes)], rng)
         self._wake(node)
@@ -510,21 +515,13 @@ class World:
         stream = node.stream(replace(MALLORY, read=("*",)))
         stream.handle(Opened(role=LISTENER, head=node.disk.head, nonce=rng.randbytes(NONCE_BYTES)))
         hello = hello_of(other.me, replace(MALLORY, read=("*",)), {}, nonce)
-        (greeting,) = [
-            effect.message
-            for event in (Got(hello), Met({}))
-            for effect in stream.handle(event)
-            if isinstance(effect, Send)
-        ]
+        effects = [effect for event in (Got(hello), Met({})) for effect in stream.handle(event)]
+        (greeting,) = [effect.message for effect in effects if isinstance(effect, Send)]
+        life = other.disk.incarnation
         claim = Claim(
-            node_id=other.id,
-            incarnation=other.disk.incarnation,
-            life=other.disk.incarnation,
-            role=DIALER,
-            nonce=nonce,
-            peer_id=node.id,
+            node_id=other.id, incarnation=life, life=life, role=DIALER, nonce=nonce, peer_id=node.id,
             peer_nonce=greeting.nonce,
-        )
+        )  # fmt: skip
         said = [effect for effect in stream.handle(Got(Proof(prove(key, claim)))) if isinstance(effect, Send | Prove)]
         if stream.status.code != "identity" or [type(one.message) for one in said] != [Refusal]:
             raise Violation(f"node {node.number} believed somebody who said to be {other.number}: {said}")
@@ -730,7 +727,7 @@ class World:
                 self._check_erased(space, group)
 
     def _check_erased(self, space: str, group: Sequence[Node]) -> None:
-        """What one of a group erased lies on none of their disks, nor waits, nor is in quarantine."""
+        """A memory erased on one node of a group lies on no disk of the group: not in log, pending or quarantine."""
         erased = {key for node in group for key in node.disk.erased}
         for node in group:
             for entry in node.disk.kept():
@@ -738,8 +735,8 @@ class World:
                     raise Violation(f"node {node.number} keeps what was erased of {entry.doc[-4:]}")
 
     def _check_node(self, node: Node, fresh: Memo) -> None:
-        """What a node holds follows from its log."""
-        keys = {one.id: one.key for one in self.nodes}
+        """The memories of a node follow from its log."""
+        keys = self._keys()
         keys |= {one.node: node.disk.keys[one.node] for one, _ in node.disk.log.values() if one.node not in keys}
         for entry, _ in node.disk.log.values():
             check_signature(entry, keys[entry.node])
@@ -793,7 +790,7 @@ class World:
             raise Violation(f"honest nodes repeated the actors {repeated}")
 
     def _check_acknowledged(self) -> None:
-        """A write is on the node that acknowledged it, unless its memory was erased; so it is on all that share it."""
+        """An acknowledged write is on the node that took it, and so on every node of the group, or is erased."""
         for hash, (key, owner) in self.acknowledged.items():
             holders = self.nodes if owner is None else [owner]
             if not any(hash in node.disk.seqs or key in node.disk.erased for node in holders):
@@ -850,26 +847,24 @@ class World:
                 if wire is None or not wire.is_open:
                     self._dial(edge, rng)
             busy = False
-            for wire in list(self.wires.values()):
-                for side in wire.sides:
-                    while wire.is_open and (side.inbox or side.jobs):
-                        busy = True
-                        if side.jobs:
-                            self._work(wire, side)
-                        else:
-                            self._deliver(wire, side, rng)
-            if not busy and all(self._is_at_rest(side) for wire in self.wires.values() for side in wire.sides):
+            for wire, side in self._sides():
+                while wire.is_open and (side.inbox or side.jobs):
+                    busy = True
+                    if side.jobs:
+                        self._work(wire, side)
+                    else:
+                        self._deliver(wire, side, rng)
+            if not busy and all(self._is_at_rest(side) for _, side in self._sides()):
                 return
-            for wire in list(self.wires.values()):
-                for side in wire.sides:
-                    if wire.is_open:
-                        self._tell(wire, side, Tick())
+            for wire, side in self._sides():
+                if wire.is_open:
+                    self._tell(wire, side, Tick())
         raise Violation(f"the mesh does not come to rest in {SETTLE_ROUNDS_MAX} rounds")
 
     def _is_at_rest(self, side: Side) -> bool:
         status = side.stream.status
-        # What the other side does not send is never heard of, when its announcement was lost: only a lossless stream
-        # must know that it is caught up.
+        # A lost announcement is never heard of when the other side sends nothing. So only a lossless stream must know
+        # that all is caught up.
         return side.stream.caught_up() or (self.faulty and status.phase == "open" and not status.sending)
 
     def _drift(self) -> None:
@@ -890,15 +885,17 @@ class World:
             node.disk.twin = None  # which would have lost nothing
             node.disk.purge(key, [entry.hash for entry in node.replica.entries(key)])
             node.start()
-        for wire in self.wires.values():
-            for side in wire.sides:
-                self._tell(wire, side, Compare())
+        for wire, side in self._sides():
+            self._tell(wire, side, Compare())
         self._settle()
         self._check()
-        for wire in self.wires.values():
-            for side in wire.sides:
-                if side.stream.status.differs:
-                    raise Violation(f"node {side.node.number} says that it differs from a node that holds the same")
+        for _, side in self._sides():
+            if side.stream.status.differs:
+                raise Violation(f"node {side.node.number} says that it differs from a node that holds the same")
+
+    def _sides(self) -> list[tuple[Wire, Side]]:
+        """Both ends of every stream."""
+        return [(wire, side) for wire in self.wires.values() for side in wire.sides]
 
 
 def _holdings(node: Node, space: str) -> dict[Key, Any]:
@@ -932,8 +929,7 @@ def _schedule(rng: random.Random) -> list[Action]:
     ]
     names = ["write"] * (WRITES - 10) + faults
     rng.shuffle(names)
-    names = ["write"] * 10 + names
-    return [Action(number, name) for number, name in enumerate(names)]
+    return [Action(number, name) for number, name in enumerate(["write"] * 10 + names)]
 
 
 # ---- seeds -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Real nodes, one of whose writers tells two of them different things under one actor."""
+"""Real nodes and a writer who tells two nodes different things under one Automerge actor."""
 
 from __future__ import annotations
 
@@ -6,35 +6,24 @@ import asyncio
 import hashlib
 from pathlib import Path
 
-from hostile_peer import Signer, stream_to
+from hostile_peer import Signer, brings
 from node_process import Nodes, NodeUnderTest, stop_node
 from peer_scene import client, converged, introduce, until
 
 from mnemesh_crdt.changes.envelope import Entry
-from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.sync.messages import Ack, Refusal
 
 SPACE = "team/x"
 
 
 def face(eve: Signer, to: Entry, content: str) -> Entry:
-    """A revision that builds on the beginning `to`, always by the same actor."""
-    document = MemoryDocument(to.doc, to.space, [to.raw])
-    parents = tuple(document.state().revisions)
-    said = RevisionFields(op="put", kind="fact", title="", content=content, by=eve.agent, at=eve.at, parents=parents)
-    change = document.write(Edit(revision=said, at=eve.at), hashlib.sha256(b"one actor").digest()[:16])
-    assert change is not None
-    return eve.signs(to.doc, to.space, change.raw)
+    """A revision that builds on the beginning `to`, always by the same Automerge actor."""
+    return eve.adds(to, content, hashlib.sha256(b"one actor").digest()[:16])
 
 
 async def tell(node: NodeUnderTest, eve: Signer, after: int, *entries: Entry) -> None:
     async with client(node) as there:
         token = (await there.add_agent(f"eve{after}", role="admin", spaces=["team/*"])).token
-    async with stream_to(node.grpc, token) as stream:
-        await stream.greet(eve)
-        await stream.say(eve.batch(0, *entries))
-        answer = await stream.hear(Ack, Refusal)
-        assert isinstance(answer, Ack), answer
+    await brings(node.grpc, token, eve, *entries)
 
 
 async def says(node: NodeUnderTest, id: str) -> set[str]:

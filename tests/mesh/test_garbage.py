@@ -1,9 +1,9 @@
 """Enemies send a hub every kind of garbage, all at once and as fast as they can, for as long as they are told to.
 
-Meanwhile an honest agent writes at the hub and another at a laptop that exchanges with it. Nothing that was
-acknowledged may be lost, the two nodes must hold the same, and what the hub keeps of the garbage, in memory and on
-disk, must be bounded. `MNEMESH_TEST_GARBAGE_S` is how many seconds the proof lasts: 3600 for an hour. The enemies are a
-process of their own, so that what the honest agents wait for is the hub and not them.
+Meanwhile an honest agent writes at the hub and another at a laptop that exchanges with the hub. No acknowledged write
+may be lost, and the two nodes must hold the same. The garbage that the hub keeps in memory and on disk must be bounded.
+`MNEMESH_TEST_GARBAGE_S` is the length of the proof in seconds: 3600 for an hour. The enemies are a process of their
+own, so the honest agents wait for the hub alone.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import sqlite3
 import statistics
 import sys
 import time
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ import psutil
 import pytest
 from bench.report import machine
 from node_process import Nodes, NodeUnderTest, stop_node
-from peer_scene import PATIENCE_S, client, introduce
+from peer_scene import PATIENCE_S, client, everything, hub_and_laptop
 
 from mnemesh_crdt.document.document import MemoryDocument
 from mnemesh_memory.values import limits
@@ -39,7 +40,6 @@ QUIET_WRITES = 30
 PAUSE_S = 1.0
 SAMPLE_S = 1.0
 SETTLE_S = 60.0
-PAGE = 200
 MIB = 1024 * 1024
 # The process's own memory, without the pages of files.
 MEMORY_GROWTH_MIB_MAX = 160
@@ -49,7 +49,7 @@ DISK_GROWTH_MIB_MAX = 1.25 * limits.QUARANTINE_SHARE_MAX * limits.CHANGE_BYTES_M
 
 @dataclass
 class Honest:
-    """An agent at `node` who writes one memory after the other: what was acknowledged, and how long each took (s)."""
+    """An agent at `node` who writes one memory after the other: the acknowledged writes, and the time of each (s)."""
 
     node: NodeUnderTest
     name: str
@@ -82,7 +82,7 @@ class Honest:
 
 @dataclass
 class Watched:
-    """What a node uses: its own memory and the size of its ledger's file, in MiB, once a second."""
+    """The use of a node: own memory and size of the ledger's file, in MiB, once a second."""
 
     node: NodeUnderTest
     memory: list[float] = field(default_factory=list)
@@ -104,17 +104,9 @@ def ledger_file(node: NodeUnderTest) -> Path:
     return node.data_dir / "ledger" / "0.sqlite"
 
 
-async def held(node: NodeUnderTest, space: str) -> dict[str, str]:
-    """Content by id of all that the node has there."""
-    found: dict[str, str] = {}
-    cursor: Any = ""
-    async with client(node) as one:
-        while True:
-            page = await one.list(space=space, limit=PAGE, cursor=cursor)
-            found |= {memory.id: memory.content for memory in page.memories}
-            cursor = page.cursor
-            if not cursor:
-                return found
+async def held(node: NodeUnderTest) -> dict[str, str]:
+    """Content by id of every memory of the honest agents on the node."""
+    return {memory.id: memory.content for memory in await everything(node, SPACE)}
 
 
 async def settled(nodes: tuple[NodeUnderTest, ...], expected: dict[str, str]) -> float:
@@ -123,17 +115,17 @@ async def settled(nodes: tuple[NodeUnderTest, ...], expected: dict[str, str]) ->
     async with client(nodes[-1]) as caller:
         while True:
             (peer,) = (await caller.sync_now(wait_s=5)).peers
-            missed = [len(expected.keys() - (await held(node, SPACE)).keys()) for node in nodes]
+            missed = [len(expected.keys() - (await held(node)).keys()) for node in nodes]
             if not any(missed):
                 break
             assert time.monotonic() - began < SETTLE_S, f"missing after {SETTLE_S:g} s: {missed}; {peer}"
     for node in nodes:
-        assert await held(node, SPACE) == expected
+        assert await held(node) == expected
     return round(time.monotonic() - began, 1)
 
 
 async def besiege(hub: NodeUnderTest, seed: int, seconds: float) -> dict[str, Any]:
-    """What the enemies sent, and how their streams ended."""
+    """The messages of the enemies, and the ends of their streams."""
     tokens = {}
     async with client(hub) as there:
         for name in garbage.KINDS:
@@ -146,8 +138,7 @@ async def besiege(hub: NodeUnderTest, seed: int, seconds: float) -> dict[str, An
     )  # fmt: skip
     asked = {"grpc": hub.grpc, "http": hub.http, "tokens": tokens, "seed": seed, "seconds": seconds}
     try:
-        async with asyncio.timeout(seconds + PATIENCE_S * 2):
-            out, _ = await process.communicate(json.dumps(asked).encode())
+        out, _ = await asyncio.wait_for(process.communicate(json.dumps(asked).encode()), seconds + PATIENCE_S * 2)
     finally:
         if process.returncode is None:
             process.kill()
@@ -157,11 +148,14 @@ async def besiege(hub: NodeUnderTest, seed: int, seconds: float) -> dict[str, An
     return found
 
 
+def opened(hub: NodeUnderTest) -> closing[sqlite3.Connection]:
+    return closing(sqlite3.connect(f"file:{ledger_file(hub)}?mode=ro", uri=True))
+
+
 def on_the_shelves(hub: NodeUnderTest) -> dict[str, Any]:
-    """What is kept of the garbage, and that no share of it is exceeded."""
-    db = sqlite3.connect(f"file:{ledger_file(hub)}?mode=ro", uri=True)
-    try:
-        kept: dict[str, Any] = {}
+    """The garbage that the hub keeps. No share is exceeded."""
+    kept: dict[str, Any] = {}
+    with opened(hub) as db:
         for table, most in (("quarantine", limits.QUARANTINE_SHARE_MAX), ("pending", limits.PENDING_SHARE_MAX)):
             rows = db.execute(f"SELECT sender, count(*), sum(length(raw)) FROM {table} GROUP BY sender").fetchall()
             kept[table] = sum(count for _, count, _ in rows)
@@ -170,8 +164,6 @@ def on_the_shelves(hub: NodeUnderTest) -> dict[str, Any]:
             assert all(count <= most + more for _, count, _ in rows), rows
         for table in ("node_key", "peer_cursor", "peer_contact", "entry"):
             (kept[table],) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
-    finally:
-        db.close()
     assert kept["quarantine"] <= limits.QUARANTINE_ENTRIES_MAX
     assert kept["pending"] <= limits.PENDING_CHANGES_MAX + limits.PENDING_ERASURES_MAX
     assert kept["node_key"] <= limits.NODE_KEYS_MAX
@@ -181,20 +173,16 @@ def on_the_shelves(hub: NodeUnderTest) -> dict[str, Any]:
 def every_document_loads(hub: NodeUnderTest) -> int:
     """How many there are, each read from nothing but the changes in the file."""
     changes: dict[tuple[str, str], list[bytes]] = {}
-    db = sqlite3.connect(f"file:{ledger_file(hub)}?mode=ro", uri=True)
-    try:
+    with opened(hub) as db:
         for doc, space, raw in db.execute("SELECT doc, space, raw FROM entry WHERE type = 'change' ORDER BY seq"):
             changes.setdefault((doc, space), []).append(raw)
-    finally:
-        db.close()
     for (doc, space), raws in changes.items():
         assert MemoryDocument(doc, space, raws).state().revisions, doc
     return len(changes)
 
 
 async def under_garbage(nodes: Nodes, path: Path, seed: int, seconds: float) -> dict[str, Any]:
-    hub, laptop = await asyncio.gather(nodes.start(path / "hub"), nodes.start(path / "laptop"))
-    await introduce(laptop, hub, "laptop", "team/*")
+    hub, laptop = await hub_and_laptop(nodes, path, "team/*")
     quiet, at_hub, at_laptop = (Honest(hub, "a quiet one"), Honest(hub, "the hub's"), Honest(laptop, "the laptop's"))
     for _ in range(QUIET_WRITES):
         await quiet.write()
@@ -211,11 +199,11 @@ async def under_garbage(nodes: Nodes, path: Path, seed: int, seconds: float) -> 
     shelves = on_the_shelves(hub)
     assert await stop_node(hub) == 0
     documents = every_document_loads(hub)
-    # The laptop calls an address, and a node that starts again has another port: it is asked for what it has.
+    # The node that starts again has another port, which the laptop does not call. So the node itself is asked.
     again = await nodes.start(path / "hub")
-    assert await held(again, SPACE) == expected
+    assert await held(again) == expected
     async with client(again) as there:
-        for memory in (await there.list(space="team/x", limit=PAGE)).memories:
+        for memory in await everything(again, "team/x"):
             await there.update(memory.id, content=f"{memory.id} can still be changed")
     return {
         "seed": seed,

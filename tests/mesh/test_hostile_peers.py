@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import random
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
@@ -12,9 +11,9 @@ from pathlib import Path
 
 import psutil
 import pytest
-from hostile_peer import HostileStream, Signer, resealed, stream_to
+from hostile_peer import HostileStream, Signer, brings, resealed, stream_to
 from node_process import Nodes, NodeUnderTest
-from peer_scene import WAIT_S, client, converged, introduce, texts
+from peer_scene import WAIT_S, client, converged, hub_and_laptop, introduce, texts
 
 from mnemesh_crdt.changes.envelope import ERASE, RETRACT, Entry
 from mnemesh_crdt.sync.messages import Ack, Batch, Digest, Hello, Message, Proof, Refusal, Resend
@@ -42,6 +41,10 @@ class Siege:
         async with client(self.hub) as there:
             return (await there.add_agent(name, role=role, spaces=["team/*"])).token
 
+    async def taken(self, eve: Signer, *entries: Entry, role: str = "writer") -> None:
+        """The hub acknowledges `entries`, which `eve` brings."""
+        await brings(self.hub.grpc, await self.token("eve", role), eve, *entries)
+
     async def stands(self) -> None:
         """Both nodes answer, and what the one writes the other has."""
         self.told += 1
@@ -52,8 +55,7 @@ class Siege:
 
 @pytest.fixture
 async def siege(nodes: Nodes, tmp_path: Path) -> Siege:
-    hub, laptop = await asyncio.gather(nodes.start(tmp_path / "hub"), nodes.start(tmp_path / "laptop"))
-    await introduce(laptop, hub, "laptop", "team/*")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path, "team/*")
     return Siege(hub, laptop)
 
 
@@ -72,7 +74,7 @@ async def greeted(siege: Siege, token: str, eve: Signer) -> AsyncIterator[Hostil
         yield stream
 
 
-# What is no message of an honest peer: what it is called, its bytes, and a word of the reason.
+# No message of an honest peer: a name, the bytes, and a word of the reason.
 SHOUTS: list[tuple[str, Callable[[Signer], bytes], str]] = [
     ("nothing", lambda eve: b"", "message"),
     ("noise", lambda eve: bytes(range(256)), "well-formed"),
@@ -175,17 +177,14 @@ async def test_who_does_not_prove_to_be_the_node_that_it_says_is_told_nothing_an
 
 
 async def test_who_says_to_go_on_the_log_of_another_node_keeps_nothing_from_that_node(siege: Siege) -> None:
-    """What a log brought is not sent back to it: whose log that is follows from the key and not from what is said."""
+    """Entries of a log are not sent back to that log. The owner of a log follows from the key, not from a claim."""
     await siege.stands()
     eve = Signer("eve", agent="eve")
     async with client(siege.laptop) as here:
         token = (await here.add_agent("spy", role="reader", spaces=["team/*"])).token
     async with stream_to(siege.laptop.grpc, token) as stream:
         eve.incarnation = (await stream.greet(eve)).incarnation
-    async with stream_to(siege.hub.grpc, await siege.token("eve", "admin")) as stream:
-        await stream.greet(eve)
-        await stream.say(eve.batch(0, eve.says("not for the laptop")))
-        assert await stream.hear(Ack, Refusal) == Ack(eve.feed, 1)
+    await siege.taken(eve, eve.says("not for the laptop"), role="admin")
     await converged("team/x", siege.hub, siege.laptop)
     assert await texts(siege.laptop, "team/x") == ["not for the laptop"]
 
@@ -232,10 +231,7 @@ async def test_an_entry_that_lies_is_kept_aside_with_the_reason_and_what_follows
     stray = eve.says("meant for another space")
     lies.append(("another space", eve.signs(stray.doc, "team/y", stray.raw), "can begin in"))
     good = eve.says("the truth")
-    async with greeted(siege, await siege.token("eve"), eve) as stream:
-        await stream.say(eve.batch(0, *(entry for _, entry, _ in lies), good))
-        ack = await stream.hear(Ack, Refusal)
-        assert ack == Ack(eve.feed, len(lies) + 1)
+    await siege.taken(eve, *(entry for _, entry, _ in lies), good)
     assert await texts(siege.hub, "team/y") == []
     assert await texts(siege.hub, "team/x") == ["the truth"]
     async with client(siege.hub) as there:
@@ -259,9 +255,7 @@ async def test_no_change_says_what_a_door_would_refuse(siege: Siege) -> None:
         "a blank text": (eve.says(" \n"), "has content"),
         "a nameless agent": (Signer(agent="eve/\u202etset").says("x"), "is not a token's name"),
     }
-    async with greeted(siege, await siege.token("eve"), eve) as stream:
-        await stream.say(eve.batch(0, *(entry for entry, _ in refused.values())))
-        assert await stream.hear(Ack, Refusal) == Ack(eve.feed, len(refused))
+    await siege.taken(eve, *(entry for entry, _ in refused.values()))
     async with client(siege.hub) as there:
         kept = {one.hash: one.reason for one in (await there.quarantine(limit=200)).entries}
         assert (await there.get(ours.id)).content == "Ships on Friday."
@@ -306,15 +300,13 @@ async def test_what_many_allowed_changes_inflate_to_takes_no_memory_of_a_node_or
 async def test_nobody_erases_anothers_memory_by_saying_at_a_hub_to_have_begun_it(
     siege: Siege, nodes: Nodes, tmp_path: Path
 ) -> None:
-    """The hub has not got the memory yet; but its id says that it is not the writer's to begin."""
+    """The hub has not got the memory yet. The id alone says that the writer may not begin this memory."""
     eve, ana = Signer(), await nodes.start(tmp_path / "ana")
     async with client(ana) as here:
         kept = [(await here.remember(text, space="team/x")).memory.id for text in ("a real one", "another real one")]
-        async with greeted(siege, await siege.token("eve"), eve) as stream:
-            mine = eve.says("eve's own", doc=kept[0])
-            retracted, erased = eve.erases(RETRACT, kept[0]), eve.erases(ERASE, kept[1])
-            await stream.say(eve.batch(0, mine, retracted, erased))
-            assert await stream.hear(Ack, Refusal) == Ack(eve.feed, 3)
+        mine = eve.says("eve's own", doc=kept[0])
+        retracted, erased = eve.erases(RETRACT, kept[0]), eve.erases(ERASE, kept[1])
+        await siege.taken(eve, mine, retracted, erased)
         await introduce(ana, siege.hub, "ana", "team/*")
         await here.sync_now(wait_s=WAIT_S)
         assert await texts(ana, "team/x") == ["a real one", "another real one"]
@@ -339,9 +331,7 @@ async def test_changes_with_a_flipped_bit_and_a_checksum_made_right_never_break_
             entries.append(eve.signs(entry.doc, entry.space, raw))
         except DataLoss:  # not even a head is left; sent with the hash of before
             entries.append(replace(entry, raw=raw))
-    async with greeted(siege, await siege.token("eve", "admin"), eve) as stream:
-        await stream.say(eve.batch(0, *entries))
-        assert await stream.hear(Ack, Refusal) == Ack(eve.feed, 200)
+    await siege.taken(eve, *entries, role="admin")
     async with client(siege.hub) as there:
         held = (await there.list(space="team/x", limit=200)).memories
         put_aside = await there.sync_status()
@@ -359,7 +349,7 @@ async def test_a_peer_that_sends_garbage_for_long_is_held_off_and_costs_nobody_a
     before = 0
     for turn in range(ROUNDS):
         async with stream_to(siege.hub.grpc, token) as stream:
-            with contextlib.suppress(EOFError):  # it ends while we talk
+            with suppress(EOFError):  # it ends while we talk
                 await stream.say(eve.hello())
                 for _ in range(MESSAGES_A_ROUND):
                     noise = chance.randbytes(chance.randrange(1, 4_000))
@@ -374,7 +364,7 @@ async def test_a_peer_that_sends_garbage_for_long_is_held_off_and_costs_nobody_a
         await stream.say(eve.hello())
         with pytest.raises(EOFError, match=r"UNAVAILABLE.*ended in a row.*call again in"):
             await stream.hear(Refusal)
-    # What is allowed and says nothing, again and again; then well-formed lies, until there are too many.
+    # Allowed messages without content, again and again. Then well-formed lies, until there are too many.
     async with greeted(siege, await siege.token("mallory"), eve) as stream:
         for number in range(IDLE_MESSAGES):
             await stream.say(chance.choice((eve.hello(), Digest(f"team/{number % 50}", {}), Digest("home/x", {}))))
@@ -399,9 +389,7 @@ async def test_a_clock_a_year_ahead_is_shown_as_receipt_and_orders_nothing(siege
         assert now is not None
         ahead = int(now.timestamp() * 1000) + YEAR_MS
         eve = Signer(at=ahead)
-        async with greeted(siege, await siege.token("eve"), eve) as stream:
-            await stream.say(eve.batch(0, eve.says("from the future")))
-            assert await stream.hear(Ack, Refusal) == Ack(eve.feed, 1)
+        await siege.taken(eve, eve.says("from the future"))
         (memory,) = (await there.list(space="team/x", limit=10)).memories
         assert memory.updated_at is not None
         assert 0 < (memory.updated_at - now).total_seconds() <= limits.CLOCK_AHEAD_MS_MAX / 1000 + 60

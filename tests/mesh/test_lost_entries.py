@@ -1,4 +1,4 @@
-"""Real nodes of which one lost the end of its log: what the other holds comes back, and a refusal is no success."""
+"""Real nodes and a log that lost its end: the copy of the peer comes back, and a refusal is no success."""
 
 from __future__ import annotations
 
@@ -6,15 +6,14 @@ import shutil
 from pathlib import Path
 
 from node_process import Nodes, kill_node
-from peer_scene import client, converged, introduce, texts, until
+from peer_scene import client, converged, hub_and_laptop, texts, until
 
 SPACE = "team/x"
 WRITES = 30
 
 
 async def test_what_a_peer_holds_of_a_damaged_node_comes_back_and_is_found(nodes: Nodes, tmp_path: Path) -> None:
-    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
-    await introduce(laptop, hub, "laptop", "team/*")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path, "team/*")
     async with client(hub) as one:
         kept = [(await one.remember(f"valve {n} is in hall {n * 7}", space=SPACE)).memory for n in range(WRITES)]
     await converged(SPACE, hub, laptop)
@@ -40,14 +39,13 @@ async def test_what_a_peer_holds_of_a_damaged_node_comes_back_and_is_found(nodes
 
 
 async def test_a_peer_that_has_read_more_than_there_is_shows_as_refused(nodes: Nodes, tmp_path: Path) -> None:
-    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
-    await introduce(laptop, hub, "laptop", "team/*")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path, "team/*")
     async with client(hub) as one:
         for number in range(WRITES):
             await one.remember(f"valve {number} is in hall {number * 7}", space=SPACE)
     await converged(SPACE, hub, laptop)
     await kill_node(hub)
-    # All that this machine knows of the lost entries goes with them, as with a snapshot of its disk.
+    # As with a snapshot of the disk, every trace of the lost entries on this machine goes too.
     (tmp_path / "hub/ledger/0.sqlite-wal").unlink()
     (tmp_path / "hub/ledger/0.head").unlink()
     shutil.rmtree(tmp_path / "hub/index")

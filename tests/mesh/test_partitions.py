@@ -20,13 +20,12 @@ import pytest
 from fault_proxy import FaultProxy
 from namespaces import BETWEEN, CONTROL, Namespaces, can_be_made
 from node_process import Nodes, NodeUnderTest
-from peer_scene import PATIENCE_S, client, until
+from peer_scene import PATIENCE_S, client, everything, introduce, until
 
 from mnemesh.api.values.writes import Remembered
 
 RESULTS = Path(__file__).parents[2] / "bench" / "results" / "partitions.json"
 SPACE = "team/x"
-PAGE = 200
 SHARED = 200
 WRITERS = 16
 NEW_EVERY = 10  # the other writes change what both sides have
@@ -45,7 +44,7 @@ class Parted:
     link: FaultProxy | Namespaces
 
     def stall(self) -> None:
-        """What the first says does not arrive; what the second says does."""
+        """Messages of the first do not arrive. Messages of the second do."""
         if isinstance(self.link, FaultProxy):
             self.link.stall("out")
         else:
@@ -96,15 +95,7 @@ class Parted:
 
 
 async def heads_of(node: NodeUnderTest) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    cursor: Any = ""
-    async with client(node) as one:
-        while True:
-            page = await one.list(space=SPACE, limit=PAGE, cursor=cursor)
-            found |= {memory.id: tuple(sorted(memory.heads)) for memory in page.memories}
-            cursor = page.cursor
-            if not cursor:
-                return found
+    return {memory.id: tuple(sorted(memory.heads)) for memory in await everything(node, SPACE)}
 
 
 @asynccontextmanager
@@ -112,7 +103,7 @@ async def by_proxy(nodes: Nodes, path: Path) -> AsyncIterator[Parted]:
     pair = await asyncio.gather(nodes.start(path / "a"), nodes.start(path / "b"))
     proxy = FaultProxy(pair[1].grpc)
     try:
-        await introduce(pair[0], pair[1], await proxy.start())
+        await introduce(pair[0], pair[1], "a", "team/*", address=await proxy.start())
         yield Parted("TCP proxy", (pair[0], pair[1]), proxy)
     finally:
         await proxy.close()
@@ -128,18 +119,12 @@ async def by_namespace(nodes: Nodes, path: Path) -> AsyncIterator[Parted]:
             node = await nodes.start(path / name, "--grpc", "0.0.0.0:0", "--expose", within=link.within(number))
             port = node.grpc.rpartition(":")[2]
             pair.append(replace(node, grpc=f"{CONTROL[number][1]}:{port}"))
-        await introduce(pair[0], pair[1], f"{BETWEEN[1]}:{pair[1].grpc.rpartition(':')[2]}")
+        between = f"{BETWEEN[1]}:{pair[1].grpc.rpartition(':')[2]}"
+        await introduce(pair[0], pair[1], "a", "team/*", address=between)
         yield Parted("network namespaces", (pair[0], pair[1]), link)
     finally:
         await nodes.end()
         link.close()
-
-
-async def introduce(caller: NodeUnderTest, called: NodeUnderTest, address: str) -> None:
-    async with client(called) as there, client(caller) as here:
-        token = (await there.add_agent("a", role="admin", spaces=["team/*"])).token
-        added = await here.add_peer(address, token=token, spaces=["team/*"], name="b")
-    assert added.peer.state == "connected", added
 
 
 async def common_ground(parted: Parted) -> list[str]:

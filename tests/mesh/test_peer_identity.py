@@ -1,4 +1,4 @@
-"""Nodes that may not meet: two with one id, and one of another protocol. Both stay up and say what to do."""
+"""Nodes that may not meet: two with one id, or of different protocols. Both stay up and say what to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fault_proxy import FaultProxy
 from forked import MNEMESH
 from hostile_peer import Signer, stream_to
 from node_process import Nodes, kill_node, stop_node
-from peer_scene import WAIT_S, client, converged, introduce, texts, until
+from peer_scene import WAIT_S, client, converged, hub_and_laptop, peer_in, texts, until
 
 from mnemesh.errors import FailedPrecondition
 from mnemesh_crdt.sync.handshake import PROTOCOL
@@ -77,8 +77,7 @@ async def test_two_nodes_on_copies_of_one_directory_refuse_each_other_until_one_
 
 
 async def test_a_hub_that_a_node_and_its_copy_call_refuses_the_copy_and_says_so(nodes: Nodes, tmp_path: Path) -> None:
-    hub, laptop = await asyncio.gather(nodes.start(tmp_path / "hub"), nodes.start(tmp_path / "laptop"))
-    await introduce(laptop, hub, "laptop", "team/*")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path, "team/*")
     async with client(laptop) as here:
         await here.remember("written before the copy", space="team/x")
     await converged("team/x", hub, laptop)
@@ -91,13 +90,7 @@ async def test_a_hub_that_a_node_and_its_copy_call_refuses_the_copy_and_says_so(
         copy = await nodes.start(tmp_path / "copy")
         async with client(copy) as twin:
             await twin.remember("written by the copy", space="team/x")
-
-            async def refused() -> bool:
-                (peer,) = (await twin.sync_status()).peers
-                return peer.state == "refused"
-
-            await until(refused, "the copy is refused")
-            (peer,) = (await twin.sync_status()).peers
+            peer = await peer_in("refused", twin)
             assert "two nodes with one id" in peer.last_error
             assert "mnemesh node new-identity" in peer.last_error
         (peer,) = (await there.sync_status()).peers
@@ -119,7 +112,7 @@ async def test_a_hub_that_a_node_and_its_copy_call_refuses_the_copy_and_says_so(
 async def test_a_node_that_calls_another_and_its_copy_refuses_the_copy_and_says_so_beside_both(
     nodes: Nodes, tmp_path: Path
 ) -> None:
-    hub, laptop = await asyncio.gather(nodes.start(tmp_path / "hub"), nodes.start(tmp_path / "laptop"))
+    hub, laptop = await hub_and_laptop(nodes, tmp_path)
     async with client(hub) as there:
         await there.remember("written before the copy", space="team/x")
         token = (await there.add_agent("laptop", role="admin", spaces=["team/*"])).token
@@ -160,7 +153,7 @@ async def test_a_node_that_calls_another_and_its_copy_refuses_the_copy_and_says_
 async def test_a_node_that_lost_its_power_is_let_in_again_though_its_old_stream_still_stands(
     nodes: Nodes, tmp_path: Path
 ) -> None:
-    hub, laptop = await asyncio.gather(nodes.start(tmp_path / "hub"), nodes.start(tmp_path / "laptop"))
+    hub, laptop = await hub_and_laptop(nodes, tmp_path)
     proxy = FaultProxy(hub.grpc)
     address = await proxy.start()
     async with client(hub) as there:
@@ -220,8 +213,7 @@ async def test_a_peer_of_a_newer_minor_protocol_exchanges_as_any_other(nodes: No
 async def test_a_peer_that_turns_out_to_be_another_node_than_it_was_is_refused_until_it_is_added_anew(
     nodes: Nodes, tmp_path: Path
 ) -> None:
-    hub, laptop = await asyncio.gather(nodes.start(tmp_path / "hub"), nodes.start(tmp_path / "laptop"))
-    await introduce(laptop, hub, "laptop", "team/*")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path, "team/*")
     address, token_file = hub.grpc, (tmp_path / "hub" / "access.sqlite").read_bytes()
     await stop_node(hub)
     other = await nodes.start(tmp_path / "other")

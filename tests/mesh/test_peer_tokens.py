@@ -1,4 +1,4 @@
-"""What the token of a stream allows, while it lasts: ended, narrowed, a writer's, private spaces of one principal."""
+"""The rights of the token of a stream: ended, narrowed, a writer's, private spaces of one principal."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from node_process import Nodes, NodeUnderTest, stop_node
-from peer_scene import WAIT_S, client, converged, introduce, texts, until
+from peer_scene import WAIT_S, client, converged, hub_and_laptop, introduce, peer_in, texts, until
 
 from mnemesh.errors import FailedPrecondition, InvalidArgument, NotFound, PermissionDenied
 
@@ -28,18 +28,12 @@ async def connected_again(node: NodeUnderTest) -> None:
 
 
 async def test_a_token_revoked_in_the_middle_lets_nothing_out_or_in_from_then_on(nodes: Nodes, tmp_path: Path) -> None:
-    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
-    await introduce(laptop, hub, "laptop", "team/*")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path, "team/*")
     async with client(hub) as there, client(laptop) as here:
         await there.remember("known to both", space="team/x")
         await converged("team/x", hub, laptop)
         await there.revoke_agent("laptop")
-
-        async def refused() -> bool:
-            (peer,) = (await here.sync_status()).peers
-            return peer.state == "refused"
-
-        await until(refused, "the laptop is refused")
+        await peer_in("refused", here)
         await there.remember("after the end, at the hub", space="team/x")
         await here.remember("after the end, at the laptop", space="team/x")
         (peer,) = (await here.sync_now(wait_s=WAIT_S)).peers
@@ -57,8 +51,7 @@ async def test_a_token_revoked_in_the_middle_lets_nothing_out_or_in_from_then_on
 
 
 async def test_a_token_narrowed_to_fewer_spaces_lets_nothing_of_the_others_out(nodes: Nodes, tmp_path: Path) -> None:
-    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
-    await introduce(laptop, hub, "laptop", "team/*", "home/*")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path, "team/*", "home/*")
     async with client(hub) as there, client(laptop) as here:
         for space in ("team/x", "home/x"):
             await there.remember(f"first of {space}", space=space)
@@ -79,8 +72,7 @@ async def test_a_token_narrowed_to_fewer_spaces_lets_nothing_of_the_others_out(n
 
 
 async def test_a_token_that_the_peer_refuses_changes_nothing(nodes: Nodes, tmp_path: Path) -> None:
-    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
-    await introduce(laptop, hub, "laptop", "team/*")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path, "team/*")
     async with client(laptop) as here:
         with pytest.raises(FailedPrecondition, match=r"refuses the token.*the token was not changed"):
             await here.set_peer_token("laptop", token="mnm_wrong")
@@ -99,7 +91,7 @@ async def test_a_token_that_the_peer_refuses_changes_nothing(nodes: Nodes, tmp_p
 async def test_the_status_says_what_a_token_leaves_of_the_direction_and_how_much_is_not_taken(
     nodes: Nodes, tmp_path: Path
 ) -> None:
-    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path)
     async with client(hub) as there, client(laptop) as here:
         token = (await there.add_agent("rd", role="reader", spaces=["team/*"])).token
         await there.remember("written at the hub", space="team/x")
@@ -117,7 +109,7 @@ async def test_the_status_says_what_a_token_leaves_of_the_direction_and_how_much
         assert (told.matched, told.not_told) == (2, ("hub",))
         assert (await here.bulk_forget(space="home/x", purge=True)).not_told == ()
         assert (await here.purge(memory.id)).not_told == ("hub",)
-        # A writer's token of another name takes only what that one writes.
+        # A writer's token of another name takes only the writes of that name.
         token = (await there.add_agent("ana", role="writer", spaces=["team/*"])).token
         again = await here.set_peer_token("hub", token=token)
         assert "takes only what ana wrote" in again.note
@@ -126,7 +118,7 @@ async def test_the_status_says_what_a_token_leaves_of_the_direction_and_how_much
         assert (peer.effective_direction, peer.only_by, peer.not_taken) == ("both", "ana", 2), "and the erasure"
         hers = [one for one in (await there.sync_status()).peers if one.name == "ana"]
         assert [(one.direction, one.only_by) for one in hers] == [("both", "ana")], "the hub says it in the same words"
-        # One that covers none of the spaces, or some of them, is told from one that brings nothing.
+        # A token that covers none of the spaces, or some, is told from a token that brings nothing.
         for spaces, direction in ((["home/*"], "both"), (["home/*", "shed"], "pull")):
             other = await here.add_peer(hub.grpc, token=token, spaces=spaces, name="other", direction=direction)
             assert "nothing is exchanged" in other.note, other.note
@@ -145,7 +137,7 @@ async def test_the_status_says_what_a_token_leaves_of_the_direction_and_how_much
 
 
 async def test_of_two_nodes_with_one_token_the_one_that_is_away_is_forgotten(nodes: Nodes, tmp_path: Path) -> None:
-    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path)
     old = await nodes.start(tmp_path / "old")
     async with client(hub) as there, client(laptop) as here, client(old) as before:
         token = (await there.add_agent("ben", role="admin", spaces=["team/*"])).token
@@ -168,19 +160,12 @@ async def test_of_two_nodes_with_one_token_the_one_that_is_away_is_forgotten(nod
 async def test_who_called_and_is_away_is_forgotten_when_asked_and_a_caller_that_is_connected_is_not(
     nodes: Nodes, tmp_path: Path
 ) -> None:
-    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
-    await introduce(laptop, hub, "laptop", "team/*")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path, "team/*")
     async with client(hub) as there, client(laptop) as here:
         with pytest.raises(FailedPrecondition, match="agent revoke laptop"):
             await there.remove_peer("laptop")
         await here.remove_peer("laptop")
-
-        async def left() -> bool:
-            (peer,) = (await there.sync_status()).peers
-            return peer.state == "offline"
-
-        await until(left, "the hub says that the laptop has left")
-        (peer,) = (await there.sync_status()).peers
+        peer = await peer_in("offline", there)
         assert "the peer ended the stream" in peer.last_error
         (told,) = (await there.sync_now("laptop", wait_s=WAIT_S)).peers
         assert (told.state, told.node_id) == ("offline", peer.node_id), "whom nobody can call is told of all the same"
@@ -202,7 +187,7 @@ async def test_who_called_and_is_away_is_forgotten_when_asked_and_a_caller_that_
 async def test_two_nodes_whose_owners_have_the_usual_name_are_told_that_these_are_one(
     nodes: Nodes, tmp_path: Path
 ) -> None:
-    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path)
     async with client(hub) as there, client(laptop) as here:
         token = (await there.add_agent("laptop", role="admin", spaces=["team/*"])).token
         added = await here.add_peer(hub.grpc, token=token, spaces=["team/*"], name="hub")
@@ -271,7 +256,7 @@ async def test_two_nodes_of_one_principal_share_its_private_space_over_a_hub(nod
 async def test_a_node_is_told_when_the_peer_will_take_nothing_of_what_its_owner_writes(
     nodes: Nodes, tmp_path: Path
 ) -> None:
-    hub, laptop = await nodes.start(tmp_path / "hub"), await nodes.start(tmp_path / "laptop")
+    hub, laptop = await hub_and_laptop(nodes, tmp_path)
     async with client(hub) as there, client(laptop) as here:
         token = (await there.add_agent("ana", role="writer", spaces=["team/*"])).token
         added = await here.add_peer(hub.grpc, token=token, spaces=["team/*"], name="hub")

@@ -41,21 +41,21 @@ def test_no_seed_breaks_an_invariant(capsys: pytest.CaptureFixture[str]) -> None
         pytest.fail(f"{smallest(failures[0])}\nfailing seeds: {[one.seed for one in failures]}")
 
 
+def play_twins(first: int, end: int) -> None:
+    for seed in range(first, end):
+        World(seed, twins=True).run()
+
+
 @pytest.mark.timeout(600)
 def test_the_real_ledger_logs_holds_refuses_and_erases_what_the_model_does() -> None:
-    for seed in range(FIRST, FIRST + TWINS):
-        World(seed, twins=True).run()
+    play_twins(FIRST, FIRST + TWINS)
 
 
 def test_a_ledger_that_takes_in_otherwise_than_the_model_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Twin, "verify", lambda entry, key: None)
 
-    def twenty_worlds() -> None:
-        for seed in range(1, 21):
-            World(seed, twins=True).run()
-
     with pytest.raises(Violation, match="the ledger differs from the model"):
-        twenty_worlds()
+        play_twins(1, 21)
 
 
 def test_a_node_tells_a_later_life_what_an_earlier_one_brought_and_the_later_one_released() -> None:
@@ -96,12 +96,8 @@ def test_a_ledger_that_gives_an_id_that_is_retracted_elsewhere_is_found(monkeypa
 
     monkeypatch.setattr(Admission, "taken", without_what_waits)
 
-    def forty_worlds() -> None:
-        for seed in range(1, 41):
-            World(seed, twins=True).run()
-
     with pytest.raises(Violation, match=r"the ledger says that id .* is free"):
-        forty_worlds()
+        play_twins(1, 41)
 
 
 def test_a_ledger_that_forgets_who_brought_what_waited_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,12 +108,8 @@ def test_a_ledger_that_forgets_who_brought_what_waited_is_found(monkeypatch: pyt
 
     monkeypatch.setattr(SqliteShelf, "take", by_nobody)
 
-    def twenty_worlds() -> None:
-        for seed in range(1, 21):
-            World(seed, twins=True).run()
-
     with pytest.raises(Violation, match="brought by: only the model"):
-        twenty_worlds()
+        play_twins(1, 21)
 
 
 @pytest.mark.parametrize("bug", BUGS)

@@ -1,7 +1,7 @@
-"""The real ledger's intake beside the model: it is told what a simulated node commits, and must come to the same.
+"""The real ledger's intake beside the model: told of each commit of a simulated node, and judged after it.
 
-The model is `Replica` on a few dictionaries; the twin is `Intake` and `Journal` on SQLite, in memory, as a node has
-them on its disk. After every commit both must have logged, kept waiting, quarantined and erased the same.
+The model is `Replica` on a few dictionaries. The twin is `Intake` and `Journal` on SQLite in memory, as a node has them
+on disk. After every commit both must have logged, kept pending, quarantined and erased the same entries.
 """
 
 from __future__ import annotations
@@ -54,8 +54,10 @@ class Twin:
         return other
 
     def commit(self, events: Iterable[Received], origin: str, keys: Mapping[str, bytes]) -> None:
-        """Take in what one transaction of the node brought, in its order, with the `keys` that came with it and no
-        others; its own writes as from one it trusts."""
+        """Take in the events of one transaction of the node, in their order, with the `keys` that came along.
+
+        The node's own writes come as from a trusted peer.
+        """
         self._db.execute("BEGIN IMMEDIATE")
         self._journal.digest.begin()
         for event in events:
@@ -65,7 +67,7 @@ class Twin:
         self._db.execute("COMMIT")
 
     def taken(self, id_: str) -> bool:
-        """What the ledger says of a new memory with this id."""
+        """Whether the ledger refuses this id to a new memory."""
         return Admission(self._db, self._journal, lambda ids, at: None).taken(id_)
 
     def trust(self, node_id: str, key: bytes) -> None:
@@ -73,9 +75,9 @@ class Twin:
         self._db.execute("INSERT OR IGNORE INTO node_key (node, key) VALUES (?, ?)", (node_id, key))
 
     def differences(self, model: Replica, origins: Mapping[str, str]) -> list[str]:
-        """What model and ledger do not agree on; `origins` are the logs that brought the model's entries, by hash."""
+        """The differences of model and ledger; `origins` are the logs that brought the model's entries, by hash."""
         logged = {one.hash for key in (*model.documents(), *model.erased()) for one in model.entries(key)}
-        # A ledger drops what was refused under the id of an erased memory, whatever space it claims.
+        # A ledger drops refused entries under the id of an erased memory, in any space.
         gone = {key.id for key in model.erased()}
         refused = set(self._db.execute("SELECT hash, doc FROM quarantine"))
         pairs: dict[str, tuple[Any, Any]] = {

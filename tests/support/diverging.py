@@ -1,17 +1,16 @@
-"""Memories in conflict, made as they come to be: by writers on nodes of their own, who can not see each other."""
+"""Memories in conflict, made by writers on two nodes that can not see each other."""
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from hostile_peer import Signer
 
 from mnemesh_actors.ledger.commit.commands import Create
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.storage.data_directory import DataDirectory
-from mnemesh_crdt.changes.envelope import CHANGE, Entry, node_id_of, signing_bytes
 from mnemesh_crdt.document.document import Edit, MemoryDocument
 from mnemesh_crdt.document.revisions import fields_of, heads, shown
 from mnemesh_memory.access.grants import PeerGrant, principal_of
@@ -20,13 +19,16 @@ from mnemesh_memory.values.ids import fingerprint, fresh_id
 from mnemesh_memory.values.model import Draft, Memory
 
 SEEDED_AT = 1_700_000_000_000
-# Memories in conflict that each door finds in a space of its own: writers who can't see each other need two nodes.
+# Memories in conflict for each door, in a space of its own.
 CONFLICTS_A_DOOR = 7
 
 
 def diverge(ledger: Ledger, memory: Memory, *edits: tuple[str, str, int], received: int | None = None) -> Memory:
-    """`memory` after each of `edits`, (agent, content, ms), was made on a node of its agent, which had only what is
-    here now, and came over a stream, at once or at `received` (ms)."""
+    """`memory` after `edits`, each (agent, content, ms).
+
+    Each edit is made on a node of its agent that has only the present state, and comes over a stream, at once or at
+    `received` (ms).
+    """
     changes = list(ledger._journal.log(memory.id).values())
     for agent, content, at in edits:
         document = MemoryDocument(memory.id, memory.space, changes)
@@ -35,16 +37,10 @@ def diverge(ledger: Ledger, memory: Memory, *edits: tuple[str, str, int], receiv
         actor = hashlib.sha256(f"{memory.id} {agent} {content}".encode()).digest()[:16]
         change = document.write(Edit(revision=said, at=at), actor)
         assert change is not None
-        key = _key_of(agent)
-        public = key.public_key().public_bytes_raw()
-        node = node_of(agent)
-        signed = signing_bytes(memory.id, memory.space, CHANGE, change.hash, agent, node)
-        entry = Entry(
-            doc=memory.id, space=memory.space, type=CHANGE, hash=change.hash, raw=change.raw, agent=agent, node=node,
-            signature=key.sign(signed), at=at,
-        )  # fmt: skip
+        writer = Signer(agent, agent, at)
+        entry = writer.signs(memory.id, memory.space, change.raw)
         grant = PeerGrant(read=("*",), write=("*",), principal=principal_of(agent))
-        batch = Incoming(peer=node, origin=node, grant=grant, entries=(entry,), keys={node: public})
+        batch = Incoming(peer=writer.id, origin=writer.id, grant=grant, entries=(entry,), keys=writer.keys)
         done = ledger.take_in(batch, at if received is None else received)
         assert done.accepted == 1, done
     return ledger.read([memory.id])[memory.id]
@@ -52,11 +48,7 @@ def diverge(ledger: Ledger, memory: Memory, *edits: tuple[str, str, int], receiv
 
 def node_of(agent: str) -> str:
     """The id of the node on which `diverge` lets an agent write."""
-    return node_id_of(_key_of(agent).public_key().public_bytes_raw())
-
-
-def _key_of(agent: str) -> Ed25519PrivateKey:
-    return Ed25519PrivateKey.from_private_bytes(hashlib.sha256(agent.encode()).digest())
+    return Signer(agent).id
 
 
 def seed_conflicts(directory: DataDirectory, space: str, count: int) -> list[str]:

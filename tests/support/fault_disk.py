@@ -52,7 +52,7 @@ def built_shim(folder: Path) -> Path:
 
 
 def preloaded(library: Path, data_dir: Path, fault: Fault) -> tuple[str, ...]:
-    """What stands before the command of a node whose data directory is to have that fault."""
+    """The words before the command of a node whose data directory is to have that fault."""
     data_dir.mkdir(exist_ok=True)
     plan = data_dir.with_suffix(".plan")
     plan.write_text(f"{fault}\n")

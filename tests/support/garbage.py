@@ -1,7 +1,7 @@
 """Enemies in a process of their own, who send a node every kind of garbage as fast as they can while their time lasts.
 
-Run as a program: reads one JSON object from stdin (see `main`), prints one with what was sent and how it was answered.
-Each kind has a token of its own, so that none is held off for what another did.
+Run as a program: reads one JSON object from stdin (see `main`), and prints one with the counts of messages and ends.
+Each kind has a token of its own, so no kind is held off for the garbage of another.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import random
 import sys
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import cycle
 from typing import Any
@@ -30,7 +30,7 @@ from mnemesh_memory.values.ids import fresh_id
 from mnemesh_proto.v1 import sync_pb2
 
 BATCH = 100
-# One stream may bring so many refused entries; who stays below is not held off.
+# The refused entries of a stream, below the number for which a peer is held off.
 BATCHES_A_STREAM = limits.SYNC_REFUSED_ENTRIES_MAX // BATCH - 1
 SHOUTS_A_STREAM = 50
 BASES = 100
@@ -84,11 +84,17 @@ class Enemy:
         self.sent["messages"] += 1
         self.sent["bytes of noise"] += len(data)
 
-    async def give(self, make: Callable[[Signer, int], Entry], batches: int = BATCHES_A_STREAM) -> None:
-        """One stream of batches of what `make` makes of a signer and a number, each answered before the next."""
+    @asynccontextmanager
+    async def greeted(self) -> AsyncIterator[tuple[HostileStream, Signer]]:
+        """An open stream, and the signer who said Hello."""
         who = self.signer()
         async with stream_to(self.grpc, self.token) as stream:
             await stream.greet(who)
+            yield stream, who
+
+    async def give(self, make: Callable[[Signer, int], Entry], batches: int = BATCHES_A_STREAM) -> None:
+        """One stream of batches, each answered before the next. `make` gives each entry for a signer and a number."""
+        async with self.greeted() as (stream, who):
             for turn in range(batches):
                 entries = [make(who, number) for number in range(turn * BATCH, (turn + 1) * BATCH)]
                 await self.say(stream, who.batch(turn * BATCH, *entries))
@@ -112,31 +118,25 @@ class Enemy:
 
     def _nearly(self, who: Signer) -> bytes:
         chance, base = self.chance, self.chance.choice(self.bases)
-        match chance.randrange(10):
-            case 0:
-                return chance.randbytes(chance.randrange(1, 4_000))
-            case 1:
-                whole = wired(who.batch(0, base))
-                return whole[: chance.randrange(len(whole))]
-            case 2:
-                damaged = bytearray(wired(who.batch(0, base, *chance.sample(self.bases, 3))))
-                for _ in range(chance.randrange(1, 20)):
-                    damaged[chance.randrange(len(damaged))] = chance.randrange(256)
-                return bytes(damaged)
-            case 3:
-                return wired(who.batch(9, last_seq=3))
-            case 4:
-                return wired(who.batch(0, feed=f"{chance.getrandbits(128):032x}/scope"))
-            case 5:
-                return wired(Resend(1, "home/x", (chance.randrange(5_000),)))
-            case 6:
-                return wired(Ack("ab/scope", chance.getrandbits(62)))
-            case 7:
-                return wired(who.batch(0, replace(base, type="drop")))
-            case 8:
-                return wired(who.batch(0, replace(base, at=chance.choice((-(2**62), 2**62)))))
-            case _:
-                return wired(Digest("team/x", {5_000: "ab" * 32}))
+        kinds: tuple[Callable[[], bytes], ...] = (
+            lambda: chance.randbytes(chance.randrange(1, 4_000)),
+            lambda: wired(who.batch(0, base))[: chance.randrange(1_000)],
+            lambda: self._damaged(wired(who.batch(0, base, *chance.sample(self.bases, 3)))),
+            lambda: wired(who.batch(9, last_seq=3)),
+            lambda: wired(who.batch(0, feed=f"{chance.getrandbits(128):032x}/scope")),
+            lambda: wired(Resend(1, "home/x", (chance.randrange(5_000),))),
+            lambda: wired(Ack("ab/scope", chance.getrandbits(62))),
+            lambda: wired(who.batch(0, replace(base, type="drop"))),
+            lambda: wired(who.batch(0, replace(base, at=chance.choice((-(2**62), 2**62))))),
+            lambda: wired(Digest("team/x", {5_000: "ab" * 32})),
+        )
+        return chance.choice(kinds)()
+
+    def _damaged(self, data: bytes) -> bytes:
+        damaged = bytearray(data)
+        for _ in range(self.chance.randrange(1, 20)):
+            damaged[self.chance.randrange(len(damaged))] = self.chance.randrange(256)
+        return bytes(damaged)
 
     async def lies(self) -> None:
         """Entries that are forged, altered, misnamed or of other spaces."""
@@ -145,28 +145,23 @@ class Enemy:
     def _lie(self, who: Signer) -> Entry:
         chance, base = self.chance, self.chance.choice(self.bases)
         at = chance.randrange(12, len(base.raw))
-        match chance.randrange(10):
-            case 0:
-                return replace(base, raw=base.raw[:at] + bytes([base.raw[at] ^ 16]) + base.raw[at + 1 :])
-            case 1:
-                return replace(base, raw=base.raw[:at])
-            case 2:
-                return replace(base, raw=chance.randbytes(at), hash=f"{chance.getrandbits(256):064x}")
-            case 3:
-                return replace(base, signature=chance.randbytes(64))
-            case 4:
-                return replace(base, node=f"{chance.getrandbits(128):032x}")
-            case 5:
-                return who.signs(base.doc, "home/x", base.raw)
-            case 6:
-                return who.signs(base.doc, "team/x", base.raw, agent="ana/cli")
-            case 7:
-                return who.signs("not-an-id", base.space, base.raw)
-            case 8:
-                return who.signs(base.doc, f"team/{chance.randrange(1_000)}", base.raw)
-            case _:
-                doc = fresh_id(chance.getrandbits(40), "team/x", self.name, chance.randbytes(16))
-                return who.signs(doc, "team/x", base.raw)
+        kinds: tuple[Callable[[], Entry], ...] = (
+            lambda: replace(base, raw=base.raw[:at] + bytes([base.raw[at] ^ 16]) + base.raw[at + 1 :]),
+            lambda: replace(base, raw=base.raw[:at]),
+            lambda: replace(base, raw=chance.randbytes(at), hash=f"{chance.getrandbits(256):064x}"),
+            lambda: replace(base, signature=chance.randbytes(64)),
+            lambda: replace(base, node=f"{chance.getrandbits(128):032x}"),
+            lambda: who.signs(base.doc, "home/x", base.raw),
+            lambda: who.signs(base.doc, "team/x", base.raw, agent="ana/cli"),
+            lambda: who.signs("not-an-id", base.space, base.raw),
+            lambda: who.signs(base.doc, f"team/{chance.randrange(1_000)}", base.raw),
+            lambda: who.signs(self._id(), "team/x", base.raw),
+        )
+        return chance.choice(kinds)()
+
+    def _id(self) -> str:
+        """The id of a memory that does not exist."""
+        return fresh_id(self.chance.getrandbits(40), "team/x", self.name, self.chance.randbytes(16))
 
     async def altered(self) -> None:
         """Changes with flipped bits, checksums made right again, and a good signature over what came out."""
@@ -184,10 +179,8 @@ class Enemy:
         await self.give(make)
 
     async def heavy(self) -> None:
-        """Refused entries that are as big as they may be, so that what is kept of them is big; and bigger ones."""
-        who = self.signer()
-        async with stream_to(self.grpc, self.token) as stream:
-            await stream.greet(who)
+        """Refused entries of the largest size, so that the quarantine grows; and larger entries."""
+        async with self.greeted() as (stream, who):
             for turn in range(HEAVY_BATCHES):
                 base = self.chance.choice(self.bases)
                 size = limits.CHANGE_BYTES_MAX - self.chance.randrange(1_000)
@@ -198,23 +191,21 @@ class Enemy:
                 await self.say(stream, who.batch(turn * 6, *lies))
                 if isinstance(await stream.hear(Ack, Refusal), Refusal):
                     return
-            await self.shout(
-                stream, wired(who.batch(HEAVY_BATCHES * 6, *(replace(base, raw=bytes(150_000)) for _ in range(8))))
-            )
+            huge = [replace(base, raw=bytes(150_000))] * 8
+            await self.shout(stream, wired(who.batch(HEAVY_BATCHES * 6, *huge)))
             await stream.hear(Refusal)
 
     async def swollen(self) -> None:
         """Messages beyond the size of one, small on the wire."""
-        async with stream_to(self.grpc, self.token) as stream:
-            await stream.greet(self.signer())
+        async with self.greeted() as (stream, _):
             await self.shout(stream, bytes(limits.GRPC_MESSAGE_BYTES_MAX * self.chance.randrange(2, 8)))
             await stream.hear(Refusal)
 
     async def replays(self) -> None:
-        """What the node itself gave, and what it has taken already, again and again; whole, or with other names."""
-        who, stolen, keys = self.signer(), [], {}
-        async with stream_to(self.grpc, self.token) as stream:
-            await stream.greet(who)
+        """Entries that the node gave or took, again and again; whole, or with other names."""
+        stolen: list[Entry] = []
+        keys: dict[str, bytes] = {}
+        async with self.greeted() as (stream, who):
             while len(stolen) < STOLEN:
                 batch = await stream.hear(Batch)
                 stolen += batch.entries
@@ -229,9 +220,7 @@ class Enemy:
                 one = self.chance.choice(stolen)
                 if number % 3 == 1:
                     return one
-                return self.chance.choice(
-                    (replace(one, agent=self.name), replace(one, space="team/y"), replace(one, at=0))
-                )
+                return replace(one, **self.chance.choice(({"agent": self.name}, {"space": "team/y"}, {"at": 0})))
 
             for turn in range(BATCHES_A_STREAM * 2):
                 entries = [again(number) for number in range(BATCH)]
@@ -239,27 +228,22 @@ class Enemy:
                 await stream.hear(Ack)
 
     async def disorder(self) -> None:
-        """Changes of memories that never come, erasures of memories that nobody has, batches out of their order."""
+        """Changes of memories that never come, erasures of memories that nobody has, batches out of order."""
 
         def make(who: Signer, number: int) -> Entry:
             if number % 4 == 0:
-                doc = fresh_id(self.chance.getrandbits(40), "team/x", self.name, self.chance.randbytes(16))
-                return who.erases(self.chance.choice((ERASE, RETRACT)), doc)
+                return who.erases(self.chance.choice((ERASE, RETRACT)), self._id())
             return who.adds(who.says(f"never sent {number}"), f"builds on nothing {number}")
 
         await self.give(make, batches=2)
-        who = self.signer()
-        async with stream_to(self.grpc, self.token) as stream:
-            await stream.greet(who)
+        async with self.greeted() as (stream, who):
             for after in self.chance.sample(range(0, 10_000, 10), 5):
                 await self.say(stream, who.batch(after, self.chance.choice(self.bases)))
             await stream.hear(Refusal)
 
     async def keys(self) -> None:
-        """Entries of thousands of nodes, well signed, that do what they may not."""
-        who = self.signer()
-        async with stream_to(self.grpc, self.token) as stream:
-            await stream.greet(who)
+        """Entries of thousands of nodes, well signed and not allowed."""
+        async with self.greeted() as (stream, who):
             for turn in range(BATCHES_A_STREAM):
                 base, shown, entries = self.chance.choice(self.bases), {}, []
                 for _ in range(BATCH):
@@ -270,7 +254,7 @@ class Enemy:
                 await stream.hear(Ack)
 
     async def masks(self) -> None:
-        """Who says to be another node, and does not prove it."""
+        """Callers in the name of another node, without a proof."""
         who, other = self.signer(), self.signer()
         async with stream_to(self.grpc, self.token) as stream:
             if self.chance.random() < 0.3:
@@ -282,16 +266,14 @@ class Enemy:
             await stream.hear(Refusal)
 
     async def idle(self) -> None:
-        """What is allowed and says nothing, on one stream, as fast as it is read."""
-        who = self.signer()
-        async with stream_to(self.grpc, self.token) as stream:
-            await stream.greet(who)
+        """Allowed messages without content, on one stream, as fast as the node reads."""
+        async with self.greeted() as (stream, who):
             for number in range(2_000):
                 chosen = self.chance.choice((Digest(f"team/{number % 50}", {}), Ping(number), who.hello()))
                 await self.say(stream, chosen)
 
     async def half_open(self) -> None:
-        """Streams that say nothing, that never prove who calls, and that never read what they asked for."""
+        """Streams that say nothing, that prove nothing, or that never read their answers."""
 
         async def one(number: int) -> None:
             who = self.signer()
@@ -303,8 +285,7 @@ class Enemy:
                     for space in range(200):
                         await self.say(stream, Ping(space))
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(HELD_S):
-                        await stream.hear(Refusal)
+                    await asyncio.wait_for(stream.hear(Refusal), HELD_S)
 
         await asyncio.gather(*(one(number) for number in range(HALF_OPEN + 2)), return_exceptions=True)
 
@@ -323,8 +304,7 @@ class Enemy:
                 self.sent["bytes of noise"] += len(said)
                 self.sent["connections"] += 1
                 with suppress(TimeoutError):
-                    async with asyncio.timeout(0.2):
-                        await reader.read(65_536)
+                    await asyncio.wait_for(reader.read(65_536), 0.2)
             finally:
                 writer.close()
 
@@ -340,8 +320,7 @@ class Enemy:
         turn: Callable[[], Awaitable[None]] = getattr(self, name.replace("-", "_"))
         while time.monotonic() < until:
             try:
-                async with asyncio.timeout(TURN_S):
-                    await turn()
+                await asyncio.wait_for(turn(), TURN_S)
                 how = "to its end"
             except GONE as error:
                 how = _shortly(error)

@@ -1,4 +1,4 @@
-"""A peer that is not one of ours: it signs what it likes and says what it likes, over a real stream."""
+"""A peer that is none of ours: free to sign and to say anything, over a real stream."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import CHANGE, Entry, erase_hash, node_id_of, signing_bytes
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
 from mnemesh_crdt.sync.handshake import DIALER, LISTENER, PROTOCOL
-from mnemesh_crdt.sync.messages import Batch, Hello, Message, Proof
+from mnemesh_crdt.sync.messages import Ack, Batch, Hello, Message, Proof, Refusal
 from mnemesh_crdt.sync.proof import NONCE_BYTES, Claim, check_proof, proof_bytes
 from mnemesh_gateway.peers.sync_channel import METHOD
 from mnemesh_gateway.peers.sync_wire import from_wire, to_wire
@@ -61,50 +61,39 @@ class Signer:
         return replace(said, **changes)
 
     def proof(self, theirs: Hello, role: str = DIALER, **changes: Any) -> Proof:
-        """That this node is the one of `hello`, as the node of `theirs` wants it; `changes` are of the claim."""
+        """The proof of this node's `hello` for the node of `theirs`; `changes` are of the claim."""
         claim = Claim(
             node_id=self.id, incarnation=self.incarnation, life=self.life, role=role, nonce=NONCE,
             peer_id=theirs.node_id, peer_nonce=theirs.nonce,
         )  # fmt: skip
         return Proof(self.key.sign(proof_bytes(replace(claim, **changes))))
 
-    def says(self, content: str, space: str = "team/x", *, by: str = "", at: int = 0, doc: str = "") -> Entry:
-        """A new memory, as an honest node writes it; `by` is who is said to have written the revision."""
-        self.count += 1
-        noise = hashlib.sha512(f"{self.name} {self.count}".encode()).digest()
-        doc = doc or fresh_id(AT + self.count, space, principal_of(by or self.agent), noise[:16])
-        said = RevisionFields(op="put", kind="fact", title="", content=content, by=by or self.agent, at=at or self.at)
-        change = MemoryDocument(doc, space).write(Edit(revision=said, at=at or self.at), noise[:16])
-        assert change is not None
-        return self.signs(doc, space, change.raw)
+    def says(self, content: str, space: str = "team/x", *, by: str = "", doc: str = "") -> Entry:
+        """A new memory, as an honest node writes it; `by` is named as the author of the revision."""
+        noise = self._noise()
+        doc = doc or fresh_id(AT + self.count, space, principal_of(by or self.agent), noise)
+        return self._writes(MemoryDocument(doc, space), noise, content=content, by=by or self.agent)
 
-    def adds(self, to: Entry, content: str) -> Entry:
-        """A revision that builds on the beginning `to`."""
-        self.count += 1
+    def adds(self, to: Entry, content: str, actor: bytes = b"", **fields: Any) -> Entry:
+        """A revision that builds on the beginning `to`, by an Automerge actor of its own unless one is given."""
         document = MemoryDocument(to.doc, to.space, [to.raw])
-        parents = tuple(document.state().revisions)
-        said = RevisionFields(
-            op="put", kind="fact", title="", content=content, by=self.agent, at=self.at, parents=parents
-        )
-        change = document.write(
-            Edit(revision=said, at=self.at), hashlib.sha512(f"{self.name} {self.count}".encode()).digest()[:16]
-        )
-        assert change is not None
-        return self.signs(to.doc, to.space, change.raw)
+        fields |= {"content": content, "by": self.agent, "parents": tuple(document.state().revisions)}
+        return self._writes(document, actor or self._noise(), **fields)
 
-    def swells(self, to: Entry, title: str = "") -> Entry:
+    def swells(self, to: Entry) -> Entry:
         """A revision that a door would take, as large as one may be and small on the wire."""
+        attrs = {f"{n}": "z" * 1024 for n in range(64)}
+        return self.adds(to, "y" * 32_768, attrs=attrs, refs=tuple(f"{n}".ljust(512, "p") for n in range(64)))
+
+    def _noise(self) -> bytes:
         self.count += 1
-        document = MemoryDocument(to.doc, to.space, [to.raw])
-        said = RevisionFields(
-            op="put", kind="fact", title=title, content="y" * 32_768, by=self.agent, at=self.at,
-            parents=tuple(document.state().revisions), attrs={f"{n}": "z" * 1024 for n in range(64)},
-            refs=tuple(f"{n}".ljust(512, "p") for n in range(64)),
-        )  # fmt: skip
-        noise = hashlib.sha512(f"{self.name} {self.count}".encode()).digest()
-        change = document.write(Edit(revision=said, at=self.at), noise[:16])
+        return hashlib.sha512(f"{self.name} {self.count}".encode()).digest()[:16]
+
+    def _writes(self, document: MemoryDocument, actor: bytes, **fields: Any) -> Entry:
+        said = RevisionFields(**{"op": "put", "kind": "fact", "title": "", "at": self.at, **fields})
+        change = document.write(Edit(revision=said, at=self.at), actor)
         assert change is not None
-        return self.signs(to.doc, to.space, change.raw)
+        return self.signs(document.id, document.space, change.raw)
 
     def signs(self, doc: str, space: str, raw: bytes, agent: str = "", hash: str = "") -> Entry:
         return self._signed(doc, space, CHANGE, hash or read_head(raw).hash, raw, agent or self.agent)
@@ -135,8 +124,10 @@ def resealed(raw: bytes, at: int, bit: int = 1) -> bytes:
 
 
 class HostileStream:
-    """One open stream. What the node says is heard in order. Both ways raise EOFError, with what grpc knows of the
-    reason, when the stream has ended."""
+    """One open stream. Messages of the node are heard in order.
+
+    Both ways raise EOFError when the stream has ended, with the reason that grpc knows.
+    """
 
     def __init__(self, call: Any) -> None:
         self._call = call
@@ -197,3 +188,12 @@ async def stream_to(target: str, token: str) -> AsyncIterator[HostileStream]:
             yield HostileStream(call)
         finally:
             call.cancel()
+
+
+async def brings(target: str, token: str, who: Signer, *entries: Entry, first: int = 0) -> None:
+    """Bring `entries` to the node at `target`, over a stream of their own, to an acknowledgement of all."""
+    async with stream_to(target, token) as stream:
+        await stream.greet(who)
+        await stream.say(who.batch(first, *entries))
+        answer = await stream.hear(Ack, Refusal)
+        assert answer == Ack(who.feed, first + len(entries)), answer

@@ -1,5 +1,7 @@
-"""A stand-in for the API of a model, for agents that run without one: it asks for the tool calls that a test names, one
-a turn, then ends, and keeps every request."""
+"""A stand-in for the API of a model, for agents that run without a model.
+
+The stand-in asks for the tool calls of a test, one a turn, then ends. Every request is kept.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Two network namespaces with a link between them that can be cut, for nodes that live in networks of their own.
+"""Two network namespaces with a link that can be cut, for nodes that live in networks of their own.
 
-Each has a second link to the machine itself, over which the test talks to its node; that one is never cut.
+Each namespace has a second link, to the machine itself. Over this link the test talks to a node, and nobody cuts it.
 """
 
 from __future__ import annotations
@@ -41,17 +41,12 @@ class Namespaces:
             _ip("-n", name, "link", "set", "lo", "up")
         ends = self._ends
         _ip("link", "add", ends[0], "netns", self.names[0], "type", "veth", "peer", ends[1], "netns", self.names[1])
-        for name, end, address, (here, there) in zip(self.names, ends, BETWEEN, CONTROL, strict=True):
-            _ip("-n", name, "address", "add", f"{address}/30", "dev", end)
-            _ip("-n", name, "link", "set", end, "up")
-            _ip("link", "add", f"c{end}", "type", "veth", "peer", f"d{end}", "netns", name)
-            _ip("address", "add", f"{here}/30", "dev", f"c{end}")
-            _ip("link", "set", f"c{end}", "up")
-            _ip("-n", name, "address", "add", f"{there}/30", "dev", f"d{end}")
-            _ip("-n", name, "link", "set", f"d{end}", "up")
+        for name, end, address, control in zip(self.names, ends, BETWEEN, CONTROL, strict=True):
+            _up(name, end, f"{address}/30")
+            _control(name, f"c{end}", f"d{end}", control)
 
     def within(self, number: int) -> tuple[str, ...]:
-        """What to put before a command that runs in namespace 0 or 1."""
+        """The words before a command that runs in namespace 0 or 1."""
         return ("ip", "netns", "exec", self.names[number])
 
     def cut(self) -> None:
@@ -60,7 +55,7 @@ class Namespaces:
             self.mute(number)
 
     def mute(self, number: int) -> None:
-        """What this one says to the other is lost; it hears all."""
+        """Messages of this namespace to the other are lost; the opposite way is open."""
         _ip("-n", self.names[number], "route", "replace", "blackhole", f"{BETWEEN[1 - number]}/32")
 
     def heal(self) -> None:
@@ -70,7 +65,7 @@ class Namespaces:
             _ip(*route, check=False)
 
     def close(self) -> None:
-        """Delete them, and with them their links."""
+        """Delete the namespaces with their links."""
         for name in self.names:
             _ip("netns", "del", name, check=False)
 
@@ -98,17 +93,11 @@ class Network:
             port = f"port{number}"
             _ip("-n", self._hub, "link", "add", port, "type", "veth", "peer", "lan", "netns", name)
             _ip("-n", self._hub, "link", "set", port, "master", "hub", "up")
-            _ip("-n", name, "address", "add", f"{address}/24", "dev", "lan")
-            _ip("-n", name, "link", "set", "lan", "up")
-        (here, there), end = CONTROL[0], f"m{os.getpid()}t"[:14]
-        _ip("link", "add", end, "type", "veth", "peer", "control", "netns", self.names[0])
-        _ip("address", "add", f"{here}/30", "dev", end)
-        _ip("link", "set", end, "up")
-        _ip("-n", self.names[0], "address", "add", f"{there}/30", "dev", "control")
-        _ip("-n", self.names[0], "link", "set", "control", "up")
+            _up(name, "lan", f"{address}/24")
+        _control(self.names[0], f"m{os.getpid()}t"[:14], "control", CONTROL[0])
 
     def within(self, number: int) -> tuple[str, ...]:
-        """What to put before a command that runs on that machine."""
+        """The words before a command that runs on that machine."""
         return ("ip", "netns", "exec", self.names[number])
 
     def unplug(self, number: int) -> None:
@@ -120,9 +109,23 @@ class Network:
         _ip("-n", self._hub, "link", "set", f"port{number}", "up")
 
     def close(self) -> None:
-        """Delete them, and with them their links."""
+        """Delete the namespaces with their links."""
         for name in (*self.names, self._hub):
             _ip("netns", "del", name, check=False)
+
+
+def _up(name: str, end: str, address: str) -> None:
+    """Give the link `end` in the namespace `name` an address, and switch the link on."""
+    _ip("-n", name, "address", "add", address, "dev", end)
+    _ip("-n", name, "link", "set", end, "up")
+
+
+def _control(name: str, here: str, there: str, addresses: tuple[str, str]) -> None:
+    """A link between the machine's end `here` and the end `there` in the namespace `name`."""
+    _ip("link", "add", here, "type", "veth", "peer", there, "netns", name)
+    _ip("address", "add", f"{addresses[0]}/30", "dev", here)
+    _ip("link", "set", here, "up")
+    _up(name, there, f"{addresses[1]}/30")
 
 
 def _ip(*words: str, check: bool = True) -> None:

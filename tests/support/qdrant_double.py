@@ -1,7 +1,7 @@
 """A Qdrant server for tests: real HTTP on loopback, the wire checked by Qdrant's own models, points in local mode.
 
-It stands for the wire, for faults and for restarts, not for the engine: what local mode can't do is refused, never
-pretended. What was acknowledged is there after `stop` and `start`; `wipe` is a server that lost its disk.
+The double stands for the wire, for faults and for restarts, not for the engine: a request beyond local mode is refused,
+never pretended. Acknowledged points survive `stop` and `start`; `wipe` is a server that lost its disk.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ HANG_S = 60.0
 
 @dataclass(frozen=True)
 class Fault:
-    """What the next request meets: an answer of that status, no answer (`hang`), or a closed connection (`cut`).
+    """The fate of the next request: an answer of that status, no answer (`hang`), or a closed connection (`cut`).
 
     `after` lets the request take effect first, so that only its answer is lost.
     """
@@ -60,11 +60,11 @@ class QdrantDouble:
     def __init__(self, api_key: str = "", version: str = "1.20.0", tls: ssl.SSLContext | None = None) -> None:
         self.api_key = api_key
         self.version = version
-        self.update_status = "completed"  # what it says of a change that it was asked to wait for
+        self.update_status = "completed"  # the status of a change that the client waits for
         self._tls = tls
         self.asked: list[Asked] = []
-        self.faults: deque[Fault | None] = deque()  # what the next requests meet, None for nothing
-        self.lasting: Fault | None = None  # what every request meets, until it is None again
+        self.faults: deque[Fault | None] = deque()  # for the next requests, None for a request without
+        self.lasting: Fault | None = None  # for every request while set
         self._client = QdrantClient(":memory:")
         self._lock = threading.Lock()
         self._released = threading.Event()

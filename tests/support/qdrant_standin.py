@@ -1,4 +1,4 @@
-"""The Qdrant double as a server of its own, for containers: it listens on every interface and says when it is ready."""
+"""The Qdrant double as a server of its own, for containers: on every interface, with a question for readiness."""
 
 from __future__ import annotations
 

@@ -11,53 +11,37 @@ def _said(role: str, content: str, **more: bool) -> dict[str, Any]:
     return {"role": role, "content": content, **more}
 
 
-LONGMEMEVAL: list[dict[str, Any]] = [
-    {
-        "question_id": "q1",
-        "question_type": "multi-session",
-        "question": "What is my cat called, and what does it eat?",
-        "answer": "Miso eats salmon",
-        "question_date": "2023/06/01 (Thu) 10:00",
-        "haystack_dates": ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 12:00", "2023/05/22 (Mon) 18:30"],
-        "haystack_session_ids": ["s0", "answer_1", "answer_2"],
-        "haystack_sessions": [
-            [
-                _said("user", "Which train goes to the sea?"),
-                _said("assistant", "The one at nine."),
-                _said("user", "I will take my bicycle on it."),
-            ],
-            [
-                _said("user", "Hello.", has_answer=False),
-                _said("assistant", "Hello!"),
-                _said("user", "The cat is called Miso.", has_answer=True),
-            ],
-            [_said("user", "My cat Miso eats only salmon.", has_answer=True)],
-        ],
-        "answer_session_ids": ["answer_1", "answer_2"],
-    },
-    {
-        "question_id": "q2",
-        "question_type": "single-session-assistant",
-        "question": "When did you say the train leaves?",
-        "answer": "At nine",
-        "question_date": "2023/06/01 (Thu) 10:00",
-        "haystack_dates": ["2023/05/20 (Sat) 02:21"],
-        "haystack_session_ids": ["answer_3"],
-        "haystack_sessions": [[_said("user", "Which train?"), _said("assistant", "At nine.", has_answer=True)]],
-        "answer_session_ids": ["answer_3"],
-    },
-    {
-        "question_id": "q3_abs",
-        "question_type": "single-session-user",
-        "question": "What is my dog called?",
-        "answer": "No dog was mentioned",
-        "question_date": "2023/06/01 (Thu) 10:00",
-        "haystack_dates": [],
-        "haystack_session_ids": [],
-        "haystack_sessions": [],
-        "answer_session_ids": [],
-    },
+def _asked(id_: str, kind: str, question: str, answer: str, sessions: dict[str, list[Any]]) -> dict[str, Any]:
+    """A question about `sessions` by id, of which those that begin with "answer" hold evidence."""
+    return {
+        "question_id": id_, "question_type": kind, "question": question, "answer": answer,
+        "question_date": "2023/06/01 (Thu) 10:00", "haystack_dates": DATES[: len(sessions)],
+        "haystack_session_ids": list(sessions), "haystack_sessions": list(sessions.values()),
+        "answer_session_ids": [name for name in sessions if name.startswith("answer")],
+    }  # fmt: skip
+
+
+DATES = ["2023/05/20 (Sat) 02:21", "2023/05/21 (Sun) 12:00", "2023/05/22 (Mon) 18:30"]
+TRAIN = [
+    _said("user", "Which train goes to the sea?"),
+    _said("assistant", "The one at nine."),
+    _said("user", "I will take my bicycle on it."),
 ]
+CAT = [
+    _said("user", "Hello.", has_answer=False),
+    _said("assistant", "Hello!"),
+    _said("user", "The cat is called Miso.", has_answer=True),
+]
+SALMON = [_said("user", "My cat Miso eats only salmon.", has_answer=True)]
+NINE = [_said("user", "Which train?"), _said("assistant", "At nine.", has_answer=True)]
+LONGMEMEVAL = [
+    _asked(
+        "q1", "multi-session", "What is my cat called, and what does it eat?", "Miso eats salmon",
+        {"s0": TRAIN, "answer_1": CAT, "answer_2": SALMON},
+    ),
+    _asked("q2", "single-session-assistant", "When did you say the train leaves?", "At nine", {"answer_3": NINE}),
+    _asked("q3_abs", "single-session-user", "What is my dog called?", "No dog was mentioned", {}),
+]  # fmt: skip
 BEAM_CHAT: list[Any] = [
     {
         "batch_number": 1,
@@ -87,7 +71,7 @@ BEAM_QUESTIONS: dict[str, Any] = {
 
 
 def write_longmemeval(folder: Path) -> Path:
-    """The file of three questions: one with evidence, one with it in no user turn, one without an answer."""
+    """The file of three questions: with evidence, with evidence in no user turn, and without an answer."""
     path = folder / "longmemeval_small.json"
     path.write_text(json.dumps(LONGMEMEVAL), "utf-8")
     return path

@@ -73,11 +73,12 @@ class Door(Protocol):
         await self.close()
 
 
-async def refusal(call: Awaitable[object], code: str = "") -> Refused:
-    """The refusal that `call` ends with, of status `code` where one is given."""
+async def refusal(call: Awaitable[object], code: str = "", field: str = "") -> Refused:
+    """The refusal that `call` ends with, of status `code` and about `field` where these are given."""
     with pytest.raises(Refused) as caught:
         await call
     assert code in ("", caught.value.code), caught.value
+    assert field in (caught.value.field or caught.value.message), caught.value
     return caught.value
 
 

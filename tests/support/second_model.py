@@ -1,4 +1,4 @@
-"""A second embedding model that is a real one: the packaged weights, cut to their first dimensions."""
+"""A second, real embedding model: the packaged weights, cut to the first dimensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a writer is told about a text that is near another one, through every door."""
+"""The answer to a writer of a text that is near another text, through every door."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from scenario_doors import Door, McpDoor, Refused
+from scenario_doors import Door, McpDoor, refusal
 from test_scenarios import remember
 from test_scenarios import space as space
 
@@ -64,15 +64,9 @@ async def test_a_question_that_is_refused_is_named_by_its_place_and_no_other_is_
 ) -> None:
     asked: list[dict[str, Any]] = [{"query": f"question {number}", "spaces": [space]} for number in range(5)]
     asked[3] |= wrong
-    with pytest.raises(Refused) as refused:
-        await batching.call("recall_batch", queries=asked)
-    assert refused.value.code == "INVALID_ARGUMENT"
-    assert field in (refused.value.field or refused.value.message)
+    await refusal(batching.call("recall_batch", queries=asked), "INVALID_ARGUMENT", field)
 
 
 @pytest.mark.parametrize("number", [0, 33])
 async def test_no_question_or_too_many_are_refused(batching: Door, number: int) -> None:
-    with pytest.raises(Refused) as refused:
-        await batching.call("recall_batch", queries=[{"query": "ferry"}] * number)
-    assert refused.value.code == "INVALID_ARGUMENT"
-    assert "queries" in (refused.value.field or refused.value.message)
+    await refusal(batching.call("recall_batch", queries=[{"query": "ferry"}] * number), "INVALID_ARGUMENT", "queries")
