@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import grpc
+import pytest
 from google.protobuf import descriptor_pool, message_factory
 from google.protobuf.duration_pb2 import Duration
 from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
@@ -39,6 +40,7 @@ NAMESPACE = uuid.UUID("6f1c3f0e-0000-4000-8000-000000000000")
 TOKEN = "test-token"
 WAIT_S = 60.0
 Value = TypeVar("Value")
+Fault = TypeVar("Fault", bound=Exception)
 
 
 @dataclass(frozen=True)
@@ -312,6 +314,12 @@ class Both:
     def call(self, method: str, *args: Any, **kwargs: Any) -> Any:
         answer = getattr(self.client, method)(*args, **kwargs)
         return answer if self.run is None else self.run(answer)
+
+    def refused(self, kind: type[Fault], method: str, *args: Any, **kwargs: Any) -> Fault:
+        """The error of that kind with which a call ends."""
+        with pytest.raises(kind) as caught:
+            self.call(method, *args, **kwargs)
+        return caught.value
 
     def export(self, **kwargs: Any) -> list[Any]:
         if self.run is None:

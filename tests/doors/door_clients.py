@@ -1,17 +1,17 @@
-"""Doors over a fake Mesh, opened for one test: a real gRPC server on a free port, the HTTP application
-in-process or behind a real uvicorn."""
+"""Doors over a fake Mesh, opened for one test: gRPC on a free port, HTTP in-process or behind a real uvicorn."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
 import httpx
+import pytest
 import uvicorn
 from fake_mesh import FakeGate, FakeMesh
 from google.protobuf.message import Message
@@ -31,7 +31,7 @@ WAIT_S = 60.0
 
 @dataclass
 class Doors:
-    """What a test holds of the node's outer side."""
+    """The outer side of a node, as a test holds it."""
 
     mesh: FakeMesh = field(default_factory=FakeMesh)
     metrics: Metrics = field(default_factory=Metrics)
@@ -138,7 +138,14 @@ def refusal(error: grpc.aio.AioRpcError) -> Refusal:
     return found
 
 
-# A request that each operation accepts, in its JSON form, given that one memory titled `first` exists.
+async def refused(call: Awaitable[object]) -> Refusal:
+    """The refusal that `call` ends with."""
+    with pytest.raises(grpc.aio.AioRpcError) as caught:
+        await call
+    return refusal(caught.value)
+
+
+# A good request of each operation in its JSON form, where one memory titled `first` exists.
 REQUESTS: dict[str, dict[str, Any]] = {
     "remember": {"content": "a new memory"},
     "remember_batch": {"items": [{"content": "one"}, {"content": "two"}]},

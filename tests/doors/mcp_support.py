@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, Self
 
 import httpx2
 import uvicorn
@@ -61,7 +61,7 @@ class Node:
         self._door = McpDoor(self.gate, self._authenticator, self.metrics, self._toolsets, self._loopback)
         return Starlette(routes=self._door.routes, lifespan=self._door.lifespan)
 
-    def start(self) -> Node:
+    def start(self) -> Self:
         """Listen; returns when connections are accepted."""
         # With the protocol named, asyncio sets TCP_NODELAY on what is accepted; without, each answer costs 40
         # ms.
@@ -85,6 +85,13 @@ class Node:
         self._thread.start()
         assert started.wait(WAIT_S)
         return self
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._thread is not None and self._thread.is_alive():
+            self.stop()
 
     def stop(self, drain: bool = True) -> None:
         """Stop listening, as on SIGTERM; with `drain`, standing streams are ended first."""

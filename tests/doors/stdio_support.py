@@ -125,3 +125,11 @@ class Host:
         """Close the input; the exit status."""
         self.process.stdin.close()
         return self.process.wait(timeout_s)
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Poll: the condition is about another thread or process."""
+    deadline = time.monotonic() + WAIT_S
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)

@@ -39,11 +39,6 @@ def test_anything_else_is_nobody(header: str) -> None:
         Authenticator(TOKEN).authenticate({"authorization": header})
 
 
-def test_no_header_is_nobody() -> None:
-    with pytest.raises(Unauthenticated):
-        Authenticator(TOKEN).authenticate({})
-
-
 def test_a_refusal_holds_neither_the_right_token_nor_the_given_one() -> None:
     with pytest.raises(Unauthenticated) as caught:
         Authenticator(TOKEN).authenticate({"authorization": "Bearer almost-right"})

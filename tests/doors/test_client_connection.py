@@ -170,12 +170,6 @@ def test_space_and_agent_come_from_the_environment_unless_they_are_given() -> No
     assert (headers["x-mnemesh-agent"], headers.get("x-mnemesh-space")) == ("me", None)
 
 
-def test_a_wrong_token_is_refused_by_the_node(node: RecordingNode) -> None:
-    with pytest.raises(errors.Unauthenticated) as refused, Client(node.endpoint, "wrong", space="") as client:
-        client.status()
-    assert refused.value.refused is True
-
-
 def test_a_proxy_of_the_environment_is_not_used(node: RecordingNode, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     with Client(node.endpoint, TOKEN, space="") as client:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -45,6 +45,13 @@ ENTRIES = 3
 DEAD_PID = 2**22 + 1  # above the largest pid that Linux gives out
 
 
+@pytest.fixture(autouse=True)
+def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No setting comes from the environment of the tests."""
+    for name in [name for name in os.environ if name.startswith("MNEMESH_")]:
+        monkeypatch.delenv(name)
+
+
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     """A healthy directory of a node that has stopped."""
@@ -72,7 +79,7 @@ def place(tmp_path: Path) -> Place:
 
 
 def found_in(place: Place) -> list[Finding]:
-    """What is found but for the remark that no node runs, which none does in most of these tests."""
+    """The findings without the remark that no node runs. In most of these tests none runs."""
     return [finding for finding in examine(place) if finding.check != "node"]
 
 
@@ -96,6 +103,101 @@ def test_a_healthy_directory_has_no_findings_and_is_left_as_it_was(place: Place)
     before = fingerprint(place.data_dir)
     assert found_in(place) == []
     assert fingerprint(place.data_dir) == before
+
+
+def sql(path: Path, *statements: str) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for statement in statements:
+            db.execute(statement)
+
+
+def write_index(place: Place, meta: IndexMeta) -> None:
+    write_meta(place.data_dir / "index/0/meta.json", meta)
+
+
+def spoil(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def newer_manifest(place: Place) -> None:
+    path = place.data_dir / "manifest.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "format": 99}), "utf-8")
+
+
+def new_ledger(place: Place) -> None:
+    place.ledger.unlink()
+    schema.connect(place.ledger).close()
+
+
+def damaged_page(place: Place) -> None:
+    with place.ledger.open("r+b") as file:
+        file.seek(4096)
+        file.write(os.urandom(place.ledger.stat().st_size - 4096))
+
+
+def no_ledger(place: Place) -> None:
+    for file in (place.data_dir / "ledger").iterdir():
+        file.unlink()
+
+
+RESTORE = "restore ledger/0.sqlite from a backup"
+# A fault, its plant, the check that finds the fault, and words of the finding.
+FAULTS: list[tuple[str, Callable[[Place], object], str, tuple[str, ...]]] = [
+    ("a directory open to others", lambda at: at.data_dir.chmod(0o755), "data directory", ("chmod 700",)),
+    ("no token", lambda at: (at.data_dir / "owner.token").unlink(), "owner token", ("missing",)),
+    ("an empty token", lambda at: (at.data_dir / "owner.token").write_text("\n"), "owner token", ("empty",)),
+    ("a token open to others", lambda at: (at.data_dir / "owner.token").chmod(0o644), "owner token", ("chmod 600",)),
+    ("a key open to others", lambda at: (at.data_dir / "node.key").chmod(0o640), "manifest", ("chmod 600",)),
+    ("no key", lambda at: (at.data_dir / "node.key").unlink(), "manifest", ("backup",)),
+    ("a newer directory", newer_manifest, "format", ("99",)),
+    ("a newer ledger", lambda at: sql(at.ledger, "PRAGMA user_version = 99"), "format", ("newer mnemesh",)),
+    ("a damaged manifest", lambda at: (at.data_dir / "manifest.json").write_text("?"), "manifest", ("backup",)),
+    ("an empty ledger", lambda at: at.ledger.write_bytes(b""), "ledger", ("is empty", RESTORE)),
+    ("a ledger of zeros", lambda at: at.ledger.write_bytes(bytes(4096)), "ledger", ("holds no ledger", RESTORE)),
+    ("another ledger", new_ledger, "ledger", ("3 were written",)),
+    ("no ledger", no_ledger, "ledger", (RESTORE,)),
+    ("a damaged page", damaged_page, "ledger", ("damaged", "mnemesh node salvage NEW_DIR --data {data}")),
+    ("a ledger without a table", lambda at: sql(at.ledger, "DROP TABLE quarantine"), "ledger", ("quarantine is",)),
+    ("no index", lambda at: (at.data_dir / "index/0/meta.json").unlink(), "index", ("no usable index",)),
+    ("a damaged index", lambda at: (at.data_dir / "index/0/meta.json").write_text("[]"), "index", ("damaged",)),
+    (
+        "an index that a node found damaged",
+        lambda at: write_index(at, IndexMeta("g", 384, "life", seq=ENTRIES, damage="torn page")), "index",
+        ("torn page",),
+    ),
+    ("an index ahead", lambda at: write_index(at, IndexMeta("g", 384, "life", seq=9)), "index", ("ahead",)),
+    (
+        "an index of another life", lambda at: write_index(at, IndexMeta("g", 384, "another", seq=ENTRIES)), "index",
+        ("another life",),
+    ),
+    (
+        "an index without segments", lambda at: (at.data_dir / "index/0/points/segments/one").mkdir(parents=True),
+        "index", ("segments/one",),
+    ),
+    *(
+        (f"garbage in {file}", lambda at, file=file: spoil(at.data_dir / "index/0/points" / file, b"\0x"), "index",
+         (name,))
+        for file, name in (("edge_config.json", "edge_config"), ("segments/one/segment.json", "segment.json"))
+    ),
+    *(
+        (f"node.json with {text}", lambda at, text=text: (at.data_dir / "node.json").write_text(text), "node file",
+         ("damaged",))
+        for text in ("{", "[]", "null", "5")
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("plant", "check", "told"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
+)
+def test_a_planted_fault_is_found_by_one_check_that_names_the_fix(
+    place: Place, plant: Callable[[Place], object], check: str, told: tuple[str, ...]
+) -> None:
+    plant(place)
+    found = only(place, check)
+    for words in told:
+        assert words.format(data=place.data_dir) in f"{found.problem}; {found.fix}"
 
 
 def test_a_directory_that_does_not_exist(place: Place, tmp_path: Path) -> None:
@@ -137,26 +239,6 @@ def test_a_directory_that_cannot_be_written(place: Place) -> None:
     assert "can't be written" in ran.stdout
 
 
-def test_a_directory_that_other_users_can_open(place: Place) -> None:
-    place.data_dir.chmod(0o755)
-    assert "chmod 700" in only(place, "data directory").fix
-
-
-def test_a_missing_token(place: Place) -> None:
-    (place.data_dir / "owner.token").unlink()
-    assert "missing" in only(place, "owner token").problem
-
-
-def test_an_empty_token(place: Place) -> None:
-    (place.data_dir / "owner.token").write_text("\n", "utf-8")
-    assert "empty" in only(place, "owner token").problem
-
-
-def test_a_token_that_other_users_can_read(place: Place) -> None:
-    (place.data_dir / "owner.token").chmod(0o644)
-    assert "chmod 600" in only(place, "owner token").fix
-
-
 def test_tokens_of_agents_that_others_can_read_or_nobody(place: Place) -> None:
     path = place.data_dir / ACCESS_FILE
     Access(path, lambda: 0).close()
@@ -164,19 +246,10 @@ def test_tokens_of_agents_that_others_can_read_or_nobody(place: Place) -> None:
     path.chmod(0o644)
     assert "chmod 600" in only(place, "agents").fix
     path.chmod(0o600)
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("PRAGMA user_version = 99")
+    sql(path, "PRAGMA user_version = 99")
     assert "newer mnemesh" in only(place, "format").fix
     path.write_bytes(b"this is no database " * 300)
     assert "damaged" in only(place, "agents").problem
-
-
-def test_a_signing_key_that_is_gone_or_open(place: Place) -> None:
-    key = place.data_dir / "node.key"
-    key.chmod(0o640)
-    assert "chmod 600" in only(place, "manifest").fix
-    key.unlink()
-    assert "backup" in only(place, "manifest").fix
 
 
 def test_a_node_that_was_killed(place: Place) -> None:
@@ -194,12 +267,6 @@ def test_that_no_node_runs_is_a_remark_unless_something_worse_says_so(place: Pla
     assert [finding.check for finding in examine(place)] == ["node file"]
     missing = replace(place, data_dir=tmp_path / "nowhere")
     assert [finding.check for finding in examine(missing)] == ["data directory"]
-
-
-@pytest.mark.parametrize("text", ["{", "[]", "null", "5"])
-def test_a_damaged_node_file(place: Place, text: str) -> None:
-    (place.data_dir / "node.json").write_text(text, "utf-8")
-    assert "damaged" in only(place, "node file").problem
 
 
 def test_a_node_file_that_came_with_a_copy(place: Place) -> None:
@@ -277,38 +344,10 @@ def test_an_address_beyond_loopback(place: Place) -> None:
     assert "TLS" in found.problem
 
 
-def test_a_directory_of_a_newer_format(place: Place) -> None:
-    path = place.data_dir / "manifest.json"
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), "format": 99}), "utf-8")
-    assert "99" in only(place, "format").problem
-
-
-def test_a_ledger_of_a_newer_format(place: Place) -> None:
-    with closing(sqlite3.connect(place.ledger)) as db:
-        db.execute("PRAGMA user_version = 99")
-    assert "newer mnemesh" in only(place, "format").fix
-
-
-def test_a_damaged_manifest(place: Place) -> None:
-    (place.data_dir / "manifest.json").write_text("?", "utf-8")
-    assert "backup" in only(place, "manifest").fix
-
-
-def test_a_damaged_page_of_the_ledger(place: Place) -> None:
-    with place.ledger.open("r+b") as file:
-        file.seek(4096)
-        file.write(os.urandom(place.ledger.stat().st_size - 4096))
-    found = only(place, "ledger")
-    assert "damaged" in found.problem
-    assert f"mnemesh node salvage NEW_DIR --data {place.data_dir}" in found.fix
-
-
 def test_an_entry_that_is_not_what_its_hash_says(place: Place) -> None:
-    """Its page is as SQLite built it, so that only a look at each entry tells."""
-    with closing(sqlite3.connect(place.ledger)) as db:
-        db.execute("UPDATE entry SET raw = zeroblob(length(raw)) WHERE seq = 2")
-        db.execute("UPDATE entry SET hash = zeroblob(32) WHERE seq = 3")
-        db.commit()
+    """The page is as SQLite built it. Only a look at each entry finds the fault."""
+    changed = "UPDATE entry SET raw = zeroblob(length(raw)) WHERE seq = 2"
+    sql(place.ledger, changed, "UPDATE entry SET hash = zeroblob(32) WHERE seq = 3")
     found = only(place, "ledger")
     assert "entry 2: these bytes are not a change" in found.problem
     assert "entry 3: its change has another hash" in found.problem
@@ -319,27 +358,11 @@ def test_of_many_unsound_entries_the_first_are_named_and_the_rest_are_counted(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(doctor_directory, "FAULTS_SHOWN", 1)
-    with closing(sqlite3.connect(place.ledger)) as db:
-        db.execute("UPDATE entry SET raw = x''")
-        db.commit()
+    sql(place.ledger, "UPDATE entry SET raw = x''")
     problem = only(place, "ledger").problem
     assert "entry 1: " in problem
     assert "2 more" in problem
     assert "entry 2" not in problem
-
-
-@pytest.mark.parametrize(("left", "problem"), [(b"", "is empty"), (bytes(4096), "holds no ledger")])
-def test_a_ledger_that_was_emptied(place: Place, left: bytes, problem: str) -> None:
-    place.ledger.write_bytes(left)
-    found = only(place, "ledger")
-    assert problem in found.problem
-    assert "restore ledger/0.sqlite from a backup" in found.fix
-
-
-def test_a_ledger_that_was_replaced_by_a_new_one(place: Place) -> None:
-    place.ledger.unlink()
-    schema.connect(place.ledger).close()
-    assert "3 were written" in only(place, "ledger").problem
 
 
 def test_a_ledger_that_is_no_database(place: Place) -> None:
@@ -351,8 +374,7 @@ def test_a_ledger_that_is_no_database(place: Place) -> None:
 
 def test_transcripts_of_a_newer_format_or_damaged_ones(place: Place) -> None:
     place.transcripts.parent.mkdir()
-    with closing(sqlite3.connect(place.transcripts)) as db:
-        db.execute("PRAGMA user_version = 99")
+    sql(place.transcripts, "PRAGMA user_version = 99")
     assert "newer mnemesh" in only(place, "format").fix
     place.transcripts.write_bytes(b"not a database" * 1000)
     assert "delete it and import the sessions again" in only(place, "transcripts").fix
@@ -361,9 +383,7 @@ def test_transcripts_of_a_newer_format_or_damaged_ones(place: Place) -> None:
 def test_a_log_that_ends_before_its_last_commit(place: Place) -> None:
     place.ledger.with_suffix(".head").write_text("0" * 32 + f":{ENTRIES + 30:018d}\n", "ascii")
     assert found_in(place) == [], "the mark of another life says nothing"
-    with closing(sqlite3.connect(place.ledger)) as db:
-        db.execute("UPDATE meta SET value = ? WHERE key = 'incarnation'", ("0" * 32,))
-        db.commit()
+    sql(place.ledger, f"UPDATE meta SET value = '{'0' * 32}' WHERE key = 'incarnation'")
     (problem,) = [finding.problem for finding in found_in(place) if finding.check == "data"]
     assert "30 entries are lost" in problem
 
@@ -403,63 +423,15 @@ def test_a_clock_before_the_newest_entry(place: Place) -> None:
     assert "3600 s" in found.problem
 
 
-def test_an_index_that_is_gone(place: Place) -> None:
-    (place.data_dir / "index/0/meta.json").unlink()
-    assert "no usable index" in only(place, "index").problem
-
-
-def test_a_damaged_index_file(place: Place) -> None:
-    (place.data_dir / "index/0/meta.json").write_text("[]", "utf-8")
-    assert "damaged" in only(place, "index").problem
-
-
-def test_an_index_that_a_node_found_damaged(place: Place) -> None:
-    write_meta(place.data_dir / "index/0/meta.json", IndexMeta("g", 384, "life", seq=ENTRIES, damage="torn page"))
-    assert "torn page" in only(place, "index").problem
-
-
-@pytest.mark.parametrize("file", ["edge_config.json", "segments/one/segment.json"])
-def test_a_file_within_the_index_that_holds_garbage(place: Place, file: str) -> None:
-    path = place.data_dir / "index/0/points" / file
-    path.parent.mkdir(parents=True)
-    path.write_bytes(b"\0garbage")
-    assert path.name in only(place, "index").problem
-
-
-def test_a_segment_of_the_index_without_its_file(place: Place) -> None:
-    (place.data_dir / "index/0/points/segments/one").mkdir(parents=True)
-    assert "segments/one" in only(place, "index").problem
-
-
-def test_a_ledger_that_is_gone_although_a_node_lived_here(place: Place) -> None:
-    for file in (place.data_dir / "ledger").iterdir():
-        file.unlink()
-    assert "restore ledger/0.sqlite from a backup" in only(place, "ledger").fix
-
-
-@pytest.mark.parametrize(
-    ("meta", "problem"),
-    [
-        (IndexMeta("g", 384, "life", seq=9), "ahead"),
-        (IndexMeta("g", 384, "another", seq=ENTRIES), "another life"),
-    ],
-)
-def test_an_index_that_does_not_belong_to_the_ledger(place: Place, meta: IndexMeta, problem: str) -> None:
-    write_meta(place.data_dir / "index/0/meta.json", meta)
-    assert problem in only(place, "index").problem
-
-
 def test_an_index_that_is_behind_after_a_kill_is_a_remark_and_no_fault(
     place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_meta(place.data_dir / "index/0/meta.json", IndexMeta("g", 384, "life", seq=1))
+    write_index(place, IndexMeta("g", 384, "life", seq=1))
     found = only(place, "index")
     assert "2 entries behind" in found.problem
     assert "by itself at its next start" in found.fix
     assert found.remark
     monkeypatch.setattr(time, "time_ns", lambda: NOW_MS * 1_000_000)
-    for name in [name for name in os.environ if name.startswith("MNEMESH_")]:
-        monkeypatch.delenv(name)
     arguments = ["--data", str(place.data_dir), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"]
     assert doctor.main(arguments) == 0
     printed = capsys.readouterr().out
@@ -530,16 +502,13 @@ def test_a_client_without_the_node_is_told_what_to_install_and_no_more(place: Pl
 
 def run_doctor(place: Place, *arguments: str, path: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
     """The command as a user gives it, with a clock that the planted entries suit."""
-    with closing(sqlite3.connect(place.ledger)) as db:
-        db.execute("UPDATE entry SET at = 0")
-        db.commit()
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("MNEMESH_")}
+    sql(place.ledger, "UPDATE entry SET at = 0")
     search = os.pathsep.join(part for part in (path, os.environ.get("PYTHONPATH", "")) if part)
     command = (sys.executable, "-m", "mnemesh_gateway", "doctor", "--data", str(place.data_dir), "--json")
     addresses = ("--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
     return subprocess.run(
         [*command, *addresses, *arguments],
-        capture_output=True, text=True, timeout=60, check=False, env={**clean, "PYTHONPATH": search, **variables},
+        capture_output=True, text=True, timeout=60, check=False, env={**os.environ, "PYTHONPATH": search, **variables},
     )  # fmt: skip
 
 
@@ -583,10 +552,8 @@ def test_an_unknown_flag_is_bad_usage(place: Place) -> None:
 
 
 def test_the_report_for_a_person_numbers_the_findings_and_names_each_fix(
-    place: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    place: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in [name for name in os.environ if name.startswith("MNEMESH_")]:
-        monkeypatch.delenv(name)
     (place.data_dir / "owner.token").chmod(0o644)
     assert doctor.main(["--data", str(place.data_dir), "--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"]) == 1
     printed = capsys.readouterr().out
@@ -664,8 +631,6 @@ def test_a_running_node_whose_index_catches_up_is_a_remark_and_no_fault(
     held: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(time, "time_ns", lambda: NOW_MS * 1_000_000)
-    for name in [name for name in os.environ if name.startswith("MNEMESH_")]:
-        monkeypatch.delenv(name)
     with node_that_says(held, BEHIND):
         found = only(held, "index")
         assert doctor.main(["--data", str(held.data_dir)]) == 0
@@ -699,10 +664,8 @@ def test_a_peer_with_which_a_running_node_does_not_agree_is_a_finding(held: Plac
 
 
 def test_the_report_shows_where_the_running_node_listens_and_what_it_says(
-    held: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    held: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in [name for name in os.environ if name.startswith("MNEMESH_")]:
-        monkeypatch.delenv(name)
     with node_that_says(held, BEHIND) as address:
         doctor.main(["--data", str(held.data_dir), "--http", "127.0.0.1:0"])
     printed = capsys.readouterr().out
@@ -719,10 +682,8 @@ def settings_printed(place: Place, capsys: pytest.CaptureFixture[str]) -> dict[s
 
 
 def test_the_settings_are_those_of_the_running_node_beside_what_this_shell_has_instead(
-    held: Place, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    held: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in [name for name in os.environ if name.startswith("MNEMESH_")]:
-        monkeypatch.delenv(name)
     told = [
         {"name": "recall_timeout_s", "value": "3.0", "origin": "variable MNEMESH_RECALL_TIMEOUT_S"},
         {"name": "qdrant_api_key", "value": "(set, not shown)", "origin": "file /srv/settings.toml"},
@@ -766,14 +727,8 @@ def test_the_index_of_a_model_that_took_over_is_the_one_that_is_looked_at(place:
     assert only(place, "model").fix.startswith("install the newer mnemesh")
 
 
-def drop_table(path: Path, table: str) -> None:
-    with closing(sqlite3.connect(path)) as db:
-        db.execute(f"DROP TABLE {table}")
-        db.commit()
-
-
 def begin(place: Place) -> None:
-    """What a start does first."""
+    """The first steps of a start."""
     open_directory(place.data_dir)
     Access(place.data_dir / ACCESS_FILE, lambda: NOW_MS).close()
     PeerBook(place.data_dir)
@@ -786,7 +741,7 @@ def test_what_a_start_refuses_is_no_healthy_directory(place: Place, check: str) 
     if check == "manifest":
         key.write_bytes(key.read_bytes()[:40])
     elif check == "agents":
-        drop_table(access, "agent")
+        sql(access, "DROP TABLE agent")
     else:
         peers.write_text('{"format": 1, "peers": [')
         peers.chmod(0o600)
@@ -806,11 +761,6 @@ def test_tokens_of_an_older_version_are_no_finding_and_stay_as_they_are(place: P
     before = access.read_bytes()
     assert found_in(place) == []
     assert access.read_bytes() == before
-
-
-def test_a_ledger_that_lacks_a_table(place: Place) -> None:
-    drop_table(place.ledger, "quarantine")
-    assert "the table quarantine is missing" in only(place, "ledger").problem
 
 
 def test_a_toolset_that_there_is_not(place: Place) -> None:

@@ -1,4 +1,4 @@
-"""Every operation on every door asks one table what its caller may: a new one without a decision fails here."""
+"""Every operation on every door asks one table about its caller. A new operation without a decision fails here."""
 
 from __future__ import annotations
 
@@ -269,39 +269,26 @@ async def test_an_export_that_is_under_way_ends_when_its_token_does(
 
 # ---- quotas: which operations a full one refuses, decided here a second time and by hand -----------------------------
 
-NEEDS_ROOM: Final = frozenset(
-    {
-        "remember",
-        "remember_batch",
-        "update",
-        "supersede",
-        "restore",
-        "rollback",
-        "resolve",
-        "link",
-        "rate",
-        "transcript_add",
-    }
-)
+FREES: Final = frozenset({"forget", "purge", "bulk_forget", "unlink", "transcript_erase"})
 BEGINS: Final = frozenset({"remember", "remember_batch", "supersede"})
 WRITES: Final = frozenset(name for name, needs in DECISIONS.items() if needs == "write") - {"check"}
 
 
 def test_every_operation_that_writes_has_a_decision_on_quotas() -> None:
     assert {row.name for row in OPERATIONS if row.needs == "write" and not row.read_only} == set(WRITES)
-    assert {row.name for row in OPERATIONS if row.frees} == WRITES - NEEDS_ROOM
+    assert {row.name for row in OPERATIONS if row.frees} == FREES
     assert {row.name for row in OPERATIONS if row.begins} == BEGINS
 
 
 FULL: Final[Mapping[str, tuple[Quota, frozenset[str]]]] = {
     "max_memories": (Quota(max_memories=1), BEGINS),
-    "max_bytes": (Quota(max_bytes=1), NEEDS_ROOM),
+    "max_bytes": (Quota(max_bytes=1), WRITES - FREES),
     "writes_per_second": (Quota(writes_per_second=0.01), WRITES),
 }
 
 
 async def filled(scene: Scene, which: str, role: str) -> None:
-    """The agent of that role has written what it may."""
+    """The agent of that role has written as much as its quota allows."""
     caller = grants.caller_of(next(agent for agent in scene.access.list(OWNER) if agent.name == role))
     scene.doors.mesh.store(Draft(content="the last that fits", space=f"@{role}"), caller)
     scene.access.set_quota(OWNER, role, FULL[which][0])

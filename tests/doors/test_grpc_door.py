@@ -8,7 +8,7 @@ from typing import Any
 
 import grpc
 import pytest
-from door_clients import REQUESTS, TOKEN, WAIT_S, Doors, GrpcClient, open_grpc, refusal, remember_first
+from door_clients import REQUESTS, TOKEN, WAIT_S, Doors, GrpcClient, open_grpc, refusal, refused, remember_first
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
@@ -63,11 +63,9 @@ async def test_every_operation_answers_the_owner(operation: Operation, client: G
 async def test_no_operation_answers_a_stranger(
     operation: Operation, metadata: Any, client: GrpcClient, doors: Doors
 ) -> None:
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await client.send(operation, b"\xff\xff not even protobuf", metadata)
-    found = refusal(caught.value)
+    found = await refused(client.send(operation, b"\xff\xff not even protobuf", metadata))
     assert (found.code, found.info and found.info.reason) == ("UNAUTHENTICATED", "UNAUTHENTICATED")
-    assert TOKEN not in str(caught.value)
+    assert TOKEN not in f"{found.message} {found.info}"
     assert counted(doors, operation.name, "UNAUTHENTICATED") == 1
 
 
@@ -76,14 +74,6 @@ async def test_the_generated_stubs_work_and_agent_and_space_come_from_the_metada
     metadata = (*BEARER, ("x-mnemesh-agent", "Claude Code"), ("x-mnemesh-space", "team/caf%C3%A9"))
     done = await stub.Remember(memory_pb2.RememberRequest(content="hello"), metadata=metadata, timeout=WAIT_S)
     assert (done.action, done.memory.by, done.memory.space) == ("ADD", "owner/claude-code", "team/café")
-
-
-async def test_what_was_remembered_is_recalled_with_its_text_once(client: GrpcClient) -> None:
-    first = await remember_first(client)
-    found = await client.call("recall", query="first memory", explain=True)
-    [result] = found.results
-    assert (result.id, result.content, result.memory.content) == (first.id, "the first memory", "")
-    assert [(one.name, one.share) for one in result.signals] == [("words", 1.0)]
 
 
 async def test_export_streams_every_memory(client: GrpcClient) -> None:
@@ -95,9 +85,7 @@ async def test_export_streams_every_memory(client: GrpcClient) -> None:
 async def test_an_export_that_breaks_in_the_middle_ends_with_its_error(client: GrpcClient, doors: Doors) -> None:
     await remember_first(client)
     doors.mesh.break_export = Unavailable("ledger-0 went away", part="ledger-0")
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await client.call("export")
-    assert refusal(caught.value).code == "UNAVAILABLE"
+    assert (await refused(client.call("export"))).code == "UNAVAILABLE"
     assert counted(doors, "export", "UNAVAILABLE") == 1
 
 
@@ -109,19 +97,12 @@ READINGS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize(
     ("name", "fields", "field"),
     [
-        ("remember", {"content": ""}, "content"),
-        ("remember", {"content": "x" * 32_769}, "content"),
-        ("remember", {"content": "x", "kind": "nonsense"}, "kind"),
-        ("remember", {"content": "x", "space": "../up"}, "space"),
         ("remember", {"content": "x", "importance": float("nan")}, "importance"),
         ("remember", {"content": "x", "importance": float("inf")}, "importance"),
         ("remember", {"content": "x", "valid_from": Timestamp(nanos=-1)}, "valid_from"),
         ("remember", {"content": "x", "valid_from": Timestamp(seconds=-(2**40))}, "valid_from"),
         ("remember", {"content": "x", "valid_from": Timestamp(seconds=2**60)}, "valid_from"),
-        ("recall", {"limit": 0}, "limit"),
-        ("recall", {"limit": 10_000}, "limit"),
         ("recall", {"weights": {"heat": 1.0}}, "weights"),
-        ("list", {"limit": 0}, "limit"),
         ("forget", {"id": "first", "wait": "never"}, "wait"),
         ("get", {"ids": []}, "ids"),
         ("timeline", {"id": "first", "before": 51}, "before"),
@@ -132,9 +113,7 @@ async def test_bad_input_is_a_field_violation(
     name: str, fields: dict[str, Any], field: str, client: GrpcClient
 ) -> None:
     await remember_first(client)
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await client.call(name, **fields)
-    found = refusal(caught.value)
+    found = await refused(client.call(name, **fields))
     assert (found.code, [violation.field for violation in found.violations]) == ("INVALID_ARGUMENT", [field])
     assert found.violations[0].description
     assert found.info is not None
@@ -148,12 +127,6 @@ async def test_a_bad_item_of_a_batch_harms_no_other(client: GrpcClient) -> None:
     assert (done.results[1].error.code, done.results[1].error.field) == ("INVALID_ARGUMENT", "content")
 
 
-async def test_an_unknown_memory_is_not_found(client: GrpcClient) -> None:
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await client.call("get", ids=["no-such-memory"])
-    assert refusal(caught.value).code == "NOT_FOUND"
-
-
 async def test_bytes_that_are_no_message_are_the_callers_fault(client: GrpcClient) -> None:
     for data in (b"\xff\xff\xff", b"\x0a\x02\xff\xfe"):
         with pytest.raises(grpc.aio.AioRpcError) as caught:
@@ -163,14 +136,10 @@ async def test_bytes_that_are_no_message_are_the_callers_fault(client: GrpcClien
 
 async def test_errors_of_the_mesh_keep_their_status_and_their_retry_time(client: GrpcClient, doors: Doors) -> None:
     doors.mesh.fail_with = Overloaded("inbox of shard-0", 1024, 0.25)
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await client.call("recall", query="x")
-    found = refusal(caught.value)
+    found = await refused(client.call("recall", query="x"))
     assert (found.code, found.retry_s) == ("RESOURCE_EXHAUSTED", 0.25)
     doors.mesh.fail_with = Aborted("ein Umlaut: ä, and a line\nbreak", heads=("1@a",))
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await client.call("update", id="x", title="y")
-    assert refusal(caught.value).message == "ein Umlaut: ä, and a line\nbreak"
+    assert (await refused(client.call("update", id="x", title="y"))).message == "ein Umlaut: ä, and a line\nbreak"
 
 
 async def test_a_bug_is_unknown_and_counted_not_an_empty_answer(
@@ -186,9 +155,7 @@ async def test_a_bug_is_unknown_and_counted_not_an_empty_answer(
 
 async def test_a_starting_node_refuses_but_whoami_and_status_answer(client: GrpcClient, doors: Doors) -> None:
     doors.gate.facts.state = "starting"
-    with pytest.raises(grpc.aio.AioRpcError) as caught:
-        await client.call("recall", query="x")
-    assert refusal(caught.value).code == "UNAVAILABLE"
+    assert (await refused(client.call("recall", query="x"))).code == "UNAVAILABLE"
     assert (await client.call("whoami")).agent == "owner"
     status = await client.call("status")
     assert (status.state, status.HasField("ledger"), status.version) == ("starting", False, "0.0.0-fake")

@@ -165,24 +165,6 @@ async def test_no_answer_allows_another_origin(client: httpx.AsyncClient) -> Non
     assert not [name for name in (*preflight.headers, *plain.headers) if name.startswith("access-control")]
 
 
-async def test_a_memory_goes_the_whole_way_through_its_paths(client: httpx.AsyncClient) -> None:
-    first = await remember(client, content="the first memory", tags=["a"], attrs={"k": "v"}, source={"session": "s"})
-    path = f"/v1/memories/{first['id']}"
-    assert (await client.get(path)).json()["memory"] == first
-    updated = (await client.patch(path, json={"tags": [], "attrs": {"k": "w"}, "importance": 0.5})).json()["memory"]
-    assert (updated["tags"], updated["attrs"], updated["importance"], updated["version"]) == ([], {"k": "w"}, 0.5, 2)
-    assert (await client.delete(path, params={"wait": "durable"})).json()["action"] == "FORGET"
-    assert (await client.get(path)).status_code == 404
-    assert (await client.get(path, params={"include_forgotten": True})).json()["memory"]["state"] == "forgotten"
-    assert (await client.post(path + "/restore")).json()["memory"]["state"] == "active"
-    done = (await client.post(path + "/supersede", json={"content": "its successor"})).json()
-    assert done["superseded"]["superseded_by"] == done["memory"]["id"]
-    found = (await client.get("/v1/recall", params={"query": "successor", "kinds": ["fact", "error"]})).json()
-    assert [result["content"] for result in found["results"]] == ["its successor"]
-    stats = (await client.get("/v1/stats")).json()
-    assert (stats["memories"], stats["superseded"], stats["kinds"]) == (1, 1, [{"name": "fact", "memories": 1}])
-
-
 async def test_agent_and_space_come_from_the_headers(client: httpx.AsyncClient) -> None:
     headers = {"X-Mnemesh-Agent": "Claude Code", "X-Mnemesh-Space": "team/caf%C3%A9"}
     done = (await client.post("/v1/memories", json={"content": "x"}, headers=headers)).json()
@@ -219,22 +201,13 @@ async def test_a_title_with_any_character_works_as_id_when_percent_encoded(title
     ("method", "path", "sent", "field"),
     [
         ("POST", "/v1/memories", {"json": {"contnt": "x"}}, "contnt"),
-        ("POST", "/v1/memories", {"json": {"content": ""}}, "content"),
         ("POST", "/v1/memories", {"json": {}}, "content"),
         ("POST", "/v1/memories", {}, "content"),
-        ("POST", "/v1/memories", {"json": {"content": "x" * 32_769}}, "content"),
-        ("POST", "/v1/memories", {"json": {"content": "x", "kind": "nonsense"}}, "kind"),
-        ("POST", "/v1/memories", {"json": {"content": "x", "space": "a//b"}}, "space"),
         ("POST", "/v1/memories", {"content": b'{"content": "x", "importance": NaN}'}, "importance"),
-        ("POST", "/v1/memories", {"json": {"content": "x", "valid_from": "soon"}}, "valid_from"),
-        ("POST", "/v1/memories", {"json": {"content": "x", "valid_from": "2026-02-30"}}, "valid_from"),
         ("POST", "/v1/memories", {"content": b'["content"]'}, "body"),
         ("POST", "/v1/memories", {"content": b"\xff"}, "body"),
         ("POST", "/v1/memories", {"content": b'{"content": "\\ud800"}'}, "content"),
         ("POST", "/v1/memories?wait=durable", {"json": {"content": "x"}}, "query string"),
-        ("POST", "/v1/recall", {"json": {"query": "x", "limit": 0}}, "limit"),
-        ("POST", "/v1/recall", {"json": {"query": "x", "limit": 10_000}}, "limit"),
-        ("POST", "/v1/recall", {"json": {"query": "x" * 10_001}}, "query"),
         ("GET", "/v1/recall?query=x&limit=0", {}, "limit"),
         ("GET", "/v1/recall?query=x&limt=5", {}, "limt"),
         ("GET", "/v1/recall?query=%FF", {}, "query string"),
@@ -387,10 +360,6 @@ async def test_an_export_that_breaks_in_the_middle_ends_with_an_error_line(
 async def test_an_empty_export_is_empty(client: httpx.AsyncClient) -> None:
     response = await client.get("/v1/export")
     assert (response.status_code, response.content) == (200, b"")
-
-
-async def test_64_bit_numbers_are_json_numbers(client: httpx.AsyncClient) -> None:
-    assert (await client.get("/v1/status")).json()["ledger"]["bytes"] == 2**40
 
 
 async def test_a_client_that_leaves_while_it_sends_is_counted_as_cancelled(doors: Doors) -> None:

@@ -1,4 +1,4 @@
-"""What an agent reads of a memory's past: every version as data, marked with who, when and which revision."""
+"""The past of a memory as an agent reads it: every version as data, with author, time and revision."""
 
 from __future__ import annotations
 
@@ -53,35 +53,27 @@ async def test_a_memory_in_conflict_says_so_with_every_version(
 
 def test_a_conflict_over_a_field_alone_repeats_no_text() -> None:
     head = {"revision": OTHER, "content": "left", "title": "", "by": "bob"}
-    memory = {
-        "id": "m", "content": "left", "title": "", "kind": "fact", "space": "team", "tags": [], "state": "active",
-        "by": "ana", "superseded_by": "", "heads": ["1@1", OTHER], "linked": [], "linked_more": 0, "conflicts": [head],
-    }  # fmt: skip
-    shown = answer_text.memory_element(memory)
+    shown = answer_text.memory_element(EMPTY | {"content": "left", "heads": ["1@1", OTHER], "conflicts": [head]})
     assert (answer_text.SAME_TEXT in shown, shown.count("left")) == (True, 1)
 
 
+EMPTY: dict[str, Any] = {
+    **dict.fromkeys(("id", "title", "content", "kind", "space", "state", "by", "superseded_by"), ""),
+    **dict.fromkeys(("conflicts", "heads", "linked", "tags"), ()),
+    "linked_more": 0,
+}
+
+
 def test_a_memory_says_what_of_it_is_too_much_to_be_shown() -> None:
-    memory: dict[str, Any] = {
-        **dict.fromkeys(("id", "title", "content", "kind", "space", "state", "by", "superseded_by"), ""),
-        **dict.fromkeys(("conflicts", "heads", "linked", "tags"), ()),
-        "linked_more": 0,
-    }
-    shown = answer_text.memory_element(memory | {"notes": ["200 of 4001 links shown"]})
+    shown = answer_text.memory_element(EMPTY | {"notes": ["200 of 4001 links shown"]})
     assert "[200 of 4001 links shown]" in shown
 
 
 def test_a_memory_says_when_it_held_where_that_is_known() -> None:
-    memory: dict[str, Any] = {
-        **dict.fromkeys(("id", "title", "content", "kind", "space", "state", "by", "superseded_by"), ""),
-        **dict.fromkeys(("conflicts", "heads", "linked", "tags"), ()),
-        "linked_more": 0,
-    }
-    assert "valid_" not in answer_text.memory_element(memory)
+    assert "valid_" not in answer_text.memory_element(EMPTY)
     held = {"valid_from": "2019-05-04T00:00:00Z", "valid_to": "2020-01-01T00:00:00Z"}
-    assert 'valid_from="2019-05-04T00:00:00Z" valid_to="2020-01-01T00:00:00Z"' in answer_text.memory_element(
-        memory | held
-    )
+    shown = answer_text.memory_element(EMPTY | held)
+    assert 'valid_from="2019-05-04T00:00:00Z" valid_to="2020-01-01T00:00:00Z"' in shown
 
 
 async def test_a_history_marks_what_is_shown_and_what_else_stands(gate: FakeGate) -> None:

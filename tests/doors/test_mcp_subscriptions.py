@@ -27,9 +27,8 @@ CALLER = Caller("owner/test", "owner")
 
 @pytest.fixture
 def node() -> Iterator[Node]:
-    started = Node(FakeGate(FakeMesh()), authenticator=Authenticator(TOKEN)).start()
-    yield started
-    started.stop()
+    with Node(FakeGate(FakeMesh()), authenticator=Authenticator(TOKEN)) as started:
+        yield started
 
 
 def stored(node: Node, content: str = "one") -> Memory:
@@ -45,7 +44,7 @@ async def soon(awaitable: Any) -> Any:
 
 
 class Session:
-    """A client of the older generation that keeps what it is told."""
+    """A client of the older generation that keeps every notice."""
 
     def __init__(self) -> None:
         self.told: asyncio.Queue[str] = asyncio.Queue()

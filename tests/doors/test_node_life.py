@@ -1,4 +1,4 @@
-"""A node between its start and its end: what it logs, who may read its files, and stops that come early."""
+"""A node between start and end: log, rights of the files, and early stops."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ except ValueError:
 """
 
 
+def logged(program: str, form: str) -> str:
+    """The log of a program that logs in that form."""
+    command = [sys.executable, "-c", program.replace("FORMAT", form)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
+
+
 @pytest.mark.parametrize("form", ["console", "json"])
 def test_a_logged_fault_names_its_place_and_shows_no_text_that_was_in_hand(form: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LOGS_A_FAULT.replace("FORMAT", form)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert "ValueError: a fault" in done.stderr
-    assert "in remember" in done.stderr
-    assert "the text of a memory" not in done.stderr
+    told = logged(LOGS_A_FAULT, form)
+    assert "ValueError: a fault" in told
+    assert "in remember" in told
+    assert "the text of a memory" not in told
 
 
 LIBRARIES_LOG = r"""
@@ -67,18 +67,12 @@ warnings.warn("an old way")
 
 @pytest.mark.parametrize("form", ["console", "json"])
 def test_what_libraries_log_has_the_form_of_all_the_rest(form: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", LIBRARIES_LOG.replace("FORMAT", form)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert "in served" in done.stderr
-    assert "the text of a memory" not in done.stderr
-    assert "not said" not in done.stderr
+    told = logged(LIBRARIES_LOG, form)
+    assert "in served" in told
+    assert "the text of a memory" not in told
+    assert "not said" not in told
     if form == "json":
-        first, second, third = map(json.loads, done.stderr.splitlines())
+        first, second, third = map(json.loads, told.splitlines())
         assert (first["level"], first["logger"]) == ("warning", "uvicorn.error")
         assert first["event"] == "Invalid HTTP request received."
         assert first["timestamp"]
@@ -86,7 +80,7 @@ def test_what_libraries_log_has_the_form_of_all_the_rest(form: str) -> None:
         assert "ValueError: a fault" in second["exception"]
         assert (third["logger"], "an old way" in third["event"]) == ("py.warnings", True)
     else:
-        assert "Invalid HTTP request received." in done.stderr.splitlines()[0]
+        assert "Invalid HTTP request received." in told.splitlines()[0]
 
 
 async def test_what_a_node_writes_is_its_owners_alone_even_in_a_wide_directory(tmp_path: Path) -> None:

@@ -9,13 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from stdio_support import Host
+from stdio_support import Host, wait_until
 
 from mnemesh.entry import main
 from mnemesh.stdio.program import main as stdio_main
@@ -73,13 +72,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except (FileNotFoundError, ProcessLookupError):  # the second when it ends between the opening and the reading
         return False
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def end(pid: int) -> None:

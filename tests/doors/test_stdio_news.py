@@ -10,22 +10,20 @@ from typing import Any
 
 import pytest
 from fake_mesh import FakeGate, FakeMesh
-from mcp_support import TOKEN, Node
+from mcp_support import Node
 from stdio_support import Host
+from test_stdio_proxy import publish
 
 from mnemesh_memory.values.model import Caller, Draft, Memory
-from mnemesh_proto.rendezvous import NodeAddress, write_node
 
 CALLER = Caller("owner/test", "owner")
 
 
 @pytest.fixture
 def node(tmp_path: Path) -> Iterator[Node]:
-    started = Node(FakeGate(FakeMesh())).start()
-    (tmp_path / "owner.token").write_text(TOKEN)
-    write_node(tmp_path, NodeAddress(pid=1, grpc="127.0.0.1:1", http=started.address, version="0"))
-    yield started
-    started.stop()
+    with Node(FakeGate(FakeMesh())) as started:
+        publish(started, tmp_path)
+        yield started
 
 
 def host(tmp_path: Path) -> Host:

@@ -1,4 +1,4 @@
-"""`mnemesh mcp` as a child process against a real HTTP server: what a host sends, and what it gets back."""
+"""`mnemesh mcp` as a child process against a real HTTP server: the messages of a host, and the answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp_support import TOKEN, Node
 from starlette.applications import Starlette
-from stdio_support import META_2026, Host
+from stdio_support import META_2026, Host, wait_until
 
 from mnemesh.stdio.program import CALLS_IN_FLIGHT_MAX, KEYED_TOOLS
 from mnemesh.stdio.rpc import LINE_BYTES_MAX, header_value
@@ -38,9 +39,8 @@ both_generations = pytest.mark.parametrize("modern", [False, True], ids=["sessio
 
 @pytest.fixture(scope="module")
 def served() -> Iterator[Node]:
-    node = Node().start()
-    yield node
-    node.stop()
+    with Node() as node:
+        yield node
 
 
 @pytest.fixture
@@ -52,19 +52,25 @@ def node(served: Node) -> Node:
 
 
 def host(node: Node, *more: str, modern: bool = False) -> Host:
-    """A host whose proxy was told where the node is, and that has shaken hands where that is due."""
+    """A host whose proxy knows the address of the node, after the handshake of a session."""
     opened = Host("--endpoint", node.address, "--token", TOKEN, "--space", "team/tests", *more)
     if not modern:
         opened.initialize()
     return opened
 
 
-def own_node(tmp_path: Path) -> Node:
-    """A node that may be stopped, published in a data directory."""
-    node = Node().start()
-    (tmp_path / "owner.token").write_text(TOKEN)
-    write_node(tmp_path, NodeAddress(pid=1, grpc="127.0.0.1:1", http=node.address, version="0"))
-    return node
+def publish(node: Node, directory: Path, pid: int = 1) -> None:
+    (directory / "owner.token").write_text(TOKEN)
+    write_node(directory, NodeAddress(pid=pid, grpc="127.0.0.1:1", http=node.address, version="0"))
+
+
+@contextmanager
+def own_node(directory: Path, *more: str) -> Iterator[tuple[Node, Host]]:
+    """A node that may be stopped, published in a data directory, and a host that finds the node there."""
+    with Node() as node:
+        publish(node, directory)
+        with Host("--data", str(directory), "--space", "@owner", "--no-start", *more) as ours:
+            yield node, ours
 
 
 def test_initialize_is_answered_soon_after_the_process_starts(node: Node) -> None:
@@ -142,8 +148,7 @@ def test_the_proxy_knows_which_tools_only_read() -> None:
 
 
 def test_either_address_of_the_local_node_is_understood(node: Node, tmp_path: Path) -> None:
-    (tmp_path / "owner.token").write_text(TOKEN)
-    write_node(tmp_path, NodeAddress(pid=os.getpid(), grpc="127.0.0.1:1", http=node.address, version="0"))
+    publish(node, tmp_path, os.getpid())
     with Host("--endpoint", "127.0.0.1:1", "--data", str(tmp_path), "--space", "@owner") as ours:
         ours.initialize()
     environ = {"MNEMESH_ENDPOINT": "127.0.0.1:1", "MNEMESH_DATA_DIR": str(tmp_path)}
@@ -207,17 +212,7 @@ def test_a_name_may_be_given_that_signs_writes_instead_of_the_hosts(node: Node) 
 
 
 def test_a_host_that_stops_reading_ends_the_proxy_quietly(node: Node) -> None:
-    command = (
-        sys.executable,
-        "-m",
-        "mnemesh.stdio.program",
-        "--endpoint",
-        node.address,
-        "--token",
-        TOKEN,
-        "--space",
-        "@owner",
-    )
+    command = (*PROXY, "--endpoint", node.address, "--token", TOKEN, "--space", "@owner")
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes) as proxy:
         proxy.stdin.write(b"{}\n")
@@ -342,7 +337,7 @@ def test_an_id_may_be_used_again_as_soon_as_its_answer_is_read(node: Node, moder
 
 
 class ProgressNode(Node):
-    """A server whose one tool tells of its progress; ours finish too soon for that."""
+    """A server with a tool that tells of progress. Our own tools finish too soon."""
 
     def app(self) -> Starlette:
         server = MCPServer("progress")
@@ -359,17 +354,13 @@ class ProgressNode(Node):
 
 @both_generations
 def test_progress_reaches_the_host_before_the_answer(modern: bool) -> None:
-    node = ProgressNode().start()
-    try:
-        with host(node, modern=modern) as ours:
-            meta = {"progressToken": "token"} | (META_2026 if modern else {})
-            ours.send({"id": "p", "method": "tools/call", "params": {"name": "count", "arguments": {}, "_meta": meta}})
-            assert ours.answer("p")["result"]["content"][0]["text"] == "done"
-        told = [note["params"] for note in ours.notes if note["method"] == "notifications/progress"]
-        assert [params["progress"] for params in told] == [1, 2, 3]
-        assert {params["progressToken"] for params in told} == {"token"}
-    finally:
-        node.stop()
+    with ProgressNode() as node, host(node, modern=modern) as ours:
+        meta = {"progressToken": "token"} | (META_2026 if modern else {})
+        ours.send({"id": "p", "method": "tools/call", "params": {"name": "count", "arguments": {}, "_meta": meta}})
+        assert ours.answer("p")["result"]["content"][0]["text"] == "done"
+    told = [note["params"] for note in ours.notes if note["method"] == "notifications/progress"]
+    assert [params["progress"] for params in told] == [1, 2, 3]
+    assert {params["progressToken"] for params in told} == {"token"}
 
 
 def test_more_calls_than_the_limit_are_refused_and_the_others_answered(node: Node) -> None:
@@ -414,7 +405,7 @@ def test_only_the_standard_library_is_imported() -> None:
         "print(*sorted(names - sys.stdlib_module_names))"
     )
     done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, timeout=60, check=True)
-    # What site itself loads (editable installs, coverage) is no import of ours.
+    # Modules that site itself loads (editable installs, coverage) are no import of ours.
     bare = subprocess.run(
         (sys.executable, "-c", code.replace("import mnemesh.stdio.program; ", "")),
         capture_output=True, text=True, timeout=60, check=True,
@@ -424,102 +415,78 @@ def test_only_the_standard_library_is_imported() -> None:
 
 @both_generations
 def test_a_restarted_node_is_found_again_and_the_session_is_opened_again(tmp_path: Path, modern: bool) -> None:
-    node = own_node(tmp_path)
-    try:
-        with Host("--data", str(tmp_path), "--space", "@owner", "--no-start") as ours:
-            if not modern:
-                ours.initialize(name="survivor")
-            ours.call("remember", modern=modern, content="before")
-            node.stop()
-            node.start()
-            found = ours.call("recall", modern=modern, query="before")
-            assert found["structuredContent"]["results"][0]["content"] == "before"
-            written = ours.call("remember", modern=modern, content="after")["structuredContent"]["memory"]
-            assert written["by"] == ("owner/host" if modern else "owner/survivor")
-    finally:
+    with own_node(tmp_path) as (node, ours):
+        if not modern:
+            ours.initialize(name="survivor")
+        ours.call("remember", modern=modern, content="before")
         node.stop()
+        node.start()
+        found = ours.call("recall", modern=modern, query="before")
+        assert found["structuredContent"]["results"][0]["content"] == "before"
+        written = ours.call("remember", modern=modern, content="after")["structuredContent"]["memory"]
+        assert written["by"] == ("owner/host" if modern else "owner/survivor")
 
 
 def test_twenty_calls_after_a_restart_open_one_session(tmp_path: Path) -> None:
-    node = own_node(tmp_path)
-    try:
-        with Host("--data", str(tmp_path), "--space", "@owner", "--no-start") as ours:
-            ours.initialize()
-            node.stop()
-            node.start()
-            asked = [ours.ask("tools/call", name="recall", arguments={"query": "x"}) for _ in range(20)]
-            assert all("result" in ours.answer(identity) for identity in asked)
-    finally:
+    with own_node(tmp_path) as (node, ours):
+        ours.initialize()
         node.stop()
+        node.start()
+        asked = [ours.ask("tools/call", name="recall", arguments={"query": "x"}) for _ in range(20)]
+        assert all("result" in ours.answer(identity) for identity in asked)
 
 
 def test_calls_wait_for_a_node_that_is_down_for_a_moment_also_at_another_port(tmp_path: Path) -> None:
-    node = own_node(tmp_path)
-    stopped = False
-    try:
-        with Host("--data", str(tmp_path), "--space", "@owner", "--no-start") as ours:
-            ours.initialize()
-            node.stop()
-            stopped = True
-            asked = [ours.ask("tools/call", name="recall", arguments={"query": "x"}) for _ in range(5)]
-            node.port = 0
-            node.start()
-            stopped = False
-            write_node(tmp_path, NodeAddress(pid=1, grpc="127.0.0.1:1", http=node.address, version="0"))
-            assert all("result" in ours.answer(identity) for identity in asked)
-    finally:
-        if not stopped:
-            node.stop()
+    with own_node(tmp_path) as (node, ours):
+        ours.initialize()
+        node.stop()
+        asked = [ours.ask("tools/call", name="recall", arguments={"query": "x"}) for _ in range(5)]
+        node.port = 0
+        node.start()
+        publish(node, tmp_path)
+        assert all("result" in ours.answer(identity) for identity in asked)
 
 
 def test_a_call_that_a_stopping_node_refuses_is_answered_by_the_next_one(tmp_path: Path) -> None:
-    node = own_node(tmp_path)
-    try:
-        with Host("--data", str(tmp_path), "--space", "@owner", "--no-start") as ours:
-            ours.initialize()
-            refusals: list[str] = []
+    with own_node(tmp_path) as (node, ours):
+        ours.initialize()
+        refusals: list[str] = []
 
-            async def refuse() -> FakeMesh:
-                refusals.append("refused")
-                raise Unavailable("the node is stopping", part="node")
+        async def refuse() -> FakeMesh:
+            refusals.append("refused")
+            raise Unavailable("the node is stopping", part="node")
 
-            ready, node.gate.ready = node.gate.ready, refuse
-            written = ours.ask("tools/call", name="remember", arguments={"content": "once"})
-            wait_until(lambda: len(refusals) > 1)
-            node.stop()
-            node.gate.ready = ready
-            node.start()
-            assert ours.answer(written)["result"]["structuredContent"]["action"] == "ADD"
-    finally:
+        ready, node.gate.ready = node.gate.ready, refuse
+        written = ours.ask("tools/call", name="remember", arguments={"content": "once"})
+        wait_until(lambda: len(refusals) > 1)
         node.stop()
+        node.gate.ready = ready
+        node.start()
+        assert ours.answer(written)["result"]["structuredContent"]["action"] == "ADD"
 
 
 def test_a_call_that_the_node_took_down_with_it_is_repeated_only_when_that_is_safe(tmp_path: Path) -> None:
-    node = own_node(tmp_path)
-    mesh = node.gate.mesh
-    try:
-        with Host("--data", str(tmp_path), "--space", "@owner", "--no-start") as ours:
-            ours.initialize()  # and no tools/list: not every host asks for it
-            whole, entered = (mesh.remember, mesh.forget), []
+    with own_node(tmp_path) as (node, ours):
+        mesh = node.gate.mesh
+        ours.initialize()  # and no tools/list: not every host asks for it
+        whole, entered = (mesh.remember, mesh.forget), []
 
-            async def lost(*arguments: object) -> object:
-                entered.append(arguments)
-                return await asyncio.Event().wait()
+        async def lost(*arguments: object) -> object:
+            entered.append(arguments)
+            return await asyncio.Event().wait()
 
-            mesh.remember = mesh.forget = lost
-            mesh.hold = asyncio.Event()
-            removing = ours.ask("tools/call", name="forget", arguments={"id": "x"})
-            keyed = ours.ask("tools/call", name="remember", arguments={"content": "y", "idempotency_key": "k"})
-            reading = ours.ask("tools/call", name="recall", arguments={"query": "x"})
-            wait_until(lambda: len(entered) == 2 and mesh.recalling.is_set())
-            node.crash()
-            (mesh.remember, mesh.forget), mesh.hold = whole, None
-            node.start()
-            assert ours.answer(removing)["error"]["code"] == -32002
-            assert ours.answer(keyed)["result"]["structuredContent"]["action"] == "ADD"
-            assert "result" in ours.answer(reading)
-    finally:
-        node.stop()
+        mesh.remember = mesh.forget = lost
+        mesh.hold = asyncio.Event()
+        removing = ours.ask("tools/call", name="forget", arguments={"id": "x"})
+        keyed = ours.ask("tools/call", name="remember", arguments={"content": "y", "idempotency_key": "k"})
+        reading = ours.ask("tools/call", name="recall", arguments={"query": "x"})
+        wait_until(lambda: len(entered) == 2 and mesh.recalling.is_set())
+        node.crash()
+        (mesh.remember, mesh.forget), mesh.hold = whole, None
+        node.start()
+        assert ours.answer(removing)["error"]["code"] == -32002
+        assert ours.answer(keyed)["result"]["structuredContent"]["action"] == "ADD"
+        assert "result" in ours.answer(reading)
 
 
 @pytest.mark.parametrize("given", [{}, {"idempotency_key": None}, {"idempotency_key": ""}])
@@ -527,33 +494,29 @@ def test_a_call_that_the_node_took_down_with_it_is_repeated_only_when_that_is_sa
 def test_a_write_without_a_key_gets_one_and_is_repeated_under_it(
     tmp_path: Path, tool: str, given: dict[str, Any]
 ) -> None:
-    node = own_node(tmp_path)
-    mesh = node.gate.mesh
-    try:
-        with Host("--data", str(tmp_path), "--space", "@owner", "--no-start", "--toolsets", "core,curate") as ours:
-            ours.initialize()
-            first = ours.call("remember", content="first")["structuredContent"]["memory"]["id"]
-            whole, seen = getattr(mesh, tool), []
+    with own_node(tmp_path, "--toolsets", "core,curate") as (node, ours):
+        mesh = node.gate.mesh
+        ours.initialize()
+        first = ours.call("remember", content="first")["structuredContent"]["memory"]["id"]
+        whole, seen = getattr(mesh, tool), []
 
-            async def lost(*arguments: Any) -> object:
-                seen.append(arguments[-1])
-                if len(seen) > 1:
-                    return await whole(*arguments)
-                return await asyncio.Event().wait()
+        async def lost(*arguments: Any) -> object:
+            seen.append(arguments[-1])
+            if len(seen) > 1:
+                return await whole(*arguments)
+            return await asyncio.Event().wait()
 
-            setattr(mesh, tool, lost)
-            arguments = given | {"content": "Zähler 🦊"} | ({} if tool == "remember" else {"id": first})
-            asked = ours.ask("tools/call", name=tool, arguments=arguments)
-            wait_until(lambda: len(seen) == 1)
-            node.crash()
-            node.start()
-            written = ours.answer(asked)["result"]["structuredContent"]["memory"]["id"]
-            assert mesh.memories[written].content == "Zähler 🦊"
-            assert len(seen) == 2
-            assert seen[0].idempotency_key
-            assert seen[0] == seen[1]
-    finally:
-        node.stop()
+        setattr(mesh, tool, lost)
+        arguments = given | {"content": "Zähler 🦊"} | ({} if tool == "remember" else {"id": first})
+        asked = ours.ask("tools/call", name=tool, arguments=arguments)
+        wait_until(lambda: len(seen) == 1)
+        node.crash()
+        node.start()
+        written = ours.answer(asked)["result"]["structuredContent"]["memory"]["id"]
+        assert mesh.memories[written].content == "Zähler 🦊"
+        assert len(seen) == 2
+        assert seen[0].idempotency_key
+        assert seen[0] == seen[1]
 
 
 def test_the_tools_that_get_a_key_are_those_that_write_and_take_one() -> None:
@@ -568,10 +531,3 @@ def test_without_a_node_and_without_leave_to_start_one_the_error_says_what_to_do
         assert refused["error"]["code"] == -32000
         assert f"mnemesh up --data {tmp_path}" in refused["error"]["message"]
         assert ours.end() == 0
-
-
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)

@@ -263,19 +263,9 @@ async def test_the_examples_of_the_page_do_what_they_say_each_time(node: NodeUnd
         assert any(name in line and f"{value:g}" in line for line in page.splitlines() if line.startswith("|")), name
     for field in watch_pb2.WatchRequest.DESCRIPTOR.fields:
         assert f"`{field.name}`" in page
-    for type_ in (
-        watch_values.ADDED,
-        watch_values.UPDATED,
-        watch_values.FORGOTTEN,
-        watch_values.RESTORED,
-        watch_values.SUPERSEDED,
-        watch_values.CONFLICTED,
-        watch_values.RESOLVED,
-        watch_values.ERASED,
-        watch_values.OPENED,
-        watch_values.POSITION,
-    ):
-        assert f"`{type_}`" in page
+    types = "ADDED UPDATED FORGOTTEN RESTORED SUPERSEDED CONFLICTED RESOLVED ERASED OPENED POSITION"
+    for name in types.split():
+        assert f"`{getattr(watch_values, name)}`" in page
 
 
 async def test_an_mcp_host_is_told_when_a_memory_that_it_follows_changes(node: NodeUnderTest) -> None:

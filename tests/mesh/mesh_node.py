@@ -506,8 +506,8 @@ class Node:
         some = wanted[:PAGE]
         entries = tuple(entry for _, entry in some)
         last_seq = some[-1][0] if some else self.disk.head
-        done = len(wanted) <= PAGE
-        return Reread(ask.space, ask.after, entries, last_seq=last_seq, done=done, keys=self._keys(entries))
+        named = {"last_seq": last_seq, "done": len(wanted) <= PAGE, "keys": self._keys(entries)}
+        return Reread(space=ask.space, after=ask.after, entries=entries, **named)
 
     def measured(self, patterns: tuple[str, ...]) -> Measured:
         spaces = {entry.space for entry, _ in self.disk.log.values() if any_matches(patterns, entry.space)}
