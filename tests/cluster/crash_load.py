@@ -1,10 +1,9 @@
-"""Agents that write while a node, or a part of it, is killed, and a record of what they were told.
+"""Agents that write while a node, or a part of it, is killed, and a record of the answers.
 
-They remember, update, forget, restore and say again what is there. Every write of a text carries an idempotency key,
-and a new one `force`, so that nothing but the key keeps a repeated one from being stored twice. A write whose answer
-the kill took is of unknown outcome: it is repeated until it is answered, or, one time in ten, given up, and may then
-have been carried out or not (the distinction of Jepsen's histories). A memory belongs to one writer, who knows how it
-must be.
+They remember, update, forget, restore and repeat present texts. Every write of a text carries an idempotency key, and
+a new text `force`, so only the key prevents a second copy. A write without an answer is of unknown outcome, as in
+Jepsen's histories. Most are repeated until an answer comes. One in ten is given up, and may have been carried out or
+not. A memory belongs to one writer, who knows the right state.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ GIVEN_UP_SHARE = 0.1
 RESTART_S = 120.0
 RETRY_S = 0.1
 RECALLED_MAX = 60
-# How often a writer does what, once it has something to do it to.
+# The share of each kind of write, where a memory is there for it.
 SHARES = {"remember": 5, "update": 2, "forget": 1, "restore": 1, "duplicate": 1}
-# What a call may end with when its node dies under it.
+# LOST: the codes of a call whose node dies.
 CLOSE_S = 5.0
 LOST = ("UNAVAILABLE", "CANCELLED", "DEADLINE_EXCEEDED")
 
@@ -47,9 +46,12 @@ class Told:
 
 @dataclass
 class Record:
-    """`memories` by id: how each may be, which is in one way only unless a change of it was given up. `given_up` are
-    texts of which nobody knows whether they were stored. `answers` counts what was acknowledged by its operation,
-    `lost` the writes that lost an answer, `replayed` those that were answered from their key."""
+    """The knowledge of the writers.
+
+    `memories` by id: the possible states, only one unless a change was given up. `given_up` are texts that may be
+    stored or not. `answers` counts acknowledged writes by operation, `lost` writes without an answer, `replayed`
+    answers from the key.
+    """
 
     memories: dict[str, set[Told]] = field(default_factory=dict)
     given_up: set[str] = field(default_factory=set)
@@ -167,7 +169,7 @@ class CrashLoad:
         if answer is None:
             self.record.memories[id_] = {told, after}
             return
-        # What has no key and was done before its answer was lost finds nothing to do when it is repeated.
+        # A write without a key that was carried out before its answer was lost changes nothing when repeated.
         expected = {operation.upper()} | ({"NOOP"} if operation != "update" and self.record.lost > lost else set())
         assert answer["action"] in expected, answer
         memory = answer["memory"]
@@ -225,7 +227,7 @@ async def _close(door: GrpcDoor) -> None:
 
 
 async def nothing_is_lost(door: Door, space: str, record: Record, seed: int) -> None:
-    """What `record` promises is what the node holds in `space`, in the ledger and in recall."""
+    """The node holds in `space` exactly the promises of `record`, in the ledger and in recall."""
     kept = {memory["id"]: memory for memory in await memories(door, space, "all")}
     found = {id_: Told(memory["content"], memory["state"], memory["version"]) for id_, memory in kept.items()}
     wrong = {id_: (found.get(id_), ways) for id_, ways in record.memories.items() if found.get(id_) not in ways}

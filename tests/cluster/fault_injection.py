@@ -1,7 +1,7 @@
-"""Processes whose n-th system call of a kind is their last, or fails: by strace, which counts exactly.
+"""Processes that die or fail at the n-th system call of a kind, by strace, which counts exactly.
 
-https://strace.io, `--inject`: a SIGKILL comes when the call is entered, so that it is not carried out any more; an
-error is returned in place of carrying it out.
+https://strace.io, `--inject`: a SIGKILL comes at the entry of the call, so the call is not carried out. An error is
+returned in place of the call.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ ATTACHED = b"attached"
 
 @dataclass(frozen=True)
 class Lived:
-    """How a life ended: its exit status, negative for a signal, the lines that it said, and whether strace did to it
-    what it was told."""
+    """The end of a life: exit status, negative for a signal, printed lines, and whether strace hit the call."""
 
     status: int
     said: list[str]
@@ -43,7 +42,7 @@ class Lived:
 
 
 class Lives:
-    """A process of ledger_life.py, which imports the ledger once; every life is a fork of it, one at a time."""
+    """A process of ledger_life.py, which imports the ledger once. Every life is a fork, one at a time."""
 
     def __enter__(self) -> Lives:
         pipe = subprocess.PIPE
@@ -63,7 +62,7 @@ class Lives:
             try:
                 while ATTACHED not in (directory / "tracer").read_bytes():
                     assert tracer.poll() is None, (directory / "tracer").read_text("utf-8")
-                    time.sleep(POLL_S)  # strace tells nobody that it has attached; LIFE_S bounds it
+                    time.sleep(POLL_S)  # strace tells nobody of its attachment; LIFE_S bounds the wait
                 os.kill(pid, signal.SIGUSR1)
                 status = self._line()
                 tracer.wait(LIFE_S)
@@ -75,7 +74,7 @@ class Lives:
         return Lived(status, said, "(INJECTED)" in (directory / "trace").read_text("utf-8", "replace"))
 
     def check(self, directory: Path) -> dict[str, Any]:
-        """What another life left; see ledger_life.check."""
+        """The judgement of another life; see ledger_life.check."""
         with _ended_in_time(self._tell(f"check {directory}")):
             status = self._line()
         assert status == 0, (directory / "said").read_text("utf-8")

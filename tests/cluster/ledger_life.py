@@ -1,13 +1,15 @@
-"""A process that lives a ledger's life in a child, as often as it is told, so that one can be killed or fail alone.
+"""A process that lives a ledger's life in a child, again and again, so a child can be killed or fail alone.
 
-Standard input: `live DIRECTORY` forks a child that waits for SIGUSR1 (whoever traces it attaches meanwhile), opens the
-directory, takes all steps and closes it. `check DIRECTORY` forks one that judges what another left. The answers are the
-child's pid, and its exit status once it has ended. A child writes to `DIRECTORY/said`:
+Standard input: `live DIRECTORY` forks a child that waits for SIGUSR1 (a tracer attaches meanwhile), opens the
+directory, takes all steps and closes it. `check DIRECTORY` forks a child that judges the directory of another. The
+answers are the child's pid, and its exit status after the end. A child writes to `DIRECTORY/said`:
 
-    done N       step N is acknowledged
-    error N ...  step N was refused; it is tried again
-    readable N   after the refusal everything is there as before the step; `written N`: as after it; `half N`: neither
-    closed       the ledger was closed
+- done N: step N is acknowledged
+- error N ...: step N was refused, and is tried again
+- readable N: after the refusal everything is there as before the step
+- written N: after the refusal everything is there as after the step
+- half N: neither
+- closed: the ledger was closed
 """
 
 from __future__ import annotations
@@ -133,8 +135,11 @@ def _closed(ledger: Ledger) -> None:
 
 
 def check(directory: Path, known: list[dict[str, Any]]) -> int:
-    """Print as JSON how many steps were `acknowledged`, whether one of them is `lost`, whether one is `half` visible
-    and why, whether an unanswered one is `beyond` the acknowledged ones; and go on from there to the end."""
+    """Print a judgement as JSON, and go on from there to the end.
+
+    `acknowledged` counts steps, `lost` says whether an acknowledged step is missing, `half` why a step is visible in
+    part, `beyond` whether an unanswered step is there.
+    """
     told = (directory / "said").read_text("utf-8").splitlines()
     acknowledged = sum(line.startswith("done ") for line in told)
     ledger = Home.at(directory / "data").open()
@@ -170,7 +175,7 @@ def _difference(found: dict[str, Any], known: list[dict[str, Any]], number: int)
 
 
 def _known_states() -> list[dict[str, Any]]:
-    """What is there after no step, after the first, and so on."""
+    """The states after no step, after the first, and so on."""
     with tempfile.TemporaryDirectory(prefix="mnemesh-steps-") as path, Home.at(Path(path) / "data").opened() as ledger:
         states = [state_of(ledger)]
         for step in steps():

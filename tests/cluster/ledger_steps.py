@@ -158,8 +158,7 @@ def _vectors(text: str) -> Vectors:
 
 
 def state_of(ledger: Ledger) -> dict[str, Any]:
-    """All that a step can change, without what is random in it: the ids of the changes that close a superseded
-    memory."""
+    """Everything that a step can change, without the random ids of the changes that close a superseded memory."""
     db = ledger._db
     counted = ("text_hash", "erased", "pending", "quarantine", "idempotency", "vector", "node_key", "document")
     return {
@@ -171,6 +170,6 @@ def state_of(ledger: Ledger) -> dict[str, Any]:
 
 
 def view_of(ledger: Ledger) -> dict[str, Rows]:
-    """What follows from the log, row by row."""
+    """The view, which follows from the log, row by row."""
     tables = ("memory", "text_hash", "document", "digest")
     return {table: sorted(ledger._db.execute(f"SELECT * FROM {table}").fetchall()) for table in tables}

@@ -1,7 +1,7 @@
 """The compose file, really started: used from the host, cut in two and healed, killed, backed up, taken down.
 
-Wants a Docker engine that holds (or may fetch, with MNEMESH_TEST_DOCKER=pull) the base image of the Dockerfile; the
-place of Qdrant is taken by the double of our tests. Skipped with the reason elsewhere. `make proof` runs it.
+Wants a Docker engine that holds the base image of the Dockerfile, or may fetch it with MNEMESH_TEST_DOCKER=pull. The
+double of our tests takes the place of Qdrant. Skipped with the reason elsewhere. `make proof` runs the file.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CMD ["python", "/standin/qdrant_standin.py"]
 """
 PROJECT: Final = "mnemesh-proof"
 BUILD_S, START_S, HEAL_S, CALL_S = 900, 300, 180, 60
-# Longer than it takes to give a worker up and to start elsewhere what it ran, on a machine with other work.
+# Longer than Ray needs to give a worker up and to start its actors elsewhere, on a machine with other work.
 CUT_S: Final = 45.0
 SPACE: Final = "team/containers"
 NONE: Final[Mapping[str, str]] = {}
@@ -217,7 +217,7 @@ def level(mesh: Composed, service: str) -> bool:
 
 
 def member(mesh: Composed, service: str, ledger: bool) -> bool:
-    """Whether Ray counts this service's machine among its own, and, where it had a `ledger`, that has everything."""
+    """Whether Ray counts this service's machine, and, on a machine with a `ledger`, the ledger has everything."""
     alive = mesh.inside("python", "-c", MEMBERS).splitlines()[-1]
     return f"'{mesh.address(service)}'" in alive and (not ledger or level(mesh, service))
 

@@ -35,8 +35,8 @@ CONVERGED_S = 150.0
 class Struck:
     """A node, a load into a space of its own, and kills at random moments.
 
-    A peer finds the node at `entrance` while the node comes back on another port each time. The load does not use the
-    entrance: a channel that found its way to a starting node would leave its calls without an answer when closed.
+    A peer finds the node at `entrance`, though the node comes back on another port each time. The load does not use the
+    entrance: a channel to a starting node leaves its calls without an answer when closed.
     """
 
     nodes: Nodes

@@ -1,9 +1,9 @@
 """A ledger that dies, or whose disk fails, at every single moment: nothing acknowledged is lost, nothing is half there.
 
-The n-th system call is hit for n = 1, 2, ... until a life comes to its end unharmed, so no moment is left out. The life
-begins with an empty directory and has every kind of write, ours (`commit`, `erase`, `keep_vectors`) and a peer's
-(`take_in`). Afterwards the ledger must be as after the last acknowledged step or the one that was under way, its view
-must follow from its log, and it must go on to the same end.
+The n-th system call is hit for n = 1, 2, ... until a life ends unharmed, so no moment is left out. The life begins with
+an empty directory and has every kind of write, ours (`commit`, `erase`, `keep_vectors`) and a peer's (`take_in`).
+Afterwards the ledger must be as after the last acknowledged step, or as after the step under way. The view must follow
+from the log, and the steps must go on to the same end.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SIDE_BY_SIDE = 2
 # More would mean that the load does not end.
 CALLS_MAX = 5_000
 LEDGER_FILES = ("0.sqlite", "0.sqlite-wal", "0.sqlite-shm", "0.lock")
-# What it found when it hit the n-th call, or None when there was no such call any more.
+# The findings of a hit at the n-th call, or None when there was no such call any more.
 Hit = Callable[[Lives, Path, int], Counter[str] | None]
 
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
@@ -42,8 +42,10 @@ def lives() -> Iterator[list[Lives]]:
 
 
 def sweep(lives: list[Lives], folder: Path, hit: Hit, first: int = 1, step: int = 1) -> Counter[str]:
-    """Hit call `first`, and every `step`th after it, each in a directory of its own, until there is none any more; the
-    sum of what was found, with the number of `hits` and the `seconds` that all took."""
+    """Hit call `first`, and every `step`th later call, each in a directory of its own, until none is left.
+
+    The sum of the findings, with the number of `hits` and the `seconds` of all.
+    """
     numbers = count(first, step)
     ends: set[int] = set()
     figures: Counter[str] = Counter()

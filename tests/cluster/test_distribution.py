@@ -53,7 +53,7 @@ def installers(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def first_minutes(programs: Path, home: Path) -> None:
-    """What a new user does: read what is missing, install the model, remember, recall."""
+    """The steps of a new user: read an error, install the model, remember, recall."""
     home.mkdir()
     data = home / "data"
     ports = {"MNEMESH_GRPC": "127.0.0.1:0", "MNEMESH_HTTP": "127.0.0.1:0"}

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from diverging import CONFLICTS_A_DOOR, seed_conflicts
-from node_process import NodeUnderTest, start_node, stop_node
+from node_process import NodeUnderTest, running
 from scenario_doors import NETWORKED_DOORS
 
 from mnemesh_actors.storage.data_directory import open_directory
@@ -30,6 +30,5 @@ async def shared_node(
     directory = tmp_path_factory.mktemp("shared")
     for name in NETWORKED_DOORS:
         seeded[name] = seed_conflicts(open_directory(directory), f"seeded/{name}", CONFLICTS_A_DOOR)
-    started = await start_node(directory)
-    yield started
-    assert await stop_node(started) == 0
+    async with running(directory) as started:
+        yield started

@@ -40,6 +40,11 @@ class Doors:
     def __post_init__(self) -> None:
         self.gate = FakeGate(self.mesh)
 
+    def counted(self, door: str, operation: str, status: str) -> float:
+        """How many calls of an operation ended so."""
+        labels = {"door": door, "operation": operation, "status": status}
+        return self.metrics.registry.get_sample_value("mnemesh_requests_total", labels) or 0.0
+
 
 @dataclass
 class GrpcClient:

@@ -1,6 +1,6 @@
 """The history operations of FakeMesh: input is judged by the real request_checks.
 
-A memory has the revision that it shows, and the revisions of a conflict that it was stored with.
+A memory has the shown revision, and the revisions of a conflict where the test stored one.
 """
 
 from __future__ import annotations

@@ -23,27 +23,8 @@ from mnemesh_memory.policy.patches import succeeding
 from mnemesh_memory.ranking.answers import Hit, Nearby, Neighbourhood, Recalled
 from mnemesh_memory.ranking.explanation import Share
 from mnemesh_memory.validation import field_checks, request_checks
-from mnemesh_memory.values import limits
+from mnemesh_memory.values import limits, model
 from mnemesh_memory.values.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
-from mnemesh_memory.values.model import (
-    ActorStatus,
-    Agent,
-    Caller,
-    Checked,
-    Draft,
-    IndexStatus,
-    LedgerStatus,
-    Link,
-    ListQuery,
-    Memory,
-    MeshStatus,
-    Page,
-    Patch,
-    Query,
-    Related,
-    Stats,
-    Written,
-)  # fmt: skip
 from mnemesh_memory.values.model_status import ConsumerStatus, ModelStatus, ReembedStatus
 from mnemesh_memory.values.quotas import DEFAULT, Quota, Usage
 from mnemesh_memory.values.removal import Bulk, Purged
@@ -130,26 +111,26 @@ class FakeAccess:
     """Agents in a dict, judged by the real mnemesh_memory.access.grants; `first` has a token. Opens nothing."""
 
     def __init__(self) -> None:
-        first = Agent(
+        first = model.Agent(
             name="first", role="writer", spaces=("team/*",), toolsets=(), created_at=START_MS, created_by="owner"
         )
         self._agents = {"first": first}
 
-    def add(self, issuer: Caller, *, name: str, quota: Quota, **asked: object) -> tuple[Agent, str]:
+    def add(self, issuer: model.Caller, *, name: str, quota: Quota, **asked: object) -> tuple[model.Agent, str]:
         agent = grants.new_agent(issuer, name=name, now=START_MS, before=self._agents.get(name), **asked)
         agent = replace(agent, quota=quota.checked())
         self._agents[name] = agent
         return agent, "mnm_" + "A" * 43
 
-    def list(self, caller: Caller) -> tuple[Agent, ...]:
+    def list(self, caller: model.Caller) -> tuple[model.Agent, ...]:
         return tuple(agent for agent in self._agents.values() if grants.may_see(caller, agent))
 
-    def revoke(self, caller: Caller, name: str) -> Agent:
+    def revoke(self, caller: model.Caller, name: str) -> model.Agent:
         found = grants.require_seen(caller, name, self._agents.get(name))
         self._agents[name] = replace(found, revoked_at=START_MS + 1)
         return self._agents[name]
 
-    def set_quota(self, caller: Caller, name: str, quota: Quota) -> Agent:
+    def set_quota(self, caller: model.Caller, name: str, quota: Quota) -> model.Agent:
         found = grants.require_seen(caller, name, self._agents.get(name))
         self._agents[name] = replace(found, quota=quota.checked().over(found.quota))
         return self._agents[name]
@@ -157,7 +138,7 @@ class FakeAccess:
     def quota(self, name: str) -> Quota:
         return self._agents[name].quota.over(DEFAULT)
 
-    def state(self, agent: Agent) -> str:
+    def state(self, agent: model.Agent) -> str:
         return agent.state(START_MS + 2)
 
 
@@ -169,7 +150,7 @@ class FakeMesh(FakeHistories, FakeLinks):
     """
 
     def __init__(self) -> None:
-        self.memories: dict[str, Memory] = {}
+        self.memories: dict[str, model.Memory] = {}
         self.transcripts = transcribing()
         self.fail_with: BaseException | None = None
         self.reembedding = ReembedStatus()
@@ -187,20 +168,22 @@ class FakeMesh(FakeHistories, FakeLinks):
             used[principal] = used.get(principal, Usage()).and_also(1, len(memory.content))
         return used
 
-    async def remember(self, caller: Caller, draft: Draft) -> Written:
+    async def remember(self, caller: model.Caller, draft: model.Draft) -> model.Written:
         clean = request_checks.draft(draft, caller)
         for memory in self.memories.values():
             if (memory.space, memory.content, memory.state) == (clean.space, clean.content, "active"):
-                return Written(action="NOOP", memory=memory, reason="identical", deduplicated=True, indexed=True)
+                return model.Written(action="NOOP", memory=memory, reason="identical", deduplicated=True, indexed=True)
         related = self._related(clean)
         memory = self.store(clean, caller)
-        return Written(
+        return model.Written(
             action="ADD", memory=memory, reason="new", novelty=0.5, related=related, indexed=clean.wait == "indexed"
         )
 
-    async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
+    async def remember_batch(
+        self, caller: model.Caller, drafts: Sequence[model.Draft]
+    ) -> list[model.Written | MnemeshError]:
         request_checks.batch(drafts)
-        outcomes: list[Written | MnemeshError] = []
+        outcomes: list[model.Written | MnemeshError] = []
         for draft in drafts:
             try:
                 outcomes.append(await self.remember(caller, draft))
@@ -208,11 +191,11 @@ class FakeMesh(FakeHistories, FakeLinks):
                 outcomes.append(error)
         return outcomes
 
-    async def check(self, caller: Caller, draft: Draft) -> Checked:
+    async def check(self, caller: model.Caller, draft: model.Draft) -> model.Checked:
         clean = request_checks.draft(draft, caller)
-        return Checked(action="ADD", reason="new", novelty=0.5, related=self._related(clean))
+        return model.Checked(action="ADD", reason="new", novelty=0.5, related=self._related(clean))
 
-    async def recall(self, caller: Caller, query: Query) -> Recalled:
+    async def recall(self, caller: model.Caller, query: model.Query) -> Recalled:
         clean = request_checks.query(query, caller)
         if self.hold is not None:
             self.recalling.set()
@@ -240,11 +223,13 @@ class FakeMesh(FakeHistories, FakeLinks):
             notes=() if results else ("spaces: there is no memory",),
         )
 
-    async def recall_batch(self, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
+    async def recall_batch(self, caller: model.Caller, queries: Sequence[model.Query]) -> list[Recalled]:
         request_checks.queries(queries, caller)
         return [await self.recall(caller, query) for query in queries]
 
-    async def related(self, caller: Caller, key: str, limit: int = 10, *, spaces: Sequence[str] = ()) -> Neighbourhood:
+    async def related(
+        self, caller: model.Caller, key: str, limit: int = 10, *, spaces: Sequence[str] = ()
+    ) -> Neighbourhood:
         field_checks.whole("limit", limit, 1, limits.RELATED_LIMIT_MAX)
         ((middle,), _) = await self.get(caller, [key], spaces=spaces)
         others = [memory for memory in self._active((middle.space,)) if memory.id != middle.id]
@@ -253,13 +238,13 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def get(
         self,
-        caller: Caller,
+        caller: model.Caller,
         keys: Sequence[str],
         *,
         include_forgotten: bool = False,
         spaces: Sequence[str] = (),
         as_of: int | None = None,
-    ) -> tuple[list[Memory], list[str]]:
+    ) -> tuple[list[model.Memory], list[str]]:
         field_checks.moment("as_of", as_of)
         if not 1 <= len(keys) <= limits.GET_IDS_MAX:
             raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}")
@@ -275,7 +260,7 @@ class FakeMesh(FakeHistories, FakeLinks):
             raise NotFound("memory", keys[0])
         return [memory for _, memory in visible if memory is not None], missing
 
-    async def list(self, caller: Caller, query: ListQuery) -> Page:
+    async def list(self, caller: model.Caller, query: model.ListQuery) -> model.Page:
         clean = request_checks.list_query(query, caller)
         start = int(clean.cursor or 0)
         states = ("active", "forgotten", "superseded") if clean.state == "all" else (clean.state,)
@@ -288,9 +273,13 @@ class FakeMesh(FakeHistories, FakeLinks):
         if clean.order == "newest":
             found.reverse()
         end = start + clean.limit
-        return Page(memories=tuple(found[start:end]), cursor=str(end) if end < len(found) else "", total=len(found))
+        return model.Page(
+            memories=tuple(found[start:end]), cursor=str(end) if end < len(found) else "", total=len(found)
+        )
 
-    async def timeline(self, caller: Caller, key: str, before: int = 5, after: int = 5) -> tuple[Sequence[Memory], int]:
+    async def timeline(
+        self, caller: model.Caller, key: str, before: int = 5, after: int = 5
+    ) -> tuple[Sequence[model.Memory], int]:
         field_checks.whole("before", before, 0, limits.TIMELINE_MAX)
         field_checks.whole("after", after, 0, limits.TIMELINE_MAX)
         middle = self._one(key)
@@ -299,7 +288,7 @@ class FakeMesh(FakeHistories, FakeLinks):
         start = max(0, at - before)
         return row[start : at + after + 1], at - start
 
-    async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
+    async def update(self, caller: model.Caller, key: str, patch: model.Patch) -> model.Written:
         clean = request_checks.patch(patch)
         old = self._one(key)
         if clean.expected_heads and set(clean.expected_heads) != set(old.heads):
@@ -312,28 +301,28 @@ class FakeMesh(FakeHistories, FakeLinks):
         given |= dict.fromkeys(clean.clear)
         return self._change(old, "UPDATE", "changed", **given)
 
-    async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
+    async def supersede(self, caller: model.Caller, key: str, draft: model.Draft) -> tuple[model.Written, model.Memory]:
         old = self._one(key)
         new = self.store(request_checks.draft(succeeding(draft, old), caller), caller)
         closed = self._change(
             old, "SUPERSEDE", "", state="superseded", superseded_by=new.id, valid_to=new.created_at,
-            links=(Link("superseded-by", new.id),),
+            links=(model.Link("superseded-by", new.id),),
         ).memory  # fmt: skip
-        return Written(action="SUPERSEDE", memory=new, reason="replaced", indexed=True), closed
+        return model.Written(action="SUPERSEDE", memory=new, reason="replaced", indexed=True), closed
 
-    async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
+    async def forget(self, caller: model.Caller, key: str, wait: str = "indexed") -> model.Written:
         field_checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "FORGET", "forgotten; `restore` brings it back", state="forgotten")
 
-    async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
+    async def restore(self, caller: model.Caller, key: str, wait: str = "indexed") -> model.Written:
         field_checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "RESTORE", "asked", state="active")
 
-    async def bulk_forget(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
+    async def bulk_forget(self, caller: model.Caller, query: model.ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
         page = await self.list(caller, query)
         return Bulk(matched=page.total, ids=tuple(memory.id for memory in page.memories), dry_run=dry_run)
 
-    async def purge(self, caller: Caller, key: str) -> Purged:
+    async def purge(self, caller: model.Caller, key: str) -> Purged:
         memory = self._one(key)
         del self.memories[memory.id]
         return Purged(id=memory.id, space=memory.space, changes=memory.version, begun=memory.created_at)
@@ -341,13 +330,13 @@ class FakeMesh(FakeHistories, FakeLinks):
     async def inhabited(self, name: str) -> bool:
         return any(memory.space == "@" + name for memory in self.memories.values())
 
-    async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
+    async def stats(self, caller: model.Caller, spaces: Sequence[str] = ()) -> model.Stats:
         seen = [m for m in self.memories.values() if grants.any_matches(spaces or grants.readable(caller), m.space)]
         active = [m for m in seen if m.state == "active"]
         states = Counter(m.state for m in seen)
         tags = Counter(tag for m in active for tag in m.tags)
         spaces_all, agents = Counter(m.space for m in active), Counter(m.by for m in active)
-        return Stats(
+        return model.Stats(
             memories=states["active"],
             forgotten=states["forgotten"],
             superseded=states["superseded"],
@@ -363,11 +352,11 @@ class FakeMesh(FakeHistories, FakeLinks):
 
     async def export(
         self,
-        caller: Caller,
+        caller: model.Caller,
         spaces: Sequence[str] = (),
         include_forgotten: bool = False,
         include_superseded: bool = False,
-    ) -> AsyncIterator[Memory]:
+    ) -> AsyncIterator[model.Memory]:
         states = ["active", *["forgotten"] * include_forgotten, *["superseded"] * include_superseded]
         for memory in list(self.memories.values()):
             if memory.state in states and (not spaces or memory.space in spaces):
@@ -375,7 +364,7 @@ class FakeMesh(FakeHistories, FakeLinks):
                 if self.break_export is not None:
                     raise self.break_export
 
-    async def watch(self, caller: Caller, query: WatchQuery) -> AsyncGenerator[Watched, None]:
+    async def watch(self, caller: model.Caller, query: WatchQuery) -> AsyncGenerator[Watched, None]:
         """The present memories, as added. The stream then goes on only while `hold` is set."""
         clean = watch_values.checked(query, caller)
         if clean.cursor:
@@ -406,22 +395,24 @@ class FakeMesh(FakeHistories, FakeLinks):
         while True:
             yield await self.touches.get()
 
-    async def identify(self, caller: Caller, key: str) -> Memory:
+    async def identify(self, caller: model.Caller, key: str) -> model.Memory:
         return self._one(key)
 
     def disk_full(self) -> None:
         """There is always room."""
 
-    async def status(self) -> MeshStatus:
+    async def status(self) -> model.MeshStatus:
         if self.fail_with is not None:
             raise self.fail_with
-        return MeshStatus(
+        return model.MeshStatus(
             state="ready",
             runtime="local",
             node_id="fake-node",
-            actors=(ActorStatus(name="ledger-0", type="Ledger", pid=1, state="ready"),),
-            ledger=LedgerStatus(incarnation="fake-1", seq=len(self.memories), memories=len(self.memories), bytes=2**40),
-            index=(IndexStatus(name="shard-0", backend="edge", seq=7, lag=3, points=9, state="ok"),),
+            actors=(model.ActorStatus(name="ledger-0", type="Ledger", pid=1, state="ready"),),
+            ledger=model.LedgerStatus(
+                incarnation="fake-1", seq=len(self.memories), memories=len(self.memories), bytes=2**40
+            ),
+            index=(model.IndexStatus(name="shard-0", backend="edge", seq=7, lag=3, points=9, state="ok"),),
             model=ModelStatus(generation="g", name="fake", dimensions=384, source="configured"),
             notices=("this is a fake",),
             reembed=self.reembedding,
@@ -431,7 +422,7 @@ class FakeMesh(FakeHistories, FakeLinks):
             ),
         )
 
-    async def reembed(self, model: str = "", precision: str = "", *, cancel: bool = False) -> MeshStatus:
+    async def reembed(self, model: str = "", precision: str = "", *, cancel: bool = False) -> model.MeshStatus:
         """Begun with whatever is named, and never done."""
         if cancel or model:
             other = ModelStatus(generation="h", name=model, dimensions=256, source=precision)
@@ -439,11 +430,11 @@ class FakeMesh(FakeHistories, FakeLinks):
             self.reembedding = ReembedStatus() if cancel else begun
         return await self.status()
 
-    def store(self, draft: Draft, caller: Caller) -> Memory:
+    def store(self, draft: model.Draft, caller: model.Caller) -> model.Memory:
         """Keep a memory without judging it."""
         number = len(self.memories) + 1
         now = START_MS + number
-        memory = Memory(
+        memory = model.Memory(
             id=f"018f6f0e-0000-7000-8000-{number:012x}", space=draft.space, kind=draft.kind, title=draft.title,
             content=draft.content, state="active", by=caller.agent, created_at=now, updated_at=now,
             heads=(f"1@{number:032x}",), tags=draft.tags, importance=draft.importance, tier=draft.tier,
@@ -453,30 +444,30 @@ class FakeMesh(FakeHistories, FakeLinks):
         self.memories[memory.id] = memory
         return memory
 
-    def _change(self, old: Memory, action: str, reason: str, **fields: object) -> Written:
+    def _change(self, old: model.Memory, action: str, reason: str, **fields: object) -> model.Written:
         if all(getattr(old, name) == value for name, value in fields.items()):
-            return Written(action="NOOP", memory=old, reason="nothing differs", indexed=True)
+            return model.Written(action="NOOP", memory=old, reason="nothing differs", indexed=True)
         version = old.version + 1
         new = replace(old, version=version, heads=(f"{version}@{'0' * 32}",), **fields)
         self.memories[old.id] = new
-        return Written(action=action, memory=new, reason=reason, indexed=True)
+        return model.Written(action=action, memory=new, reason=reason, indexed=True)
 
-    def _look_up(self, key: str) -> Memory | None:
+    def _look_up(self, key: str) -> model.Memory | None:
         for memory in self.memories.values():
             if memory.title == key or (len(key) >= limits.ID_PREFIX_CHARS_MIN and memory.id.startswith(key)):
                 return memory
         return None
 
-    def _one(self, key: str) -> Memory:
+    def _one(self, key: str) -> model.Memory:
         memory = self._look_up(key)
         if memory is None:
             raise NotFound("memory", key)
         return memory
 
-    def _active(self, spaces: Iterable[str]) -> Sequence[Memory]:
+    def _active(self, spaces: Iterable[str]) -> Sequence[model.Memory]:
         named = set(spaces)
         return [m for m in self.memories.values() if m.state == "active" and m.space in named]
 
-    def _related(self, draft: Draft) -> tuple[Related, ...]:
+    def _related(self, draft: model.Draft) -> tuple[model.Related, ...]:
         near = [m for m in self._active((draft.space,)) if set(m.content.split()) & set(draft.content.split())]
-        return tuple(Related(m.id, m.title, m.content[:40], 0.5) for m in near[:5])
+        return tuple(model.Related(m.id, m.title, m.content[:40], 0.5) for m in near[:5])

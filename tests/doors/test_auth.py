@@ -1,4 +1,4 @@
-"""Who calls: one owner token, compared in constant time; agent and space from two more headers."""
+"""The caller: one owner token, compared in constant time; agent and space from two more headers."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ CREDENTIAL = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
 def test_a_credential_as_name_or_space_is_refused_by_its_field_and_never_shown(
     headers: dict[str, str], client_name: str, field: str
 ) -> None:
-    for _ in range(2):  # headers that passed are not judged again, so those that did not must be
+    for _ in range(2):  # good headers are judged once, bad headers each time
         with pytest.raises(SecretRefused) as caught:
             caller(client_name, **headers)
         assert caught.value.fields["field"] == field

@@ -12,7 +12,7 @@ from threading import Event
 import pytest
 import pytest_asyncio
 from forked import MNEMESH
-from node_process import NodeUnderTest, start_node, stop_node
+from node_process import NodeUnderTest, running
 
 from mnemesh import Client
 from mnemesh.errors import MnemeshError, PermissionDenied
@@ -24,9 +24,8 @@ WRITERS = 4
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUnderTest]:
-    started = await start_node(tmp_path_factory.mktemp("backed-up"))
-    yield started
-    await stop_node(started)
+    async with running(tmp_path_factory.mktemp("backed-up")) as started:
+        yield started
 
 
 def client_of(node: NodeUnderTest, token: str = "") -> Client:
@@ -85,8 +84,7 @@ async def test_a_backup_made_while_four_write_becomes_a_node_that_knows_what_was
     assert (loaded.code, loaded.json["memories"], loaded.stderr) == (0, backup["memories"], "")
     with client_of(node) as client:
         first = client.status()
-    restored = await start_node(tmp_path / "loaded")
-    try:
+    async with running(tmp_path / "loaded") as restored:
         with client_of(restored, node.token) as client:  # the owner's token is the old one
             found, second = client.get_many(before), client.status()
             assert len(found.memories) == len(before)
@@ -96,8 +94,6 @@ async def test_a_backup_made_while_four_write_becomes_a_node_that_knows_what_was
         assert (second.node_id, second.ledger and second.ledger.memories) == (first.node_id, backup["memories"])
         assert second.ledger is not None
         assert second.ledger.incarnation != backup["incarnation"]
-    finally:
-        await stop_node(restored)
 
 
 async def test_a_backup_that_can_not_be_loaded_ends_with_the_reason_and_4(tmp_path: Path) -> None:

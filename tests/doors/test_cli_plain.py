@@ -1,4 +1,4 @@
-"""Words of recall that are read without typer mean what they mean to typer."""
+"""Words of recall have the same meaning with and without typer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WORDS = st.lists(st.one_of(st.sampled_from([*RECALL, "--limit=3", "--lim", "-n3"
 
 
 def typer_values(words: list[str]) -> dict[str, Any] | None:
-    """The values that typer reads, without those that were not given; None for a refusal."""
+    """The values of the given words, as typer reads them; None for a refusal."""
     try:
         with RECALL_COMMAND.make_context("recall", list(words)) as context:
             return {name: value for name, value in context.params.items() if value not in (None, False, [], ())}

@@ -1,4 +1,4 @@
-"""How a client finds its node and what it sends where: arguments, environment, the files of a data directory."""
+"""The way of a client to its node, and the headers: arguments, environment, the files of a data directory."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_pauses_between_attempts_grow_and_end_with_the_time() -> None:
 
 
 class Refused(grpc.RpcError):
-    """What gRPC raises for a call that a node has refused with that part named, or that nobody answered."""
+    """The error of gRPC for a call that a node refused with `part` named, or that nobody answered."""
 
     def __init__(self, part: str) -> None:
         self._status = Status(code=14, message="it has not answered within 2 s")

@@ -1,4 +1,4 @@
-"""Which space a git repository has: by its remote, its folder, and who came first."""
+"""The space of a git repository: by remote, by folder, and by the order of claims."""
 
 from __future__ import annotations
 

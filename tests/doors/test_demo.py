@@ -1,4 +1,4 @@
-"""`make demo` shows what it says: each of its steps fails when something else happens."""
+"""`make demo` shows the promised steps: a step fails when something else happens."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from forked import MNEMESH, NODE
-from node_process import kill_node, refused_start, start_node, stop_node
+from node_process import kill_node, refused_start, running, start_node, stop_node
 
 from mnemesh import Client, Recalled
 
@@ -40,25 +40,19 @@ def recall_with_all_indexed(client: Client, query: str) -> Recalled:
 
 
 async def test_a_real_node_is_healthy_while_it_runs_and_after_it_stopped(tmp_path: Path) -> None:
-    node = await start_node(tmp_path)
-    try:
+    async with running(tmp_path):
         await asyncio.to_thread(remember, tmp_path)
         code, report = await doctor(tmp_path)
         assert (code, report["findings"]) == (0, [])
-    finally:
-        assert await stop_node(node) == 0
     code, report = await doctor(tmp_path)
     assert (code, report["findings"]) == (0, [])
 
 
 async def test_another_node_on_the_ports_of_one_that_is_stopped_is_a_remark(tmp_path: Path) -> None:
     assert await stop_node(await start_node(tmp_path / "stopped")) == 0
-    other = await start_node(tmp_path / "other")
-    try:
+    async with running(tmp_path / "other") as other:
         code, report = await doctor(tmp_path / "stopped", other.grpc, other.http)
         crossed, _ = await doctor(tmp_path / "stopped", other.http, other.grpc)
-    finally:
-        assert await stop_node(other) == 0
     assert (code, report["findings"]) == (0, [])
     told = {one["problem"].split(",")[0]: one["fix"] for one in report["remarks"] if one["check"] == "ports"}
     assert set(told) == {f"another Mnemesh node listens on {address}" for address in (other.grpc, other.http)}
@@ -68,11 +62,8 @@ async def test_another_node_on_the_ports_of_one_that_is_stopped_is_a_remark(tmp_
 
 async def test_a_node_tells_its_settings_to_a_shell_that_has_others(tmp_path: Path) -> None:
     secret = {"MNEMESH_QDRANT_API_KEY": "a-key-of-mine"}
-    node = await start_node(tmp_path, "--recall-timeout-s", "7", "--log-format", "json", env=secret)
-    try:
+    async with running(tmp_path, "--recall-timeout-s", "7", "--log-format", "json", env=secret):
         code, report = await doctor(tmp_path)
-    finally:
-        await stop_node(node)
     rows = {row["name"]: (row["value"], row["origin"], row["running"]) for row in report["settings"]}
     assert code == 0
     assert rows["recall_timeout_s"] == (2.0, "default", "7.0")
@@ -107,15 +98,12 @@ async def test_who_follows_the_advice_about_a_damaged_log_recalls_all_that_is_so
     salvaged = await MNEMESH.run(*(str(new) if word == "NEW_DIR" else word for word in shlex.split(advice)))
     assert salvaged.code == 0, salvaged
     assert f"entry 2 of {lost}: " in salvaged.stdout + salvaged.stderr
-    node = await start_node(new)
-    try:
+    async with running(new) as node:
         with Client(data_dir=new, space="team/doctor") as client:
             found = await asyncio.to_thread(recall_with_all_indexed, client, "what does the doctor change")
             assert [result.memory.id for result in found.results] == [kept]
             assert (await asyncio.to_thread(client.remember, "It goes on.")).action == "ADD"
         assert (await doctor(new))[1]["findings"] == []
-    finally:
-        assert await stop_node(node) == 0
 
 
 async def test_a_killed_node_is_found_and_the_named_fix_mends_it(tmp_path: Path) -> None:
@@ -128,10 +116,7 @@ async def test_a_killed_node_is_found_and_the_named_fix_mends_it(tmp_path: Path)
     assert set(found) == {"node file"}
     assert {remark["check"] for remark in report["remarks"]} <= {"index", "installation"}
     assert "mnemesh up" in found["node file"]["fix"]
-    node = await start_node(tmp_path)
-    try:
+    async with running(tmp_path) as node:
         with Client(data_dir=tmp_path) as client:
             assert (await asyncio.to_thread(client.get, id_)).content == "The doctor looks and changes nothing."
         assert (await doctor(tmp_path))[0] == 0
-    finally:
-        await stop_node(node)

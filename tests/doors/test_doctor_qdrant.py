@@ -1,4 +1,4 @@
-"""What the doctor says of the Qdrant server that the settings name."""
+"""The doctor on the Qdrant server that the settings name."""
 
 from __future__ import annotations
 

@@ -288,7 +288,7 @@ FULL: Final[Mapping[str, tuple[Quota, frozenset[str]]]] = {
 
 
 async def filled(scene: Scene, which: str, role: str) -> None:
-    """The agent of that role has written as much as its quota allows."""
+    """The agent of that role has used up its quota."""
     caller = grants.caller_of(next(agent for agent in scene.access.list(OWNER) if agent.name == role))
     scene.doors.mesh.store(Draft(content="the last that fits", space=f"@{role}"), caller)
     scene.access.set_quota(OWNER, role, FULL[which][0])

@@ -45,17 +45,12 @@ async def client(doors: Doors) -> AsyncIterator[GrpcClient]:
         yield opened
 
 
-def counted(doors: Doors, operation: str, status: str) -> float:
-    labels = {"door": "grpc", "operation": operation, "status": status}
-    return doors.metrics.registry.get_sample_value("mnemesh_requests_total", labels) or 0.0
-
-
 @BY_NAME
 async def test_every_operation_answers_the_owner(operation: Operation, client: GrpcClient, doors: Doors) -> None:
     await remember_first(client)
-    before = counted(doors, operation.name, "OK")
+    before = doors.counted("grpc", operation.name, "OK")
     await client.send(operation, operation.read_json(REQUESTS[operation.name]))
-    assert counted(doors, operation.name, "OK") == before + 1
+    assert doors.counted("grpc", operation.name, "OK") == before + 1
 
 
 @BY_NAME
@@ -66,7 +61,7 @@ async def test_no_operation_answers_a_stranger(
     found = await refused(client.send(operation, b"\xff\xff not even protobuf", metadata))
     assert (found.code, found.info and found.info.reason) == ("UNAUTHENTICATED", "UNAUTHENTICATED")
     assert TOKEN not in f"{found.message} {found.info}"
-    assert counted(doors, operation.name, "UNAUTHENTICATED") == 1
+    assert doors.counted("grpc", operation.name, "UNAUTHENTICATED") == 1
 
 
 async def test_the_generated_stubs_work_and_agent_and_space_come_from_the_metadata(client: GrpcClient) -> None:
@@ -86,7 +81,7 @@ async def test_an_export_that_breaks_in_the_middle_ends_with_its_error(client: G
     await remember_first(client)
     doors.mesh.break_export = Unavailable("ledger-0 went away", part="ledger-0")
     assert (await refused(client.call("export"))).code == "UNAVAILABLE"
-    assert counted(doors, "export", "UNAVAILABLE") == 1
+    assert doors.counted("grpc", "export", "UNAVAILABLE") == 1
 
 
 READINGS: dict[str, dict[str, Any]] = {
@@ -149,7 +144,7 @@ async def test_a_bug_is_unknown_and_counted_not_an_empty_answer(
     with pytest.raises(grpc.aio.AioRpcError) as caught:
         await client.call("recall", query="x")
     assert caught.value.code() is grpc.StatusCode.UNKNOWN
-    assert counted(doors, "recall", "UNKNOWN") == 1
+    assert doors.counted("grpc", "recall", "UNKNOWN") == 1
     assert "ZeroDivisionError" in caplog.text
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from node_process import START_TIMEOUT_S, NodeUnderTest, start_node, stop_node
+from node_process import START_TIMEOUT_S, NodeUnderTest, running
 
 from mnemesh import AsyncClient
 from mnemesh_proto.rendezvous import LOG_FILE, read_node, read_token
@@ -117,9 +117,8 @@ async def test_eleven_hundred_half_open_sockets_keep_nobody_out_and_fill_no_log(
 
 @pytest.fixture
 async def node(tmp_path: Path) -> AsyncIterator[NodeUnderTest]:
-    started = await start_node(tmp_path, *FLAGS, "--connections-per-address-max", "8")
-    yield started
-    assert await stop_node(started) == 0
+    async with running(tmp_path, *FLAGS, "--connections-per-address-max", "8") as started:
+        yield started
 
 
 HEADS = {

@@ -63,23 +63,18 @@ async def send(client: httpx.AsyncClient, form: Route, fields: dict[str, Any]) -
     return await client.request(form.method, path, json=fields)
 
 
-def counted(doors: Doors, operation: str, status: str) -> float:
-    labels = {"door": "http", "operation": operation, "status": status}
-    return doors.metrics.registry.get_sample_value("mnemesh_requests_total", labels) or 0.0
-
-
 @EVERY_FORM
 async def test_every_form_of_every_operation_answers_the_owner_with_one_object(
     operation: Operation, form: Route, client: httpx.AsyncClient, doors: Doors
 ) -> None:
     await remember(client, content="the first memory", title="first")
-    before = counted(doors, operation.name, "OK")
+    before = doors.counted("http", operation.name, "OK")
     response = await send(client, form, REQUESTS[operation.name])
     assert response.status_code == 200, response.text
     if not operation.standing:
         assert isinstance(response.json(), dict)
     assert response.headers["cache-control"] == "no-store"
-    assert counted(doors, operation.name, "OK") == before + 1
+    assert doors.counted("http", operation.name, "OK") == before + 1
 
 
 @EVERY_FORM
@@ -93,7 +88,7 @@ async def test_no_form_of_an_operation_answers_a_stranger(
     assert response.headers["www-authenticate"].startswith("Bearer")
     assert response.json()["error"]["code"] == "UNAUTHENTICATED"
     assert TOKEN not in response.text
-    assert counted(doors, operation.name, "UNAUTHENTICATED") == 1
+    assert doors.counted("http", operation.name, "UNAUTHENTICATED") == 1
 
 
 async def test_on_loopback_metrics_need_the_token_and_description_and_health_do_not(doors: Doors) -> None:
@@ -281,7 +276,7 @@ async def test_an_error_of_the_mesh_is_one_object_with_its_status(
     body = response.json()["error"]
     assert (response.status_code, body["code"], body["message"]) == (code, error.code, error.message)
     assert (response.headers.get("retry-after") == "1") == isinstance(error, Overloaded)
-    assert counted(doors, "recall", error.code) == 1
+    assert doors.counted("http", "recall", error.code) == 1
 
 
 async def test_a_bug_is_500_without_its_text_and_is_counted(client: httpx.AsyncClient, doors: Doors) -> None:
@@ -289,7 +284,7 @@ async def test_a_bug_is_500_without_its_text_and_is_counted(client: httpx.AsyncC
     response = await client.post("/v1/recall", json={"query": "x"})
     assert (response.status_code, response.json()["error"]["code"]) == (500, "INTERNAL")
     assert "memory says" not in response.text
-    assert counted(doors, "recall", "UNKNOWN") == 1
+    assert doors.counted("http", "recall", "UNKNOWN") == 1
 
 
 @pytest.mark.parametrize(
@@ -378,4 +373,4 @@ async def test_a_client_that_leaves_while_it_sends_is_counted_as_cancelled(doors
         "scheme": "http", "server": ("127.0.0.1", 7434), "http_version": "1.1",
     }  # fmt: skip
     await app(scope, receive, send)
-    assert counted(doors, "remember", "CANCELLED") == 1
+    assert doors.counted("http", "remember", "CANCELLED") == 1

@@ -1,4 +1,4 @@
-"""A node that hangs is told within seconds with what to do, a slow one is waited for, and no error speaks of Python."""
+"""A node that hangs is told within seconds, with a fix. A slow node is waited for. No error speaks of Python."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from mnemesh_proto.rendezvous import LOCK_FILE, TOKEN_FILE, NodeAddress, write_n
 from mnemesh_proto.v1 import admin_pb2
 
 TOLD_S = 5.0
-# What the start of a command takes on a machine that does other things.
+# The start of a command on a machine with other work.
 START_S = 10.0
 CALL_S = 60.0
 OF_PYTHON = re.compile(r"Traceback|File \"|\w+Error\b|Errno|codec|Exception|\.py\b")

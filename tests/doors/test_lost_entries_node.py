@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from forked import MNEMESH
-from node_process import kill_node, start_node, stop_node
+from node_process import kill_node, running, start_node
 from test_doctor_node import doctor
 
 from mnemesh import Client
@@ -41,8 +41,7 @@ async def test_after_a_loss_the_node_warns_and_every_later_write_is_found(
     await asyncio.to_thread(written, tmp_path, WRITES_BEFORE, "a")
     await kill_node(node)
     damage(tmp_path / "ledger" / "0.sqlite-wal")
-    node = await start_node(tmp_path)
-    try:
+    async with running(tmp_path) as node:
         later = await asyncio.to_thread(written, tmp_path, WRITES_AFTER, "b")
         await asyncio.to_thread(all_found, tmp_path, later)
         code, report = await doctor(tmp_path)
@@ -50,18 +49,13 @@ async def test_after_a_loss_the_node_warns_and_every_later_write_is_found(
         (finding,) = [one for one in report["findings"] if one["check"] == "data"]
         assert "entries of the ledger are lost" in finding["problem"]
         assert finding["problem"] in report["node"]["notices"]
-    finally:
-        assert await stop_node(node) == 0
-    node = await start_node(tmp_path)
-    try:
+    async with running(tmp_path) as node:
         await asyncio.to_thread(all_found, tmp_path, later)
         assert (await doctor(tmp_path))[0] == 1, "a restart does not end the alarm"
         told = await MNEMESH.run("doctor", "--acknowledge", "--data", tmp_path)
         assert (told.code, "1 alarm acknowledged" in told.stdout) == (0, True)
         code, report = await doctor(tmp_path)
         assert (code, report["findings"]) == (0, [])
-    finally:
-        assert await stop_node(node) == 0
 
 
 def all_found(data_dir: Path, kept: dict[str, str]) -> None:

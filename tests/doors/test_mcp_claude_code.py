@@ -42,7 +42,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 async def handed(home: Path, node: NodeUnderTest, space: str, calls: Calls, **more: str) -> ModelStub:
-    """The model to which Claude Code spoke while it made `calls` in `space`; `more` stands in its environment."""
+    """The model of a Claude Code that made `calls` in `space`, with `more` in the environment."""
     program = home / "node_modules" / PACKAGE / "claude"
     if not program.exists():
         await install(home, {PACKAGE: VERSION}, x86_64=True)

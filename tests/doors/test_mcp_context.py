@@ -1,4 +1,4 @@
-"""What the tools of a node cost the context of a model: their list, and their answers in both forms."""
+"""The cost of the tools in the context of a model: the list of tools, and answers in both forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tools say and how their answers read, without any transport."""
+"""The texts of the tools and of their answers, without any transport."""
 
 from __future__ import annotations
 

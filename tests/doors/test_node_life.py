@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from node_process import start_node, stop_node
+from node_process import running
 
 from mnemesh_gateway.node.node import Node
 from mnemesh_gateway.node.settings import load
@@ -86,13 +86,10 @@ def test_what_libraries_log_has_the_form_of_all_the_rest(form: str) -> None:
 async def test_what_a_node_writes_is_its_owners_alone_even_in_a_wide_directory(tmp_path: Path) -> None:
     home = tmp_path / "wide"
     home.mkdir(mode=0o755)
-    node = await start_node(home)
-    try:
+    async with running(home):
         inside = [path for path in home.rglob("*") if path.is_file()]
         assert {path.name for path in inside} >= {"0.sqlite", "owner.token", "node.key"}
         assert [path for path in inside if path.stat().st_mode & 0o077] == []
-    finally:
-        assert await stop_node(node) == 0
 
 
 def _node(home: Path) -> Node:

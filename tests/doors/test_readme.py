@@ -47,7 +47,7 @@ def run(language: str, text: str, node: NodeUnderTest, cwd: Path) -> subprocess.
 
 
 def copy_of_the_clone(target: Path) -> Path:
-    """What the blocks look at, where they may leave files; a git work tree, which gives the project its space."""
+    """A git work tree for the blocks, which may leave files there. The tree gives the project a space."""
     (target / ".git").mkdir()
     for name in ("docs", "proto"):
         shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("node_modules"))

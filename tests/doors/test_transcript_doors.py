@@ -1,4 +1,4 @@
-"""Transcripts as agents and people read them: turns as data that close no block, lines that steer no terminal."""
+"""Transcripts for agents and people: turns as data that close no block, lines that steer no terminal."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A node as the simulator sees it: a disk, the losses of a crash, and the ledger's duties in their order.
 
-The shell around the model of the intake and the real `Stream` carries out their effects, on a disk of a few dictionaries. A
-transaction does admit, append, view, commit, publish, acknowledge; `crash_before` names the duty before which the node
-dies. Nothing but the last commit is on the disk then.
+The shell around the model of the intake and the real `Stream` carries out their effects, on a disk of a few
+dictionaries. A transaction does admit, append, view, commit, publish, acknowledge; `crash_before` names the duty before
+which the node dies. Nothing but the last commit is on the disk then.
 """
 
 from __future__ import annotations

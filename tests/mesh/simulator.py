@@ -33,38 +33,9 @@ from mnemesh_crdt.changes.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entr
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit, RevisionFields
 from mnemesh_crdt.document.shape import link_key
+from mnemesh_crdt.sync import messages
 from mnemesh_crdt.sync.audience import common_patterns, feed_name
 from mnemesh_crdt.sync.handshake import DIALER, LISTENER, hello_of
-from mnemesh_crdt.sync.messages import (
-    Admit,
-    Admitted,
-    Ask,
-    Batch,
-    Close,
-    Closed,
-    Compare,
-    Digest,
-    Event,
-    Got,
-    Granted,
-    Measure,
-    Meet,
-    Message,
-    Met,
-    News,
-    Opened,
-    Proof,
-    Prove,
-    Proved,
-    Reask,
-    Refusal,
-    Resend,
-    Send,
-    Status,
-    TakeIn,
-    Tick,
-    Took,
-)
 from mnemesh_crdt.sync.proof import NONCE_BYTES, Claim
 from mnemesh_crdt.sync.stream import Stream
 from mnemesh_memory.access.grants import PeerGrant, any_matches, principal_of
@@ -114,7 +85,7 @@ class Action:
 class Side:
     node: Node
     stream: Stream
-    inbox: list[Message] = field(default_factory=list)
+    inbox: list[messages.Message] = field(default_factory=list)
     jobs: deque[Any] = field(default_factory=deque)
     named: set[str] = field(default_factory=set)  # for KEYS_ONCE
 
@@ -411,7 +382,7 @@ class World:
             wire = self.wires.get(edge)
             if wire is not None and wire.is_open:
                 side = next(side for side in wire.sides if side.node.number == ours)
-                self._tell(wire, side, Granted(grant))
+                self._tell(wire, side, messages.Granted(grant))
         self._note("regrant", f"{edge} {[(one.read, one.write, one.relay) for one in self._both(edge)]}")
 
     def _both(self, edge: tuple[int, int]) -> tuple[PeerGrant, PeerGrant]:
@@ -474,7 +445,7 @@ class World:
             node.take_in("mallory", "mallory", grant, "mallory/x", last_seq, (entry,), keys, lambda: None)
 
     def _equivocate(self, node: Node, rng: random.Random) -> None:
-        """A writer with a token gives one actor two changes, one for some nodes and one for others, or both for one.
+        """A writer with a token gives one actor two changes, for different nodes or for the same node.
 
         Each change is allowed by itself.
         """
@@ -505,7 +476,7 @@ class World:
     def _impersonate(self, node: Node, other: Node, rng: random.Random) -> None:
         """Somebody without a key says Hello in the name of another node, and is told nothing.
 
-        The proof is one that this node made elsewhere, or one that nobody made.
+        The proof was made by this node elsewhere, or by nobody.
         """
         if node is other:
             return self._impersonate(node, self.nodes[(other.number + 1) % len(self.nodes)], rng)
@@ -513,17 +484,21 @@ class World:
         self._note("impersonate", f"{other.number} towards {node.number}")
         nonce, key = rng.randbytes(NONCE_BYTES), rng.choice((b"nobody's", node.key))
         stream = node.stream(replace(MALLORY, read=("*",)))
-        stream.handle(Opened(role=LISTENER, head=node.disk.head, nonce=rng.randbytes(NONCE_BYTES)))
+        stream.handle(messages.Opened(role=LISTENER, head=node.disk.head, nonce=rng.randbytes(NONCE_BYTES)))
         hello = hello_of(other.me, replace(MALLORY, read=("*",)), {}, nonce)
-        effects = [effect for event in (Got(hello), Met({})) for effect in stream.handle(event)]
-        (greeting,) = [effect.message for effect in effects if isinstance(effect, Send)]
+        effects = [effect for event in (messages.Got(hello), messages.Met({})) for effect in stream.handle(event)]
+        (greeting,) = [effect.message for effect in effects if isinstance(effect, messages.Send)]
         life = other.disk.incarnation
         claim = Claim(
             node_id=other.id, incarnation=life, life=life, role=DIALER, nonce=nonce, peer_id=node.id,
             peer_nonce=greeting.nonce,
         )  # fmt: skip
-        said = [effect for effect in stream.handle(Got(Proof(prove(key, claim)))) if isinstance(effect, Send | Prove)]
-        if stream.status.code != "identity" or [type(one.message) for one in said] != [Refusal]:
+        said = [
+            effect
+            for effect in stream.handle(messages.Got(messages.Proof(prove(key, claim))))
+            if isinstance(effect, messages.Send | messages.Prove)
+        ]
+        if stream.status.code != "identity" or [type(one.message) for one in said] != [messages.Refusal]:
             raise Violation(f"node {node.number} believed somebody who said to be {other.number}: {said}")
         return None
 
@@ -541,9 +516,9 @@ class World:
         side = wire.sides[rng.random() < 0.5]
         luck = rng.random()
         if luck < 0.04:
-            self._tell(wire, side, Tick())
+            self._tell(wire, side, messages.Tick())
         elif luck < 0.05:
-            self._tell(wire, side, Compare())
+            self._tell(wire, side, messages.Compare())
         elif side.jobs and (luck < 0.5 or not side.inbox):
             self._work(wire, side)
         elif side.inbox:
@@ -563,8 +538,8 @@ class World:
         wire = self.wires[edge] = Wire(sides)
         cursors = dict(left.disk.cursors.get(right.id, {}))
         nonces = rng.randbytes(NONCE_BYTES), rng.randbytes(NONCE_BYTES)
-        self._tell(wire, sides[1], Opened(role=LISTENER, head=right.disk.head, nonce=nonces[1]))
-        self._tell(wire, sides[0], Opened(role=DIALER, head=left.disk.head, nonce=nonces[0], cursors=cursors))
+        self._tell(wire, sides[1], messages.Opened(role=LISTENER, head=right.disk.head, nonce=nonces[1]))
+        self._tell(wire, sides[0], messages.Opened(role=DIALER, head=left.disk.head, nonce=nonces[0], cursors=cursors))
 
     def _deliver(self, wire: Wire, side: Side, rng: random.Random) -> None:
         sender = wire.other(side).node.number
@@ -586,24 +561,24 @@ class World:
         elif 0.10 < luck < 0.15:
             self.seen["drop"] += 1
         else:
-            self._tell(wire, side, Got(message))
+            self._tell(wire, side, messages.Got(message))
 
-    def _tell(self, wire: Wire, side: Side, event: Event) -> None:
-        if isinstance(event, Tick):
+    def _tell(self, wire: Wire, side: Side, event: messages.Event) -> None:
+        if isinstance(event, messages.Tick):
             side.named.clear()  # what is said again is said with its keys
         for effect in side.stream.handle(event):
             match effect:
-                case Send(message):
-                    if self.bug == KEYS_ONCE and isinstance(message, Batch):
+                case messages.Send(message):
+                    if self.bug == KEYS_ONCE and isinstance(message, messages.Batch):
                         fresh = message.keys.keys() - side.named
                         side.named |= fresh
                         message = replace(message, keys={node: message.keys[node] for node in fresh})
                     self._watch_what_leaves(side.node, wire.other(side).node, message)
                     if wire.is_open:
                         wire.other(side).inbox.append(message)
-                case Close(code, reason):
+                case messages.Close(code, reason):
                     self._ended(code, reason, wire, side)
-                case Status():
+                case messages.Status():
                     pass
                 case _:
                     side.jobs.append(effect)
@@ -614,8 +589,11 @@ class World:
         if code:
             self.seen[f"refusal {code}"] += 1
             last = wire.other(side).inbox[-1]
-            if isinstance(last, Refusal) and (side.node.number, wire.other(side).node.number) not in self.blocked:
-                wire.other(side).stream.handle(Got(last))
+            if (
+                isinstance(last, messages.Refusal)
+                and (side.node.number, wire.other(side).node.number) not in self.blocked
+            ):
+                wire.other(side).stream.handle(messages.Got(last))
         self._close(wire)
 
     def _close(self, wire: Wire | None) -> None:
@@ -623,10 +601,10 @@ class World:
             wire.is_open = False
             for side in wire.sides:
                 side.jobs.clear()
-                side.stream.handle(Closed("reset"))
+                side.stream.handle(messages.Closed("reset"))
 
     def _publish(self, node: Node) -> None:
-        event = News(node.disk.head)
+        event = messages.News(node.disk.head)
         for edge, wire in list(self.wires.items()):
             if node.number in edge and wire.is_open:
                 self._tell(wire, wire.sides[edge[1] == node.number], event)
@@ -635,28 +613,28 @@ class World:
         """The shell does the oldest thing that it was asked for."""
         node, job = side.node, side.jobs.popleft()
         match job:
-            case Ask():
+            case messages.Ask():
                 self._tell(wire, side, node.page(job))
-            case Reask():
+            case messages.Reask():
                 self._tell(wire, side, node.again(job))
-            case Measure(patterns):
+            case messages.Measure(patterns):
                 self._tell(wire, side, node.measured(patterns))
-            case Meet(node_id):
-                self._tell(wire, side, Met(dict(node.disk.cursors.get(node_id, {}))))
-            case Admit():
-                self._tell(wire, side, Admitted())
-            case Prove(claim):
-                self._tell(wire, side, Proved(prove(node.key, claim)))
-            case TakeIn():
+            case messages.Meet(node_id):
+                self._tell(wire, side, messages.Met(dict(node.disk.cursors.get(node_id, {}))))
+            case messages.Admit():
+                self._tell(wire, side, messages.Admitted())
+            case messages.Prove(claim):
+                self._tell(wire, side, messages.Proved(prove(node.key, claim)))
+            case messages.TakeIn():
                 self._take_in(wire, side, job)
 
-    def _take_in(self, wire: Wire, side: Side, job: TakeIn) -> None:
+    def _take_in(self, wire: Wire, side: Side, job: messages.TakeIn) -> None:
         node, batch = side.node, job.batch
         before = set(node.disk.seqs)
 
         def took() -> None:
             if wire.is_open:
-                self._tell(wire, side, Took(batch.feed, batch.last_seq))
+                self._tell(wire, side, messages.Took(batch.feed, batch.last_seq))
 
         try:
             node.take_in(
@@ -680,14 +658,14 @@ class World:
 
     # ---- invariants --------------------------------------------------------------------------------------------------
 
-    def _watch_what_leaves(self, node: Node, peer: Node, message: Message) -> None:
+    def _watch_what_leaves(self, node: Node, peer: Node, message: messages.Message) -> None:
         """No entry of a space that the peer may not read, and not even that there is such a space."""
         match message:
-            case Batch(entries=entries):
+            case messages.Batch(entries=entries):
                 spaces, reader, source = {entry.space for entry in entries}, peer, node
-            case Digest(space):
+            case messages.Digest(space):
                 spaces, reader, source = {space}, peer, node
-            case Resend(_, space):  # which the other told of
+            case messages.Resend(_, space):  # which the other told of
                 spaces, reader, source = {space}, node, peer
             case _:
                 return
@@ -858,7 +836,7 @@ class World:
                 return
             for wire, side in self._sides():
                 if wire.is_open:
-                    self._tell(wire, side, Tick())
+                    self._tell(wire, side, messages.Tick())
         raise Violation(f"the mesh does not come to rest in {SETTLE_ROUNDS_MAX} rounds")
 
     def _is_at_rest(self, side: Side) -> bool:
@@ -886,7 +864,7 @@ class World:
             node.disk.purge(key, [entry.hash for entry in node.replica.entries(key)])
             node.start()
         for wire, side in self._sides():
-            self._tell(wire, side, Compare())
+            self._tell(wire, side, messages.Compare())
         self._settle()
         self._check()
         for _, side in self._sides():

@@ -89,7 +89,7 @@ async def test_a_node_that_was_away_or_killed_catches_up_by_itself(nodes: Nodes,
 async def parted(
     nodes: Nodes, tmp_path: Path
 ) -> AsyncIterator[tuple[AsyncClient, AsyncClient, Memory, Callable[[], Awaitable[object]]]]:
-    """Two nodes that hold one memory and are no peers any more: two clients, the memory, and a call that joins."""
+    """Two nodes with one memory that are no peers any more: two clients, the memory, and a call that joins."""
     a, b = await nodes.start(tmp_path / "a"), await nodes.start(tmp_path / "b")
     async with client(a) as here, client(b) as there:
         token = (await there.add_agent("a", role="admin", spaces=["team/*"])).token

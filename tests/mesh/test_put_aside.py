@@ -17,7 +17,7 @@ from mnemesh_crdt.changes.envelope import RETRACT
 
 
 async def put_aside(hub: NodeUnderTest, name: str, token: str) -> None:
-    """A peer with that token brings four entries that are refused, and two that stay pending."""
+    """A peer brings four entries into quarantine, and two that stay pending."""
     far = Signer(name, agent=name)
     other = far.says("somebody else wrote this", by="zoe/cli")
     refused = [

@@ -54,7 +54,7 @@ class Twin:
         return other
 
     def commit(self, events: Iterable[Received], origin: str, keys: Mapping[str, bytes]) -> None:
-        """Take in the events of one transaction of the node, in their order, with the `keys` that came along.
+        """Take in the events of one transaction of the node, in order, with their `keys`.
 
         The node's own writes come as from a trusted peer.
         """

@@ -26,8 +26,8 @@ CONFLICTS_A_DOOR = 7
 def diverge(ledger: Ledger, memory: Memory, *edits: tuple[str, str, int], received: int | None = None) -> Memory:
     """`memory` after `edits`, each (agent, content, ms).
 
-    Each edit is made on a node of its agent that has only the present state, and comes over a stream, at once or at
-    `received` (ms).
+    Each edit is made on a node of its agent that has only the present state. The edit comes over a stream, at once or
+    at `received` (ms).
     """
     changes = list(ledger._journal.log(memory.id).values())
     for agent, content, at in edits:

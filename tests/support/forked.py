@@ -2,7 +2,7 @@
 
 Imports take most of the time of a short command and of a node's start, and the tests start hundreds of both.
 Everything else is as from a shell: a process has arguments, environment, streams, signals and exit status of its own.
-test_cli.py, test_cli_node.py, test_readme.py and test_stdio_node.py show that a bare interpreter runs the programs too.
+A bare interpreter runs the programs in test_cli.py, test_cli_node.py, test_readme.py and test_stdio_node.py.
 
 Run as a program, this module is the process that forks. The end of its stdin ends the process.
 """

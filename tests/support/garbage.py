@@ -1,4 +1,4 @@
-"""Enemies in a process of their own, who send a node every kind of garbage as fast as they can while their time lasts.
+"""Enemies in a process of their own send a node every kind of garbage, as fast as possible, for a given time.
 
 Run as a program: reads one JSON object from stdin (see `main`), and prints one with the counts of messages and ends.
 Each kind has a token of its own, so no kind is held off for the garbage of another.
@@ -273,7 +273,7 @@ class Enemy:
                 await self.say(stream, chosen)
 
     async def half_open(self) -> None:
-        """Streams that say nothing, that prove nothing, or that never read their answers."""
+        """Streams without a word, without a proof, or without a reader of the answers."""
 
         async def one(number: int) -> None:
             who = self.signer()

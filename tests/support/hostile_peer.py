@@ -75,7 +75,7 @@ class Signer:
         return self._writes(MemoryDocument(doc, space), noise, content=content, by=by or self.agent)
 
     def adds(self, to: Entry, content: str, actor: bytes = b"", **fields: Any) -> Entry:
-        """A revision that builds on the beginning `to`, by an Automerge actor of its own unless one is given."""
+        """A revision that builds on the beginning `to`, by a fresh Automerge actor unless `actor` is given."""
         document = MemoryDocument(to.doc, to.space, [to.raw])
         fields |= {"content": content, "by": self.agent, "parents": tuple(document.state().revisions)}
         return self._writes(document, actor or self._noise(), **fields)

@@ -1,4 +1,4 @@
-"""Two network namespaces with a link that can be cut, for nodes that live in networks of their own.
+"""Two network namespaces with a link that can be cut, for nodes in networks of their own.
 
 Each namespace has a second link, to the machine itself. Over this link the test talks to a node, and nobody cuts it.
 """

@@ -6,6 +6,8 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,6 +100,16 @@ async def stop_node(node: NodeUnderTest) -> int:
     if node.process.returncode is None:
         node.process.send_signal(signal.SIGTERM)
     return await asyncio.wait_for(node.process.wait(), STOP_TIMEOUT_S)
+
+
+@asynccontextmanager
+async def running(data_dir: Path, *flags: str, env: dict[str, str] | None = None) -> AsyncIterator[NodeUnderTest]:
+    """A node, stopped in good order at the end, also when the test fails."""
+    node = await start_node(data_dir, *flags, env=env)
+    try:
+        yield node
+    finally:
+        assert await stop_node(node) == 0, (await node.said).decode()
 
 
 async def kill_node(node: NodeUnderTest) -> None:

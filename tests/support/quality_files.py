@@ -12,7 +12,7 @@ def _said(role: str, content: str, **more: bool) -> dict[str, Any]:
 
 
 def _asked(id_: str, kind: str, question: str, answer: str, sessions: dict[str, list[Any]]) -> dict[str, Any]:
-    """A question about `sessions` by id, of which those that begin with "answer" hold evidence."""
+    """A question about `sessions` by id. A session whose id begins with "answer" holds evidence."""
     return {
         "question_id": id_, "question_type": kind, "question": question, "answer": answer,
         "question_date": "2023/06/01 (Thu) 10:00", "haystack_dates": DATES[: len(sessions)],
