@@ -75,7 +75,7 @@ def optional_weights(parts: NodePorts, query: Query) -> dict[str, float]:
 async def _fetched(
     name: str, parts: NodePorts, space: VectorSpace, vector: Vector | None, looks: Sequence[Look], sight: Sight
 ) -> Any:
-    """What a signal needs beside the memories: vectors from the index, judgements of the cross-encoder."""
+    """The needs of a signal beside the memories: vectors from the index, judgements of the cross-encoder."""
     if name == "completion" and vector is not None:
         ids = list(sight.memories)
         vectors = await space.follower.read(lambda shard: shard.vectors(ids, space.embedder.generation))

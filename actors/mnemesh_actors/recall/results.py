@@ -85,8 +85,8 @@ def redirected(
 
 
 def shown_scores(found: Iterable[Found]) -> list[Found]:
-    """The scores that `min_score` judges and the answer shows. Fusion and second look have decided them but for the
-    ratings."""
+    """The candidates with the scores that `min_score` judges and the answer shows. Fusion and second look have set the
+    order; the evidence is in `fused` and `matched`, and ratings are added here."""
     scores = ((item, rated(item.fused, item.memory.useful, item.memory.not_useful)) for item in found)
     return [item if fused is item.fused else replace(item, fused=fused) for item, fused in scores]
 

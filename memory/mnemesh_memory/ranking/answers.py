@@ -27,17 +27,15 @@ def left_out(lost: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One result of recall: the memory, its relevance in [0, 1], and what each signal brings to it when `explain` was
-    asked. `marks` are beginning and end of the question's words in the snippet; `attached` is what
-    belongs with it: what resolves it, and what it contradicts or is contradicted by."""
+    """One result of recall."""
 
     memory: Memory
-    score: float
-    signals: tuple[Share, ...] = ()
+    score: float  # Relevance, in [0, 1].
+    signals: tuple[Share, ...] = ()  # The share of each signal, when `explain` was asked.
     snippet: str = ""
-    marks: tuple[tuple[int, int], ...] = ()
+    marks: tuple[tuple[int, int], ...] = ()  # Beginning and end of the question's words in the snippet.
     redirected_from: str = ""
-    attached: tuple[Linked, ...] = ()
+    attached: tuple[Linked, ...] = ()  # Memories that resolve this one, or contradict it, in either direction.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

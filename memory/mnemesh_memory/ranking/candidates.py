@@ -24,14 +24,12 @@ TRAITS: Final = np.dtype(
 
 
 class Context(NamedTuple):
-    """The surroundings of a candidate. `window` is the BM25 score of its text together with the texts just before it in
-    its episode, `near` the mean cosine of the two beside it there, 0 for who is not in the list; `best_dense` and
-    `best_window` are the best of its episode."""
+    """The surroundings of a candidate in its episode."""
 
-    window: float = 0.0
-    near: float = 0.0
-    best_dense: float = 0.0
-    best_window: float = 0.0
+    window: float = 0.0  # The BM25 score of its text together with the texts just before.
+    near: float = 0.0  # The mean cosine of the two neighbours, 0 for a neighbour outside of the list.
+    best_dense: float = 0.0  # The best cosine of the episode.
+    best_window: float = 0.0  # The best window of the episode.
 
 
 class Candidate(NamedTuple):

@@ -23,11 +23,11 @@ _WORD: Final = re.compile(r"[^\W_]+")
 def coverage(query: str, best: Iterable[tuple[Fused, str]]) -> float:
     """How well the best results answer, in [0, 1], from absolute evidence: unlike scores it compares across queries.
 
-    `best` are the first results with their texts. For each the mean of max(0, cosine) and the share of the query's
-    terms that the text holds, however identifiers are spelled; the largest counts. Without a dense list the share
-    stands alone, without a term in the query the cosine does. 0 without results, and for a query without a word. On
-    LoCoMo it tells questions about the conversation from questions about another one with an AUROC of .96; at .35, one
-    in 25 of the first lies below and three in four of the second.
+    `best` are the first results with their texts. The value of a result is the mean of max(0, cosine) and the share of
+    the query's terms in the text, however identifiers are spelled. The largest value counts. Without a dense list the
+    share stands alone, and without a term in the query the cosine. Coverage is 0 without results, and for a query
+    without a word. On LoCoMo the AUROC is .96 for questions about a conversation against questions about another. At
+    .35, one in 25 of the former lies below and three in four of the latter.
     """
     wanted = _asked(query)
     if not wanted[0] and _WORD.search(query) is None:
@@ -55,8 +55,8 @@ def _evidence(wanted: Sequence[frozenset[str]], fused: Fused, text: str) -> floa
 
 
 def terms(text: str) -> frozenset[str]:
-    """What of a text coverage matches: folded words without the common English ones, in place of a stemmer without a
-    plural s and cut to their first letters; accents, other scripts and emoji as the index counts them."""
+    """The words of a text that coverage matches, folded, without the common English ones. In place of a stemmer the
+    plural s goes, and the first letters stay. Accents, other scripts and emoji are as the index counts them."""
     found: set[str] = set()
     for word in _WORD.findall(spaced(text.casefold())):
         if word not in COMMON_WORDS:

@@ -22,16 +22,14 @@ PARTS: Final = 10**SCORE_DECIMALS
 
 
 class Share(NamedTuple):
-    """The part of one signal in a score: `share` is `weight` times `value`, which lies in [0, 1] and was made of the
-    `raw` measurement: a cosine, a BM25 score, a number of words, 1 or 0 for yes or no; None where there was nothing to
-    measure. A signal of the second look has its change of the score as its value, and a weight of 1. All are told with
-    SCORE_DECIMALS; the shares of a result add up to its score, unless that is 1."""
+    """The part of one signal in a score, with SCORE_DECIMALS. A signal of the second look has its change of the score
+    as its value, and a weight of 1. The shares of a result add up to the score, unless the score is 1."""
 
     name: str
-    raw: float | None
-    value: float
+    raw: float | None  # A cosine, a BM25 score, a number of words, 1 or 0 for yes or no; None without a measurement.
+    value: float  # In [0, 1], made of `raw`.
     weight: float
-    share: float
+    share: float  # `weight` times `value`.
 
 
 # The signal of a memory by itself, of each kind of evidence.

@@ -88,12 +88,12 @@ def fuse(
     """Best first; equal scores in the order of their ids, which must be unique.
 
     evidence = sum over dense and bm25 of weight * value, with the weights scaled to sum 1. The value of dense is
-    max(0, cosine), and for who is missing in that list its lowest, because a list holds the best there are: that loses
-    nothing against asking for the exact cosine. The value of BM25 is its share of the largest among the candidates, and
-    0 for who is missing. Each is mixed with the same of the candidate's context, as `mix` says. A weight that is not
-    given has its default; with weight 0 a part is gone, and so is whoever is known by it alone. With a `question`, form
-    makes good a part of what the evidence lacks, less for who has little of it, nothing for who has none. Raises
-    InvalidArgument for a weight that is unknown, negative or not finite, and when all are 0.
+    max(0, cosine). A candidate missing in that list has the lowest value, because a list holds the best there are. The
+    value of BM25 is the share of the largest among the candidates, and 0 for a missing candidate. Each is mixed with
+    the same of the candidate's context, as `mix` says. A weight that is not given has its default. With weight 0 a part
+    is gone, and so are candidates known by that part alone. With a `question`, form fills a part of the gap between
+    evidence and 1: less where there is little evidence, nothing where there is none. Raises InvalidArgument for a
+    weight that is unknown, negative or not finite, and when all are 0.
     """
     scaled = scaled_weights(weights or {})
     pool = Candidates.of(candidates)

@@ -27,12 +27,12 @@ class Look(NamedTuple):
 
 
 class Sight(NamedTuple):
-    """What a signal sees: the query, the weights of all signals, the memories by id, and what was fetched for it."""
+    """The view of a signal on a question."""
 
     query: Query
-    weights: Mapping[str, float]
-    memories: Mapping[str, Memory]
-    fetched: Any = None
+    weights: Mapping[str, float]  # Of all optional signals.
+    memories: Mapping[str, Memory]  # By id.
+    fetched: Any = None  # What the signal needs beside the memories.
 
 
 class OptionalSignal(NamedTuple):
