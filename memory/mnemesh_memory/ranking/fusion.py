@@ -133,8 +133,8 @@ def _mixed(measured: Measured, part: str, mix: Mix) -> Column:
 def _sum(measured: Measured, rows: Sequence[Signal], mix: Mix) -> Column:
     total = np.zeros(len(measured.pool))
     for row in rows:
-        if weight := mix[row.name]:
-            total += weight * row.value(measured)
+        if (weight := mix[row.name]) and (value := row.value(measured)) is not measured.nothing:
+            total += weight * value
     return total
 
 

@@ -24,6 +24,7 @@ class Measured:
     def __init__(self, pool: Candidates, question: Question | None) -> None:
         self.pool = pool
         self.question = question or Question()
+        self.nothing = np.zeros(len(pool))  # The column of a signal that the question does not ask for.
         told = ~np.isnan(pool.dense)
         floor = pool.dense[told].min(initial=math.inf) if told.any() else math.nan
         # For a memory that is missing in the list its lowest: a list holds the best there are.
@@ -75,16 +76,16 @@ class Measured:
         return np.where(self.pool.traits["asks"], 0.0, 1.0)
 
     def time(self) -> Column:
-        return np.where(self.question.when, self.pool.traits["times"] / TIME_WORDS_MAX, 0.0)
+        return self.pool.traits["times"] / TIME_WORDS_MAX if self.question.when else self.nothing
 
     def date(self) -> Column:
         if not self.question.dated and self.question.window is None:
-            return np.zeros(len(self.pool))
+            return self.nothing
         return np.array(list(map(self.question.means, self.pool.traits["at"].tolist(), self.pool.ids)), np.float64)
 
     def speaker(self) -> Column:
         if not any(self.pool.speakers):
-            return np.zeros(len(self.pool))
+            return self.nothing
         return np.array([not self.question.words.isdisjoint(theirs) for theirs in self.pool.speakers], np.float64)
 
     def counted(self, trait: str) -> Column:
