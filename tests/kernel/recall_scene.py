@@ -37,7 +37,7 @@ async def started(path: Path) -> Mesh:
             clock=lambda: next(ticks),
             entropy=secrets.token_bytes,
             model=ModelConfig(),
-            mesh=MeshConfig(recall_timeout_s=TIMEOUT_S, weights={"dense": 0.6, "bm25": 0.4}, abstain_below=0.4),
+            mesh=MeshConfig(recall_timeout_s=TIMEOUT_S, weights={"dense": 0.6, "bm25": 0.4}, abstain_below=0.03),
         ),
     )
 

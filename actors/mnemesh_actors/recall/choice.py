@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.results import Found, end_of_equals, heat_of, redirected, shown_scores
+from mnemesh_actors.recall.results import Found, end_of_equals, heat_of, redirected, with_ratings
 from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_memory.policy.validity import held, replaced, stood_instead, successors
 from mnemesh_memory.ranking.fusion import Fused
@@ -79,7 +79,7 @@ class Choice:
         self._world_time = WorldTime(query, rows)
 
     async def pick(self, query: Query, fused: Sequence[Fused]) -> tuple[list[Found], list[Found], int]:
-        """Enough memories to show, best first; the best that pass all filters but `min_score`; and the number of
+        """Enough memories to show, best first, whatever `min_score` says of them; the best of these; and the number of
         candidates that gave way to a successor.
 
         Rows are read a step at a time, because most candidates are never shown. Another order needs all rows, and
@@ -98,10 +98,10 @@ class Choice:
             standing = await self._world_time.standing(memories.values())
             if not query.include_superseded:
                 old += sum(memory.state == "superseded" and memory.id not in standing for _, memory in pairs)
-            found = shown_scores(await self._redirected(query, pairs, fused, shown, standing))
+            found = with_ratings(await self._redirected(query, pairs, fused, shown, standing))
             passing = await self.passing(query, found)
             best = best or passing[:BEST_FOR_COVERAGE]
-            kept += [item for item in passing if item.fused.score >= query.min_score]
+            kept += passing
             match = {item.id: item.score for item in part}
             matches += [match[item.fused.id] for item in kept[len(matches) :]]
             if self._rows.unread:

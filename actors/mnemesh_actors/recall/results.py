@@ -11,8 +11,10 @@ from typing import Final, NamedTuple
 from mnemesh_memory.policy.heat import heat
 from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.ranking.candidates import Candidate
+from mnemesh_memory.ranking.coverage import share
 from mnemesh_memory.ranking.explanation import Explainer
 from mnemesh_memory.ranking.fusion import Fused
+from mnemesh_memory.ranking.relevance import NO_EVIDENCE, Evidence, relevances
 from mnemesh_memory.ranking.usefulness import liking, rated
 from mnemesh_memory.text.text import estimate_tokens, marks, snippet
 from mnemesh_memory.text.traits import happened_at
@@ -22,6 +24,8 @@ from mnemesh_memory.values.model import Memory, Query
 SNIPPET_CHARS: Final = 240
 # Of the best score: another order than that of relevance would show the newest of what hardly fits first.
 SORTED_SHARE_MIN: Final = 0.5
+RELEVANCE: Final = "relevance"
+RERANK: Final = "rerank"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +53,18 @@ class Found:
         """The ratings of a memory as a match, 0 for none."""
         return liking(self.memory.useful, self.memory.not_useful) if self.fused.score else 0.0
 
+    def scored(self, score: float) -> Found:
+        """With its final score; the change is a part of its own."""
+        more = {**self.fused.more, RELEVANCE: score - self.fused.score}
+        return replace(self, fused=self.fused._replace(score=score, more=more))
+
 
 class Matches(NamedTuple):
     """The outcome of a search."""
 
     found: Sequence[Found]  # In the asked order.
     coverage: float
+    best: float  # The score of the best memory, with what `min_score` leaves out.
     degraded: tuple[str, ...]
     explainer: Explainer | None = None
 
@@ -84,11 +94,24 @@ def redirected(
     return found
 
 
-def shown_scores(found: Iterable[Found]) -> list[Found]:
-    """The candidates with the scores that `min_score` judges and the answer shows. Fusion and second look have set the
-    order; the evidence is in `fused` and `matched`, and ratings are added here."""
+def with_ratings(found: Iterable[Found]) -> list[Found]:
+    """The candidates with what their ratings add. Fusion and second look have set the order before."""
     scores = ((item, rated(item.fused, item.memory.useful, item.memory.not_useful)) for item in found)
     return [item if fused is item.fused else replace(item, fused=fused) for item, fused in scores]
+
+
+def judged(query: Query, found: Sequence[Found]) -> list[Found]:
+    """The same with their final scores: estimates of the probability that the memory answers. In the order of
+    relevance, scores agree with the order. In another order each stands for itself. A score of 0 stays, and so do
+    scores with the opinion of a cross-encoder, which estimates that probability from the texts."""
+    if any(RERANK in item.fused.more for item in found):
+        return list(found)
+    asked = query.about or query.text
+    evidence = [
+        Evidence(item.fused.cosine, share(asked, item.matched)) if item.fused.score else NO_EVIDENCE for item in found
+    ]
+    scores = relevances(evidence) if query.sort == "relevance" else [relevances([one])[0] for one in evidence]
+    return [item.scored(score) for item, score in zip(found, scores, strict=True)]
 
 
 def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
@@ -176,7 +199,7 @@ def shaped(query: Query, matches: Matches, abstain_below: float) -> Recalled:
             memory=memory, score=item.fused.score, signals=signals, snippet=passage, marks=marks(passage, query.text),
             redirected_from=item.redirected_from,
         ))  # fmt: skip
-    unsure = bool(query.text.strip()) and matches.coverage < abstain_below
+    unsure = bool(query.text.strip()) and matches.best < abstain_below
     # Results beyond the reader's own limits are here all the same, and count as cover.
     abstain = unsure or not (matches.found or matches.coverage)
     return Recalled(

@@ -17,7 +17,16 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import requests
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.refinement import optional_weights, second_look
-from mnemesh_actors.recall.results import Found, Matches, lying_in, ordered, shaped, shown_scores, stretch_missed
+from mnemesh_actors.recall.results import (
+    Found,
+    Matches,
+    judged,
+    lying_in,
+    ordered,
+    shaped,
+    stretch_missed,
+    with_ratings,
+)
 from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vector
 from mnemesh_actors.rows.past_rows import rows_of
 from mnemesh_actors.rows.word_counts import scored
@@ -78,7 +87,7 @@ class Retrieval:
         if not in_order:
             kept.sort(key=lambda item: (happened_at(item.memory), item.memory.id), reverse=True)
         unjudged = (f"filters: judged for the newest {judged} memories only",) if judged else ()
-        return Matches(ordered(query, kept, self._parts.clock()), 0.0, (*unjudged, *rows.left_out))
+        return Matches(ordered(query, kept, self._parts.clock()), 0.0, 0.0, (*unjudged, *rows.left_out))
 
     async def _passing(self, wanted: int) -> tuple[list[Found], bool, int]:
         """The newest memories that pass the filters, `wanted` or more if there are; whether there may be more;
@@ -111,11 +120,10 @@ class Retrieval:
         counted, scores = await asyncio.to_thread(scored, query.text, list(memories.values()))
         candidates, self._weights = Candidates.of(scores), {"dense": 0.0, "bm25": 1.0}
         fused = fuse(candidates, self._weights, self._question)
-        best = shown_scores(Found(memories[item.id], item) for item in fused)
-        kept = [item for item in best if item.fused.score >= query.min_score]
+        best = with_ratings(Found(memories[item.id], item) for item in fused)
         among = f" among the newest {counted} memories" if more or counted < len(found) else ""
         degraded = (f"index: {why}; matched by words only{among}",)
-        return await self._matches(kept, best[:BEST_FOR_COVERAGE], fused, candidates, degraded)
+        return await self._matches(best, best[:BEST_FOR_COVERAGE], fused, candidates, degraded)
 
     async def _by_index(self, space: VectorSpace) -> Matches:
         query, rows, follower = self._query, self._rows, space.follower
@@ -169,7 +177,10 @@ class Retrieval:
         if within := stretch_missed(query, found):
             inside, _, _ = await self._choice.pick(within, lying_in(within, fused, candidates))
             found = [*found[: query.limit - 1], inside[0]] if inside else found
-        return Matches(found, covered, (*degraded, *self._rows.left_out), explainer)
+        shown = judged(query, found if query.min_score else found[: query.limit])
+        surest = max((item.fused.score for item in judged(query, best)), default=0.0)
+        passing = [item for item in shown if item.fused.score >= query.min_score]
+        return Matches(passing, covered, surest, (*degraded, *self._rows.left_out), explainer)
 
     async def _matching(self) -> tuple[list[str], list[str]] | None:
         """The memories that pass, when only the ledger can judge; None when the index can, or each row is judged."""

@@ -135,7 +135,7 @@ class Settings:
         "", "Cross-encoder of fastembed's list, for recall_weight_rerank; empty for none.", TEXT, "name"
     )
     recall_rules: str = _setting("", "What counts more, less or not at all in recall.", RULES, "RULE; ...")
-    abstain_below: float = _setting(0.35, "Coverage below which recall flags abstain.", _number(0, 1))
+    abstain_below: float = _setting(0.03, "Score of the best result below which recall flags abstain.", _number(0, 1))
     time_zone: str = _setting("", "Zone for words of time in recall; empty means the machine's.", ZONE, "NAME")
     mcp_toolsets: str = _setting(
         "core",

@@ -42,16 +42,26 @@ def _asked(query: str) -> tuple[frozenset[str], ...]:
     return (written,) if apart == written else (written, apart)
 
 
+def share(query: str, text: str) -> float | None:
+    """The share of the query's terms that the text holds, however identifiers are spelled; None without a term."""
+    return _share(_asked(query), text)
+
+
 def _evidence(wanted: Sequence[frozenset[str]], fused: Fused, text: str) -> float:
-    evidence = []
-    if fused.cosine is not None:
-        evidence.append(unit(fused.cosine))
-    if wanted[0]:
-        there = terms(text)
-        if may_spell(spaced(text), frozenset().union(*wanted) - there):
-            there |= terms(" ".join(spellings(text)))
-        evidence.append(max(len(asked & there) / len(asked) for asked in wanted if asked))
+    evidence = [] if fused.cosine is None else [unit(fused.cosine)]
+    held = _share(wanted, text)
+    if held is not None:
+        evidence.append(held)
     return sum(evidence) / len(evidence) if evidence else 0.0
+
+
+def _share(wanted: Sequence[frozenset[str]], text: str) -> float | None:
+    if not wanted[0]:
+        return None
+    there = terms(text)
+    if may_spell(spaced(text), frozenset().union(*wanted) - there):
+        there |= terms(" ".join(spellings(text)))
+    return max(len(asked & there) / len(asked) for asked in wanted if asked)
 
 
 def terms(text: str) -> frozenset[str]:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
-SCORE_DECIMALS: Final = 6
+from mnemesh_memory.ranking.scores import SCORE_DECIMALS
 
 
 class Evidence(NamedTuple):
@@ -23,6 +23,9 @@ class Evidence(NamedTuple):
 
     cosine: float | None
     share: float | None
+
+
+NO_EVIDENCE: Final = Evidence(None, None)
 
 
 class Coefficients(NamedTuple):
