@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,6 +18,9 @@ from mnemesh_gateway.doors.mcp.tool_fields import FULL
 from mnemesh_memory.text.text import estimate_tokens
 
 Json = Mapping[str, Any]
+# Of an answer that abstains, when the agent names no limit: so many results, and none with less of the best score.
+WEAK_RESULTS_MAX: Final = 3
+WEAK_SHARE_MIN: Final = 0.5
 NOTHING_FITS: Final = "token_budget: no result fits into {budget} tokens, even in part"
 
 
@@ -34,6 +37,12 @@ def answered(tool: str, response: Json, detail: str, budget: int | None = None) 
     if tool != "recall":
         return _made(tool, response, detail)
     return _recalled(response, detail, budget)
+
+
+def weak_shown(scores: Sequence[float]) -> int:
+    """How many results an answer that abstains shows, of these scores, best first."""
+    shown = scores[:WEAK_RESULTS_MAX]
+    return sum(score >= WEAK_SHARE_MIN * scores[0] for score in shown)
 
 
 def _made(tool: str, response: Json, detail: str) -> Answer:

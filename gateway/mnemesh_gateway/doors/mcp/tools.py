@@ -107,6 +107,8 @@ def _tool(operation: Operation) -> ToolRow:
             fields["snippets_only"] = True
         request = operation.read_json(fields)
         response = await operation.run(gate, caller, request)
+        if name == "recall" and response.abstain and "limit" not in fields:
+            del response.results[answer_budget.weak_shown([hit.score for hit in response.results]) :]
         budget = fields.get("token_budget") if name == "recall" else None
         return answer_budget.answered(name, to_json(response), detail, budget)
 
