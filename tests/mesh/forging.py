@@ -45,7 +45,7 @@ def forged_change(kind: str, mallory: Node, node: Node, key: Key, victim: Node, 
 
     The entry may speak for the victim's agent, as a peer that relays may. Then only the signing node is another.
     """
-    document = MemoryDocument(key.id, key.space, node.replica.changes(key))
+    document = MemoryDocument(key.id, key.space, node.disk.raws(key).values())
     name = f"{victim.agent}@{victim.id}"
     mallory.agent = rng.choice((mallory.agent, victim.agent))
     raw = _raw(kind, document, name if kind != BEGINNING else mallory.agent, at, rng)
@@ -57,7 +57,7 @@ def equivocal_changes(mallory: Node, node: Node, key: Key, at: int, rng: random.
     actor = rng.randbytes(16)
     entries = []
     for word in ("ONE", "TWO"):
-        document = MemoryDocument(key.id, key.space, node.replica.changes(key))
+        document = MemoryDocument(key.id, key.space, node.disk.raws(key).values())
         names = heads(document.state())
         text = f"{word} {rng.getrandbits(30):x}"
         said = RevisionFields(op="put", kind="fact", title="", content=text, by=mallory.agent, at=at, parents=names)

@@ -1,8 +1,8 @@
-"""A node as the simulator sees it: a disk, the losses of a crash, and the ledger's duties in their order.
+"""A node as the simulator sees it: a disk, what a crash takes, and the ledger's duties in their order.
 
-The shell around the model of the intake and the real `Stream` carries out their effects, on a disk of a few
-dictionaries. A transaction does admit, append, view, commit, publish, acknowledge; `crash_before` names the duty before
-which the node dies. Nothing but the last commit is on the disk then.
+The shell around the product's own intake and `Stream`. The disk is a shelf in memory. A transaction works on a copy of
+the disk and does admit, append, view, commit, publish, acknowledge; `crash_before` names the duty before which the node
+dies. The commit puts the copy in place. Nothing but the last commit is on the disk after a crash.
 """
 
 from __future__ import annotations
@@ -10,23 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
+from unittest.mock import patch
 
-from replica_model import (
-    Accepted,
-    Dropped,
-    Duplicate,
-    Effect,
-    Held,
-    Kept,
-    Purged,
-    Quarantined,
-    Received,
-    Replica,
-    read_state,
-)
-from twin import Twin
+from memory_shelf import MemoryShelf
+from mirror import Mirror
 
 from mnemesh_crdt.admission.admission import admit
 from mnemesh_crdt.admission.ancestry import GENESIS
@@ -40,6 +30,9 @@ from mnemesh_crdt.document.digest import bucket_of
 from mnemesh_crdt.document.document import Edit, MemoryDocument
 from mnemesh_crdt.document.equivocation import NAME_HEX, REMOVED, closure
 from mnemesh_crdt.document.shape import GENESIS_KEYS, DocumentState
+from mnemesh_crdt.intake import intake as rules
+from mnemesh_crdt.intake.arrivals import Brought, Loaded, TakenIn, read_document
+from mnemesh_crdt.intake.intake import Intake
 from mnemesh_crdt.sync.handshake import Me
 from mnemesh_crdt.sync.messages import Ask, Measured, News, Read, Reask, Reread
 from mnemesh_crdt.sync.proof import Claim, proof_bytes
@@ -67,6 +60,7 @@ BUGS: Final = (
 LINKS: Final = (1 + GENESIS_KEYS.index("links"), GENESIS)  # the operation that made the map of links
 PAGE: Final = 6  # entries a batch, so that even a short life fills windows
 SKIPPED_SAVE_EVERY: Final = 7
+NOW: Final = 1_700_000_000_000  # when anything is received
 
 
 class Violation(AssertionError):
@@ -102,9 +96,6 @@ def check_signature(entry: Entry, key: bytes) -> None:
         raise DataLoss("bad signature", field="signature")
 
 
-Twin.verify = staticmethod(check_signature)
-
-
 @dataclass(slots=True)
 class Memo:
     """The answers of the pure functions, shared by the nodes of one world: a change is judged once, not per node.
@@ -114,7 +105,7 @@ class Memo:
 
     bug: str = ""
     judged: dict[tuple[Key, Entry, bool], Any] = field(default_factory=dict)
-    states: dict[tuple[Key, frozenset[str]], DocumentState] = field(default_factory=dict)
+    loaded: dict[tuple[Key, frozenset[str]], Loaded] = field(default_factory=dict)
     memories: dict[tuple[Key, frozenset[str]], Memory | None] = field(default_factory=dict)
     standing: dict[tuple[Key, frozenset[str]], set[str]] = field(default_factory=dict)
 
@@ -133,14 +124,14 @@ class Memo:
                 raise
             return read_head(entry.raw)
 
-    def read(self, key: Key, changes: Mapping[str, bytes]) -> DocumentState:
+    def read(self, key: Key, changes: Mapping[str, bytes]) -> Loaded:
         at = (key, frozenset(changes))
-        if at not in self.states:
-            state = read_state(key, changes)
+        if at not in self.loaded:
+            document, state = read_document(key, changes)
             if self.bug == LOSE_UNLINK and any(len(read_head(raw).deps) > 1 for raw in changes.values()):
                 state = _with_every_link(state, changes.values())
-            self.states[at] = state
-        return self.states[at]
+            self.loaded[at] = document, state
+        return self.loaded[at]
 
     def links(self, key: Key, changes: Mapping[str, bytes]) -> set[str]:
         """As `standing_links`."""
@@ -152,7 +143,7 @@ class Memo:
     def memory(self, key: Key, changes: Mapping[str, bytes]) -> Memory | None:
         at = (key, frozenset(changes))
         if at not in self.memories:
-            self.memories[at] = revisions.materialise(self.read(key, changes))
+            self.memories[at] = revisions.materialise(self.read(key, changes)[1])
         return self.memories[at]
 
 
@@ -204,84 +195,59 @@ def _with_every_link(state: DocumentState, changes: Iterable[bytes]) -> Document
     return replace(state, links=tuple(at), linked_at={**at, **state.linked_at})
 
 
-class Gullible(Replica):
-    """Asks nobody who began a memory."""
+def planted(bug: str) -> AbstractContextManager[object]:
+    """While a world with BELIEVE_AUTHORS is played, the intake asks nobody who began a memory."""
+    if bug != BELIEVE_AUTHORS:
+        return nullcontext()
+    return patch.object(rules, "disputed", lambda entry, began: "")
 
-    def _erase_if_known(self, key: Key, log: Any, entry: Entry, believed: bool) -> list[Effect]:
-        return self._erase(key, log, entry)
 
+class Disk(MemoryShelf):
+    """What survives. `reach` is told of each duty that is done here."""
 
-@dataclass(slots=True)
-class Disk:
-    """What survives. `log` is seq -> (entry, the log that brought it, "" for here)."""
+    def __init__(self, incarnation: str, memo: Memo) -> None:
+        super().__init__()
+        self.incarnation = incarnation
+        self.memo = memo
+        self.view: dict[Key, Memory] = {}
+        self.cursors: dict[tuple[str, str], int] = {}  # by peer and feed
+        self.mirror: Mirror | None = None  # a ledger's shelf that must come to the same
+        self.reach: Callable[[str], None] = lambda duty: None
 
-    incarnation: str
-    head: int = 0
-    log: dict[int, tuple[Entry, str]] = field(default_factory=dict)
-    seqs: dict[str, int] = field(default_factory=dict)  # of entries by hash
-    pending: dict[str, tuple[Entry, str]] = field(default_factory=dict)
-    quarantine: dict[tuple[Key, str], Kept] = field(default_factory=dict)
-    aside_from: dict[tuple[Key, str], str] = field(default_factory=dict)  # the logs that brought what is in quarantine
-    erased: dict[Key, int] = field(default_factory=dict)
-    view: dict[Key, Memory] = field(default_factory=dict)
-    cursors: dict[str, dict[str, int]] = field(default_factory=dict)
-    keys: dict[str, bytes] = field(default_factory=dict)
-    twin: Twin | None = None  # a real ledger that must come to the same
+    def backup(self, incarnation: str) -> Disk:
+        other = self.copy()
+        other.incarnation = incarnation
+        other.mirror = self.mirror and self.mirror.copy()
+        return other
 
-    def copy(self, incarnation: str) -> Disk:
-        tables: Any = {name: dict(table) for name in self.__slots__ if isinstance(table := getattr(self, name), dict)}
-        tables["cursors"] = {peer: dict(cursors) for peer, cursors in self.cursors.items()}
-        return Disk(incarnation, self.head, **tables, twin=self.twin and self.twin.copy())
+    def append(self, loaded: Loaded, brought: Sequence[tuple[Brought, str]], *, new: bool) -> int:
+        self.reach("append")
+        last = super().append(loaded, brought, new=new)
+        self.reach("view")
+        key = Key(loaded[0].space, loaded[0].id)
+        memory = self.memo.memory(key, self.raws(key))
+        if memory is not None:
+            self.view[key] = memory
+        return last
+
+    def lose(self, key: Key) -> None:
+        self.reach("append")
+        super().lose(key)
+        self.reach("view")
+        self.view.pop(key, None)
 
     def knows(self, key: Key, hash: str) -> bool:
         """Whether a cursor may stand behind this entry."""
-        known = hash in self.seqs or hash in self.pending
-        return known or key in self.erased or (key, hash) in self.quarantine
+        waits = any(one.brought.entry.hash == hash for one in self.pending.values())
+        return hash in self.seqs or waits or self.heads.get(key, ()) is None or self.is_refused(key, hash)
 
-    def append(self, entry: Entry, origin: str, is_first: bool) -> None:
-        origin = self.taken_off(entry, origin, is_first)
-        self.head += 1
-        self.log[self.head] = (entry, origin)
-        self.seqs[entry.hash] = self.head
-        if entry.type in ERASURES:
-            self.erased[key_of(entry)] = self.head
-
-    def hold(self, entry: Entry, origin: str, is_first: bool) -> None:
-        self.pending[entry.hash] = (entry, self.taken_off(entry, origin, is_first))
-
-    def set_aside(self, key: Key, kept: Kept, origin: str, is_first: bool) -> None:
-        origin = self.taken_off(kept.entry, origin, is_first)
-        self.quarantine[key, kept.entry.hash] = kept
-        self.aside_from[key, kept.entry.hash] = origin
-
-    def taken_off(self, entry: Entry, origin: str, is_first: bool) -> str:
-        """The log that brought an entry, which is no longer pending or in quarantine.
-
-        `origin` brought the first entry. The first entry moved the others, which other logs may have brought.
-        """
-        at = (key_of(entry), entry.hash)
-        self.quarantine.pop(at, None)
-        aside_from = self.aside_from.pop(at, "")
-        _, waited_from = self.pending.pop(entry.hash, (entry, aside_from))
-        return origin if is_first else waited_from
-
-    def purge(self, key: Key, hashes: Iterable[str]) -> None:
-        self.view.pop(key, None)
-        for hash in hashes:
-            self.log.pop(self.seqs.pop(hash, 0), None)
-            self.pending.pop(hash, None)
-            self.quarantine.pop((key, hash), None)
-            self.aside_from.pop((key, hash), None)
-
-    def origins(self) -> dict[str, str]:
-        """The log that brought an entry, by the hash of each entry that is logged or pending."""
-        return {entry.hash: origin for entry, origin in (*self.log.values(), *self.pending.values())}
+    def cursors_of(self, peer: str) -> dict[str, int]:
+        return {feed: seq for (known, feed), seq in self.cursors.items() if known == peer}
 
     def kept(self) -> Iterable[Entry]:
         """Every entry whose bytes lie somewhere here."""
-        yield from (entry for entry, _ in self.log.values())
-        yield from (entry for entry, _ in self.pending.values())
-        yield from (kept.entry for kept in self.quarantine.values())
+        yield from (one.entry for one in self.log.values())
+        yield from (one.brought.entry for one in (*self.pending.values(), *self.quarantine.values()))
 
 
 def key_of(entry: Entry) -> Key:
@@ -300,8 +266,8 @@ class Node:
         self.key = hashlib.sha256(b"node %d" % number).digest()
         self.id = node_id_of(self.key)
         self.lives = 0
-        self.disk = Disk(f"n{number}-0")
-        self.disk.keys[self.id] = self.key
+        self.disk = Disk(f"n{number}-0", memo)
+        self.disk.keep_key(self.id, self.key, "")
         self.up = True
         self.crash_before = ""
         self.streams: dict[int, Stream] = {}
@@ -321,22 +287,16 @@ class Node:
     # ---- life --------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Make the replica again from the disk."""
-        kind = Gullible if self.bug == BELIEVE_AUTHORS else Replica
-        self.replica = kind(judge=self.memo.judge, read=self.memo.read, verifier=check_signature)
-        for entry, _ in self.disk.log.values():
-            if not (self.bug == DROP_TOMBSTONE and entry.type in ERASURES):
-                self.replica.handle(Received(entry))
-        for entry, _ in self.disk.pending.values():
-            self.replica.handle(Received(entry, waited=True))
-        for kept in self.disk.quarantine.values():
-            self.replica.handle(kept)
+        """Go on with what is on the disk."""
+        if self.bug == DROP_TOMBSTONE:
+            for key in self.disk.erased():
+                del self.disk.heads[key]
         self.up = True
 
     def restore(self, backup: Disk) -> None:
         """Start from a copy of an earlier disk: another life."""
         self.lives += 1
-        self.disk = backup.copy(f"n{self.number}-{self.lives}")
+        self.disk = backup.backup(f"n{self.number}-{self.lives}")
         self.start()
 
     def _reach(self, duty: str) -> None:
@@ -348,112 +308,73 @@ class Node:
 
     def _commit(
         self,
-        events: Sequence[Received],
-        origin: str,
-        acknowledge: Callable[[list[Effect]], None],
+        work: Callable[[Intake], object],
+        acknowledge: Callable[[], None],
         cursor: tuple[str, str, int] | None = None,
-        keys: Mapping[str, bytes] | None = None,
     ) -> None:
         self.transactions += 1
         self._reach("admit")
-        effects: list[Effect] = []
-        released: set[int] = set()  # positions of entries that an earlier one let in
-        for event in events:
-            more = self.replica.handle(event)
-            released |= {len(effects) + place for place in range(1, len(more))}
-            effects += more
-        self._reach("append")
-        staged: list[Callable[[Disk], None]] = []
-        touched: set[Key] = set()
-        for place, effect in enumerate(effects):
-            self._stage(effect, origin, place not in released, staged, touched)
-        self._reach("view")
-        for key in sorted(touched):
-            memory = self.memory(key)
-            if memory is not None:
-                staged.append(lambda disk, key=key, memory=memory: disk.view.__setitem__(key, memory))
+        staged = self.disk.copy()
+        staged.reach = self._reach
+        intake = Intake(shelf=staged, judge=self.memo.judge, read=self.memo.read, verify=check_signature)
+        outcome = work(intake)
         if cursor is not None:
             peer, feed, seq = cursor
-            staged.append(lambda disk: disk.cursors.setdefault(peer, {}).__setitem__(feed, seq))
+            staged.cursors[peer, feed] = seq
         if self.bug == EARLY_ACK:
-            acknowledge(effects)
+            acknowledge()
         self._reach("commit")
-        # As a ledger does: what a batch shows is kept for entries that are, and else shown in vain.
-        kept = {effect.entry.node for effect in effects if isinstance(effect, Accepted | Held)}
-        self.disk.keys |= {node: key for node, key in (keys or {}).items() if node in kept}
+        staged.reach = lambda duty: None
         if not (self.bug == SKIP_SAVE and self.transactions % SKIPPED_SAVE_EVERY == 0):
-            for put in staged:
-                put(self.disk)
-        if self.disk.twin is not None:
-            self.disk.twin.commit(events, origin, keys or {})
-            if apart := self.disk.twin.differences(self.replica, self.disk.origins()):
-                raise Violation(f"node {self.number}: the ledger differs from the model: {'; '.join(apart)}")
+            self.disk = staged
+        if staged.mirror is not None:
+            other = staged.mirror.follow(work, intake)
+            apart = [f"{outcome} and {other}"] if outcome != other else []
+            if apart := [*apart, *staged.mirror.differences(staged, intake)]:
+                raise Violation(f"node {self.number} differs from the ledger: {'; '.join(apart)}")
         self._reach("publish")
         self.publish(self)
         self._reach("acknowledge")
         if self.bug != EARLY_ACK:
-            acknowledge(effects)
-
-    def _stage(
-        self,
-        effect: Effect,
-        origin: str,
-        is_first: bool,
-        staged: list[Callable[[Disk], None]],
-        touched: set[Key],
-    ) -> None:
-        match effect:
-            case Accepted(key, entry):
-                staged.append(lambda disk: disk.append(entry, origin, is_first))
-                touched.add(key)
-            case Held(key, entry, _):
-                staged.append(lambda disk: disk.hold(entry, origin, is_first))
-            case Quarantined(key, entry, reason, root):
-                staged.append(lambda disk: disk.set_aside(key, Kept(entry, reason, root), origin, is_first))
-            case Purged(key, hashes):
-                staged.append(lambda disk: disk.purge(key, hashes))
-            case Duplicate() | Dropped():
-                pass
-            case _:
-                raise Violation(f"node {self.number}: unexpected {effect}")
+            acknowledge()
 
     def write(self, key: Key, edit: Edit | None, actor: bytes, acknowledge: Callable[[Entry], None]) -> bool:
-        """A client's write; False when there is nothing to do."""
+        """A client's write. False when there is nothing to do."""
         if edit is None:
             return False
-        changes = self.replica.changes(key)
+        changes = self.disk.raws(key)
         if self.bug == REUSE_ACTOR and changes:
             actor = hashlib.sha256(f"{self.id} {key.id} {len(changes)}".encode()).digest()[:16]
-        change = MemoryDocument(key.id, key.space, changes).write(edit, actor)
+        change = MemoryDocument(key.id, key.space, changes.values()).write(edit, actor)
         if change is None:
             return False
-        self._write_entry(self.signed(key, CHANGE, change.hash, change.raw), acknowledge)
+        entry = self.signed(key, CHANGE, change.hash, change.raw)
+        loaded = self.memo.read(key, {**changes, change.hash: change.raw})
+        brought = [(Brought(entry, "", NOW), actor.hex())]
+        self._commit(lambda intake: intake.shelf.append(loaded, brought, new=not changes), lambda: acknowledge(entry))
         return True
 
     def taken(self, key: Key) -> bool:
-        """Whether a new memory may not have this id; see Admission.taken, which must say the same."""
-        retracted = any(entry.type in ERASURES and key_of(entry) == key for entry in self.replica.pending())
-        found = bool(self.replica.entries(key)) or (retracted and self.bug != BEGIN_RETRACTED)
-        if self.disk.twin is not None and self.disk.twin.taken(key.id) != found:
-            said = "free, the model that it is taken" if found else "taken, the model that it is free"
+        """Whether a new memory may not have this id. Admission.taken must say the same."""
+        found = bool(self.disk.entries(key)) or (self.is_retracted(key) and self.bug != BEGIN_RETRACTED)
+        if self.disk.mirror is not None and self.disk.mirror.taken(key.id) != found:
+            said = "free, the node that it is taken" if found else "taken, the node that it is free"
             raise Violation(f"node {self.number}: the ledger says that id {key.id[-4:]} is {said}")
         return found
 
+    def is_retracted(self, key: Key) -> bool:
+        """Whether a retraction waits here for the memory."""
+        waiting = [one.brought.entry for one in self.disk.pending.values()]
+        return any(one.type in ERASURES and key_of(one) == key for one in waiting)
+
     def erase(self, key: Key, acknowledge: Callable[[Entry], None]) -> None:
-        state = self.replica.state(key)
+        state = self.state(key)
         began = begun_by(state) if state else frozenset()
-        self._write_entry(self.erasure(key, kind_of_erasure(self.agent, began, as_admin=True)), acknowledge)
+        entry = self.erasure(key, kind_of_erasure(self.agent, began, as_admin=True))
+        self._commit(lambda intake: intake.shelf.erase(Brought(entry, "", NOW)), lambda: acknowledge(entry))
 
     def erasure(self, key: Key, type: str) -> Entry:
         return self.signed(key, type, erase_hash(type, key.id, key.space, self.agent, self.id), b"")
-
-    def _write_entry(self, entry: Entry, acknowledge: Callable[[Entry], None]) -> None:
-        def done(effects: list[Effect]) -> None:
-            if not effects or effects[0] != Accepted(key_of(entry), entry):
-                raise Violation(f"node {self.number}: its own write of {entry.doc} is not accepted: {effects[:1]}")
-            acknowledge(entry)
-
-        self._commit([Received(entry)], "", done)
 
     def signed(self, key: Key, type: str, hash: str, raw: bytes) -> Entry:
         """An entry of this node."""
@@ -474,24 +395,28 @@ class Node:
         keys: Mapping[str, bytes],
         acknowledge: Callable[[], None],
     ) -> None:
-        proven = {node: key for node, key in keys.items() if node_id_of(key) == node}
-        known = proven | self.disk.keys
-        events = [Received(entry, grant, known.get(entry.node)) for entry in entries]
-        self._commit(events, origin, lambda _: acknowledge(), (peer, feed, last_seq), proven)
+        def work(intake: Intake) -> TakenIn:
+            return intake.take_in(origin, grant, entries, keys, NOW, peer)
+
+        self._commit(work, acknowledge, (peer, feed, last_seq))
 
     # ---- reads -------------------------------------------------------------------------------------------------------
 
+    def state(self, key: Key) -> DocumentState | None:
+        changes = self.disk.raws(key)
+        return self.memo.read(key, changes)[1] if changes else None
+
     def memory(self, key: Key) -> Memory | None:
-        logged = {entry.hash: entry.raw for entry in self.replica.entries(key) if entry.raw}
-        return self.memo.memory(key, logged) if logged else None
+        changes = self.disk.raws(key)
+        return self.memo.memory(key, changes) if changes else None
 
     def page(self, ask: Ask) -> Read:
         disk = self.disk
         entries: list[Entry] = []
         end = disk.head
-        for seq, (entry, origin) in disk.log.items():
-            if seq > ask.after and origin != ask.not_from and any_matches(ask.patterns, entry.space):
-                entries.append(entry)
+        for seq, one in disk.log.items():
+            if seq > ask.after and one.origin != ask.not_from and any_matches(ask.patterns, one.entry.space):
+                entries.append(one.entry)
                 if len(entries) == PAGE:
                     end = seq
                     break
@@ -499,9 +424,9 @@ class Node:
 
     def again(self, ask: Reask) -> Reread:
         wanted = [
-            (seq, entry)
-            for seq, (entry, _) in self.disk.log.items()
-            if seq > ask.after and entry.space == ask.space and bucket_of(entry.doc) in ask.buckets
+            (seq, one.entry)
+            for seq, one in self.disk.log.items()
+            if seq > ask.after and one.entry.space == ask.space and bucket_of(one.entry.doc) in ask.buckets
         ]
         some = wanted[:PAGE]
         entries = tuple(entry for _, entry in some)
@@ -510,11 +435,11 @@ class Node:
         return Reread(space=ask.space, after=ask.after, entries=entries, **named)
 
     def measured(self, patterns: tuple[str, ...]) -> Measured:
-        spaces = {entry.space for entry, _ in self.disk.log.values() if any_matches(patterns, entry.space)}
-        return Measured(patterns, {space: self.replica.digest(space) for space in sorted(spaces)})
+        spaces = {key.space for key in self.disk.heads if any_matches(patterns, key.space)}
+        return Measured(patterns, {space: self.disk.digest(space) for space in sorted(spaces)})
 
     def news(self) -> News:
         return News(self.disk.head)
 
-    def _keys(self, entries: Iterable[Entry]) -> dict[str, bytes]:
-        return {one.node: self.disk.keys[one.node] for one in entries if one.node in self.disk.keys}
+    def _keys(self, entries: Iterable[Entry]) -> Mapping[str, bytes]:
+        return self.disk.node_keys({one.node for one in entries})

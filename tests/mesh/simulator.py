@@ -25,8 +25,8 @@ from multiprocessing import get_context
 from typing import Any, Final
 
 from forging import BEGINNING, FORGED_CHANGES, equivocal_changes, forged_change, forger
-from mesh_node import DUTIES, KEYS_ONCE, Crash, Disk, Memo, Node, Violation, check_signature, key_of, prove
-from twin import Twin
+from mesh_node import DUTIES, KEYS_ONCE, Crash, Disk, Memo, Node, Violation, check_signature, key_of, planted, prove
+from mirror import Mirror
 
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry, Key
@@ -113,10 +113,10 @@ class Failure:
 
 class World:
     """The mesh of one seed. `run` plays it; `left_out` are numbers of actions that do not happen; `bug` is planted in
-    every node. With `twins` each node keeps a real ledger beside the model."""
+    every node. With `mirrors` each node keeps the ledger's shelf on SQLite beside its own."""
 
     def __init__(
-        self, seed: int, bug: str = "", left_out: frozenset[int] = frozenset(), *, twins: bool = False
+        self, seed: int, bug: str = "", left_out: frozenset[int] = frozenset(), *, mirrors: bool = False
     ) -> None:
         self.seed = seed
         self.left_out = left_out
@@ -125,10 +125,10 @@ class World:
         memo = Memo(bug)
         count = rng.choice((3, 3, 3, 4, 4, 5))
         self.nodes = [Node(n, memo, rng.randint(-YEAR_MS, YEAR_MS), bug) for n in range(count)]
-        for node in self.nodes if twins else ():
-            node.disk.twin = Twin(node.id)
-            node.disk.twin.trust(node.id, node.key)
-        self.backups: dict[int, Disk] = {n.number: n.disk.copy("") for n in self.nodes}
+        for node in self.nodes if mirrors else ():
+            node.disk.mirror = Mirror(node.id)
+            node.disk.mirror.trust(node.id, node.key)
+        self.backups: dict[int, Disk] = {n.number: n.disk.backup("") for n in self.nodes}
         for node in self.nodes:
             node.publish = self._publish
         self.edges = _topology(("line", "star", "full")[seed % 3], count)
@@ -149,6 +149,11 @@ class World:
 
     def run(self) -> Counter[str]:
         """Play all of it. Raises Violation; returns what faults there were."""
+        with planted(self.bug):
+            self._play()
+        return self.seen
+
+    def _play(self) -> None:
         for action in self.actions:
             if action.number not in self.left_out:
                 rng = random.Random(self.seed * 1_000_003 + action.number)
@@ -164,7 +169,6 @@ class World:
         self._audit()
         self._check()
         self._drift()
-        return self.seen
 
     # ---- actions -----------------------------------------------------------------------------------------------------
 
@@ -196,7 +200,7 @@ class World:
                 self._close(self.wires.get(edge))
             case "backup":
                 self._note(name, f"{node.number} at {node.disk.head}")
-                self.backups[node.number] = node.disk.copy("")
+                self.backups[node.number] = node.disk.backup("")
             case "restore":
                 self._restore(node)
             case "regrant":
@@ -213,7 +217,7 @@ class World:
 
     def _write(self, node: Node, rng: random.Random) -> None:
         self._wake(node)
-        known = node.replica.documents()
+        known = node.disk.memories()
         verb = rng.choice(VERBS)
         if known and rng.random() < 0.8:
             key, actor = rng.choice(known[:5] if rng.random() < 0.6 else known), rng.randbytes(16)
@@ -260,7 +264,7 @@ class World:
         self._note("repeat", f"{node.number}")
         self._wake(first)
         key = self._begin(first, space, word := f"k{self.steps}", rng)
-        if first.up and key in first.replica.documents():
+        if first.up and key in first.disk.memories():
             self._erase_at(first, key)
         for _ in range(rng.randrange(80)):
             self._step(rng)
@@ -269,8 +273,8 @@ class World:
 
     def _acknowledged(self, node: Node, entry: Entry) -> None:
         key = key_of(entry)
-        if entry.type == CHANGE and key in node.disk.erased:
-            raise Violation(f"node {node.number} acknowledged a write of {key.id[-4:]} that it erased with it")
+        if entry.type == CHANGE and node.is_retracted(key):
+            raise Violation(f"node {node.number} acknowledged a write of {key.id[-4:]}, which a retraction waits for")
         if entry.type == CHANGE:
             self.acknowledged[entry.hash] = (key, node)
         else:
@@ -278,7 +282,7 @@ class World:
 
     def _edit(self, node: Node, key: Key, verb: str, rng: random.Random) -> Edit:
         at, by = self.now + node.skew_ms, node.agent
-        state = node.replica.state(key)
+        state = node.state(key)
         names = revisions.heads(state) if state else ()
         link = Link("see-also", f"018f6f0e-7c1a-7000-8000-{rng.randrange(3):012d}")
         tag = rng.choice(TAGS)
@@ -315,10 +319,10 @@ class World:
     def _some(self, node: Node, rng: random.Random) -> Key:
         """A memory of the node, which is up."""
         self._wake(node)
-        while not node.replica.documents():
+        while not node.disk.memories():
             self._write(node, rng)
             self._wake(node)
-        return rng.choice(node.replica.documents())
+        return rng.choice(node.disk.memories())
 
     def _erase_at(self, node: Node, key: Key) -> None:
         self._note("erase", f"{node.number} {key.id[-4:]}")
@@ -369,7 +373,7 @@ class World:
     def _durable(self) -> tuple[set[str], set[Key]]:
         return (
             {hash for node in self.nodes for hash in node.disk.seqs},
-            {key for node in self.nodes for key in node.disk.erased},
+            {key for node in self.nodes for key in node.disk.erased()},
         )
 
     def _regrant(self, edge: tuple[int, int], rng: random.Random, final: bool = False) -> None:
@@ -393,7 +397,7 @@ class World:
         self._wake(node)
         honest = {one.id for one in self.nodes}  # the entries of an equivocal writer are no forgery
         known = [
-            [one for one, _ in other.disk.log.values() if one.node in honest and one.type == CHANGE]
+            [one for one in other.disk.logged_entries() if one.node in honest and one.type == CHANGE]
             for other in self.nodes
         ]
         source = rng.choice(known) or [one for entries in known for one in entries]
@@ -407,13 +411,13 @@ class World:
         if kind in ERASURES:
             return self._usurp(node, kind, rng)
         if kind in FORGED_CHANGES:
-            if not (known := node.replica.documents()):
+            if not (known := node.disk.memories()):
                 return None
             mallory, victim = forger(node), rng.choice(self.nodes)
             key = rng.choice(known)
             if kind == BEGINNING:  # of what the node has, or has not heard of, or has in another space
                 key = Key(rng.choice((*SPACES, key.space)), rng.choice((key.id, entry.doc)))
-                if key in node.replica.erased():
+                if key in node.disk.erased():
                     return None
             entry = forged_change(kind, mallory, node, key, victim, self.now, rng)
             keys[mallory.id] = mallory.key
@@ -429,9 +433,9 @@ class World:
         self._bring(node, entry, keys, grant, rng.randrange(9))
         if not had and entry.hash in node.disk.seqs:
             raise Violation(f"node {node.number} took in a forged entry: {kind}")
-        aside = node.disk.quarantine.get((key_of(entry), entry.hash))
-        if kind in FORGED_CHANGES and node.up and (aside is None or FORGED_CHANGES[kind] not in aside.reason):
-            raise Violation(f"node {node.number} did not set aside a forged entry for what it is, {kind}: {aside}")
+        reasons = _reasons(node, entry)
+        if kind in FORGED_CHANGES and node.up and not any(FORGED_CHANGES[kind] in reason for reason in reasons):
+            raise Violation(f"node {node.number} did not set aside a forged entry for what it is, {kind}: {reasons}")
         return None
 
     def _keys(self, *more: Node) -> dict[str, bytes]:
@@ -453,7 +457,7 @@ class World:
         mallory = forger(node)
         told = equivocal_changes(mallory, node, key, self.now, rng)
         self._note("equivocate", f"{[one.hash[:6] for one in told]} of {key.id[-4:]}, seen at {node.number}")
-        others = [other for other in self.nodes if other.up and key not in other.replica.erased()]
+        others = [other for other in self.nodes if other.up and key not in other.disk.erased()]
         # The first face is out before honest edits. The other face comes late, or never.
         for entry in told:
             at = rng.choice(others)
@@ -464,13 +468,13 @@ class World:
 
     def _usurp(self, node: Node, kind: str, rng: random.Random) -> None:
         """A writer erases memories of others, as if the writer had begun them or were an admin."""
-        if not (known := node.replica.documents()):
+        if not (known := node.disk.memories()):
             return
         key = rng.choice(known)
         mallory = forger(node)
         grant = replace(MALLORY, relay=kind == RETRACT and rng.random() < 0.5)
         self._bring(node, mallory.erasure(key, kind), {mallory.id: mallory.key}, grant)
-        if key in node.disk.erased:
+        if key in node.disk.erased():
             raise Violation(f"node {node.number} erased {key.id[-4:]} for who did not begin it")
 
     def _impersonate(self, node: Node, other: Node, rng: random.Random) -> None:
@@ -536,7 +540,7 @@ class World:
             Side(right, right.stream(self.grants[edge[::-1]])),
         )
         wire = self.wires[edge] = Wire(sides)
-        cursors = dict(left.disk.cursors.get(right.id, {}))
+        cursors = left.disk.cursors_of(right.id)
         nonces = rng.randbytes(NONCE_BYTES), rng.randbytes(NONCE_BYTES)
         self._tell(wire, sides[1], messages.Opened(role=LISTENER, head=right.disk.head, nonce=nonces[1]))
         self._tell(wire, sides[0], messages.Opened(role=DIALER, head=left.disk.head, nonce=nonces[0], cursors=cursors))
@@ -620,7 +624,7 @@ class World:
             case messages.Measure(patterns):
                 self._tell(wire, side, node.measured(patterns))
             case messages.Meet(node_id):
-                self._tell(wire, side, messages.Met(dict(node.disk.cursors.get(node_id, {}))))
+                self._tell(wire, side, messages.Met(node.disk.cursors_of(node_id)))
             case messages.Admit():
                 self._tell(wire, side, messages.Admitted())
             case messages.Prove(claim):
@@ -645,15 +649,14 @@ class World:
             self._die(node, crash)
         grant = self.grants[node.number, wire.other(side).node.number]
         for entry in batch.entries:
-            aside = node.disk.quarantine.get((key_of(entry), entry.hash))
-            if aside is not None and "was not shown" in aside.reason:
-                raise Violation(f"node {node.number} put aside {entry.hash[:8]} of an honest peer: {aside.reason}")
+            if keyless := [reason for reason in _reasons(node, entry) if "no key of node" in reason]:
+                raise Violation(f"node {node.number} put aside {entry.hash[:8]} of an honest peer: {keyless}")
             stored = node.disk.seqs.get(entry.hash)
             allowed = any_matches(grant.write, entry.space) and grant.may_speak_for(entry.agent)
             fresh = stored and entry.hash not in before
             if fresh and entry.type == ERASE and not job.grant.relay:
                 raise Violation(f"node {node.number} took in an admin's erasure over a stream that may not relay")
-            if stored and node.disk.log[stored][1] == job.origin and not allowed:
+            if stored and node.disk.log[stored].origin == job.origin and not allowed:
                 raise Violation(f"node {node.number} stored {entry.agent}'s entry of {entry.space} against its grant")
 
     # ---- invariants --------------------------------------------------------------------------------------------------
@@ -682,10 +685,11 @@ class World:
                 grant = self.grants[ours, theirs]
                 patterns = common_patterns(self.grants[theirs, ours].read, grant.write)
                 feed = feed_name(source.disk.incarnation, patterns, "" if grant.relay else grant.principal)
-                cursor = reader.disk.cursors.get(source.id, {}).get(feed, 0)
-                for seq, (entry, _) in source.disk.log.items():
+                cursor = reader.disk.cursors.get((source.id, feed), 0)
+                for seq, one in source.disk.log.items():
                     if seq > cursor:
                         break
+                    entry = one.entry
                     known = reader.disk.knows(key_of(entry), entry.hash)
                     if not known and any_matches(patterns, entry.space) and grant.may_speak_for(entry.agent):
                         raise Violation(
@@ -706,7 +710,7 @@ class World:
 
     def _check_erased(self, space: str, group: Sequence[Node]) -> None:
         """A memory erased on one node of a group lies on no disk of the group: not in log, pending or quarantine."""
-        erased = {key for node in group for key in node.disk.erased}
+        erased = {key for node in group for key in node.disk.erased()}
         for node in group:
             for entry in node.disk.kept():
                 if entry.raw and entry.space == space and key_of(entry) in erased:
@@ -715,22 +719,21 @@ class World:
     def _check_node(self, node: Node, fresh: Memo) -> None:
         """The memories of a node follow from its log."""
         keys = self._keys()
-        keys |= {one.node: node.disk.keys[one.node] for one, _ in node.disk.log.values() if one.node not in keys}
-        for entry, _ in node.disk.log.values():
+        logged = node.disk.logged_entries()
+        keys |= node.disk.node_keys({one.node for one in logged} - keys.keys())
+        for entry in logged:
             check_signature(entry, keys[entry.node])
-        if set(node.replica.erased()) != set(node.disk.erased):
+        if set(node.disk.erased()) != {key_of(entry) for entry in logged if entry.type in ERASURES}:
             raise Violation(f"node {node.number} forgot what was erased")
-        documents = node.replica.documents()
+        documents = node.disk.memories()
         if set(documents) != set(node.disk.view):
             raise Violation(f"node {node.number}: the view and the log hold different memories")
         for key in documents:
-            logged = {entry.hash: entry.raw for entry in node.replica.entries(key)}
-            if any(hash not in node.disk.seqs for hash in logged):
-                raise Violation(f"node {node.number}: {key.id} holds what is not in the log")
-            if fresh.memory(key, logged) != node.disk.view[key]:
+            changes = node.disk.raws(key)
+            if fresh.memory(key, changes) != node.disk.view[key]:
                 raise Violation(f"node {node.number}: the view of {key.id} is not what its log says")
             links = {link_key(link) for link in node.disk.view[key].links}
-            if links != node.memo.links(key, logged):
+            if links != node.memo.links(key, changes):
                 raise Violation(f"node {node.number}: the links of {key.id[-4:]} are not those that stand in its log")
 
     def _groups(self, space: str) -> list[list[Node]]:
@@ -751,7 +754,7 @@ class World:
                 raise Violation(
                     f"nodes {first.number} and {node.number} differ in {space}: {[key.id[-4:] for key in differing]}"
                 )
-            if first.replica.digest(space) != node.replica.digest(space):
+            if first.disk.digest(space) != node.disk.digest(space):
                 raise Violation(f"nodes {first.number} and {node.number} hold the same, but their digests differ")
 
     def _check_actors(self) -> None:
@@ -760,7 +763,7 @@ class World:
         changes = {
             entry.hash: entry
             for node in self.nodes
-            for entry, _ in node.disk.log.values()
+            for entry in node.disk.logged_entries()
             if entry.type == CHANGE and entry.node in honest
         }
         actors = Counter(read_head(entry.raw).actor for entry in changes.values())
@@ -771,10 +774,10 @@ class World:
         """An acknowledged write is on the node that took it, and so on every node of the group, or is erased."""
         for hash, (key, owner) in self.acknowledged.items():
             holders = self.nodes if owner is None else [owner]
-            if not any(hash in node.disk.seqs or key in node.disk.erased for node in holders):
+            if not any(hash in node.disk.seqs or key in node.disk.erased() for node in holders):
                 raise Violation(f"the acknowledged write {hash[:8]} of {key.id[-4:]} is lost")
         for key in self.erased:
-            if not any(key in node.disk.erased for node in self.nodes):
+            if not any(key in node.disk.erased() for node in self.nodes):
                 raise Violation(f"the acknowledged erasure of {key.id[-4:]} is lost")
 
     # ---- the end -----------------------------------------------------------------------------------------------------
@@ -853,15 +856,15 @@ class World:
             for space in SPACES
             for group in self._groups(space)
             if len(group) > 1
-            for key in group[0].replica.documents()
+            for key in group[0].disk.memories()
             if key.space == space
         ]
         if shared:
             group, key = rng.choice(shared)
             node = rng.choice(group)
             self.trace.append(f"{node.number} loses {key.id[-4:]} to a bad disk")
-            node.disk.twin = None  # which would have lost nothing
-            node.disk.purge(key, [entry.hash for entry in node.replica.entries(key)])
+            node.disk.mirror = None  # which would have lost nothing
+            node.disk.lose(key)
             node.start()
         for wire, side in self._sides():
             self._tell(wire, side, messages.Compare())
@@ -876,14 +879,17 @@ class World:
         return [(wire, side) for wire in self.wires.values() for side in wire.sides]
 
 
+def _reasons(node: Node, entry: Entry) -> list[str]:
+    """Why the node keeps copies of an entry in quarantine."""
+    return [one.reason for one in node.disk.refused(key_of(entry), entry.hash).values()]
+
+
 def _holdings(node: Node, space: str) -> dict[Key, Any]:
     """All that a node says of a space: heads and memories, and what was erased."""
     held: dict[Key, Any] = {
-        key: (frozenset(entry.hash for entry in node.replica.entries(key)), node.memory(key))
-        for key in node.replica.documents()
-        if key.space == space
+        key: (frozenset(node.disk.raws(key)), node.memory(key)) for key in node.disk.memories() if key.space == space
     }
-    return held | {key: "erased" for key in node.replica.erased() if key.space == space}
+    return held | {key: "erased" for key in node.disk.erased() if key.space == space}
 
 
 def _topology(name: str, count: int) -> list[tuple[int, int]]:
