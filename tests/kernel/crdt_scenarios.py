@@ -1,4 +1,5 @@
-"""Shared by the tests of mnemesh_crdt: short ways to write a memory, a forger of foreign changes, a small mesh.
+"""Shared by the tests of mnemesh_crdt: short ways to write a memory, a forger of foreign changes, the intake on a shelf
+in memory, a small mesh.
 
 Nothing here is random: actors are counted, so a failing example replays exactly.
 """
@@ -6,17 +7,21 @@ Nothing here is random: actors are counted, so a failing example replays exactly
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from automerge.core import ROOT, Document, ObjType, ScalarType
-from replica_model import Received, Replica
+from memory_shelf import Aside, MemoryShelf
 
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import ERASE, Entry, Key, erase_hash
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
+from mnemesh_crdt.document.shape import DocumentState
+from mnemesh_crdt.intake.arrivals import COUNTED, read_document
+from mnemesh_crdt.intake.intake import Intake
+from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.errors import DataLoss
 from mnemesh_memory.values.model import Link, Memory
 
@@ -26,6 +31,7 @@ SPACE = "team/payments"
 KEY = Key(SPACE, ID)
 AGENT = "owner/test"
 NODE = "0" * 32
+RELAY = PeerGrant(read=(), write=("*",), principal="hub", relay=True)
 
 
 def actor(number: int) -> bytes:
@@ -38,13 +44,13 @@ def put(content: str, parents: tuple[str, ...] = (), at: int = 1000, **more: Any
 
 
 def entry_of(key: Key, raw: bytes, **fields: Any) -> Entry:
-    """The entry of a change by AGENT on NODE, unsigned: such are taken from the own log only."""
+    """The entry of a change by AGENT on NODE, signed by nobody."""
     try:
         hash = read_head(raw).hash
     except DataLoss:
         hash = "ab" * 32
     given: dict[str, Any] = {"type": "change", "hash": hash, "raw": raw, "agent": AGENT, "node": NODE}
-    return Entry(doc=key.id, space=key.space, **{**given, "signature": b"", "at": 0, **fields})
+    return Entry(doc=key.id, space=key.space, **{**given, "signature": bytes(64), "at": 0, **fields})
 
 
 def erasure_of(key: Key, agent: str = AGENT, node: str = NODE, type: str = ERASE) -> Entry:
@@ -52,12 +58,37 @@ def erasure_of(key: Key, agent: str = AGENT, node: str = NODE, type: str = ERASE
     return entry_of(key, b"", type=type, hash=hash, agent=agent, node=node)
 
 
-def received(key: Key, raw: bytes) -> Received:
-    return Received(entry_of(key, raw))
+class Replica:
+    """The product's intake on a shelf in memory. Unless `rules` say otherwise, every signature is believed."""
 
+    def __init__(self, **rules: Any) -> None:
+        self.shelf = MemoryShelf()
+        self._intake = Intake(shelf=self.shelf, **{"verify": lambda entry, key: None, **rules})
 
-def erased(key: Key) -> Received:
-    return Received(erasure_of(key))
+    def told(
+        self, *entries: Entry, grant: PeerGrant = RELAY, keys: Mapping[str, bytes] | None = None
+    ) -> dict[str, int | bool]:
+        """What becomes of a batch: the counts that are not 0. Without `keys` the node of each entry is known here."""
+        for entry in entries if keys is None else ():
+            self.shelf.keep_key(entry.node, bytes(32), "")
+        taken = self._intake.take_in("a log", grant, entries, keys or {}, 1, "hub")
+        return {name: value for name in (*COUNTED, "full") if (value := getattr(taken, name))}
+
+    def raws(self, key: Key = KEY) -> list[bytes]:
+        return list(self.shelf.raws(key).values())
+
+    def state(self, key: Key = KEY) -> DocumentState | None:
+        changes = self.shelf.raws(key)
+        return read_document(key, changes)[1] if changes else None
+
+    def refused(self) -> list[Aside]:
+        return list(self.shelf.quarantine.values())
+
+    def waiting(self) -> list[Entry]:
+        return [one.brought.entry for one in self.shelf.pending.values()]
+
+    def all_entries(self) -> list[Entry]:
+        return [one.entry for one in self.shelf.log.values()] + self.waiting()
 
 
 def document(*changes: bytes) -> MemoryDocument:
@@ -141,17 +172,17 @@ class Mesh:
         """`who` writes to memory `which` (0 or 1) with its clock standing still: times must not decide anything."""
         key = (KEY, Key(SPACE, OTHER))[which]
         replica = self.replicas[who % self.size]
-        doc = MemoryDocument(key.id, key.space, replica.changes(key))
-        edit = self._edit(doc, verb, tag) if "edit" in verb or replica.changes(key) else None
+        doc = MemoryDocument(key.id, key.space, replica.raws(key))
+        edit = self._edit(doc, verb, tag) if "edit" in verb or replica.raws(key) else None
         self.writes += 1
         change = doc.write(edit, actor(self.writes)) if edit else None
         if change is None or edit is None:
             return
-        self.history[change.hash] = frozenset(read_head(raw).hash for raw in replica.changes(key))
+        self.history[change.hash] = frozenset(read_head(raw).hash for raw in replica.raws(key))
         touches = [(one, True) for one in edit.tags_put] + [(one, False) for one in edit.tags_remove]
         self.tag_touches.setdefault(key, []).extend((one, change.hash, is_put) for one, is_put in touches)
         self.raws.setdefault(key, []).append(change.raw)
-        replica.handle(received(key, change.raw))
+        replica.told(entry_of(key, change.raw))
 
     def _edit(self, doc: MemoryDocument, verb: str, tag: str) -> Edit | None:
         state = doc.state()
@@ -191,12 +222,11 @@ class Mesh:
 def merged(taker: Replica, *givers: Replica) -> Replica:
     """`taker`, after it was told all that the givers know."""
     for giver in givers:
-        for event in list(giver.events()):
-            taker.handle(event)
+        taker.told(*giver.all_entries())
     return taker
 
 
 def contents(replica: Replica) -> dict[Key, Any]:
     """Everything a replica says: documents, their states, and the consequences."""
-    states = {key: replica.state(key) for key in replica.documents()}
+    states = {key: replica.state(key) for key in replica.shelf.memories()}
     return {key: (state, state and revisions.materialise(state)) for key, state in states.items()}

@@ -15,6 +15,7 @@ from crdt_scenarios import (
     ID,
     KEY,
     SPACE,
+    Replica,
     actor,
     created,
     document,
@@ -23,12 +24,10 @@ from crdt_scenarios import (
     foreign,
     memory,
     put,
-    received,
     written,
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from replica_model import Replica
 
 from mnemesh_crdt.admission import budget
 from mnemesh_crdt.admission.admission import admit
@@ -228,11 +227,8 @@ def test_every_order_of_arrival_ends_in_the_same_state() -> None:
     outcomes = set()
     for order in itertools.permutations(LOG):
         replica = Replica()
-        for raw in order:
-            replica.handle(received(KEY, raw))
-        assert not replica.quarantined()
-        assert not replica.pending()
-        outcomes.add((repr(replica.state(KEY)), repr(replica.digest(SPACE))))
+        assert replica.told(*(entry_of(KEY, raw) for raw in order)) == {"accepted": len(LOG)}
+        outcomes.add((repr(replica.state()), repr(replica.shelf.digest(SPACE))))
     assert len(outcomes) == 1
 
 
@@ -376,9 +372,9 @@ def test_any_repeated_actors_in_any_order_give_the_same_state_and_every_edit_is_
         rng.shuffle(log)
         replica = Replica()
         for raw in log:
-            replica.handle(received(KEY, raw))
-        assert not replica.quarantined(), [one.reason for one in replica.quarantined()]
-        outcomes.add((repr(replica.state(KEY)), repr(replica.digest(SPACE))))
+            replica.told(entry_of(KEY, raw))
+        assert not replica.refused(), [one.reason for one in replica.refused()]
+        outcomes.add((repr(replica.state()), repr(replica.shelf.digest(SPACE))))
     assert len(outcomes) == 1
 
 

@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from crdt_scenarios import Replica
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done
@@ -32,7 +33,6 @@ from peer_builders import (
     refused,
     taken,
 )
-from replica_model import Received, Replica
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.exchange import Incoming
@@ -49,14 +49,13 @@ IDS = (ID, OTHER, "018f6f0e-7c1a-7000-8000-3f1f8d2f6a33")
 
 
 def replica_of(ledger: Ledger) -> Replica:
-    """The pure replica of what a ledger holds."""
+    """The intake on a shelf in memory, after it was told what a ledger holds."""
     return told(all_entries(ledger))
 
 
 def told(entries: list[Entry]) -> Replica:
     replica = Replica()
-    for entry in entries:
-        replica.handle(Received(entry))
+    replica.told(*entries)
     return replica
 
 
@@ -75,12 +74,12 @@ def test_the_digest_of_own_writes_is_that_of_the_pure_replica(home: Home, ledger
     ledger.erase(pen.erase(three.id))
     replica = replica_of(ledger)
     for space in SPACES:
-        assert ledger.digest(space) == replica.digest(space) != {}
-    assert ledger.digests(("*",)) == {space: replica.digest(space) for space in SPACES}
-    assert ledger.digests(("team/pay*", OTHER_SPACE)) == {OTHER_SPACE: replica.digest(OTHER_SPACE)}
+        assert ledger.digest(space) == replica.shelf.digest(space) != {}
+    assert ledger.digests(("*",)) == {space: replica.shelf.digest(space) for space in SPACES}
+    assert ledger.digests(("team/pay*", OTHER_SPACE)) == {OTHER_SPACE: replica.shelf.digest(OTHER_SPACE)}
     assert set(ledger.digest(SPACE)) == {bucket_of(id_) for (id_,) in _ids(home, SPACE)}
     ledger.rebuild_view()
-    assert ledger.digest(SPACE) == replica.digest(SPACE)
+    assert ledger.digest(SPACE) == replica.shelf.digest(SPACE)
     assert two.space == OTHER_SPACE
 
 
@@ -93,7 +92,7 @@ def test_a_refused_command_leaves_the_digest_as_it_was(ledger: Ledger, pen: Pen)
     done(ledger, pen.create("one"))
     results = ledger.commit([pen.create("two", supersedes=("ffffffff",)), pen.create("three")])
     assert isinstance(results[0], MnemeshError)
-    assert ledger.digest(SPACE) == replica_of(ledger).digest(SPACE)
+    assert ledger.digest(SPACE) == replica_of(ledger).shelf.digest(SPACE)
 
 
 def test_a_directory_of_before_the_mesh_gets_its_digest(home: Home, pen: Pen) -> None:
@@ -192,7 +191,7 @@ def test_any_order_repetition_and_portions_give_the_same_view_as_the_pure_replic
                 size = chance.randrange(1, 9)
                 portion, shuffled = shuffled[:size], shuffled[size:]
                 taken(ledger, Node("relay"), *portion, keys=keys)
-            assert ledger.digest(SPACE) == replica.digest(SPACE)
+            assert ledger.digest(SPACE) == replica.shelf.digest(SPACE)
             assert refused(ledger) == []
             assert ledger.backlog().pending == 0
             for id_ in IDS:
@@ -232,7 +231,9 @@ def test_three_ledgers_in_a_line_hold_the_same_in_the_end() -> None:
         ids = [memory.id for memory in made]
         assert left.read(ids) == middle.read(ids) == right.read(ids)
         assert len(left.read([ids[0]])[ids[0]].conflicts) == 2
-        assert left.digest(SPACE) == middle.digest(SPACE) == right.digest(SPACE) == replica_of(right).digest(SPACE)
+        assert (
+            left.digest(SPACE) == middle.digest(SPACE) == right.digest(SPACE) == replica_of(right).shelf.digest(SPACE)
+        )
         assert len(all_entries(left)) == len(all_entries(right))
         assert all(entry.agent.startswith("owner/") for entry in all_entries(left))
 
@@ -323,7 +324,7 @@ def test_a_kill_at_any_statement_of_taking_in_loses_and_repeats_nothing(monkeypa
                 assert view(ledger) == expected, statement
                 seqs = [seq for (seq,) in ledger._db.execute("SELECT seq FROM entry ORDER BY seq")]
                 assert len(seqs) == len(set(seqs)) == 8, statement
-                assert ledger.digest(SPACE) == replica_of(ledger).digest(SPACE)
+                assert ledger.digest(SPACE) == replica_of(ledger).shelf.digest(SPACE)
         statement += 1
     assert statement > 30
 
@@ -348,7 +349,7 @@ def test_a_kill_at_any_statement_of_an_erasure_leaves_all_or_nothing(monkeypatch
                 assert len(all_entries(ledger)) == (2 if left else 1), statement
                 ledger.erase(command)
                 assert (ledger.read([memory.id]), len(all_entries(ledger))) == ({}, 1)
-                assert ledger.digest(SPACE) == replica_of(ledger).digest(SPACE)
+                assert ledger.digest(SPACE) == replica_of(ledger).shelf.digest(SPACE)
         statement += 1
     assert statement > 10
 
@@ -366,7 +367,7 @@ def test_an_error_of_the_disk_in_the_middle_leaves_a_sound_ledger(monkeypatch: p
             for number, batch in enumerate(batches, 1):
                 take(ledger, number, batch, keys)
             done(ledger, home.pen.create("after"))
-            assert ledger.digest(SPACE) == replica_of(ledger).digest(SPACE), statement
+            assert ledger.digest(SPACE) == replica_of(ledger).shelf.digest(SPACE), statement
             assert {entry.agent for entry in all_entries(ledger)} >= {AGENT}
 
 
@@ -381,5 +382,5 @@ def test_what_a_stream_may_bring_makes_no_difference_to_what_is_held(home: Home,
     node = Node("a")
     entries = [node.says("one"), node.says("two"), node.tags("x")]
     assert outcome(taken(ledger, node, *entries, grant=ANAS)) == {"accepted": 3}
-    assert ledger.digest(SPACE) == told(entries).digest(SPACE)
+    assert ledger.digest(SPACE) == told(entries).shelf.digest(SPACE)
     assert home.entries() == 3
