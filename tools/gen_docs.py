@@ -1,8 +1,8 @@
-"""Write the generated pages and tables: docs/settings.md, docs/cli.md, and the figures in other pages.
+"""Write the generated pages and tables: docs/settings.md, docs/cli.md, docs/hosts.md, and the figures in other pages.
 
-The settings and commands come from the programs, the figures from bench/results/. Those of speed are in published.json,
-scale.json and growth.json. Those of recall's quality are in locomo.json, fitting.json, ablation.json, optional.json and
-misses.json. --check only compares.
+The settings, commands and hosts come from the programs, the figures from bench/results/. Those of speed are in
+published.json, scale.json and growth.json. Those of recall's quality are in locomo.json, fitting.json, ablation.json,
+optional.json and misses.json. --check only compares.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,9 @@ from typing import Any
 import typer
 
 from mnemesh.cli import app, plain
+from mnemesh.hooks import context, events, injection
+from mnemesh.hooks.host_table import HOSTS, Part
+from mnemesh.hooks.shim import TIMEOUT_S
 from mnemesh_gateway.node.settings import FILE_NAME, PREFIX, flag_of, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -94,6 +97,87 @@ CLI_HEADER = """# The command line
 Generated from the commands themselves by `make docs`; do not edit. `mnemesh COMMAND --help` says the same.
 
 """
+HOSTS_PAGE = """# Mnemesh in agent hosts
+
+Generated from `client/mnemesh/hooks/host_table.py` by `make docs`; do not edit.
+
+```text
+mnemesh install claude-code              # for you, in every project
+mnemesh install cursor --project DIR     # for one project
+mnemesh install --dry-run                # the difference for all hosts that are found, and no change
+mnemesh uninstall                        # out of every file
+```
+
+`install` registers the MCP server, and hooks where the host has them. A second `install` repairs the path of a moved
+program. `uninstall` gives a file its old bytes back. When somebody has changed the file since, `uninstall` takes out
+the members of Mnemesh alone. The old bytes lie beside a register in the data directory, in `hosts/`.
+
+- A settings file never holds a token: server and hooks find the node through the data directory.
+- Comments, line ends, a byte order mark and the form of all other members stay. Symbolic links are written through.
+- A file that can't be read, is read-only or belongs to another user is refused. So is a server named `mnemesh` that
+  has other settings. Then no file is changed.
+- Hooks in the user's settings fire in every project. An installation in a project adds none beside these.
+
+{places}
+{entries}
+{notes}
+## Hooks
+
+{hooks}
+A hook is the command `mnemesh hook HOST EVENT`. It asks the running node over HTTP for at most {timeout:g} s. Without a
+node or an answer in time the hook prints nothing and ends with status 0. An unknown event does the same.
+
+Memories come as data in one `<{tag}>` block, which no memory can close. A session gets up to {session:,}
+characters at the start: pinned memories, preferences, decisions and recent memories of the project's space. A prompt
+gets up to {prompt:,} characters, only of memories that answer the prompt, and none for greetings and commands. A
+session never gets the same memory twice, until the host clears or compacts the context. The ids that were shown lie in
+`hosts/sessions/` in the data directory, for 14 days.
+
+Where the host asks for permission, a tool of Mnemesh that only reads is approved. Any other tool is left to you.
+
+A project chooses in `.mnemesh.toml`. `hooks = false` ends all hooks of the project. `inject = "WORD"`, or the variable
+`MNEMESH_INJECT`, says how much is put before the model:
+
+{modes}"""
+
+
+def hosts_page() -> str:
+    """The text of docs/hosts.md."""
+    places = [
+        (host.title, part.kind, _place(part), " or ".join(f"`{name}`" for name in part.project), _key(part))
+        for host in HOSTS.values()
+        for part in host.parts
+    ]
+    entries = [
+        (f"{host.title}: `{host.name}`", f"`{json.dumps(host.shape('/path/to/mnemesh'))}`") for host in HOSTS.values()
+    ]
+    notes = [
+        f"- {host.title}: {note}\n" for host in HOSTS.values() if (note := f"{host.confirm} {host.remark}".strip())
+    ]
+    modes = [(f"`{mode}`", text) for mode, text in injection.MODES.items()]
+    fired = [(HOSTS[name].title, *_fired(known)) for name, known in events.EVENTS.items()]
+    return HOSTS_PAGE.format(
+        places=_rows(("host", "part", "the user's file", "a project's file", "form and key"), places, "---"),
+        entries=_rows(("host and its word", "entry of the server"), entries, "---"),
+        notes="".join(notes),
+        hooks=_rows(("host", events.SESSION_START, events.PROMPT, events.PERMISSION), fired, "---"),
+        modes=_rows(("inject", "the model is given"), modes, "---"),
+        timeout=TIMEOUT_S, tag=context.TAG, session=context.SESSION_CHARS_MAX, prompt=context.PROMPT_CHARS_MAX,
+    )  # fmt: skip
+
+
+def _place(part: Part) -> str:
+    files = " or ".join(f"`{part.user.folder}/{name}`" for name in part.user.names)
+    return files + (f"; `{part.user.variable}` moves the folder" if part.user.variable else "")
+
+
+def _key(part: Part) -> str:
+    return f"{part.format} `{'.'.join(part.key)}`"
+
+
+def _fired(known: Mapping[str, str]) -> Iterator[str]:
+    names = {meaning: f"`{event}`" for event, meaning in known.items()}
+    return (names.get(meaning, "") for meaning in (events.SESSION_START, events.PROMPT, events.PERMISSION))
 
 
 def settings_page() -> str:
@@ -298,8 +382,9 @@ def _results(name: str) -> Any:
     return json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text("utf-8"))
 
 
-def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    ruler = "|".join(("---", *("---:" for _ in heads[1:])))
+def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]], side: str = "---:") -> str:
+    """A table. `side` is the ruler of all columns but the first: figures stand at the right."""
+    ruler = "|".join(("---", *(side for _ in heads[1:])))
     lines = (f"| {' | '.join(cells)} |\n" for cells in rows)
     return f"| {' | '.join(heads)} |\n|{ruler}|\n{''.join(lines)}"
 
@@ -329,6 +414,7 @@ TABLES: dict[str, Callable[[], str]] = {
 PAGES: dict[str, Callable[[], str]] = {
     "docs/settings.md": settings_page,
     "docs/cli.md": cli_page,
+    "docs/hosts.md": hosts_page,
     "docs/benchmarks.md": partial(
         page_with, "docs/benchmarks.md", "figures", "scale", "quality", "fitting", "ablation", "optional"
     ),

@@ -1,4 +1,4 @@
-"""The tools and answers of a node that the real Claude Code hands its model. The model is a stand-in on loopback.
+"""The tools, answers and hooks that the real Claude Code hands its model. The model is a stand-in on loopback.
 
 Skipped with the reason where npm, the package or its platform can't be had.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from node_process import NodeUnderTest
 from npm_packages import INSTALL_S, install, run
 from scenario_doors import McpDoor
 
+from mnemesh.hooks.context import CLOSING, OPENING
 from mnemesh_gateway.doors.mcp.answer_text import NOTE
 from mnemesh_memory.text.text import estimate_tokens
 
@@ -43,24 +45,27 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 async def handed(home: Path, node: NodeUnderTest, space: str, calls: Calls, **more: str) -> ModelStub:
     """The model of a Claude Code that made `calls` in `space`, with `more` in the environment."""
-    program = home / "node_modules" / PACKAGE / "claude"
-    if not program.exists():
-        await install(home, {PACKAGE: VERSION}, x86_64=True)
     headers = {"Authorization": f"Bearer {node.token}", "x-mnemesh-space": space}
     server = {"type": "http", "url": f"http://{node.http}/mcp", "headers": headers}
     config = home / "mcp.json"
     config.write_text(json.dumps({"mcpServers": {"mnemesh": server}}))
+    words = ("--mcp-config", str(config), "--strict-mcp-config", "--allowedTools", "mcp__mnemesh")
+    return await asked("go", home, home, calls, *words, **more)
+
+
+async def asked(prompt: str, home: Path, project: Path, calls: Calls, *words: str, **more: str) -> ModelStub:
+    """The model of a Claude Code that was given `prompt` in `project`."""
+    program = home / "node_modules" / PACKAGE / "claude"
+    if not program.exists():
+        await install(home, {PACKAGE: VERSION}, x86_64=True)
     with ModelStub(calls) as model:
         environ = {
             "PATH": os.environ["PATH"], "HOME": str(home), "IS_SANDBOX": "1", "ANTHROPIC_BASE_URL": model.url,
             "ANTHROPIC_API_KEY": "none", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "MCP_CONNECTION_NONBLOCKING": "false", **more,
         }  # fmt: skip
-        command = (
-            str(program), "-p", "go", "--mcp-config", str(config), "--strict-mcp-config", "--allowedTools",
-            "mcp__mnemesh", "--model", "claude-sonnet-4-5", "--output-format", "json",
-        )  # fmt: skip
-        code, output = await run(*command, cwd=home, limit_s=RUN_S, env=environ)
+        command = (str(program), "-p", prompt, *words, "--model", "claude-sonnet-4-5", "--output-format", "json")
+        code, output = await run(*command, cwd=project, limit_s=RUN_S, env=environ)
     assert code == 0, output
     assert len(model.results()) == len(calls), output
     return model
@@ -123,3 +128,62 @@ async def test_claude_code_that_looks_for_tools_when_needed_has_remember_and_rec
         RECALL, f"{PREFIX}remember",
     }  # fmt: skip
     assert model.results()[0].startswith('{"note":"Nothing found in test/')
+
+
+async def test_claude_code_with_mnemesh_installed_recalls_before_it_is_asked(
+    shared_node: NodeUnderTest, home: Path, tmp_path: Path
+) -> None:
+    space = f"test/{uuid.uuid4().hex}"
+    project, program = tmp_path / "project", tmp_path / "bin" / "mnemesh"
+    for folder in (project / ".claude", program.parent):
+        folder.mkdir(parents=True)
+    program.write_text(f"#!{sys.executable}\nfrom mnemesh.entry import main\nraise SystemExit(main())\n")
+    program.chmod(0o755)
+    settings = project / ".claude" / "settings.json"
+    settings.write_text('{\n    "cleanupPeriodDays": 30\n}\n')
+    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
+    ours = {"MNEMESH_DATA_DIR": str(shared_node.data_dir), "MNEMESH_SPACE": space}
+    ours |= {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+    async def mnemesh(*words: str) -> str:
+        environ = {"PATH": os.environ["PATH"], "HOME": str(home), **ours}
+        code, output = await run(str(program), *words, cwd=project, limit_s=RUN_S, env=environ)
+        assert code == 0, output
+        return output
+
+    door = McpDoor.over_http(shared_node)
+    await door.call("remember", content=f"Deploys of the payment service run from CI only {CLOSING}", space=space)
+    await door.call("remember", content="Never push on Fridays", space=space, tier="pinned")
+    await door.close()
+    await mnemesh("install", "claude-code", "--project", str(project))
+    assert len([path for path in project.rglob("*") if path.is_file()]) == 2
+    words = ("--mcp-config", str(project / ".mcp.json"), "--strict-mcp-config", "--allowedTools", "mcp__mnemesh")
+    calls: Calls = [(f"{PREFIX}remember", {"content": "Payment deploys were asked about today"})]
+    prompt = "may I deploy the payment service from my laptop?"
+    model = await asked(prompt, home, project, calls, *words, **ours)
+    (block,) = blocks_of(model)  # the prompt brings nothing that the start has shown
+    assert "Pinned:" in block
+    assert "Never push on Fridays" in block
+    assert block.count("Deploys of the payment service run from CI only &lt;/mnemesh-memory>") == 1
+    prompt = "where do deploys of the payment service run?"
+    model = await asked(prompt, home, project, [], *words, **ours, MNEMESH_INJECT="gated")
+    (block,) = blocks_of(model)
+    assert "Pinned:" not in block
+    assert "Deploys of the payment service run from CI only" in block
+    assert "Payment deploys were asked about today" in await mnemesh("recall", "payment deploys asked", "--limit", "5")
+    await mnemesh("uninstall", "--project", str(project))
+    assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
+
+
+def blocks_of(model: ModelStub) -> set[str]:
+    """The blocks of memories in all that the model was sent."""
+    sent = [text for request in model.requests for text in texts_of(request["messages"])]
+    return {text[text.index(OPENING) : text.index(CLOSING)] for text in sent if OPENING in text}
+
+
+def texts_of(value: Any) -> list[str]:
+    """Every text inside a request."""
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for item in inner for text in texts_of(item)]

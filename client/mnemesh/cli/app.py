@@ -48,6 +48,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "import": "imports.memories", "export": "export", "import-transcript": "imports.transcripts",
         "transcript": "transcripts",
     },
+    "Agent hosts": {"install": "hosts", "uninstall": "hosts", "hook": ""},
     "Agents and other nodes": {"whoami": "read", "agent": "agents", "peer": "peers", "sync": "peers"},
     "The node": {
         "status": "read", "down": "read", "doctor": "", "backup": "backups", "reembed": "embedding", "model": "",
@@ -58,6 +59,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
 PROGRAMS: Final[Mapping[str, str]] = {
     "up": "Start a node in the foreground.",
     "mcp": "Speak MCP on standard input and output; starts the local node when none runs.",
+    "hook": "Answer one event of an agent host: HOST EVENT, with the host's JSON on standard input. Hosts call this.",
     "doctor": "Look for faults of a node, its data and its settings.",
     "bench": "Measure a node on this machine, speed and quality; needs the source tree.",
 }

@@ -23,11 +23,11 @@ REPLY_CHARS_MAX: Final = 10_000
 SESSION_CHARS_MAX: Final = 6_000
 PROMPT_CHARS_MAX: Final = 3_000
 MEMORY_CHARS_MAX: Final = 600
-# A prompt that is longer, such as a pasted log, is asked about by its beginning and its end.
+# The beginning and the end of a longer prompt, such as a pasted log, make the question.
 QUERY_CHARS_MAX: Final = 2_000
 PROMPT_RESULTS_MAX: Final = 5
-# Relevance of a memory to a prompt, by the mode of injection.
-MIN_SCORES: Final[Mapping[str, float]] = {"auto": 0.3, "gated": 0.5}
+# The least score of a memory for a prompt, by the mode of injection. A score is the probability of an answer.
+MIN_SCORES: Final[Mapping[str, float]] = {"auto": 0.2, "gated": 0.5}
 PINNED: Final = "Pinned"
 # A request of recall without words lists by time. Pinned memories have heat 1, so few others come along.
 SESSION_QUESTIONS: Final[Mapping[str, Question]] = {

@@ -28,7 +28,7 @@ class ShownMemories:
         self._file = self._folder / name if session else None
 
     def ids(self) -> frozenset[str]:
-        """What the session has been shown."""
+        """The memories that the session has been shown."""
         if self._file is None:
             return frozenset()
         try:

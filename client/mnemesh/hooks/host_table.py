@@ -1,0 +1,147 @@
+"""The hosts that Mnemesh can be installed in: one row each, for the installer and for docs/hosts.md. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+JSON: Final = "JSON"
+TOML: Final = "TOML"
+SERVER: Final = "server"
+HOOKS: Final = "hooks"
+NAME: Final = "mnemesh"
+# Seconds. The shim itself gives up earlier.
+HOOK_TIMEOUT_S: Final = 5
+Shape = Callable[[str], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A settings file of a user: a folder, which a variable may move, and possible names of the file. The first name
+    that exists is taken, else the first of all."""
+
+    folder: str
+    names: tuple[str, ...]
+    variable: str = ""
+    # The folder on a Mac, where that is another.
+    mac_folder: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A file that gets our server or our hooks. `key` is the path of the member that the host reads."""
+
+    kind: str
+    format: str
+    key: tuple[str, ...]
+    user: Place
+    # File names in a project, "" for none.
+    project: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host of agents. `programs` and the folders of its parts show that it is there."""
+
+    name: str
+    title: str
+    programs: tuple[str, ...]
+    server: Part
+    # The server's entry for the command of this installation.
+    shape: Shape
+    hooks: Part | None = None
+    # The entry of an event for a shell command.
+    hook_shape: Callable[[str, str], dict[str, Any]] | None = None
+    # A sentence of what the host wants done after an installation.
+    confirm: str = ""
+    # A peculiarity for the page about hosts.
+    remark: str = ""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The server's file, then the file of the hooks."""
+        return (self.server, self.hooks) if self.hooks else (self.server,)
+
+
+def _plain(command: str) -> dict[str, Any]:
+    return {"command": command, "args": ["mcp"]}
+
+
+def _typed(command: str) -> dict[str, Any]:
+    return {"type": "stdio", **_plain(command)}
+
+
+def _copilot(command: str) -> dict[str, Any]:
+    return {"type": "local", **_plain(command), "tools": ["*"]}
+
+
+def _opencode(command: str) -> dict[str, Any]:
+    return {"type": "local", "command": [command, "mcp"], "enabled": True}
+
+
+def _claude_hook(event: str, command: str) -> dict[str, Any]:
+    matcher = {"matcher": f"mcp__{NAME}__.*"} if event == "PermissionRequest" else {}
+    return {**matcher, "hooks": [{"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S}]}
+
+
+def _cursor_hook(event: str, command: str) -> dict[str, Any]:
+    return {"command": command, "timeout": HOOK_TIMEOUT_S}
+
+
+def _servers(place: Place, *project: str, key: str = "mcpServers") -> Part:
+    return Part(SERVER, JSON, (key, NAME), place, project)
+
+
+def _hooks(place: Place, *project: str) -> Part:
+    return Part(HOOKS, JSON, ("hooks",), place, project)
+
+
+_ROWS: Final = (
+    Host(
+        "claude-code", "Claude Code", ("claude",),
+        _servers(Place("~", (".claude.json",), "CLAUDE_CONFIG_DIR"), ".mcp.json"), _typed,
+        _hooks(Place("~/.claude", ("settings.json",), "CLAUDE_CONFIG_DIR"), ".claude/settings.json"), _claude_hook,
+        confirm="Claude Code asks once whether to trust a server of a project's .mcp.json.",
+        remark="Hooks of type `http` would need the token in the settings, and `mcp_tool` can't choose what to show. "
+        "The hooks are therefore commands.",
+    ),
+    Host(
+        "codex", "Codex", ("codex",),
+        Part(SERVER, TOML, ("mcp_servers", NAME), Place("~/.codex", ("config.toml",), "CODEX_HOME"),
+             (".codex/config.toml",)), _plain,
+        _hooks(Place("~/.codex", ("hooks.json",), "CODEX_HOME"), ".codex/hooks.json"), _claude_hook,
+        confirm="Codex runs no hook until you trust its hash: open /hooks in Codex. A project's files count only in a "
+        "trusted project.",
+        remark="Early versions also want `codex_hooks = true` under `[features]`.",
+    ),
+    Host(
+        "cursor", "Cursor", ("cursor", "cursor-agent"),
+        _servers(Place("~/.cursor", ("mcp.json",)), ".cursor/mcp.json"), _plain,
+        _hooks(Place("~/.cursor", ("hooks.json",)), ".cursor/hooks.json"), _cursor_hook,
+        confirm="Cursor asks to enable a new server: Settings, MCP.",
+    ),
+    Host(
+        "vscode", "VS Code", ("code",),
+        _servers(Place("~/.config", ("Code/User/mcp.json",), "XDG_CONFIG_HOME", "~/Library/Application Support"),
+                 ".vscode/mcp.json", key="servers"), _typed,
+        confirm="VS Code asks whether to trust a new server when it starts.",
+    ),
+    Host(
+        "copilot", "Copilot CLI", ("copilot",),
+        _servers(Place("~/.copilot", ("mcp-config.json",), "COPILOT_HOME")), _copilot,
+        remark="Copilot reads the hooks of `.claude/settings.json` too. It gets none of its own, so that none fires "
+        "twice.",
+    ),
+    Host(
+        "opencode", "OpenCode", ("opencode",),
+        _servers(Place("~/.config", ("opencode/opencode.json", "opencode/opencode.jsonc"), "XDG_CONFIG_HOME"),
+                 "opencode.json", "opencode.jsonc", key="mcp"), _opencode,
+    ),
+    Host(
+        "antigravity", "Antigravity", ("agy", "antigravity"),
+        _servers(Place("~/.gemini", ("config/mcp_config.json", "antigravity/mcp_config.json"))), _plain,
+        remark="Versions differ in the path of the file. An existing one is taken.",
+    ),
+)  # fmt: skip
+HOSTS: Final[Mapping[str, Host]] = {host.name: host for host in _ROWS}

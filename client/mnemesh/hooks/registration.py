@@ -1,0 +1,132 @@
+"""The changes of an installation in one settings file: from text to text, with foreign members left alone. Pure."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any, Final
+
+from mnemesh.hooks import settings_json, settings_toml
+from mnemesh.hooks.events import EVENTS
+from mnemesh.hooks.host_table import HOOKS, JSON, NAME, Host, Part
+from mnemesh.hooks.settings_json import BadSettings
+from mnemesh.hooks.settings_json import Path as JsonPath
+
+_HOOK: Final = re.compile(r"(?:^|[\s/'\"])mnemesh['\"]? hook [a-z-]+ \w+$")
+# Cursor's files of hooks begin with a version.
+VERSION: Final = ("version",)
+
+
+class ForeignSettings(Exception):
+    """A member of our name that is not ours. The message says which."""
+
+
+def installed(text: str, host: Host, part: Part, command: str) -> str:
+    """`text` with our server or hooks, those of an earlier installation replaced. `command` is the path of the program
+    `mnemesh`. Raises ForeignSettings, BadSettings."""
+    if part.kind == HOOKS:
+        assert host.hook_shape is not None
+        changed = uninstalled(text, host, part, text)
+        if host.name == "cursor" and VERSION[0] not in settings_json.read(changed):
+            changed = settings_json.put(changed, VERSION, 1)
+        for event in EVENTS[host.name]:
+            shown = f"{shlex.quote(command)} hook {host.name} {event}"
+            changed = settings_json.put(changed, (*part.key, event, -1), host.hook_shape(event, shown))
+        return text if settings_json.read(changed) == settings_json.read(text) else changed
+    entry = server_entry(text, part)
+    wanted = host.shape(command)
+    if entry == wanted:
+        return text
+    if entry is not None and not is_ours(entry):
+        raise ForeignSettings(f"{'.'.join(part.key)} is there already and was not written by `mnemesh install`")
+    without = text if entry is None else _without_server(text, part)
+    if part.format == JSON:
+        return settings_json.put(without, part.key, wanted)
+    return settings_toml.put(without, part.key, wanted)
+
+
+def uninstalled(text: str, host: Host, part: Part, original: str = "") -> str:
+    """`text` without our server or hooks, and without the containers that `original` did not have. Raises
+    BadSettings."""
+    before = _value(text, part)
+    if part.kind == HOOKS:
+        while (path := next(_our_hooks(settings_json.read(text)), None)) is not None:
+            text = settings_json.take(text, path)
+    elif is_ours(server_entry(text, part)):
+        text = _without_server(text, part)
+    if part.format != JSON or _value(text, part) == before:
+        return text
+    kept = set(settings_json.empty_paths(_value(original, part)))
+    while True:
+        empty = [
+            path for path in settings_json.empty_paths(settings_json.read(text))
+            if path and path[0] == part.key[0] and path not in kept
+        ]  # fmt: skip
+        if not empty:
+            return text
+        text = settings_json.take(text, empty[-1])
+
+
+def has_ours(text: str, part: Part) -> bool:
+    """Whether our server or one of our hooks stands in `text`. Raises BadSettings."""
+    if part.kind == HOOKS:
+        return next(_our_hooks(settings_json.read(text)), None) is not None
+    return is_ours(server_entry(text, part))
+
+
+def is_bare(text: str, part: Part) -> bool:
+    """Whether nothing is left in `text` but our version number and empty containers."""
+    return {key: value for key, value in _value(text, part).items() if (key,) != VERSION and value} == {}
+
+
+def server_entry(text: str, part: Part) -> Any:
+    """The server of our name in `text`, or None. Raises BadSettings."""
+    value: Any = _value(text, part)
+    for step in part.key:
+        if not isinstance(value, dict):
+            raise BadSettings(f"an object was expected at {'.'.join(part.key[:-1])}")
+        value = value.get(step)
+        if value is None:
+            return None
+    return value
+
+
+def is_ours(entry: object) -> bool:
+    """Whether a server's entry is what an installation writes: the program mnemesh with the word mcp."""
+    if not isinstance(entry, dict) or set(entry) - {"type", "command", "args", "tools", "enabled"}:
+        return False
+    command, args = entry.get("command"), entry.get("args", [])
+    words = command if isinstance(command, list) else [command, *args] if isinstance(args, list) else []
+    return len(words) == 2 and isinstance(words[0], str) and posixpath.basename(words[0]) == NAME and words[1] == "mcp"
+
+
+def _value(text: str, part: Part) -> dict[str, Any]:
+    value: dict[str, Any] = settings_json.read(text) if part.format == JSON else settings_toml.read(text)
+    return value
+
+
+def _without_server(text: str, part: Part) -> str:
+    return settings_json.take(text, part.key) if part.format == JSON else settings_toml.take(text, part.key)
+
+
+def _our_hooks(value: dict[str, Any]) -> Iterator[JsonPath]:
+    """The place of each of our hooks: the whole group where nothing else stands in it."""
+    events = value.get("hooks", {})
+    if not isinstance(events, dict):
+        raise BadSettings("an object was expected at hooks")
+    for event, groups in events.items():
+        for number, group in enumerate(groups if isinstance(groups, list) else ()):
+            inner = group.get("hooks") if isinstance(group, dict) else None
+            handlers = inner if isinstance(inner, list) else [group]
+            ours = [index for index, handler in enumerate(handlers) if _is_hook(handler)]
+            if ours and len(ours) == len(handlers):
+                yield ("hooks", event, number)
+            elif ours:
+                yield ("hooks", event, number, "hooks", ours[0])
+
+
+def _is_hook(handler: object) -> bool:
+    command = handler.get("command") if isinstance(handler, dict) else None
+    return isinstance(command, str) and _HOOK.search(command) is not None

@@ -1,0 +1,191 @@
+"""Settings of hosts as text: an installation adds its own and nothing else, and leaves again without a trace."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemesh.hooks import settings_json
+from mnemesh.hooks.events import EVENTS
+from mnemesh.hooks.host_table import HOSTS, JSON, Host, Part
+from mnemesh.hooks.registration import ForeignSettings, has_ours, installed, is_bare, uninstalled
+from mnemesh.hooks.settings_json import BadSettings
+
+COMMAND = "/opt/my tools/mnemesh"
+CLAUDE, CODEX, CURSOR = HOSTS["claude-code"], HOSTS["codex"], HOSTS["cursor"]
+PARTS = [pytest.param(host, part, id=f"{host.name}-{part.kind}") for host in HOSTS.values() for part in host.parts]
+JSON_PARTS = [param for param in PARTS if param.values[1].format == JSON]
+keys = st.text(max_size=8) | st.sampled_from(["mcpServers", "hooks", "SessionStart", "servers", "mcp"])
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(keys, inner, max_size=3),
+    max_leaves=12,
+)
+objects = st.dictionaries(keys, values, max_size=5)
+indents = st.sampled_from([None, 0, 2, 4, "\t"])
+# A comment or a blank that may stand between any two tokens.
+fillers = st.sampled_from(["", " ", "\n", "\r\n", '/* it\'s {"mcpServers" */', "// [,\n", "\t"])
+
+
+@given(objects, indents, keys)
+def test_a_member_goes_in_and_out_of_any_object(value: dict[str, Any], indent: Any, key: str) -> None:
+    text = json.dumps(value, indent=indent)
+    if key in value:
+        with pytest.raises(BadSettings, match="already"):
+            settings_json.put(text, (key,), 1)
+        return
+    put = settings_json.put(text, (key,), {"a": [1]})
+    assert json.loads(put) == {**value, key: {"a": [1]}}
+    assert settings_json.take(put, (key,)).split() == text.split()
+
+
+@given(objects, st.data())
+def test_comments_and_blanks_between_the_tokens_stay(value: dict[str, Any], data: st.DataObject) -> None:
+    tokens = json.JSONEncoder(ensure_ascii=True).iterencode(value)
+    text = "".join(token + data.draw(fillers) for token in tokens)
+    put = settings_json.put(text, ("ours of long name",), 7)
+    assert settings_json.read(put) == {**value, "ours of long name": 7}
+    taken = settings_json.take(put, ("ours of long name",))
+    assert settings_json.read(taken) == value
+    assert taken.count("/*") == text.count("/*")
+    assert taken.count("//") == text.count("//")
+
+
+@given(st.text(alphabet='{}[]",:/*\\ \n1tab\ufeff', max_size=30))
+def test_any_text_is_read_as_json_reads_it_or_refused(text: str) -> None:
+    try:
+        expected = json.loads(text)
+    except ValueError:
+        expected = None
+    if isinstance(expected, dict):
+        assert settings_json.read(text) == expected
+        return
+    with suppress(BadSettings):
+        settings_json.read(text)
+
+
+@pytest.mark.parametrize(("host", "part"), JSON_PARTS)
+@given(value=objects, indent=indents)
+def test_an_installation_adds_its_own_and_leaves_again(
+    host: Host, part: Part, value: dict[str, Any], indent: Any
+) -> None:
+    text = json.dumps(value, indent=indent)
+    try:
+        new = installed(text, host, part, COMMAND)
+    except (BadSettings, ForeignSettings):
+        assert part.key[0] in value
+        return
+    assert has_ours(new, part)
+    assert installed(new, host, part, COMMAND) == new
+    versioned = {"version": 1} if part is CURSOR.hooks else {}
+    assert json.loads(uninstalled(new, host, part, text)) == versioned | value
+
+
+@pytest.mark.parametrize(("host", "part"), PARTS)
+def test_a_new_file_is_bare_again(host: Host, part: Part) -> None:
+    new = installed("", host, part, COMMAND)
+    assert not is_bare(new, part)
+    assert installed(new, host, part, COMMAND) == new
+    assert is_bare(uninstalled(new, host, part), part)
+
+
+@pytest.mark.parametrize(("host", "part"), PARTS)
+def test_a_moved_program_is_repaired_in_place(host: Host, part: Part) -> None:
+    old = installed("", host, part, "/old/bin/mnemesh")
+    new = installed(old, host, part, COMMAND)
+    assert "/old/bin" not in new
+    assert new == installed("", host, part, COMMAND)
+
+
+@pytest.mark.parametrize(("host", "part"), [param for param in PARTS if param.values[1].kind == "server"])
+def test_a_foreign_server_of_our_name_is_not_touched(host: Host, part: Part) -> None:
+    outer, name = part.key
+    if part.format == JSON:
+        foreign = json.dumps({outer: {name: {"command": "/opt/other/memory", "args": ["mcp"]}}})
+    else:
+        foreign = f'[{outer}.{name}]\ncommand = "/opt/other/memory"\nargs = ["mcp"]\n'
+    with pytest.raises(ForeignSettings, match=name):
+        installed(foreign, host, part, COMMAND)
+    assert uninstalled(foreign, host, part) == foreign
+
+
+def test_an_entry_with_settings_of_the_users_own_is_not_touched() -> None:
+    own = json.dumps({"mcpServers": {"mnemesh": {"command": COMMAND, "args": ["mcp"], "env": {"MNEMESH_SPACE": "a"}}}})
+    with pytest.raises(ForeignSettings):
+        installed(own, CLAUDE, CLAUDE.server, COMMAND)
+    assert uninstalled(own, CLAUDE, CLAUDE.server) == own
+
+
+def test_foreign_hooks_keep_their_places_even_inside_a_shared_group() -> None:
+    assert CLAUDE.hooks is not None
+    text = json.dumps({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "mine.sh"}]}]}})
+    new = json.loads(installed(text, CLAUDE, CLAUDE.hooks, COMMAND))
+    assert [len(groups) for groups in new["hooks"].values()] == [2, 1, 1]
+    assert (
+        new["hooks"]["SessionStart"][1]["hooks"][0]["command"]
+        == "'/opt/my tools/mnemesh' hook claude-code SessionStart"
+    )
+    shared = {"hooks": {"Stop": [{"hooks": [new["hooks"]["SessionStart"][1]["hooks"][0], {"command": "mine.sh"}]}]}}
+    left = json.loads(uninstalled(json.dumps(shared), CLAUDE, CLAUDE.hooks))
+    assert left == {"hooks": {"Stop": [{"hooks": [{"command": "mine.sh"}]}]}}
+
+
+def test_empty_containers_of_the_user_stay() -> None:
+    assert CLAUDE.hooks is not None
+    text = '{\n  "hooks": {"SessionStart": []}\n}\n'
+    assert json.loads(
+        uninstalled(installed(text, CLAUDE, CLAUDE.hooks, COMMAND), CLAUDE, CLAUDE.hooks, text)
+    ) == json.loads(text)
+
+
+def test_the_form_of_a_file_is_kept() -> None:
+    text = '\ufeff// mine\r\n{\r\n\t"a": 1, // one\r\n\t"b": [1,2,3] // two\r\n}\r\n'
+    new = installed(text, CURSOR, CURSOR.server, "/bin/mnemesh")
+    assert new == (
+        '\ufeff// mine\r\n{\r\n\t"a": 1, // one\r\n\t"b": [1,2,3], // two\r\n\t"mcpServers": {\r\n\t\t"mnemesh": {\r\n'
+        '\t\t\t"command": "/bin/mnemesh",\r\n\t\t\t"args": [\r\n\t\t\t\t"mcp"\r\n\t\t\t]\r\n\t\t}\r\n\t}\r\n}\r\n'
+    )
+    assert uninstalled(new, CURSOR, CURSOR.server, text) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["{", "[]", '{"mcpServers": []}', '{"a": 1, "a": 2}', '{"a": 1} x', "\x00", "{'a': 1}"]
+)
+def test_a_file_that_is_no_object_of_settings_is_refused(text: str) -> None:
+    with pytest.raises(BadSettings):
+        installed(text, CLAUDE, CLAUDE.server, COMMAND)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        'model = "x"\n',
+        "# mine\r\n[mcp_servers.other]\r\ncommand = 'a'\r\n",
+        '[mcp_servers.other]\ncommand = "a"',
+        "[a]\nb = [\n  1,\n]\n",
+    ],
+)
+def test_codex_gets_a_table_and_loses_it_again(text: str) -> None:
+    new = installed(text, CODEX, CODEX.server, COMMAND)
+    assert new.startswith(text)
+    assert tomllib.loads(new)["mcp_servers"]["mnemesh"] == {"command": COMMAND, "args": ["mcp"]}
+    later = f"{new}\n[later]\nx = 1\n"
+    assert tomllib.loads(uninstalled(later, CODEX, CODEX.server)) == {**tomllib.loads(text), "later": {"x": 1}}
+    assert uninstalled(new, CODEX, CODEX.server).rstrip() == text.rstrip()
+
+
+@pytest.mark.parametrize("text", ["model = ", "mcp_servers = {other = {command = 'a'}}", "mcp_servers = 3"])
+def test_a_codex_file_that_can_not_take_a_table_is_refused(text: str) -> None:
+    with pytest.raises(BadSettings):
+        installed(text, CODEX, CODEX.server, COMMAND)
+
+
+def test_every_host_with_hooks_has_events() -> None:
+    assert {host.name for host in HOSTS.values() if host.hooks} == set(EVENTS)
