@@ -399,6 +399,25 @@ def _change(value: float) -> str:
     return "0" if shown in ("+.000", "-.000") else shown
 
 
+def calibration() -> str:
+    """How far the score is a probability, by corpus."""
+    results = _results("calibration")
+    rows = {name: row for name, row in results["rows"].items() if "ECE" in row}
+    figures = list(next(iter(rows.values())))[1:]
+    heads = ("corpus", *(name.replace("_", " ") for name in figures))
+    table = _rows(heads, [(name, *(_short(row[figure]) for figure in figures)) for name, row in rows.items()])
+    bins = results["bins"]
+    numbers = [str(number) for number in range(1, len(bins["LoCoMo"]) + 1)]
+    reliability = _rows(
+        ("bin", *bins),
+        [
+            (number, *(f"{_short(pairs[at][0])} / {_short(pairs[at][1])}" for pairs in bins.values()))
+            for at, number in enumerate(numbers)
+        ],
+    )
+    return f"{table}\nMean score and share of right top results, in ten bins of equal count:\n\n{reliability}"
+
+
 # Tables for the text between `<!-- NAME: make docs -->` and `<!-- end of NAME -->`.
 TABLES: dict[str, Callable[[], str]] = {
     "key figures": key_figures,
@@ -410,6 +429,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "misses": misses,
     "fitting": fitting,
     "optional": optional,
+    "calibration": calibration,
 }
 PAGES: dict[str, Callable[[], str]] = {
     "docs/settings.md": settings_page,
@@ -419,7 +439,7 @@ PAGES: dict[str, Callable[[], str]] = {
         page_with, "docs/benchmarks.md", "figures", "scale", "quality", "fitting", "ablation", "optional"
     ),
     "README.md": partial(page_with, "README.md", "key figures"),
-    "docs/recall.md": partial(page_with, "docs/recall.md", "misses"),
+    "docs/recall.md": partial(page_with, "docs/recall.md", "misses", "calibration"),
     "docs/proof.md": partial(page_with, "docs/proof.md", "growth"),
 }
 
