@@ -297,18 +297,20 @@ def test_forging_an_entry_first_does_not_keep_the_genuine_one_out() -> None:
     replica = Strict()
     assert replica.hears(replace(first, raw=b"garbage"), unsigned(second)) == {"quarantined": 2}
     assert replica.hears(second) == {"quarantined": 1}, "it builds on something in quarantine"
-    assert replica.hears(replace(second, raw=b"garbage")) == {"quarantined": 1}
-    assert replica.hears(first, second) == {"accepted": 2}
+    for bad in (replace(second, raw=b"garbage"), replace(second, agent="owner/other")):
+        assert replica.hears(bad) == {"quarantined": 1}
+    assert replica.hears(second, grant=STRANGER) == {"quarantined": 1}
+    assert replica.hears(first) == {"accepted": 2}
     assert (replica.log(), replica.refused()) == ([first, second], []), "never the forged envelope"
 
 
-def test_a_forged_entry_of_a_change_that_waits_gives_way_to_it() -> None:
-    first, second = chain(2)
+def test_a_forged_copy_of_a_change_that_waits_gives_way_to_it_and_condemns_nothing_that_builds_on_it() -> None:
+    first, second, third = chain(3)
     replica = Strict(unsigned(second))
-    assert replica.hears(second) == {"held": 1}
+    assert replica.hears(second, third) == {"held": 2}
     assert replica.refused() == []
     assert replica.hears(unsigned(second)) == {"duplicates": 1}
-    assert replica.hears(first) == {"accepted": 2}
+    assert replica.hears(first) == {"accepted": 3}
 
 
 def test_a_change_that_waited_is_judged_by_its_operations_when_its_time_comes() -> None:

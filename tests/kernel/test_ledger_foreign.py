@@ -275,14 +275,6 @@ def test_what_an_earlier_life_of_a_node_brought_goes_back_to_it_even_when_releas
     assert list(ledger.sync_page(0, ("*",), node.origin, 10, 10_000).entries) == [two, both]
 
 
-def test_a_forged_copy_of_a_change_that_waits_condemns_nothing_that_builds_on_it(ledger: Ledger, node: Node) -> None:
-    one, two, three = (node.says(text) for text in ("one", "two", "three"))
-    assert outcome(taken(ledger, node, replace(two, signature=bytes(64)))) == {"quarantined": 1}
-    assert outcome(taken(ledger, node, two, three)) == {"held": 2}
-    assert refused(ledger) == []
-    assert outcome(taken(ledger, node, one)) == {"accepted": 3}
-
-
 def test_a_change_whose_operations_are_not_allowed_never_enters(ledger: Ledger, node: Node) -> None:
     thief = Node("thief", BOB)
     one = node.says("one")
@@ -402,15 +394,6 @@ def test_keys_of_nodes_are_bounded(ledger: Ledger, node: Node, monkeypatch: pyte
         "accepted": 1, "quarantined": 1,
     }  # fmt: skip
     assert "keys" in reasons(ledger)[0]
-
-
-def test_a_bad_copy_does_not_take_the_place_of_a_good_one_in_quarantine(ledger: Ledger, node: Node) -> None:
-    one, two = node.says("one"), node.says("two")
-    taken(ledger, node, replace(one, signature=bytes(64)), two)
-    taken(ledger, node, replace(two, signature=bytes(64)))
-    assert len(refused(ledger)) == 3
-    assert outcome(taken(ledger, node, one)) == {"accepted": 2}
-    assert contents(ledger) == ["two"]
 
 
 # ---- directories that live again ------------------------------------------------------------------------------------

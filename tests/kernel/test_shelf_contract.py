@@ -121,6 +121,7 @@ def test_copies_of_a_refused_change_go_by_signature_or_all_at_once(shelf: Shelf)
     hash = one.entry.hash
     assert shelf.is_refused(KEY, hash)
     assert not shelf.is_refused(ELSEWHERE, hash)
+    assert not shelf.is_refused(KEY, hash, one.entry.signature), "it fell with no other"
     assert shelf.drop_refused(KEY, hash, bytes(64)) == []
     assert shelf.drop_refused(KEY, hash, other.entry.signature) == ["far"]
     shelf.put(table, other, awaited)

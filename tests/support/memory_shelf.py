@@ -123,8 +123,8 @@ class MemoryShelf:
             del kept[number]
         return [one.brought for one in taken.values()]
 
-    def is_refused(self, key: Key, hash: str) -> bool:
-        return bool(self.refused(key, hash))
+    def is_refused(self, key: Key, hash: str, fell_as: bytes | None = None) -> bool:
+        return any(fell_as is None or one.awaited for one in self.refused(key, hash, fell_as).values())
 
     def refused(self, key: Key, hash: str, signature: bytes | None = None) -> dict[int, Aside]:
         """The refused copies of an entry, by number."""

@@ -65,9 +65,12 @@ class Shares:
     def put_aside(self, one: Brought, reason: str, awaited: str = "", rules: int = 0) -> None:
         """Keep a refused entry with its reason, in the place of the same one. Beyond the share of a sender, or of all,
         the oldest gives way. `rules` is the version of the rules by which its change was refused, 0 when something else
-        was wrong."""
+        was wrong. A copy that is wrong itself does not replace one that fell with another change and may come back."""
         entry = one.entry
-        for sender in self._shelf.drop_refused(Key(entry.space, entry.doc), entry.hash, entry.signature):
+        key = Key(entry.space, entry.doc)
+        if not awaited and self._quarantined and self._shelf.is_refused(key, entry.hash, entry.signature):
+            return
+        for sender in self._shelf.drop_refused(key, entry.hash, entry.signature):
             self._noted(sender, -1)
         if self._of(one.sender) >= limits.QUARANTINE_SHARE_MAX and not self._whole:
             self._give_way(one.sender)

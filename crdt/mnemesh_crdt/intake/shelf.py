@@ -54,8 +54,9 @@ class Shelf(Protocol):
     def take(self, table: str, key: Key, awaited: str) -> list[Brought]:
         """Remove the entries of a document that one change stops, oldest first. Returns these entries."""
 
-    def is_refused(self, key: Key, hash: str) -> bool:
-        """Whether the quarantine has a copy of a change."""
+    def is_refused(self, key: Key, hash: str, fell_as: bytes | None = None) -> bool:
+        """Whether the quarantine has a copy of a change: any, or one with this signature that fell with another
+        change."""
 
     def drop_refused(self, key: Key, hash: str, signature: bytes | None = None) -> list[str]:
         """Delete the copies of an entry from the quarantine, all or that with one signature. Returns the senders."""

@@ -80,10 +80,11 @@ class SqliteShelf:
             self._db.execute(f"DELETE {where}", named)
         return [Brought(entry_of(row), row[9], row[10], row[12]) for row in rows]
 
-    def is_refused(self, key: Key, hash: str) -> bool:
-        named = (key.id, key.space, bytes.fromhex(hash))
-        found = self._db.execute(f"SELECT 1 FROM quarantine WHERE {_NAMED} AND hash = ?", named)
-        return found.fetchone() is not None
+    def is_refused(self, key: Key, hash: str, fell_as: bytes | None = None) -> bool:
+        where, values = f"{_NAMED} AND hash = ?", [key.id, key.space, bytes.fromhex(hash)]
+        if fell_as is not None:
+            where, values = f"{where} AND signature = ? AND awaited IS NOT NULL", [*values, fell_as]
+        return self._db.execute(f"SELECT 1 FROM quarantine WHERE {where}", values).fetchone() is not None
 
     def drop_refused(self, key: Key, hash: str, signature: bytes | None = None) -> list[str]:
         where, values = f"{_NAMED} AND hash = ?", [key.id, key.space, bytes.fromhex(hash)]
