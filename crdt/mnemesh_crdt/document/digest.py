@@ -1,7 +1,7 @@
 """The parts of a space's digest: 4,096 buckets of documents, and one number for the heads of each document.
 
-The replica in memory and the ledger's table compute the same from these two functions. A bucket's hash is the XOR of
-its documents' fingerprints. So a change of one document updates the hash without a look at the others.
+The ledger's table is made with these two functions. A bucket's hash is the XOR of its documents' fingerprints. So a
+change of one document updates the hash without a look at the others.
 """
 
 from __future__ import annotations

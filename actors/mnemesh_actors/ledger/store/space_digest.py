@@ -1,7 +1,7 @@
 """The digest of a space: 4,096 XOR buckets over (document, heads or erased), kept in step with the log.
 
-Equal digests mean equal documents. Unequal buckets say where to look. The model of the tests gives the same numbers for
-the same documents. Waiting and quarantined entries do not count.
+Equal digests mean equal documents. Unequal buckets say where to look. The tests compare with a shelf in memory. Waiting
+and quarantined entries do not count.
 """
 
 from __future__ import annotations
