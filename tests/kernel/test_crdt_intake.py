@@ -146,7 +146,7 @@ def test_settled_replicas_hold_every_revision_ever_written_and_agree(steps: list
 @PROPERTY
 @given(STEPS)
 def test_tags_are_an_observed_remove_set(steps: list[Any]) -> None:
-    """A tag is there when one of the last changes that touched it put it: a change no other such change had seen."""
+    """A tag is there when one of its last changes put it. No other change of the tag saw a last change."""
     mesh = played(steps)
     mesh.settle()
     for key, touches in mesh.tag_touches.items():

@@ -1,4 +1,4 @@
-"""A node as the simulator sees it: a disk, what a crash takes, and the ledger's duties in their order.
+"""A node as the simulator sees it: a disk, the losses of a crash, and the ledger's duties in their order.
 
 The shell around the product's own intake and `Stream`. The disk is a shelf in memory. A transaction works on a copy of
 the disk and does admit, append, view, commit, publish, acknowledge; `crash_before` names the duty before which the node

@@ -30,12 +30,12 @@ class Mirror:
         self._open.shelf.keep_key(node_id, key, "")
 
     def follow(self, work: Callable[[Intake], object], intake: Intake) -> object:
-        """Do in one transaction what the node did with its `intake`."""
+        """Repeat the work of the node's `intake` in one transaction."""
         with self._open.journal.transaction():
             return work(replace(intake, shelf=self._open.shelf))
 
     def taken(self, id_: str) -> bool:
-        """What the ledger says of a new memory with this id."""
+        """Whether the ledger refuses this id to a new memory."""
         return Admission(self._open.db, self._open.journal, lambda ids, at: None).taken(id_)
 
     def differences(self, disk: MemoryShelf, intake: Intake) -> list[str]:

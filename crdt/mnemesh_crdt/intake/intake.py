@@ -202,8 +202,8 @@ class _Batch:
             self._hold(document, arrival)
 
     def _in_order(self, document: Document, arrivals: deque[Arrival]) -> list[Arrival]:
-        """The changes that may enter now, each after its dependencies, with those released from the shelves. The others
-        are left in `waits`."""
+        """The changes that may enter now, each after its dependencies, with the released ones. The others are left in
+        `waits`."""
         ready: list[Arrival] = []
         if not document.here:
             arrivals.extend(self._released(document, document.genesis))
@@ -243,7 +243,7 @@ class _Batch:
                     raise DataLoss(f"change {hash[:16]} has another hash", field="document", value=document.key.id)
 
     def _released(self, document: Document, hash: str) -> Iterator[Arrival]:
-        """Entries that waited here for a change, which is good now, taken off their shelf."""
+        """The entries that waited here for a change that is good now, taken out of pending and quarantine."""
         for table in (PENDING, QUARANTINE):
             for one in self._shares.take(table, document.key, hash):
                 document.waiting.discard(one.entry.hash)
@@ -267,8 +267,8 @@ class _Batch:
             self._appended(last - len(ready) + 1, last)
 
     def _stored(self, document: Document, now: Loaded, ready: list[Arrival]) -> int:
-        """Append. The last entry's number. A change that was found good and that the storage does not take is
-        quarantined: one entry never holds up all later ones. Returns 0 then."""
+        """Append, and return the last entry's number. A good change that the storage does not take is quarantined, so
+        that no entry holds up the later ones. Returns 0 then."""
         brought = [(one.brought, one.head.actor) for one in ready]
         try:
             return self._shelf.append(now, brought, new=not document.here)
@@ -281,7 +281,7 @@ class _Batch:
     def _readable(
         self, document: Document, before: dict[str, bytes], ready: list[Arrival]
     ) -> tuple[list[Arrival], Loaded | str]:
-        """The document with those of `ready` that keep it readable, tried one by one. The others are refused."""
+        """The document with the changes of `ready` that keep it readable, tried one by one. The others are refused."""
         good: Loaded | str = ""
         if before:
             good = tried(self._read, document.key, before)
