@@ -42,6 +42,7 @@ from mnemesh_crdt.changes.envelope import ERASE, RETRACT, Entry, Key, node_id_of
 from mnemesh_crdt.document.digest import bucket_of
 from mnemesh_crdt.document.revisions import heads, materialise
 from mnemesh_memory.access.grants import PeerGrant
+from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss
 
 REPLICAS = 3
@@ -311,6 +312,32 @@ def test_a_forged_copy_of_a_change_that_waits_gives_way_to_it_and_condemns_nothi
     assert replica.refused() == []
     assert replica.hears(unsigned(second)) == {"duplicates": 1}
     assert replica.hears(first) == {"accepted": 3}
+
+
+def test_bytes_that_are_no_change_are_quarantined() -> None:
+    (good,) = chain(1)
+    garbage = [
+        replace(good, raw=b""), replace(good, raw=b"\x00" * 50), replace(good, raw=good.raw[:-1]),
+        replace(good, raw=good.raw + b"x"), replace(good, raw=bytes(limits.CHANGE_BYTES_MAX + 1)),
+        replace(good, type="wish"), replace(good, hash="x"), replace(good, hash=good.hash.upper()),
+        replace(good, node="not hex"), replace(good, signature=b"short"), replace(good, at=2**62),
+        replace(good, doc="no id"), replace(good, doc=ID.upper()), replace(good, space="Team/Payments"),
+        replace(good, space=""), replace(good, space="\udcff"), replace(good, agent="x" * 81), replace(good, agent=""),
+        replace(good, agent="two\nlines"),
+    ]  # fmt: skip
+    replica = Strict()
+    for entry in garbage:
+        assert replica.refuses(entry)
+    assert replica.log() == []
+    assert replica.hears(good) == {"accepted": 1}
+
+
+def test_the_quarantine_and_the_keys_of_nodes_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "QUARANTINE_ENTRIES_MAX", 3)
+    monkeypatch.setattr(limits, "NODE_KEYS_MAX", 0)
+    replica = Strict()
+    assert "keys of 0 nodes are kept" in replica.refuses(*chain(5))
+    assert [one.brought.key for one in replica.refused()] == [SIGNER] * 3
 
 
 def test_a_change_that_waited_is_judged_by_its_operations_when_its_time_comes() -> None:

@@ -10,7 +10,6 @@ from peer_builders import (
     ANA,
     ANAS,
     BOB,
-    EVERYTHING,
     FEED,
     ID,
     NOW,
@@ -284,25 +283,6 @@ def test_a_change_whose_operations_are_not_allowed_never_enters(ledger: Ledger, 
     assert contents(ledger) == ["one"]
 
 
-def test_bytes_that_are_no_change_are_quarantined(ledger: Ledger, node: Node) -> None:
-    good = node.says("one")
-    garbage = [
-        replace(good, raw=b""), replace(good, raw=b"\x00" * 50), replace(good, raw=good.raw[:-1]),
-        replace(good, raw=good.raw + b"x"), replace(good, raw=bytes(limits.CHANGE_BYTES_MAX + 1)),
-        replace(good, type="wish"), replace(good, hash="x"), replace(good, hash=good.hash.upper()),
-        replace(good, node="not hex"), replace(good, signature=b"short"), replace(good, at=2**62),
-        replace(good, doc="no id"), replace(good, doc=ID.upper()), replace(good, space="Team/Payments"),
-        replace(good, space=""), replace(good, space="\udcff"), replace(good, agent="x" * 81), replace(good, agent=""),
-        replace(good, agent="two\nlines"),
-    ]  # fmt: skip
-    for entry in garbage:
-        assert outcome(taken(ledger, node, entry)) == {"quarantined": 1}, entry
-    assert ledger.backlog().quarantined > 0
-    assert all_entries(ledger) == []
-    assert all(reason for reason in reasons(ledger))
-    assert outcome(taken(ledger, node, good)) == {"accepted": 1}
-
-
 BOBS = PeerGrant(read=("*",), write=("team/*", "@bob"), principal="bob")
 
 
@@ -368,13 +348,6 @@ def test_an_old_id_is_that_of_one_memory_in_one_space(ledger: Ledger, pen: Pen, 
     assert contents(ledger, [mine.id, ID]) == ["ours", "a"]
 
 
-def test_the_quarantine_is_bounded(ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "QUARANTINE_ENTRIES_MAX", 3)
-    nothing = replace(EVERYTHING, write=())
-    assert outcome(taken(ledger, node, *(node.says(str(n)) for n in range(5)), grant=nothing)) == {"quarantined": 5}
-    assert len(refused(ledger)) == 3
-
-
 def test_a_memory_takes_in_any_number_of_changes_and_is_read_from_a_bounded_one(
     ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -385,15 +358,6 @@ def test_a_memory_takes_in_any_number_of_changes_and_is_read_from_a_bounded_one(
         "2 of its changes are kept but not read: it has over 8388608 bytes or 2 changes. "
         "Write a new memory with `supersede`",
     )
-
-
-def test_keys_of_nodes_are_bounded(ledger: Ledger, node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "NODE_KEYS_MAX", 2)
-    far = Node("second")
-    assert outcome(taken(ledger, node, node.says("one"), far.says("x", OTHER), keys=far.keys)) == {
-        "accepted": 1, "quarantined": 1,
-    }  # fmt: skip
-    assert "keys" in reasons(ledger)[0]
 
 
 # ---- directories that live again ------------------------------------------------------------------------------------
