@@ -11,7 +11,7 @@ import pytest
 from fake_mesh import START_MS, FakeGate, FakeMesh
 
 from mnemesh_gateway.doors.mcp import answer_text, structured_answers
-from mnemesh_gateway.doors.mcp.tools import build_tools
+from mnemesh_gateway.doors.mcp.operation_tools import build_tools
 from mnemesh_memory.values.model import Caller, Draft, Link, Revision
 
 TOOLS = build_tools()

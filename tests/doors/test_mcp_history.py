@@ -10,7 +10,7 @@ import pytest
 from fake_mesh import START_MS, FakeGate, FakeMesh
 
 from mnemesh_gateway.doors.mcp import answer_text
-from mnemesh_gateway.doors.mcp.tools import build_tools
+from mnemesh_gateway.doors.mcp.operation_tools import build_tools
 from mnemesh_memory.values.model import Caller, Draft, Revision
 
 TOOLS = build_tools()

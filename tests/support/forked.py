@@ -91,7 +91,7 @@ NODE = Program(
     (
         "mnemesh_gateway",
         "mnemesh_actors.node.start",
-        "mnemesh_actors.models.engine",
+        "mnemesh_actors.models.onnx_engine",
         "mnemesh_actors.index.engines.edge",
     ),
 )

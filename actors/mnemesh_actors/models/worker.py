@@ -15,7 +15,7 @@ from mnemesh_actors.models.model_directory import locate
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
 if TYPE_CHECKING:
-    from mnemesh_actors.models.engine import Engine
+    from mnemesh_actors.models.onnx_engine import Engine
 
 Vectors = NDArray[np.float32]
 # Memory follows the padded tokens of a run: 32 texts of 256 tokens cost 250 MB more than 2, and are no faster.
@@ -46,7 +46,7 @@ class EmbeddingWorker:
         """
         if self._info is None:
             # Imported here: it costs half a second and 40 MB, and the door opens before the model is there.
-            from mnemesh_actors.models.engine import Engine
+            from mnemesh_actors.models.onnx_engine import Engine
 
             precision = self._config.precision
             with _LOADING:

@@ -1,4 +1,4 @@
-"""The operations that write: prepare (preparing.py), commit, wait for the index. In that order.
+"""The operations that write: prepare (drafts.py), commit, wait for the index. In that order.
 
 A write is acknowledged only after the ledger's commit, and then its outcome is never lost. A wait for the index that
 ends early is told in the answer. The ledger decides exact duplicates and replays inside that commit; an earlier look-up

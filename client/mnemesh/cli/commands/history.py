@@ -9,6 +9,7 @@ import typer
 
 from mnemesh.cli.given import given
 from mnemesh.cli.options import ConflictSpaces, Id, Number, Space, Text, Texts, Wait, each, option
+from mnemesh.cli.people import conflicts as people_conflicts
 from mnemesh.cli.people import history as people_history
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.shell import Shell, new_text
@@ -56,7 +57,7 @@ def conflicts(
     cursor: Cursor = "",
 ) -> None:
     """Show memories that two writers changed at the same time, with all their versions."""
-    shell.ask(lambda client: client.conflicts(space=space, limit=limit, cursor=cursor), people_history.conflicts)
+    shell.ask(lambda client: client.conflicts(space=space, limit=limit, cursor=cursor), people_conflicts.conflicts)
 
 
 def resolve(

@@ -1,35 +1,26 @@
-"""The other versions of a memory in conflict, and how the conflict is ended, as lines to copy."""
+"""Conflicts as lines for people: the versions of each memory, and the commands that end the conflict."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator
 
 from mnemesh.api import values
-
-HASH_CHARS: Final = 8
-
-
-def said(head: values.Head, content: str) -> str:
-    """The text of another version, unless equal to the shown text: versions may differ only in a field."""
-    return head.content if head.content != content else "the same text; `mnemesh conflicts` shows what differs"
+from mnemesh.cli.people import conflict_commands
+from mnemesh.cli.people.history import INDENT, notes_of, revision_of
+from mnemesh.cli.people.memories import DIM, YELLOW, paint
+from mnemesh.cli.shell import one_line
 
 
-def ends_of(memory: values.Memory) -> Iterator[str]:
-    """The lines of a memory in conflict. The first head is the shown version."""
-    return ends(memory.id, [memory.heads[0], *(head.revision for head in memory.conflicts)])
-
-
-def ends(id: str, revisions: Sequence[str]) -> Iterator[str]:
-    """A command for each version, and the one for another text."""
-    for revision in revisions:
-        yield f"  mnemesh resolve {id} --keep {_short(revision, revisions)}"
-    yield f"  mnemesh resolve {id} --content TEXT"
-
-
-def _short(revision: str, others: Sequence[str]) -> str:
-    """The unique beginning of a revision, with enough of the hash to differ from older revisions too."""
-    chars = revision.find("@") + 1 + HASH_CHARS
-    while any(one != revision and one.startswith(revision[:chars]) for one in others):
-        chars += 1
-    return revision[:chars]
+def conflicts(page: values.Conflicts) -> Iterator[str]:
+    """Each memory with all its versions."""
+    for conflict in page.conflicts:
+        state = "" if conflict.state in ("", "active") else f"  {one_line(conflict.state)}"
+        yield f"{paint(conflict.id, YELLOW)}  {one_line(conflict.space)}  {len(conflict.versions)} versions{state}"
+        for version in conflict.versions:
+            yield from (INDENT + line for line in revision_of(version))
+        yield from notes_of(conflict.notes)
+        yield from conflict_commands.ends(conflict.id, [version.id for version in conflict.versions])
+    if page.cursor:
+        yield paint(f"{len(page.conflicts)} of {page.total}; next page: --cursor {page.cursor}", DIM)
+    elif not page.conflicts:
+        yield "no memories in conflict"

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from mnemesh.api import values
-from mnemesh.cli.people import conflicts as people_conflicts
 from mnemesh.cli.people.memories import CYAN, DIM, GREEN, NODE_ID_CHARS, YELLOW, clip, paint, shown_time
 from mnemesh.cli.shell import one_line, printable
 
@@ -17,8 +16,8 @@ INDENT: Final = "    "
 def history(page: values.History) -> Iterator[str]:
     """One revision after the other, newest first, with place, author and text."""
     for revision in page.revisions:
-        yield from _revision(revision)
-    yield from _notes(page.notes)
+        yield from revision_of(revision)
+    yield from notes_of(page.notes)
     if page.cursor:
         yield paint(f"{len(page.revisions)} of {page.total}; next page: --cursor {page.cursor}", DIM)
 
@@ -34,26 +33,13 @@ def blame(found: values.Blame) -> Iterator[str]:
         yield f"{paint(one_line(one.field), CYAN)}  {value}  {paint(_who(one.revision, one.by, one), DIM)}"
 
 
-def conflicts(page: values.Conflicts) -> Iterator[str]:
-    """Each memory with all its versions."""
-    for conflict in page.conflicts:
-        state = "" if conflict.state in ("", "active") else f"  {one_line(conflict.state)}"
-        yield f"{paint(conflict.id, YELLOW)}  {one_line(conflict.space)}  {len(conflict.versions)} versions{state}"
-        for version in conflict.versions:
-            yield from (INDENT + line for line in _revision(version))
-        yield from _notes(conflict.notes)
-        yield from people_conflicts.ends(conflict.id, [version.id for version in conflict.versions])
-    if page.cursor:
-        yield paint(f"{len(page.conflicts)} of {page.total}; next page: --cursor {page.cursor}", DIM)
-    elif not page.conflicts:
-        yield "no memories in conflict"
-
-
-def _notes(notes: Iterable[str]) -> Iterator[str]:
+def notes_of(notes: Iterable[str]) -> Iterator[str]:
+    """The remarks of a page."""
     return (paint(f"note: {one_line(note)}", YELLOW) for note in notes)
 
 
-def _revision(revision: values.Revision) -> Iterator[str]:
+def revision_of(revision: values.Revision) -> Iterator[str]:
+    """A revision with place, author, fields and text."""
     mark = paint("  shown", GREEN) if revision.shown else paint("  also a head", YELLOW) if revision.head else ""
     yield f"{paint(_who(revision.id, revision.by, revision, whole=True), DIM)}{mark}"
     if revision.parents:

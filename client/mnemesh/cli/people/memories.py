@@ -17,7 +17,7 @@ from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
 from mnemesh.api.values.embedding import ModelStatus
 from mnemesh.cli.people import advice as people_advice
-from mnemesh.cli.people import conflicts as people_conflicts
+from mnemesh.cli.people import conflict_commands
 from mnemesh.cli.people import links as people_links
 from mnemesh.cli.shell import count_of, one_line, printable
 
@@ -50,7 +50,7 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
         yield "          " + _where(result.id, result.space, result.kind, result.tags, day=day)
         for head in result.memory.conflicts:
             yield paint(f"          in conflict with {head.revision} by {one_line(head.by)}:", YELLOW)
-            yield f"          {one_line(people_conflicts.said(head, result.content))}"
+            yield f"          {one_line(conflict_commands.said(head, result.content))}"
         if result.memory.superseded_by:
             yield paint(f"          superseded by {result.memory.superseded_by[:ID_CHARS]}", YELLOW)
         if result.redirected_from:
@@ -143,7 +143,7 @@ def written(done: values.Written) -> Iterator[str]:
     if done.memory.conflicts:
         others = count_of(len(done.memory.conflicts), "other version")
         yield paint(f"the conflict with {others} goes on; end it with one of:", YELLOW)
-        yield from people_conflicts.ends_of(done.memory)
+        yield from conflict_commands.ends_of(done.memory)
 
 
 def superseded(done: values.Superseded) -> Iterator[str]:
@@ -306,10 +306,10 @@ def _whole(memory: values.Memory) -> Iterator[str]:
         yield paint(f"\nnote: {one_line(note)}", YELLOW)
     for head in memory.conflicts:
         yield paint(f"\nin conflict with {head.revision} by {one_line(head.by)}, {shown_time(head.at)}:", YELLOW)
-        yield printable(people_conflicts.said(head, memory.content))
+        yield printable(conflict_commands.said(head, memory.content))
     if memory.conflicts:
         yield paint("\nend the conflict with one of:", YELLOW)
-        yield from people_conflicts.ends_of(memory)
+        yield from conflict_commands.ends_of(memory)
 
 
 def _line(memory: values.Memory) -> str:
@@ -328,7 +328,7 @@ def _said_by(head: values.Head, shown: values.Memory) -> str:
     """The beginning of another version's text, after its title when the shown one has another."""
     if title := head.title if head.title != shown.title else "":
         return one_line(f"{title}: {head.content[:200]}")
-    return one_line(people_conflicts.said(head, shown.content)[:200])
+    return one_line(conflict_commands.said(head, shown.content)[:200])
 
 
 def _where(id: str, space: str, kind: str, tags: Iterable[str], *, whole_id: bool = False, day: str = "") -> str:

@@ -1,4 +1,4 @@
-"""MCP itself, with the protocol library: tools, resources and transports over the rows of mcp_tools.
+"""MCP itself, with the protocol library: tools, resources and transports over the rows of operation_tools.
 
 One address answers both protocol generations: requests with a version (2026-07-28) and sessions that begin with
 `initialize`. Neither they nor a list of tools wait for the mesh. Calls do. Importing this module costs about a second,
@@ -31,8 +31,15 @@ from starlette.types import Message, Receive, Scope, Send
 
 from mnemesh_gateway.contract import status
 from mnemesh_gateway.doors.mcp import answer_text
+from mnemesh_gateway.doors.mcp.operation_tools import (
+    ToolRow,
+    also_asked,
+    build_tools,
+    select,
+    switched_off,
+    with_toolset,
+)
 from mnemesh_gateway.doors.mcp.resources import Context, Resources, caller_of, headers_of, protocol_error
-from mnemesh_gateway.doors.mcp.tools import ToolRow, also_asked, build_tools, select, switched_off, with_toolset
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, NotFound

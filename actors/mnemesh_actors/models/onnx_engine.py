@@ -1,4 +1,4 @@
-"""fastembed and onnxruntime: the only module that imports them, itself imported only when a model is loaded.
+"""A model in fastembed on onnxruntime. Imported only when a model is loaded, because both libraries are heavy.
 
 One session, on the CPU, in the caller's thread. Knows nothing about where models come from. Telemetry of the libraries
 is off: onnxruntime from 1.31 on sends events to its vendor unless ORT_DISABLE_TELEMETRY is set before it loads.
