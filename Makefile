@@ -95,7 +95,7 @@ proto-check: setup tools/node_modules/installed.stamp ## buf lint, and the gener
 	$(BIN)/python -m tools.gen_client --check
 
 docs: setup ## Regenerate docs/settings.md, docs/cli.md and the tables of figures in pages
-	$(BIN)/python tools/gen_docs.py
+	$(BIN)/python -m tools.gen_docs
 
 lock: $(VENV)/lock/bin/uv ## Pin the dependencies of pyproject.toml anew, with hashes
 	$< pip compile --quiet --universal --generate-hashes --no-emit-index-url --no-header \

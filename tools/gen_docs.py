@@ -11,17 +11,16 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import typer
+from tools.hosts_page import hosts_page
+from tools.markdown_table import table_text
 
 from mnemesh.cli import app, plain
-from mnemesh.hooks import context, events, injection
-from mnemesh.hooks.host_table import HOSTS, Part
-from mnemesh.hooks.shim import TIMEOUT_S
 from mnemesh_gateway.node.settings import FILE_NAME, PREFIX, flag_of, table
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,87 +96,6 @@ CLI_HEADER = """# The command line
 Generated from the commands themselves by `make docs`; do not edit. `mnemesh COMMAND --help` says the same.
 
 """
-HOSTS_PAGE = """# Mnemesh in agent hosts
-
-Generated from `client/mnemesh/hooks/host_table.py` by `make docs`; do not edit.
-
-```text
-mnemesh install claude-code              # for you, in every project
-mnemesh install cursor --project DIR     # for one project
-mnemesh install --dry-run                # the difference for all hosts that are found, and no change
-mnemesh uninstall                        # out of every file
-```
-
-`install` registers the MCP server, and hooks where the host has them. A second `install` repairs the path of a moved
-program. `uninstall` gives a file its old bytes back. When somebody has changed the file since, `uninstall` takes out
-the members of Mnemesh alone. The old bytes lie beside a register in the data directory, in `hosts/`.
-
-- A settings file never holds a token: server and hooks find the node through the data directory.
-- Comments, line ends, a byte order mark and the form of all other members stay. Symbolic links are written through.
-- A file that can't be read, is read-only or belongs to another user is refused. So is a server named `mnemesh` that
-  has other settings. Then no file is changed.
-- Hooks in the user's settings fire in every project. An installation in a project adds none beside these.
-
-{places}
-{entries}
-{notes}
-## Hooks
-
-{hooks}
-A hook is the command `mnemesh hook HOST EVENT`. It asks the running node over HTTP for at most {timeout:g} s. Without a
-node or an answer in time the hook prints nothing and ends with status 0. An unknown event does the same.
-
-Memories come as data in one `<{tag}>` block, which no memory can close. A session gets up to {session:,}
-characters at the start: pinned memories, preferences, decisions and recent memories of the project's space. A prompt
-gets up to {prompt:,} characters, only of memories that answer the prompt, and none for greetings and commands. A
-session never gets the same memory twice, until the host clears or compacts the context. The ids that were shown lie in
-`hosts/sessions/` in the data directory, for 14 days.
-
-Where the host asks for permission, a tool of Mnemesh that only reads is approved. Any other tool is left to you.
-
-A project chooses in `.mnemesh.toml`. `hooks = false` ends all hooks of the project. `inject = "WORD"`, or the variable
-`MNEMESH_INJECT`, says how much is put before the model:
-
-{modes}"""
-
-
-def hosts_page() -> str:
-    """The text of docs/hosts.md."""
-    places = [
-        (host.title, part.kind, _place(part), " or ".join(f"`{name}`" for name in part.project), _key(part))
-        for host in HOSTS.values()
-        for part in host.parts
-    ]
-    entries = [
-        (f"{host.title}: `{host.name}`", f"`{json.dumps(host.shape('/path/to/mnemesh'))}`") for host in HOSTS.values()
-    ]
-    notes = [
-        f"- {host.title}: {note}\n" for host in HOSTS.values() if (note := f"{host.confirm} {host.remark}".strip())
-    ]
-    modes = [(f"`{mode}`", text) for mode, text in injection.MODES.items()]
-    fired = [(HOSTS[name].title, *_fired(known)) for name, known in events.EVENTS.items()]
-    return HOSTS_PAGE.format(
-        places=_rows(("host", "part", "the user's file", "a project's file", "form and key"), places, "---"),
-        entries=_rows(("host and its word", "entry of the server"), entries, "---"),
-        notes="".join(notes),
-        hooks=_rows(("host", events.SESSION_START, events.PROMPT, events.PERMISSION), fired, "---"),
-        modes=_rows(("inject", "the model is given"), modes, "---"),
-        timeout=TIMEOUT_S, tag=context.TAG, session=context.SESSION_CHARS_MAX, prompt=context.PROMPT_CHARS_MAX,
-    )  # fmt: skip
-
-
-def _place(part: Part) -> str:
-    files = " or ".join(f"`{part.user.folder}/{name}`" for name in part.user.names)
-    return files + (f"; `{part.user.variable}` moves the folder" if part.user.variable else "")
-
-
-def _key(part: Part) -> str:
-    return f"{part.format} `{'.'.join(part.key)}`"
-
-
-def _fired(known: Mapping[str, str]) -> Iterator[str]:
-    names = {meaning: f"`{event}`" for event, meaning in known.items()}
-    return (names.get(meaning, "") for meaning in (events.SESSION_START, events.PROMPT, events.PERMISSION))
 
 
 def settings_page() -> str:
@@ -288,7 +206,7 @@ def key_figures() -> str:
     ]
     rows = [(name, f"{row['value']:,.3g} {row['unit']}", row["target"] + _missed(row)) for name, row in shown]
     rows.append(("LoCoMo, the evidence is among the first ten", _short(quality_of["turn"]["hit@10"]), ""))
-    return _rows(("what", "measured", "promised"), rows)
+    return table_text(("what", "measured", "promised"), rows)
 
 
 def _missed(row: dict[str, Any]) -> str:
@@ -313,7 +231,7 @@ def quality() -> str:
     found += [(f"{UNITS[unit]}{text}", alone[unit]["rows"][name]) for name, text in BESIDE.items() for unit in UNITS]
     learned = _results("fitting")["rows"]
     found += [(f"{UNITS[unit]}{text}", learned[unit][name]) for name, text in LEARNED.items() for unit in UNITS]
-    table = _rows(
+    table = table_text(
         ("unit", *FOUND), [(name, *(_short(row[one]) if one in row else "" for one in FOUND)) for name, row in found]
     )
     told, plain = runs["alone"]["rows"]["turn"], runs["plain"]["rows"]["turn"]
@@ -333,7 +251,7 @@ def ablation() -> str:
         whole = rows["nothing"]
         lines = [("nothing", *(_short(whole[one]) for one in LEFT_OUT))]
         lines += [(name, *(_change(row[one] - whole[one]) for one in LEFT_OUT)) for name, row in rows.items()][1:]
-        tables.append(f"Units of a {UNITS[unit]}:\n\n{_rows(('left out', *LEFT_OUT), lines)}")
+        tables.append(f"Units of a {UNITS[unit]}:\n\n{table_text(('left out', *LEFT_OUT), lines)}")
     return "\n".join(tables)
 
 
@@ -345,7 +263,7 @@ def misses() -> str:
         for columns in (MISSED, PLACED, PIECES):
             heads = ("category", *(one.removeprefix("pieces ") for one in columns))
             rows = [(name, *(str(row[one]) for one in columns)) for name, row in run["rows"].items()]
-            tables.append(_rows(heads, rows))
+            tables.append(table_text(heads, rows))
     return "\n".join(tables)
 
 
@@ -355,7 +273,7 @@ def fitting() -> str:
     tables = []
     for unit, found in result["rows"].items():
         rows = [(text, *(_short(found[name][one]) for one in FITTED)) for name, text in WEIGHTS.items()]
-        tables.append(f"Units of a {UNITS[unit]}:\n\n{_rows(('weights', *FITTED), rows)}")
+        tables.append(f"Units of a {UNITS[unit]}:\n\n{table_text(('weights', *FITTED), rows)}")
     return "\n".join(tables)
 
 
@@ -373,20 +291,13 @@ def optional() -> str:
         quoted = [
             (name, *(_short(found[name][one]) for one in QUOTED)) for name in ("quotes", "quotes without phrases")
         ]
-        tables.append(f"Units of a {UNITS[unit]}:\n\n{_rows(('weight', *FOUND), lines)}")
-        tables.append(_rows((f"questions with a phrase of a {UNITS[unit]}", *QUOTED), quoted))
+        tables.append(f"Units of a {UNITS[unit]}:\n\n{table_text(('weight', *FOUND), lines)}")
+        tables.append(table_text((f"questions with a phrase of a {UNITS[unit]}", *QUOTED), quoted))
     return "\n".join(tables)
 
 
 def _results(name: str) -> Any:
     return json.loads((ROOT / "bench" / "results" / f"{name}.json").read_text("utf-8"))
-
-
-def _rows(heads: Sequence[str], rows: Sequence[Sequence[str]], side: str = "---:") -> str:
-    """A table. `side` is the ruler of all columns but the first: figures stand at the right."""
-    ruler = "|".join(("---", *(side for _ in heads[1:])))
-    lines = (f"| {' | '.join(cells)} |\n" for cells in rows)
-    return f"| {' | '.join(heads)} |\n|{ruler}|\n{''.join(lines)}"
 
 
 def _short(value: float) -> str:

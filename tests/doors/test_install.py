@@ -27,7 +27,7 @@ class Machine:
     def __init__(self, root: Path) -> None:
         self.home = root / "home"
         self.home.mkdir()
-        self.data = root / "data"
+        self.data = root / "mnemesh"
         self.program = self.move_to(root / "bin")
 
     def move_to(self, folder: Path) -> Path:
@@ -43,7 +43,7 @@ class Machine:
         clean = {
             name: value for name, value in os.environ.items() if not name.startswith(("MNEMESH_", "CLAUDE", "XDG"))
         }
-        given = {"HOME": str(self.home), "MNEMESH_DATA_DIR": str(self.data), "PATH": "/usr/bin:/bin"}
+        given = {"HOME": str(self.home), "XDG_DATA_HOME": str(self.data.parent), "PATH": "/usr/bin:/bin"}
         ran = subprocess.run(
             [self.program, *words], env=clean | given | (environ or {}), cwd=self.home, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=RUN_S, check=False,
@@ -226,3 +226,16 @@ def test_a_folder_that_a_variable_moves_is_found(machine: Machine) -> None:
     assert sorted(path.name for path in moved.iterdir()) == [".claude.json", "settings.json"]
     machine.run("uninstall")
     assert not moved.exists()
+
+
+def test_another_data_directory_is_written_into_the_commands(machine: Machine, tmp_path: Path) -> None:
+    other = str(tmp_path / "other data")
+    machine.run("install", "claude-code", "--data", other)
+    servers = json.loads((machine.home / ".claude.json").read_text())["mcpServers"]
+    assert servers["mnemesh"]["args"] == ["mcp", "--data", other]
+    settings = (machine.home / ".claude/settings.json").read_text()
+    assert f"hook claude-code SessionStart --data '{other}'" in settings
+    machine.run("install", "claude-code")
+    assert other not in str(machine.files())
+    machine.run("uninstall", "claude-code")
+    assert "mnemesh" not in str(machine.files())

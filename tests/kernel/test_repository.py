@@ -149,7 +149,7 @@ def test_the_readme_opens_with_the_two_commands_and_names_only_recipes_that_exis
 
 
 def test_every_setting_and_every_command_is_documented() -> None:
-    command = [sys.executable, "tools/gen_docs.py", "--check"]
+    command = [sys.executable, "-m", "tools.gen_docs", "--check"]
     checked = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 

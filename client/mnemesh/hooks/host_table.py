@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +13,8 @@ HOOKS: Final = "hooks"
 NAME: Final = "mnemesh"
 # Seconds. The shim itself gives up earlier.
 HOOK_TIMEOUT_S: Final = 5
-Shape = Callable[[str], dict[str, Any]]
+# From the words of a command to the entry of a server.
+Shape = Callable[[Sequence[str]], dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,6 @@ class Host:
     title: str
     programs: tuple[str, ...]
     server: Part
-    # The server's entry for the command of this installation.
     shape: Shape
     hooks: Part | None = None
     # The entry of an event for a shell command.
@@ -64,20 +64,20 @@ class Host:
         return (self.server, self.hooks) if self.hooks else (self.server,)
 
 
-def _plain(command: str) -> dict[str, Any]:
-    return {"command": command, "args": ["mcp"]}
+def _plain(words: Sequence[str]) -> dict[str, Any]:
+    return {"command": words[0], "args": list(words[1:])}
 
 
-def _typed(command: str) -> dict[str, Any]:
-    return {"type": "stdio", **_plain(command)}
+def _typed(words: Sequence[str]) -> dict[str, Any]:
+    return {"type": "stdio", **_plain(words)}
 
 
-def _copilot(command: str) -> dict[str, Any]:
-    return {"type": "local", **_plain(command), "tools": ["*"]}
+def _copilot(words: Sequence[str]) -> dict[str, Any]:
+    return {"type": "local", **_plain(words), "tools": ["*"]}
 
 
-def _opencode(command: str) -> dict[str, Any]:
-    return {"type": "local", "command": [command, "mcp"], "enabled": True}
+def _opencode(words: Sequence[str]) -> dict[str, Any]:
+    return {"type": "local", "command": list(words), "enabled": True}
 
 
 def _claude_hook(event: str, command: str) -> dict[str, Any]:

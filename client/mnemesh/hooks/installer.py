@@ -19,6 +19,7 @@ from mnemesh.hooks.register import Entry, Register, digest, held_register
 from mnemesh.hooks.registration import ForeignSettings
 from mnemesh.hooks.settings_file import RefusedFile, SettingsFile, check_writable, read_file, write_file
 from mnemesh.hooks.settings_json import BadSettings
+from mnemesh_proto.rendezvous import default_data_dir
 
 UNCHANGED = "unchanged"
 WRITTEN = "written"
@@ -33,6 +34,12 @@ class Surroundings:
     home: Path
     environ: Mapping[str, str]
     data_dir: Path
+
+    @property
+    def other_data(self) -> str:
+        """The data directory as a host has to be told it, "" for the default."""
+        default = default_data_dir({**self.environ, "MNEMESH_DATA_DIR": ""})
+        return "" if self.data_dir == default else os.path.abspath(self.data_dir)
 
     def folder(self, place: Place) -> Path:
         """The folder of a user's settings file."""
@@ -167,7 +174,10 @@ def _installed(
             else:  # edited since
                 base = registration.uninstalled(file.text, host, part, (kept or b"").decode())
                 original = base.encode()
-        after = registration.installed(base, host, part, command).encode()
+        elif registration.has_ours(base, part):  # by another register
+            base = registration.uninstalled(base, host, part)
+            original = base.encode()
+        after = registration.installed(base, host, part, command, around.other_data).encode()
     except (BadSettings, ForeignSettings) as error:
         raise RefusedFile(f"{path} was left as it is: {error}") from None
     if after == file.data:

@@ -14,7 +14,7 @@ from mnemesh.hooks.host_table import HOOKS, JSON, NAME, Host, Part
 from mnemesh.hooks.settings_json import BadSettings
 from mnemesh.hooks.settings_json import Path as JsonPath
 
-_HOOK: Final = re.compile(r"(?:^|[\s/'\"])mnemesh['\"]? hook [a-z-]+ \w+$")
+_HOOK: Final = re.compile(r"(?:^|[\s/'\"])mnemesh['\"]? hook [a-z-]+ \w+(?: --data .+)?$")
 # Cursor's files of hooks begin with a version.
 VERSION: Final = ("version",)
 
@@ -23,20 +23,21 @@ class ForeignSettings(Exception):
     """A member of our name that is not ours. The message says which."""
 
 
-def installed(text: str, host: Host, part: Part, command: str) -> str:
-    """`text` with our server or hooks, those of an earlier installation replaced. `command` is the path of the program
-    `mnemesh`. Raises ForeignSettings, BadSettings."""
+def installed(text: str, host: Host, part: Part, program: str, data: str = "") -> str:
+    """`text` with our server or hooks, those of an earlier installation replaced. `program` is the path of `mnemesh`,
+    `data` a data directory other than the default. Raises ForeignSettings, BadSettings."""
+    options = ("--data", data) if data else ()
     if part.kind == HOOKS:
         assert host.hook_shape is not None
         changed = uninstalled(text, host, part, text)
         if host.name == "cursor" and VERSION[0] not in settings_json.read(changed):
             changed = settings_json.put(changed, VERSION, 1)
         for event in EVENTS[host.name]:
-            shown = f"{shlex.quote(command)} hook {host.name} {event}"
+            shown = shlex.join((program, "hook", host.name, event, *options))
             changed = settings_json.put(changed, (*part.key, event, -1), host.hook_shape(event, shown))
         return text if settings_json.read(changed) == settings_json.read(text) else changed
     entry = server_entry(text, part)
-    wanted = host.shape(command)
+    wanted = host.shape((program, "mcp", *options))
     if entry == wanted:
         return text
     if entry is not None and not is_ours(entry):
@@ -94,12 +95,14 @@ def server_entry(text: str, part: Part) -> Any:
 
 
 def is_ours(entry: object) -> bool:
-    """Whether a server's entry is what an installation writes: the program mnemesh with the word mcp."""
+    """Whether a server's entry is what an installation writes: the program mnemesh, mcp, and perhaps --data DIR."""
     if not isinstance(entry, dict) or set(entry) - {"type", "command", "args", "tools", "enabled"}:
         return False
     command, args = entry.get("command"), entry.get("args", [])
     words = command if isinstance(command, list) else [command, *args] if isinstance(args, list) else []
-    return len(words) == 2 and isinstance(words[0], str) and posixpath.basename(words[0]) == NAME and words[1] == "mcp"
+    if not all(isinstance(word, str) for word in words) or len(words) not in (2, 4):
+        return False
+    return posixpath.basename(words[0]) == NAME and words[1] == "mcp" and words[2:3] in ([], ["--data"])
 
 
 def _value(text: str, part: Part) -> dict[str, Any]:

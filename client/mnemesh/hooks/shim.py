@@ -29,28 +29,32 @@ INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
 
 def main(words: Sequence[str]) -> int:
     """Answer the event that `words` name on standard output."""
-    host, event = (*words, "", "")[:2]
+    host, event, *options = (*words, "", "")
+    environ = dict(os.environ)
+    if options[:1] == ["--data"]:  # wins over an address, as everywhere
+        environ = {**environ, "MNEMESH_DATA_DIR": options[1], "MNEMESH_ENDPOINT": ""}
     if event in events.EVENTS.get(host, {}):
-        reply = _reply(host, event)
+        reply = _reply(host, event, environ)
         if reply is not None:
             sys.stdout.write(json.dumps(reply))
     return EXIT_OK
 
 
-def _reply(host: str, event: str) -> Reply | None:
+def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
     until = time.monotonic() + TIMEOUT_S
     try:
         given = json.loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
         if not isinstance(given, dict):
             return None
         cwd = Path(events.directory_of(given) or os.getcwd())
-        mode = injection.mode_here(cwd, os.environ)
+        mode = injection.mode_here(cwd, environ)
         meaning = events.EVENTS[host][event]
         if meaning == events.PERMISSION:
             return events.permission_reply(given.get("tool_name")) if mode != injection.OFF else None
         if not _wanted(meaning, mode, given):
             return None
-        text = _context(host, meaning, mode, given, cwd, until)
+        node = NodeHttp(default_data_dir(environ), environ, until)
+        text = _context(node, host, meaning, mode, given, cwd, environ)
     # A host must not be kept from its work by an input, a file, a node or an answer of another make.
     except (OSError, ValueError, KeyError, TypeError, RecursionError, InvalidArgument, Unanswered):
         return None
@@ -64,12 +68,13 @@ def _wanted(meaning: str, mode: str, given: Mapping[str, Any]) -> bool:
     return mode in context.MIN_SCORES and isinstance(prompt, str) and not context.is_trivial(prompt)
 
 
-def _context(host: str, meaning: str, mode: str, given: Mapping[str, Any], cwd: Path, until: float) -> str:
-    data_dir = default_data_dir(os.environ)
-    node = NodeHttp(data_dir, os.environ, until)
-    space = os.environ.get("MNEMESH_SPACE")
+def _context(
+    node: NodeHttp, host: str, meaning: str, mode: str, given: Mapping[str, Any], cwd: Path, environ: Mapping[str, str]
+) -> str:
+    data_dir = default_data_dir(environ)
+    space = environ.get("MNEMESH_SPACE")
     project = project_of(cwd, data_dir) if space is None else Project(space)
-    headers = project.headers(os.environ.get("MNEMESH_AGENT", ""))
+    headers = project.headers(environ.get("MNEMESH_AGENT", ""))
     shown = ShownMemories(data_dir, host, events.session_of(given))
     if meaning == events.PROMPT:
         answer = node.ask(context.prompt_question(given["prompt"], mode), headers)
