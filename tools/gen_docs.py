@@ -316,10 +316,10 @@ def calibration() -> str:
     rows = {name: row for name, row in results["rows"].items() if "ECE" in row}
     figures = list(next(iter(rows.values())))[1:]
     heads = ("corpus", *(name.replace("_", " ") for name in figures))
-    table = _rows(heads, [(name, *(_short(row[figure]) for figure in figures)) for name, row in rows.items()])
+    table = table_text(heads, [(name, *(_short(row[figure]) for figure in figures)) for name, row in rows.items()])
     bins = results["bins"]
     numbers = [str(number) for number in range(1, len(bins["LoCoMo"]) + 1)]
-    reliability = _rows(
+    reliability = table_text(
         ("bin", *bins),
         [
             (number, *(f"{_short(pairs[at][0])} / {_short(pairs[at][1])}" for pairs in bins.values()))
