@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -375,34 +374,6 @@ def _edit_elsewhere(entries: list, memory: Memory):  # type: ignore[no-untyped-d
     return node.says(LONG, memory.id)
 
 
-def test_an_erasure_that_comes_before_its_memory_is_remembered(ledger: Ledger, node: Node) -> None:
-    one, two, gone = node.says("one"), node.says("two"), node.erases()
-    assert outcome(taken(ledger, node, gone)) == {"erased": 1}
-    assert outcome(taken(ledger, node, one, two)) == {"dropped": 2}
-    assert contents(ledger) == []
-    assert all_entries(ledger) == [gone]
-
-
-def test_of_two_erasures_one_is_kept(ledger: Ledger, node: Node) -> None:
-    far = Node("second", BOB)
-    taken(ledger, node, node.says("one"))
-    first, second = node.erases(), far.erases()
-    assert outcome(taken(ledger, node, first, second, keys=far.keys)) == {"erased": 1, "duplicates": 1}
-    assert outcome(taken(ledger, node, second, keys=far.keys)) == {"duplicates": 1}
-    assert all_entries(ledger) == [first]
-
-
-def test_a_forged_erasure_erases_nothing(ledger: Ledger, node: Node) -> None:
-    taken(ledger, node, node.says("one"))
-    gone = node.erases()
-    for forged in (
-        replace(gone, agent=BOB), replace(gone, hash="0" * 64), replace(gone, raw=b"x"),
-        replace(Node("second").erases(), node=node.id), replace(gone, space=OTHER_SPACE),
-    ):  # fmt: skip
-        assert outcome(taken(ledger, node, forged)) == {"quarantined": 1}, forged
-    assert contents(ledger) == ["one"]
-
-
 def test_over_a_writers_stream_only_its_own_memories_are_erased(ledger: Ledger, pen: Pen, node: Node) -> None:
     bob = Node("bobs", BOB)
     taken(ledger, node, node.says("anas"), bob.says("bobs", OTHER), keys=bob.keys)
@@ -428,18 +399,6 @@ def test_what_an_admin_erased_is_not_believed_of_a_writers_stream(ledger: Ledger
     assert contents(ledger) == []
 
 
-def test_over_a_writers_stream_a_retraction_waits_until_its_writer_is_known(ledger: Ledger, node: Node) -> None:
-    bob = Node("bobs", BOB)
-    bobs = replace(ANAS, principal="bob")
-    assert outcome(taken(ledger, bob, bob.retracts(ID), bob.retracts(OTHER), grant=bobs)) == {"held": 2}
-    assert outcome(taken(ledger, bob, bob.retracts(ID), grant=bobs)) == {"duplicates": 1}
-    mine, theirs = node.says("anas", ID), bob.says("bobs", OTHER)
-    result = taken(ledger, node, mine, theirs, keys=bob.keys, grant=EVERYTHING)
-    assert outcome(result) == {"accepted": 2, "erased": 1, "quarantined": 1}
-    assert contents(ledger, [ID, OTHER]) == ["anas"]
-    assert ledger.backlog().pending == 0
-
-
 def test_a_write_whose_id_is_retracted_elsewhere_gets_another_and_stays(home: Home, ledger: Ledger, node: Node) -> None:
     pen = Pen(agent=ANA)
     command = pen.create("said on two nodes", idempotency_key="daily")
@@ -457,17 +416,6 @@ def test_a_write_whose_id_is_retracted_elsewhere_gets_another_and_stays(home: Ho
         hand_over(ledger, peer, home)
         assert contents(peer, [command.id, written.memory.id]) == ["said on two nodes"]
         assert peer.digest(SPACE) == ledger.digest(SPACE)
-
-
-def test_a_retraction_that_waits_is_carried_out_when_a_peer_brings_it_that_may_relay(home: Home, node: Node) -> None:
-    bob = Node("bobs", BOB)
-    said, gone = bob.says("bobs"), bob.retracts()
-    with home.opened() as ledger:
-        assert outcome(taken(ledger, bob, gone, grant=replace(ANAS, principal="bob"))) == {"held": 1}
-    with home.opened() as ledger:
-        assert outcome(taken(ledger, node, gone, keys=bob.keys)) == {"erased": 1}
-        assert ledger.backlog().pending == 0
-        assert outcome(taken(ledger, bob, said)) == {"dropped": 1}
 
 
 def test_a_retraction_goes_on_waiting_while_what_comes_is_refused(ledger: Ledger) -> None:
@@ -496,28 +444,6 @@ def test_who_began_a_memory_that_is_not_here_retracts_it_over_a_relay_and_the_re
         assert outcome(result) == {"quarantined": 1}
         assert "'mallory/cli' did not begin this memory alone, 'ana' did" in reasons(anas)[0]
         assert contents(anas) == ["anas"]
-
-
-@pytest.mark.parametrize("relay", [True, False])
-def test_a_retraction_wins_over_what_others_edited_whatever_the_order_and_the_batches(relay: bool) -> None:
-    """The beginner of the memory decides, not its editor: an offline edit by another principal does not keep the
-    memory."""
-    ana, bob = Node("anas"), Node("bobs", BOB)
-    began = ana.says("begun by ana")
-    bob.knows(began)
-    entries = (began, bob.says("edited by bob meanwhile"), ana.retracts())
-    for order in itertools.permutations(entries):
-        for sizes in ((3,), (1, 2), (2, 1), (1, 1, 1)) if relay else ((1, 1, 1),):
-            left = list(order)
-            with Home.for_one_example() as home, home.opened() as ledger:
-                for size in sizes:
-                    batch, left = left[:size], left[size:]
-                    # bob's change comes by a peer that relays in any case.
-                    grant = EVERYTHING if relay or batch[0].agent == BOB else replace(EVERYTHING, relay=False)
-                    taken(ledger, ana, *batch, grant=grant, keys=bob.keys)
-                assert contents(ledger) == []
-                assert [one.type for one in all_entries(ledger)] == ["retract"], (order, sizes)
-                assert (ledger.backlog().pending, ledger.backlog().quarantined) == (0, 0)
 
 
 def test_an_erasure_has_the_type_of_the_right_by_which_it_was_made(ledger: Ledger, pen: Pen, node: Node) -> None:

@@ -8,7 +8,6 @@ dies. The commit puts the copy in place. Nothing but the last commit is on the d
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -255,7 +254,7 @@ def key_of(entry: Entry) -> Key:
 
 
 class Node:
-    """`streams` are the standing ones by the other node's number; `tell` gives a stream an event."""
+    """`publish` is told of each commit."""
 
     def __init__(self, number: int, memo: Memo, skew_ms: int, bug: str = "") -> None:
         self.number = number
@@ -270,8 +269,6 @@ class Node:
         self.disk.keep_key(self.id, self.key, "")
         self.up = True
         self.crash_before = ""
-        self.streams: dict[int, Stream] = {}
-        self.jobs: dict[int, deque[Any]] = {}
         self.publish: Callable[[Node], None] = lambda node: None
         self.transactions = 0
         self.start()
