@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemesh_memory.policy.guard import NEAR_MIN, REPLACES_MIN, advice, almost_identical, answer, near, novelty
-from mnemesh_memory.policy.heat import DAY_MS, HALF_LIFE_DAYS, heat
+from mnemesh_memory.policy.heat import DAY_MS, HALF_LIFE_DAYS, HeatColumns, heat, heat_of_columns, heat_parts
 from mnemesh_memory.policy.recall_rules import RULES_MAX, Rule, narrowed, rules_of, weighed
+from mnemesh_memory.ranking.usefulness import liking
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.kinds import KINDS, TIERS
-from mnemesh_memory.values.limits import TIME_MS_MAX
+from mnemesh_memory.values.limits import TIME_MS_MAX, TIME_MS_MIN
 from mnemesh_memory.values.model import Memory, Query, Related
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
@@ -90,6 +92,84 @@ def test_a_clock_that_jumped_back_does_not_heat_beyond_the_strength() -> None:
 
 def test_a_missing_importance_counts_as_the_middle() -> None:
     assert heat("fact", "normal", None, 0, 0, NOW) == heat("fact", "normal", 0.5, 0, 0, NOW)
+
+
+VOTES = st.integers(0, 1000)
+LIKING = st.builds(liking, VOTES, VOTES)
+TIMES = st.integers(TIME_MS_MIN, TIME_MS_MAX)
+ITEMS = st.tuples(st.sampled_from(KINDS), st.sampled_from(TIERS), IMPORTANCE, TIMES, USES, LIKING)
+
+
+@PROPERTY
+@given(st.sampled_from(KINDS), IMPORTANCE, MOMENTS, USES, MOMENTS, LIKING, LIKING)
+def test_a_memory_that_is_liked_more_is_never_colder(
+    kind: str, importance: float | None, used: int, uses: int, now: int, one: float, two: float
+) -> None:
+    less, more = sorted((one, two))
+    cold, warm = (heat(kind, "normal", importance, used, uses, now, votes) for votes in (less, more))
+    assert cold <= warm
+
+
+def test_votes_stretch_the_half_life_at_most_to_twice_and_shrink_it_at_most_to_half() -> None:
+    fresh, aged = (heat("fact", "normal", 0.5, NOW, 0, NOW + age * DAY_MS) for age in (0, 90))
+    assert heat("fact", "normal", 0.5, NOW, 0, NOW + 180 * DAY_MS, liking(10**6, 0)) == pytest.approx(aged, rel=1e-4)
+    assert heat("fact", "normal", 0.5, NOW, 0, NOW + 45 * DAY_MS, liking(0, 10**6)) == pytest.approx(aged, rel=1e-4)
+    assert heat("fact", "normal", 0.5, NOW, 0, NOW, liking(0, 10**6)) == fresh
+
+
+@PROPERTY
+@given(st.lists(ITEMS, max_size=8), TIMES)
+def test_columns_have_the_heat_of_their_memories_whatever_the_clock_says(
+    items: list[tuple[str, str, float | None, int, int, float]], now: int
+) -> None:
+    found = heat_of_columns(columns_of(items), now)
+    assert found == pytest.approx([heat(*item[:5], now, item[5]) for item in items])
+    assert all(0.0 <= one <= 1.0 for one in found)  # which NaN is not
+
+
+@PROPERTY
+@given(ITEMS, TIMES)
+def test_a_thousand_evaluations_on_the_way_change_nothing(
+    item: tuple[str, str, float | None, int, int, float], now: int
+) -> None:
+    columns = columns_of([item])
+    before = heat_of_columns(columns, now)
+    for minute in range(1000):
+        heat_of_columns(columns, now + 60_000 * minute)
+    assert heat_of_columns(columns, now) == before
+
+
+def test_a_month_without_a_node_cools_like_a_month_with_one_that_looked_each_day() -> None:
+    looked = [heat("error", "normal", 0.5, NOW, 2, NOW + day * DAY_MS) for day in range(31)]
+    assert looked == sorted(looked, reverse=True)
+    assert looked[30] == heat("error", "normal", 0.5, NOW, 2, NOW + 30 * DAY_MS)
+    assert heat("error", "normal", 0.5, NOW, 0, NOW + 30 * DAY_MS) == pytest.approx(0.375)
+
+
+def test_a_clock_that_runs_years_ahead_and_is_set_right_leaves_no_trace() -> None:
+    right = heat("fact", "normal", 0.5, NOW, 1, NOW)
+    assert heat("fact", "normal", 0.5, NOW, 1, NOW + 3650 * DAY_MS) < 1e-3
+    assert heat("fact", "normal", 0.5, NOW, 1, NOW) == right
+    assert heat("fact", "normal", 0.5, NOW + 3650 * DAY_MS, 1, NOW) == right
+
+
+def test_a_missing_importance_may_be_nan_and_the_parts_multiply_to_the_heat() -> None:
+    assert heat("fact", "normal", math.nan, 0, 0, NOW) == heat("fact", "normal", None, 0, 0, NOW)
+    parts = heat_parts("error", "normal", 1.0, NOW - 40 * DAY_MS, 3, NOW, liking(4, 1))
+    stability = parts.half_life_days * parts.usage * parts.usefulness
+    assert parts.value == pytest.approx(parts.strength * 2 ** (-parts.age_days / stability))
+    assert (parts.strength, parts.half_life_days, parts.uses) == (1.0, 30.0, 3)
+
+
+def columns_of(items: list[tuple[str, str, float | None, int, int, float]]) -> HeatColumns:
+    return HeatColumns(
+        half_life_days=np.array([HALF_LIFE_DAYS.get(item[0], 0.0) for item in items], np.float64),
+        pinned=np.array([item[1] == "pinned" for item in items], bool),
+        importance=np.array([math.nan if item[2] is None else item[2] for item in items], np.float64),
+        last_used=np.array([item[3] for item in items], np.int64),
+        accesses=np.array([item[4] for item in items], np.int64),
+        liking=np.array([item[5] for item in items], np.float64),
+    )
 
 
 # ---- gate ------------------------------------------------------------------------------------------------------------

@@ -166,7 +166,8 @@ def _among_equals(item: Found, now: int) -> tuple[float, float, float, str]:
 def heat_of(memory: Memory, used: Mapping[str, tuple[int, int]], now: int) -> float:
     """How warm a memory is; `used` has by id how often and when last it was shown."""
     accesses, last = used.get(memory.id, (0, memory.updated_at))
-    return heat(memory.kind, memory.tier, memory.importance, max(last, memory.updated_at), accesses, now)
+    liked = liking(memory.useful, memory.not_useful)
+    return heat(memory.kind, memory.tier, memory.importance, max(last, memory.updated_at), accesses, now, liked)
 
 
 def cost_of(hit: Hit) -> int:

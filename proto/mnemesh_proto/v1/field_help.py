@@ -459,7 +459,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RecallRequest.include_superseded": "Also superseded memories; without it, a superseded match leads to its successor.",
         "mnemesh.v1.RecallRequest.kinds": "Only these kinds.",
         "mnemesh.v1.RecallRequest.limit": "1 to 200 results. Default 10.",
-        "mnemesh.v1.RecallRequest.min_heat": "Leave out memories colder than this, 0 to 1. Heat is `s * 2^(-age / (h * (1 + ln(1 + n))))`. Strength `s = (1 + importance) / 2` (importance 0.5 when none), age in days since the last use, n uses. Half-life h of the kind in days: episode 14; error, run 30; project 60; decision, fact, summary 90; reference, pattern, prompt 180; other kinds do not cool. Pinned memories have heat 1.",
+        "mnemesh.v1.RecallRequest.min_heat": "Leave out memories colder than this, 0 to 1. Heat is `s * 2^(-age / (h * (1 + ln(1 + n)) * 2^v))`. Strength `s = (1 + importance) / 2` (importance 0.5 when none), age in days since the last use, n uses, votes `v = (useful - not_useful) / (useful + not_useful + 1)`. Half-life h of the kind in days: episode 14; error, run 30; project 60; decision, fact, summary 90; reference, pattern, prompt 180; other kinds do not cool. Pinned memories have heat 1.",
         "mnemesh.v1.RecallRequest.min_score": "Leave out results below this relevance, 0 to 1.",
         "mnemesh.v1.RecallRequest.mode": "hybrid (default), semantic or keyword.",
         "mnemesh.v1.RecallRequest.paths": "Only memories about one of these paths, or paths below, or globs: * is any text, **/ any folders or none.",

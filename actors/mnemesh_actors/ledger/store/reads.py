@@ -13,6 +13,7 @@ from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows, marks
 from mnemesh_memory.access.grants import BELOW, EVERY_SHARED
 from mnemesh_memory.policy.heat import heat
 from mnemesh_memory.policy.validity import SUPERSEDES
+from mnemesh_memory.ranking.usefulness import liking
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.validation import field_checks
@@ -184,9 +185,10 @@ def matching(
     where, values = _filters(ListQuery(state=state, **{name: getattr(query, name) for name in _SHARED}))
     where += " AND state <> 'forgotten'" + ("" if query.include_archive else " AND tier <> 'archive'")
     found: list[str] = []
-    for id_, kind, tier, updated_at, importance, folder, paths, accesses, last in db.execute(
-        "SELECT memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), json_extract(detail, '$.dir'),"
-        " json_extract(detail, '$.paths'), coalesce(accesses, 0), coalesce(last_used, 0) "
+    for id_, kind, tier, updated_at, importance, useful, against, folder, paths, accesses, last in db.execute(
+        "SELECT memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), "
+        "coalesce(json_extract(detail, '$.useful'), 0), coalesce(json_extract(detail, '$.not_useful'), 0), "
+        "json_extract(detail, '$.dir'), json_extract(detail, '$.paths'), coalesce(accesses, 0), coalesce(last_used, 0) "
         f"FROM memory LEFT JOIN activity USING (id) WHERE {where} "
         f"ORDER BY {_time_of(query.window)} DESC, memory.id DESC",
         values,
@@ -194,8 +196,8 @@ def matching(
         if not in_place(query, json.loads(paths or "[]"), folder or ""):
             continue
         more, later = pending.get(id_, (0, 0))
-        used = max(last, later, updated_at)
-        if query.min_heat <= 0 or heat(kind, tier, importance, used, accesses + more, now) >= query.min_heat:
+        used, liked = max(last, later, updated_at), liking(useful, against)
+        if query.min_heat <= 0 or heat(kind, tier, importance, used, accesses + more, now, liked) >= query.min_heat:
             found.append(id_)
     if query.include_superseded:
         return found, []
