@@ -172,6 +172,8 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "blame": {"id": "first"},
     "rollback": {"id": "first", "to": "1"},
     "conflicts": {"limit": 5},
+    "duplicates": {"threshold": 0.9, "limit": 5},
+    "hygiene": {"stale_days": 30, "limit": 5},
     "resolve": {"id": "first", "content": "what holds of both"},
     "stats": {},
     "export": {},

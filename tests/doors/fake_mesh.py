@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fake_history import FakeHistories
+from fake_hygiene import FakeHygiene
 from fake_links import FakeLinks
 from fake_peers import FakePeers
 from stored_transcripts import transcribing
@@ -142,7 +143,7 @@ class FakeAccess:
         return agent.state(START_MS + 2)
 
 
-class FakeMesh(FakeHistories, FakeLinks):
+class FakeMesh(FakeHistories, FakeHygiene, FakeLinks):
     """The operations over a dict.
 
     `fail_with` is raised by every operation. `hold` is an event that recall waits for. `break_export` fails an export

@@ -463,7 +463,8 @@ def test_help_names_every_command_and_every_exit_status(bare: Run) -> None:
     assert shown.status == 0
     for name in (
         "up", "mcp", "doctor", "bench", "remember", "recall", "get", "list", "timeline", "update", "supersede",
-        "forget", "restore", "check", "stats", "recall-batch", "related", "whoami", "import", "export", "watch",
+        "forget", "restore", "check", "stats", "recall-batch", "related", "duplicates", "hygiene",
+        "whoami", "import", "export", "watch",
         "status", "link", "unlink", "rate", "version",
     ):  # fmt: skip
         assert f" {name} " in shown.out

@@ -1,6 +1,6 @@
 """The command line and the Python client against a real node, as a new user has them: up, remember, recall, files.
 
-Every Python example of docs/python.md and docs/history.md runs here.
+Every Python example of docs/python.md, docs/history.md and docs/hygiene.md runs here.
 """
 
 from __future__ import annotations
@@ -171,7 +171,9 @@ def _described(memory: Memory) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("page", "examples_min"), [("docs/python.md", 5), ("docs/history.md", 1)])
+@pytest.mark.parametrize(
+    ("page", "examples_min"), [("docs/python.md", 5), ("docs/history.md", 1), ("docs/hygiene.md", 1)]
+)
 def test_the_python_examples_of_a_page_run(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str, examples_min: int
 ) -> None:

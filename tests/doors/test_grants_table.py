@@ -26,7 +26,7 @@ from mnemesh_memory.values.quotas import Quota
 # The decision for each operation, made here a second time and by hand.
 DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("recall", "recall_batch", "related", "get", "list", "timeline", "stats", "export"), "read"),
-    **dict.fromkeys(("history", "blame", "conflicts", "watch"), "read"),
+    **dict.fromkeys(("history", "blame", "conflicts", "watch", "duplicates", "hygiene"), "read"),
     **dict.fromkeys(("remember", "remember_batch", "check", "update", "supersede", "forget", "restore"), "write"),
     **dict.fromkeys(("rollback", "resolve", "purge", "bulk_forget", "link", "unlink", "rate"), "write"),
     **dict.fromkeys(("peer_add", "peer_token", "peer_remove", "sync_status", "sync_now", "sync_quarantine"), "own"),

@@ -19,7 +19,7 @@ from mnemesh_gateway.operations.table import OPERATIONS, Operation, by_name
 
 FILES = [
     import_module(f"mnemesh_proto.v1.{part}_pb2")
-    for part in ["memory", "link", "history", "recall", "watch", "admin", "peer", "backup", "transcript"]
+    for part in ["memory", "link", "history", "hygiene", "recall", "watch", "admin", "peer", "backup", "transcript"]
 ]
 DOCUMENT = openapi.describe("1.2.3")
 BY_NAME = pytest.mark.parametrize("operation", OPERATIONS, ids=[row.name for row in OPERATIONS])
@@ -151,7 +151,7 @@ def test_every_rule_of_the_schemas_is_about_a_field_that_exists() -> None:
     assert {f"{message}.{field}" for message, fields in REQUIRED.items() for field in fields} <= known
 
 
-READS = "get list check recall recall_batch related timeline stats status whoami export watch"
+READS = "duplicates hygiene get list check recall recall_batch related timeline stats status whoami export watch"
 
 
 @pytest.mark.parametrize("name", READS.split())

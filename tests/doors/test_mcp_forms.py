@@ -29,6 +29,8 @@ READS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("history", {"id": "Ships"}),
     ("blame", {"id": "Ships"}),
     ("conflicts", {}),
+    ("duplicates", {}),
+    ("hygiene", {}),
     ("check", {"content": "ships again"}),
     ("remember", {"content": "ships once more"}),
 )

@@ -45,7 +45,7 @@ def test_an_agent_sees_seven_tools_unless_it_asks_for_more() -> None:
     assert core == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate"]
     assert curate == {
         "check", "update", "restore", "list", "stats", "history", "blame", "rollback", "conflicts", "resolve",
-        "related", "link", "unlink", "bulk_forget",
+        "related", "link", "unlink", "bulk_forget", "duplicates", "hygiene",
     }  # fmt: skip
 
 

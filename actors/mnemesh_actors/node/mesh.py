@@ -20,6 +20,7 @@ from mnemesh_actors.node.node_status import index_consumers, index_status
 from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices
+from mnemesh_actors.recall.hygiene_report import Hygiene
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
 from mnemesh_actors.remember.history_operations import Histories
@@ -87,13 +88,14 @@ class Mesh:
         self._linking = linking = Linking(parts, writing)
         self._recalling = Recalling(parts, linking)
         self._histories = histories = Histories(parts, writing)
-        purging, watching = Purging(parts), Watching(parts, node_id, seal)
+        purging, watching, hygiene = Purging(parts), Watching(parts, node_id, seal), Hygiene(parts)
         # These operations need nothing else of a node. Each is documented where it is defined.
         self.check, self.forget, self.restore = writing.check, writing.forget, writing.restore
         self.link, self.unlink, self.rate = linking.link, linking.unlink, linking.rate
         self.history, self.conflicts = histories.history, histories.conflicts
         self.rollback, self.resolve = histories.rollback, histories.resolve
         self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget
+        self.duplicates, self.hygiene = hygiene.duplicates, hygiene.hygiene
         self.watch, self.touched = watching.watch, watching.touched
         self._last = AsyncExitStack()
         self._asking: asyncio.Task[str] | None = None  # whether the ledger answers

@@ -60,7 +60,7 @@ async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: 
         for place, memory in enumerate(line):
             side = f"{abs(place - here)} {'before' if place < here else 'after'}"
             reasons.setdefault(memory.id, []).append(f"same session: {side}")
-    own = (await _vectors(parts, space, [middle]))[middle.id]
+    own = (await stored_vectors(parts, space, [middle]))[middle.id]
     near, degraded = await _nearest(space, middle, own, limit + 1)
     for id_ in near:
         reasons.setdefault(id_, []).append("similar text")
@@ -69,7 +69,7 @@ async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: 
     if absent := [id_ for id_ in reasons if id_ not in memories]:
         degraded = (*degraded, *left_out(await parts.ledger.lost(absent, grants.readable(caller))))
     shown = [one for one in memories.values() if one.state == "active" and grants.may_read(caller, one.space)]
-    theirs = await _vectors(parts, space, [one for one in shown if one.id not in near])
+    theirs = await stored_vectors(parts, space, [one for one in shown if one.id not in near])
     found = [
         Nearby(
             memory=one,
@@ -102,7 +102,7 @@ async def _nearest(
     return best, ()
 
 
-async def _vectors(parts: NodePorts, space: VectorSpace, memories: Sequence[Memory]) -> dict[str, list[Vector]]:
+async def stored_vectors(parts: NodePorts, space: VectorSpace, memories: Sequence[Memory]) -> dict[str, list[Vector]]:
     """The stored vectors of each memory's passages, the first ones."""
     hashes = {
         memory.id: [content_hash(dense) for dense, _ in index_texts(memory)[:PASSAGES_MAX]] for memory in memories

@@ -204,6 +204,45 @@ class Operations:
 
         return self._send(resolve(id, keep=keep, content=content, expected_heads=expected_heads, wait=wait))
 
+    def duplicates(
+        self,
+        /,
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        threshold: float | None = None,
+        limit: int | None = None,
+    ) -> values.Duplicates:
+        """Pairs of active memories of one space whose texts have a cosine of `threshold` (0.5 to 1, default 0.92) or more.
+        At most `limit` (1 to 200, default 20), without spaces of all that the caller may see.
+
+        >>> for pair in client.duplicates(space="team/billing").pairs:
+        ...     print(pair.verdict, pair.command)
+        """
+        from mnemesh.api.calls.hygiene import duplicates
+
+        return self._send(duplicates(space=space, spaces=spaces, threshold=threshold, limit=limit))
+
+    def hygiene(
+        self,
+        /,
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        stale_days: int | None = None,
+        limit: int | None = None,
+    ) -> values.Hygiene:
+        """A report on idle memories, orphaned links, duplicates, contradictions and superseded chains. Each finding has a
+        verdict and the next command. Memories unused for `stale_days` (default 90) may be idle. At most `limit` (1 to 200,
+        default 20) of each type, without spaces of all that the caller may see.
+
+        >>> for finding in client.hygiene(space="team/billing").findings:
+        ...     print(finding.type, finding.verdict, finding.command)
+        """
+        from mnemesh.api.calls.hygiene import hygiene
+
+        return self._send(hygiene(space=space, spaces=spaces, stale_days=stale_days, limit=limit))
+
     def link(self, /, id: str, type: str, to: str, *, wait: str = "") -> values.Written:
         """Link a memory to another: `type` is resolved-by, part-of, depends-on, supports, contradicts, see-also,
         derived-from or copied-from. NOOP when it is linked already; both ends may be ids, unique id prefixes or titles.

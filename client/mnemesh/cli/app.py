@@ -37,6 +37,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     "Start here": {"up": "", "mcp": "", "remember": "write", "recall": "recall"},
     "Memories": {
         "get": "read", "list": "read", "related": "related", "timeline": "read", "stats": "read", "check": "write",
+        "duplicates": "hygiene", "hygiene": "hygiene",
         "update": "write", "supersede": "write", "forget": "write", "restore": "write", "bulk-forget": "write",
         "purge": "write", "link": "write", "unlink": "write", "rate": "write", "recall-batch": "related",
     },

@@ -22,7 +22,7 @@ from mnemesh_memory.ranking import answers
 from mnemesh_memory.values import model, past
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.values.spaces import space_path
-from mnemesh_proto.v1 import history_pb2, memory_pb2, recall_pb2
+from mnemesh_proto.v1 import history_pb2, hygiene_pb2, memory_pb2, recall_pb2
 
 AnyValue = TypeVar("AnyValue")
 Convert = Callable[[Any], Any]
@@ -284,5 +284,7 @@ FORMS: Final[Mapping[str, Convert]] = {
     "Head": _head,
     "Revision": _revision,
     "Conflict": lambda read: form_of(descriptor_of(history_pb2.Conflict), read, read.memory),
+    "Finding": lambda found: form_of(descriptor_of(hygiene_pb2.Finding), found, memory=found.subject),
+    "TidyMemory": lambda item: form_of(descriptor_of(hygiene_pb2.TidyMemory), item, item.memory),
     "RelatedResult": lambda near: form_of(descriptor_of(recall_pb2.RelatedResult), near, near.memory),
 }

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from mnemesh.api.values.history import Conflicts as Conflicts
     from mnemesh.api.values.history import History as History
     from mnemesh.api.values.history import Revision as Revision
+    from mnemesh.api.values.hygiene import DuplicatePair as DuplicatePair
+    from mnemesh.api.values.hygiene import Duplicates as Duplicates
+    from mnemesh.api.values.hygiene import Finding as Finding
+    from mnemesh.api.values.hygiene import Heat as Heat
+    from mnemesh.api.values.hygiene import Hygiene as Hygiene
+    from mnemesh.api.values.hygiene import TidyMemory as TidyMemory
     from mnemesh.api.values.links import Linked as Linked
     from mnemesh.api.values.links import RatedMemory as RatedMemory
     from mnemesh.api.values.links import Ratings as Ratings
@@ -113,11 +119,16 @@ MODULES: Final = MappingProxyType(
         "ConsumerStatus": "node",
         "Count": "reads",
         "Discarded": "peers",
+        "DuplicatePair": "hygiene",
+        "Duplicates": "hygiene",
         "ErasedSessions": "transcripts",
+        "Finding": "hygiene",
         "Found": "reads",
         "FoundTurns": "transcripts",
         "Head": "memories",
+        "Heat": "hygiene",
         "History": "history",
+        "Hygiene": "hygiene",
         "Identity": "node",
         "IndexStatus": "node",
         "IssuedToken": "agents",
@@ -162,6 +173,7 @@ MODULES: Final = MappingProxyType(
         "Superseded": "writes",
         "SyncStatus": "peers",
         "Synced": "peers",
+        "TidyMemory": "hygiene",
         "TimeRead": "times",
         "Timeline": "reads",
         "Transcript": "transcripts",
@@ -193,10 +205,15 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.Count": "Count",
         "mnemesh.v1.CreateBackupResponse": "MadeBackup",
         "mnemesh.v1.DiscardQuarantineResponse": "Discarded",
+        "mnemesh.v1.DuplicatePair": "DuplicatePair",
+        "mnemesh.v1.DuplicatesResponse": "Duplicates",
         "mnemesh.v1.EraseTranscriptResponse": "ErasedSessions",
+        "mnemesh.v1.Finding": "Finding",
         "mnemesh.v1.GetResponse": "Found",
         "mnemesh.v1.Head": "Head",
+        "mnemesh.v1.Heat": "Heat",
         "mnemesh.v1.HistoryResponse": "History",
+        "mnemesh.v1.HygieneResponse": "Hygiene",
         "mnemesh.v1.IndexStatus": "IndexStatus",
         "mnemesh.v1.LedgerReplica": "LedgerReplica",
         "mnemesh.v1.LedgerStatus": "LedgerStatus",
@@ -243,6 +260,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.SupersedeResponse": "Superseded",
         "mnemesh.v1.SyncNowResponse": "Synced",
         "mnemesh.v1.SyncStatusResponse": "SyncStatus",
+        "mnemesh.v1.TidyMemory": "TidyMemory",
         "mnemesh.v1.TimeRead": "TimeRead",
         "mnemesh.v1.TimelineResponse": "Timeline",
         "mnemesh.v1.TranscriptHit": "TurnHit",

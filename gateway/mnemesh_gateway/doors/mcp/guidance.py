@@ -56,6 +56,11 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Use it when an update made a memory wrong. Look at its `history` first; to undo `forget`, use `restore`.",
     ),
     "conflicts": ("Conflicts", "Use it to find memories that say two things at once; `resolve` ends a conflict."),
+    "duplicates": ("Duplicates", "Use it to find what was stored twice; read both texts before you forget one."),
+    "hygiene": (
+        "Hygiene",
+        "Use it to clean up: each finding has a verdict and a command. Forget only what a person agreed to.",
+    ),
     "resolve": (
         "Resolve",
         "Use it after reading every version: keep the right one, or give one text that says what holds of all.",

@@ -217,6 +217,18 @@ def _turns(hit: Json) -> dict[str, Any]:
     return _kept({**hit, "turn": _kept(hit["turn"]), **around})
 
 
+def _tidy(memory: Json) -> dict[str, Any]:
+    return _kept({**memory, "heat": round(memory["heat"]["value"], 3)})
+
+
+def _pair(pair: Json) -> dict[str, Any]:
+    return {**pair, "older": _tidy(pair["older"]), "newer": _tidy(pair["newer"])}
+
+
+def _finding(found: Json) -> dict[str, Any]:
+    return _kept({**found, "memory": _tidy(found["memory"])})
+
+
 def _read(answer: Json) -> dict[str, Any]:
     return {"session": _kept(answer["session"]), "turns": [_kept(turn) for turn in answer["turns"]]}
 
@@ -232,6 +244,8 @@ FORMS: Final[Mapping[str, Form]] = {
     "blame": _pruned(lines=_kept, fields=_kept),
     "conflicts": _pruned(conflicts=_pruned(versions=_revision)),
     "check": _checked,
+    "duplicates": _pruned(pairs=_pair),
+    "hygiene": _pruned(findings=_finding),
     "transcript_search": _pruned(results=_turns),
     "transcript_read": _read,
     "transcript_list": _pruned(sessions=_kept),

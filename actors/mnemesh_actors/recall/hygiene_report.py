@@ -1,0 +1,242 @@
+"""Reports for a person who tidies up: near-duplicates, and what is idle, orphaned, contradicted or superseded.
+
+Read-only, and asking is no use of what is shown. The newest HYGIENE_MEMORIES_MAX memories of the spaces are looked at,
+one report at a time, and the answer says how many were not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from mnemesh_actors.memory_lookup import hidden
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.recall.related import stored_vectors
+from mnemesh_memory.access import grants
+from mnemesh_memory.policy import hygiene
+from mnemesh_memory.policy.hygiene import Duplicates, Finding, Pair, Report, Tidy, tidy
+from mnemesh_memory.ranking.answers import left_out
+from mnemesh_memory.text.text import duplicate_key
+from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.kinds import WRITABLE_LINK_TYPES
+from mnemesh_memory.values.memory_links import CONTRADICTS
+from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page
+
+PAGE: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """The active memories of a search for duplicates, newest first: `keys` are (space, key of the text)."""
+
+    ids: list[str]
+    keys: list[tuple[str, str]]
+    vectors: list[np.ndarray | None]
+    total: int
+    degraded: tuple[str, ...]
+
+
+class Hygiene:
+    """The two reports of one node."""
+
+    def __init__(self, parts: NodePorts) -> None:
+        self._parts = parts
+        self._turn = asyncio.Lock()  # one comparison at a time: it takes a core
+
+    async def duplicates(
+        self,
+        caller: Caller,
+        spaces: Sequence[str] = (),
+        threshold: float = hygiene.THRESHOLD,
+        limit: int = hygiene.LIMIT,
+    ) -> Duplicates:
+        """Pairs of active memories of one space from a cosine of `threshold` on, of `spaces` or of all that the caller
+        may read. Raises InvalidArgument, PermissionDenied."""
+        field_checks.whole("limit", limit, 1, limits.HYGIENE_LIMIT_MAX)
+        if not limits.DUPLICATE_MIN <= threshold <= 1.0:
+            raise InvalidArgument("threshold", threshold, f"a number from {limits.DUPLICATE_MIN} to 1")
+        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        async with self._turn:
+            return await self._duplicates(named, threshold, limit)
+
+    async def hygiene(
+        self,
+        caller: Caller,
+        spaces: Sequence[str] = (),
+        stale_days: int = hygiene.STALE_DAYS,
+        limit: int = hygiene.LIMIT,
+    ) -> Report:
+        """Findings of each type, of `spaces` or of all that the caller may read. Raises InvalidArgument,
+        PermissionDenied."""
+        field_checks.whole("stale_days", stale_days, 1, limits.STALE_DAYS_MAX)
+        field_checks.whole("limit", limit, 1, limits.HYGIENE_LIMIT_MAX)
+        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        async with self._turn:
+            return await self._report(caller, named, stale_days, limit)
+
+    async def _duplicates(self, named: Sequence[str], threshold: float, limit: int) -> Duplicates:
+        compared = await self._compared(named)
+        near, total = await asyncio.to_thread(_similar, compared, threshold, limit)
+        ids = [compared.ids[row] for one, other, _ in near for row in (one, other)]
+        shown = await self._tidied(await self._read(ids))
+        found = [
+            (shown[compared.ids[one]], shown[compared.ids[other]], cosine)
+            for one, other, cosine in near
+            if compared.ids[one] in shown and compared.ids[other] in shown  # as they are now
+        ]
+        pairs = await asyncio.to_thread(_judged, found)
+        return Duplicates(
+            pairs=pairs, total=total, examined=len(compared.ids), unexamined=compared.total - len(compared.ids),
+            degraded=compared.degraded,
+        )  # fmt: skip
+
+    async def _compared(self, named: Sequence[str]) -> _Compared:
+        ids: list[str] = []
+        keys: list[tuple[str, str]] = []
+        vectors: list[np.ndarray | None] = []
+        degraded: tuple[str, ...] = ()
+        total = 0
+        with self._parts.serving.current.held() as space:
+            async for page in self._pages(named, "active"):
+                total, degraded = page.total, left_out(page.lost)
+                stored = await stored_vectors(self._parts, space, page.memories)
+                ids += [memory.id for memory in page.memories]
+                keys += [(memory.space, duplicate_key(memory.content)) for memory in page.memories]
+                vectors += [_mean(stored[memory.id]) for memory in page.memories]
+        if absent := sum(vector is None for vector in vectors):
+            degraded = (*degraded, f"index: {absent} texts are not embedded yet and were compared word for word")
+        return _Compared(ids, keys, vectors, total, degraded)
+
+    async def _report(self, caller: Caller, named: Sequence[str], stale_days: int, limit: int) -> Report:
+        found: dict[str, list[Finding]] = {type_: [] for type_ in hygiene.TYPES}
+        superseded: list[Tidy] = []
+        examined = total = 0
+        degraded: tuple[str, ...] = ()
+        contradicting: set[frozenset[str]] = set()
+        async for page in self._pages(named, "all"):
+            examined, total, degraded = examined + len(page.memories), page.total, left_out(page.lost)
+            items = (await self._tidied(page.memories, states=("active", "superseded"))).values()
+            active = [item for item in items if item.memory.state == "active"]
+            superseded += [item for item in items if item.memory.state == "superseded"]
+            found[hygiene.IDLE] += hygiene.idle(active, stale_days)
+            await self._look_at_links(caller, active, found, contradicting)
+        found[hygiene.IDLE].sort(key=lambda one: (one.subject.heat.value, one.subject.memory.id))
+        found[hygiene.SUPERSEDED] = await self._chains(caller, superseded)
+        pairs = await self._duplicates(named, hygiene.THRESHOLD, limit)
+        found[hygiene.DUPLICATE] = [hygiene.duplicate(pair) for pair in pairs.pairs]
+        counts = Counter({type_: len(findings) for type_, findings in found.items()})
+        counts[hygiene.DUPLICATE] = pairs.total
+        return Report(
+            findings=tuple(one for type_ in hygiene.TYPES for one in found[type_][:limit]),
+            counts=counts,
+            examined=examined,
+            unexamined=total - examined,
+            degraded=tuple(dict.fromkeys((*degraded, *pairs.degraded))),
+        )
+
+    async def _look_at_links(
+        self, caller: Caller, active: Sequence[Tidy], found: dict[str, list[Finding]], seen: set[frozenset[str]]
+    ) -> None:
+        """Add the findings about the links of `active`; `seen` has the contradictions that are told already."""
+        targets = {link.id for item in active for link in item.memory.links if link.type in WRITABLE_LINK_TYPES}
+        ends = {memory.id: memory for memory in await self._read(list(targets))}
+        unseen = await hidden(self._parts, caller, targets)
+        lost = set(await self._parts.ledger.lost([id_ for id_ in targets if id_ not in ends], grants.readable(caller)))
+        current = await self._tidied(ends.values())
+        for item in active:
+            for link in item.memory.links:
+                if link.type not in WRITABLE_LINK_TYPES or link.id in unseen or link.id in lost:
+                    continue
+                end = ends.get(link.id)
+                if end is None or end.state == "forgotten":
+                    state = "missing" if end is None else end.state
+                    found[hygiene.ORPHANED].append(hygiene.orphaned(item, link.type, link.id, state))
+                elif link.type == CONTRADICTS and link.id in current and {item.memory.id, link.id} not in seen:
+                    seen.add(frozenset((item.memory.id, link.id)))
+                    found[hygiene.CONTRADICTION].append(hygiene.contradiction(item, current[link.id]))
+
+    async def _chains(self, caller: Caller, superseded: Sequence[Tidy]) -> list[Finding]:
+        ends: dict[str, Memory] = {}
+        for start in range(0, len(superseded), PAGE):
+            ids = [item.memory.id for item in superseded[start : start + PAGE]]
+            ends |= await self._parts.ledger.successors(ids)
+        following = {item.memory.superseded_by for item in superseded} - {""}
+        unseen = await hidden(self._parts, caller, following)
+        veiled = [
+            item.memory.id
+            for item in superseded
+            if item.memory.superseded_by in unseen
+            or (item.memory.id in ends and not grants.may_read(caller, ends[item.memory.id].space))
+        ]
+        current = await self._tidied({end.id: end for end in ends.values()}.values())
+        return hygiene.chains(superseded, ends, veiled, current)
+
+    async def _pages(self, named: Sequence[str], state: str) -> AsyncIterator[Page]:
+        """The newest memories, at most HYGIENE_MEMORIES_MAX."""
+        cursor = ""
+        for _ in range(limits.HYGIENE_MEMORIES_MAX // PAGE):
+            page = await self._parts.ledger.page(
+                ListQuery(within=tuple(named), spaces=(), state=state, limit=PAGE, cursor=cursor)
+            )
+            yield page
+            cursor = page.cursor
+            if not cursor:
+                return
+
+    async def _read(self, ids: Sequence[str]) -> list[Memory]:
+        """The memories of `ids` that are there."""
+        memories: list[Memory] = []
+        wanted = list(dict.fromkeys(ids))
+        for start in range(0, len(wanted), PAGE):
+            memories += (await self._parts.ledger.read(wanted[start : start + PAGE])).values()
+        return memories
+
+    async def _tidied(self, memories: Iterable[Memory], states: Sequence[str] = ("active",)) -> dict[str, Tidy]:
+        """The memories in one of `states` with their heat, by id."""
+        kept = [memory for memory in memories if memory.state in states]
+        now = self._parts.clock()
+        used: dict[str, tuple[int, int]] = {}
+        for start in range(0, len(kept), PAGE):
+            used |= await self._parts.ledger.activity([memory.id for memory in kept[start : start + PAGE]])
+        return {memory.id: tidy(memory, used, now) for memory in kept}
+
+
+def _mean(vectors: Sequence[np.ndarray]) -> np.ndarray | None:
+    """The direction of the first passages of a text, None without any."""
+    if not vectors:
+        return None
+    mean = np.mean(np.stack(vectors), axis=0)
+    length = float(np.linalg.norm(mean))
+    return (mean / length).astype(np.float32) if length > 0.0 else None
+
+
+def _similar(compared: _Compared, threshold: float, limit: int) -> tuple[list[tuple[int, int, float]], int]:
+    """The most similar pairs of rows, and the count of all. Equal words are similar whatever their titles are."""
+    rows = [row for row, vector in enumerate(compared.vectors) if vector is not None]
+    near: list[tuple[int, int, float]] = []
+    total = 0
+    dense = [vector for vector in compared.vectors if vector is not None]
+    if dense:
+        spaces = {name: number for number, name in enumerate(sorted({space for space, _ in compared.keys}))}
+        groups = np.array([spaces[compared.keys[row][0]] for row in rows], np.int64)
+        best, total = hygiene.near_pairs(np.stack(dense), groups, threshold, limit)
+        near = [(rows[one], rows[other], cosine) for one, other, cosine in best]
+    first: dict[tuple[str, str], int] = {}
+    equal = {(first[key], row) for row, key in enumerate(compared.keys) if first.setdefault(key, row) != row}
+    for one, other in equal:
+        some, others = compared.vectors[one], compared.vectors[other]
+        total += some is None or others is None or float(some @ others) < threshold - hygiene.COSINE_SLACK
+    merged = {(one, other): cosine for one, other, cosine in near} | dict.fromkeys(equal, 1.0)
+    pairs = sorted(((one, other, cosine) for (one, other), cosine in merged.items()), key=lambda p: (-p[2], p[0], p[1]))
+    return pairs[:limit], total
+
+
+def _judged(found: Sequence[tuple[Tidy, Tidy, float]]) -> tuple[Pair, ...]:
+    return tuple(hygiene.judged(one, other, cosine) for one, other, cosine in found)

@@ -1,0 +1,46 @@
+"""Reports on what may be tidied up as lines for people, by the rules of `people`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mnemesh.api import values
+from mnemesh.cli.people.memories import BOLD, CYAN, DIM, GREEN, YELLOW, clip, paint
+from mnemesh.cli.shell import count_of, one_line
+
+
+def duplicates(found: values.Duplicates) -> Iterator[str]:
+    """Each pair with its similarity, verdict and next command."""
+    for pair in found.pairs:
+        similarity, verdict = paint(f"{pair.similarity:.2f}", GREEN), paint(one_line(pair.verdict), YELLOW)
+        yield f"{similarity}  {verdict}  {one_line(pair.reason)}"
+        yield from (_memory(memory) for memory in (pair.older, pair.newer))
+        yield f"      {paint(one_line(pair.command), CYAN)}"
+    yield paint(f"{len(found.pairs)} of {count_of(found.total, 'pair')}", DIM)
+    yield from _scope(found.examined, found.unexamined, found.degraded_reasons)
+
+
+def hygiene(found: values.Hygiene) -> Iterator[str]:
+    """Each finding with its verdict and next command, then the counts."""
+    for finding in found.findings:
+        yield f"{paint(one_line(finding.type), YELLOW)}  {one_line(finding.verdict)}"
+        yield _memory(finding.memory)
+        yield f"      {paint(one_line(finding.command), CYAN)}"
+    counted = ", ".join(f"{count} {one_line(type_)}" for type_, count in sorted(found.counts.items()) if count)
+    yield paint(counted or "nothing to tidy up", DIM)
+    yield from _scope(found.examined, found.unexamined, found.degraded_reasons)
+
+
+def _memory(memory: values.TidyMemory) -> str:
+    heat = memory.heat
+    cooling = f"half-life {heat.half_life_days:g} d" if heat.half_life_days else "does not cool"
+    parts = f"{cooling} x {heat.usage:.2f} usage x {heat.usefulness:.2f} usefulness, strength {heat.strength:.2f}"
+    where = paint(f"{memory.id}  {one_line(memory.space)}  {memory.kind}  heat {heat.value:.2f} ({parts})", DIM)
+    return f"      {paint(clip(one_line(memory.title)), BOLD)}\n      {where}"
+
+
+def _scope(examined: int, unexamined: int, reasons: Sequence[str]) -> Iterator[str]:
+    older = f"; {unexamined} older ones were not, name one space with --space" if unexamined else ""
+    yield paint(f"{examined} memories were looked at{older}", DIM)
+    for reason in reasons:
+        yield paint(f"incomplete: {one_line(reason)}", YELLOW)
