@@ -94,7 +94,7 @@ proto-check: setup tools/node_modules/installed.stamp ## buf lint, and the gener
 	$(BIN)/python tools/gen_proto.py --check
 	$(BIN)/python -m tools.gen_client --check
 
-docs: setup ## Regenerate docs/settings.md, docs/cli.md and the tables of figures in pages
+docs: setup ## Regenerate docs/settings.md, docs/cli.md, docs/hosts.md, the plugin and the tables of figures
 	$(BIN)/python -m tools.gen_docs
 
 lock: $(VENV)/lock/bin/uv ## Pin the dependencies of pyproject.toml anew, with hashes

@@ -1,4 +1,4 @@
-"""Write the generated pages and tables: docs/settings.md, docs/cli.md, docs/hosts.md, and the figures in other pages.
+"""Write the generated pages and tables: docs/settings.md, docs/cli.md, docs/hosts.md, the plugin, figures in pages.
 
 The settings, commands and hosts come from the programs, the figures from bench/results/. Those of speed are in
 published.json, scale.json and growth.json. Those of recall's quality are in locomo.json, fitting.json, ablation.json,
@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from tools.hosts_page import hosts_page
+from tools.hosts_page import hosts_page, plugin_hooks, plugin_server
 from tools.markdown_table import table_text
 
 from mnemesh.cli import app, plain
@@ -346,6 +346,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/settings.md": settings_page,
     "docs/cli.md": cli_page,
     "docs/hosts.md": hosts_page,
+    "plugin/.mcp.json": plugin_server,
+    "plugin/hooks/hooks.json": plugin_hooks,
     "docs/benchmarks.md": partial(
         page_with, "docs/benchmarks.md", "figures", "scale", "quality", "fitting", "ablation", "optional"
     ),

@@ -1,4 +1,4 @@
-"""The text of docs/hosts.md, from the table of hosts that `mnemesh install` works with."""
+"""The text of docs/hosts.md, and the files of the plugin, from the table of hosts that `mnemesh install` works with."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from tools.markdown_table import table_text
 
 from mnemesh.hooks import context, events, injection
-from mnemesh.hooks.host_table import HOSTS, Part
+from mnemesh.hooks.host_table import HOSTS, NAME, Part
+from mnemesh.hooks.registration import installed
 from mnemesh.hooks.shim import TIMEOUT_S
 
 HOSTS_PAGE = """# Mnemesh in agent hosts
@@ -36,6 +37,14 @@ the members of Mnemesh alone. The old bytes lie beside a register in the data di
 {places}
 {entries}
 {notes}
+Claude Code can have the plugin in `plugin/` in place of `mnemesh install claude-code`, with `mnemesh` on the path. With
+both, hooks fire twice:
+
+```text
+claude plugin marketplace add /path/to/clone
+claude plugin install mnemesh@mnemesh
+```
+
 ## Hooks
 
 {hooks}
@@ -80,6 +89,20 @@ def hosts_page() -> str:
         modes=table_text(("inject", "the model is given"), modes, "---"),
         timeout=TIMEOUT_S, tag=context.TAG, session=context.SESSION_CHARS_MAX, prompt=context.PROMPT_CHARS_MAX,
     )  # fmt: skip
+
+
+def plugin_server() -> str:
+    """The text of plugin/.mcp.json. The program is found on the path."""
+    host = HOSTS["claude-code"]
+    return installed("", host, host.server, NAME)
+
+
+def plugin_hooks() -> str:
+    """The text of plugin/hooks/hooks.json. Tools of a plugin's server have names of their own."""
+    host = HOSTS["claude-code"]
+    assert host.hooks is not None
+    text = installed("", host, host.hooks, NAME)
+    return text.replace(f"mcp__{NAME}__", events.TOOL_PREFIXES[1])
 
 
 def _place(part: Part) -> str:

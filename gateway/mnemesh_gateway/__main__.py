@@ -125,7 +125,7 @@ def ready_block(loaded: Loaded, grpc: str, http: str, seconds: float) -> str:
             f"  HTTP    http://{http}   MCP at /mcp, JSON at /v1, OpenAPI at /v1/openapi.json",
             f"  token   {loaded.data_dir / 'owner.token'}",
             "  Claude Code:",
-            f"    claude mcp add mnemesh -- {shown} mcp{given}",
+            f"    {shown} install claude-code{given}",
         )
     )
 

@@ -23,6 +23,7 @@ from mnemesh.hooks.context import CLOSING, OPENING
 from mnemesh_gateway.doors.mcp.answer_text import NOTE
 from mnemesh_memory.text.text import estimate_tokens
 
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE, VERSION = "@anthropic-ai/claude-code-linux-x64", "2.1.197"
 RUN_S = 90.0
 PREFIX = "mcp__mnemesh__"
@@ -187,3 +188,14 @@ def texts_of(value: Any) -> list[str]:
         return [value]
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [text for item in inner for text in texts_of(item)]
+
+
+async def test_claude_code_accepts_the_plugin_and_its_marketplace(home: Path) -> None:
+    program = home / "node_modules" / PACKAGE / "claude"
+    if not program.exists():
+        await install(home, {PACKAGE: VERSION}, x86_64=True)
+    for place in (ROOT, ROOT / "plugin"):
+        command = (str(program), "plugin", "validate", "--strict", str(place))
+        environ = {"PATH": os.environ["PATH"], "HOME": str(home), "IS_SANDBOX": "1"}
+        code, output = await run(*command, cwd=home, limit_s=RUN_S, env=environ)
+        assert code == 0, output

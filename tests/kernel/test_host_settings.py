@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -189,3 +190,11 @@ def test_a_codex_file_that_can_not_take_a_table_is_refused(text: str) -> None:
 
 def test_every_host_with_hooks_has_events() -> None:
     assert {host.name for host in HOSTS.values() if host.hooks} == set(EVENTS)
+
+
+def test_the_plugin_has_the_version_of_the_package() -> None:
+    root = Path(__file__).resolve().parents[2]
+    version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
+    plugin = json.loads((root / "plugin/.claude-plugin/plugin.json").read_text())
+    (listed,) = json.loads((root / ".claude-plugin/marketplace.json").read_text())["plugins"]
+    assert plugin["version"] == listed["version"] == version

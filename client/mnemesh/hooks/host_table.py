@@ -104,7 +104,7 @@ _ROWS: Final = (
         _hooks(Place("~/.claude", ("settings.json",), "CLAUDE_CONFIG_DIR"), ".claude/settings.json"), _claude_hook,
         confirm="Claude Code asks once whether to trust a server of a project's .mcp.json.",
         remark="Hooks of type `http` would need the token in the settings, and `mcp_tool` can't choose what to show. "
-        "The hooks are therefore commands.",
+        "The hooks are therefore commands. `claude -p` asks for no permission and so fires no `PermissionRequest`.",
     ),
     Host(
         "codex", "Codex", ("codex",),
