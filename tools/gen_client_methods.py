@@ -32,6 +32,7 @@ PARTS: Final = (
     "recall",
     "sync",
     "transcript",
+    "trigger",
     "watch",
 )
 HEADER: Final = '''"""{title}

@@ -18,6 +18,7 @@ from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.budget import Foreground
 from mnemesh_actors.runtime.zones import machine_zone
 from mnemesh_memory.policy.recall_rules import Rule
+from mnemesh_memory.policy.triggers import TriggerTable
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import Caller
 
@@ -58,6 +59,7 @@ class NodePorts:
     news: News = field(default_factory=News)
     reranker: Handle[Rerank] | None = None
     foreground: Foreground = field(default_factory=Foreground)
+    triggers: TriggerTable = field(default_factory=TriggerTable)
 
     def stamp(self, caller: Caller) -> Stamp:
         """The common fields of a new command of `caller`."""

@@ -202,6 +202,9 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "transcript_read": {"session": "first"},
     "transcript_list": {"limit": 5},
     "transcript_erase": {"session": "first"},
+    "create_trigger": {"on": "keyword", "pattern": "deploy", "content": "ask ana first"},
+    "list_triggers": {"limit": 5},
+    "delete_trigger": {"id": "first"},
     "backup_create": {},
     "backup_list": {},
 }

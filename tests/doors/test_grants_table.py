@@ -33,8 +33,8 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("sync_retry", "sync_discard", "sync_pending", "sync_pending_discard"), "own"),
     **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke", "agent_quota"), "administer"),
     **dict.fromkeys(("backup_create", "backup_list", "reembed"), "own"),
-    **dict.fromkeys(("transcript_search", "transcript_read", "transcript_list"), "read"),
-    **dict.fromkeys(("transcript_add", "transcript_erase"), "write"),
+    **dict.fromkeys(("transcript_search", "transcript_read", "transcript_list", "list_triggers"), "read"),
+    **dict.fromkeys(("transcript_add", "transcript_erase", "create_trigger", "delete_trigger"), "write"),
     "whoami": "identify",
 }
 MAY: Final[Mapping[str, frozenset[str]]] = {
@@ -269,8 +269,8 @@ async def test_an_export_that_is_under_way_ends_when_its_token_does(
 
 # ---- quotas: which operations a full one refuses, decided here a second time and by hand -----------------------------
 
-FREES: Final = frozenset({"forget", "purge", "bulk_forget", "unlink", "transcript_erase"})
-BEGINS: Final = frozenset({"remember", "remember_batch", "supersede"})
+FREES: Final = frozenset({"forget", "purge", "bulk_forget", "unlink", "transcript_erase", "delete_trigger"})
+BEGINS: Final = frozenset({"remember", "remember_batch", "supersede", "create_trigger"})
 WRITES: Final = frozenset(name for name, needs in DECISIONS.items() if needs == "write") - {"check"}
 
 

@@ -19,7 +19,19 @@ from mnemesh_gateway.operations.table import OPERATIONS, Operation, by_name
 
 FILES = [
     import_module(f"mnemesh_proto.v1.{part}_pb2")
-    for part in ["memory", "link", "history", "hygiene", "recall", "watch", "admin", "peer", "backup", "transcript"]
+    for part in [
+        "memory",
+        "link",
+        "history",
+        "hygiene",
+        "recall",
+        "watch",
+        "admin",
+        "peer",
+        "backup",
+        "transcript",
+        "trigger",
+    ]
 ]
 DOCUMENT = openapi.describe("1.2.3")
 BY_NAME = pytest.mark.parametrize("operation", OPERATIONS, ids=[row.name for row in OPERATIONS])

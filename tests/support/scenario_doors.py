@@ -43,6 +43,8 @@ Answer = TypeVar("Answer")
 # Type of a change, and id of its memory.
 Heard = tuple[str, str]
 Watching = AbstractAsyncContextManager[Callable[[], Awaitable[Heard]]]
+# Operations whose command has another name.
+COMMANDS = {"create_trigger": "trigger add", "list_triggers": "trigger list", "delete_trigger": "trigger remove"}
 # Fields whose command-line option has another name.
 OPTIONS = {"tags": "tag", "paths": "path", "keywords": "keyword", "spaces": "space", "kinds": "kind"}
 
@@ -329,7 +331,8 @@ class CliDoor(Door):
         self._options = options
 
     async def call(self, operation: str, **fields: Any) -> dict[str, Any]:
-        command = operation.replace("agent_", "agent ").replace("transcript_", "transcript ").replace("_", "-").split()
+        named = COMMANDS.get(operation) or operation.replace("agent_", "agent ").replace("transcript_", "transcript ")
+        command = named.replace("_", "-").split()
         words = [*command, "--json", "--data", str(self._node.data_dir), *self._options]
         words += ["--yes"] if operation in ("purge", "transcript_erase") else []  # nobody is there to be asked
         words += self._arguments(operation, dict(fields))
@@ -375,6 +378,8 @@ class CliDoor(Door):
             return [*words, "--", str(asked)]
         # After `--`, so that a text or query that starts with a dash is not an option.
         named = ("id", "ids", "query", "name", *(("session",) if operation.startswith("transcript_") else ()))
+        if operation == "create_trigger":
+            named = ("on", "pattern")
         positional = [fields.pop(name) for name in named if name in fields]
         if operation in ("link", "unlink"):
             positional += [fields.pop("type"), fields.pop("to")]

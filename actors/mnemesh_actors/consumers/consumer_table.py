@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from mnemesh_actors.consumers.trigger_follower import TriggerFollower
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.ports import Consumer, LedgerPort
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_memory.policy.triggers import TriggerTable
 from mnemesh_memory.values import limits
 
 
@@ -20,6 +22,7 @@ class ConsumerParts:
     ledger: Handle[LedgerPort]
     embedder: Callable[[], Embedder]  # of the vector space that answers now
     home: Path  # the data directory
+    triggers: TriggerTable = field(default_factory=TriggerTable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,4 +43,11 @@ WATCH: Final = ConsumerRow(
     name="watch", page_entries=limits.WATCH_PAGE_ENTRIES_MAX, share=1.0, cursor="in the client's token"
 )
 SUBSCRIPTIONS: Final = ConsumerRow(name="mcp subscriptions", page_entries=1000, share=1.0, cursor="nowhere")
-CONSUMERS: Final[tuple[ConsumerRow, ...]] = (INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS)
+TRIGGERS: Final = ConsumerRow(
+    name="triggers",
+    page_entries=256,
+    share=1.0,
+    cursor="in memory: the table is filled at every start",
+    make=lambda parts: TriggerFollower(parts.triggers, parts.ledger),
+)
+CONSUMERS: Final[tuple[ConsumerRow, ...]] = (INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS, TRIGGERS)

@@ -26,6 +26,7 @@ from mnemesh_actors.recall.related import related
 from mnemesh_actors.remember.history_operations import Histories
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.remember.removal import BulkForgetting, Purging
+from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.storage.disk import DiskRoom
@@ -88,12 +89,15 @@ class Mesh:
         self._linking = linking = Linking(parts, writing)
         self._recalling = Recalling(parts, linking)
         self._histories = histories = Histories(parts, writing)
+        self._triggering = triggering = Triggering(parts, writing)
         purging, watching, hygiene = Purging(parts), Watching(parts, node_id, seal), Hygiene(parts)
         # These operations need nothing else of a node. Each is documented where it is defined.
         self.check, self.forget, self.restore = writing.check, writing.forget, writing.restore
         self.link, self.unlink, self.rate = linking.link, linking.unlink, linking.rate
         self.history, self.conflicts = histories.history, histories.conflicts
         self.rollback, self.resolve = histories.rollback, histories.resolve
+        self.create_trigger, self.delete_trigger = triggering.create, triggering.delete
+        self.list_triggers = triggering.page
         self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget
         self.duplicates, self.hygiene = hygiene.duplicates, hygiene.hygiene
         self.watch, self.touched = watching.watch, watching.touched
@@ -103,12 +107,16 @@ class Mesh:
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         """Store one memory; see Writing.remember."""
         with self._parts.foreground.operation():
-            return await self._writing.remember(caller, draft)
+            return self._triggering.remembered(caller, draft, await self._writing.remember(caller, draft))
 
     async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
         """Store up to 256 memories; see Writing.remember_batch."""
         with self._parts.foreground.operation():
-            return await self._writing.remember_batch(caller, drafts)
+            outcomes = await self._writing.remember_batch(caller, drafts)
+        return [
+            outcome if isinstance(outcome, MnemeshError) else self._triggering.remembered(caller, draft, outcome)
+            for draft, outcome in zip(drafts, outcomes, strict=True)
+        ]
 
     async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
         """Write a new revision; see Writing.update."""
@@ -130,12 +138,18 @@ class Mesh:
     async def recall(self, caller: Caller, query: Query) -> Recalled:
         """Find memories; see Recalling.recall."""
         with self._parts.foreground.operation():
-            return await self._recalling.recall(caller, query)
+            answer = await self._recalling.recall(caller, query)
+        return self._with_triggered(caller, query, answer)
 
     async def recall_batch(self, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
         """Answer several queries at once; see Recalling.recall_batch."""
         with self._parts.foreground.operation():
-            return await self._recalling.recall_batch(caller, queries)
+            answers = await self._recalling.recall_batch(caller, queries)
+        return [self._with_triggered(caller, query, answer) for query, answer in zip(queries, answers, strict=True)]
+
+    def _with_triggered(self, caller: Caller, query: Query, answer: Recalled) -> Recalled:
+        fired = self._triggering.recalled(caller, query, answer.spaces)
+        return replace(answer, triggered=fired) if fired else answer
 
     async def related(self, caller: Caller, key: str, limit: int = 10, *, spaces: Sequence[str] = ()) -> Neighbourhood:
         """The neighbourhood of a memory; see related.related."""
@@ -285,6 +299,7 @@ class Mesh:
     async def close(self) -> None:
         """Stop following the ledger, then end every actor; what was acknowledged is on disk already."""
         await self._recalling.close()
+        await self._triggering.close()
         await self._consumers.close()
         await self._reembedding.close()
         await self._parts.follower.close()

@@ -14,6 +14,7 @@ from mnemesh_actors.actor_table import LEDGER, RERANKER, TRANSCRIPTS
 from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.consumers.consumer_table import ConsumerParts
 from mnemesh_actors.consumers.follower import IndexFollower
+from mnemesh_actors.consumers.trigger_follower import fill
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
 from mnemesh_actors.generations.active_index import Serving
 from mnemesh_actors.generations.generation_file import Choice, Generation, GenerationFile, Generations, choice_of
@@ -126,7 +127,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         life=config.entropy(16).hex(),
     )
     syncing = Syncing(ledger, serving.publish, parts.news, me, config.clock, signing_with(key))
-    consumers = _consumers(parts, directory, notices)
+    consumers = await _consumers(parts, directory, notices)
     if fleet is not None:
         _follow(fleet, serving, syncing, consumers)
     else:
@@ -137,8 +138,11 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, *rest)
 
 
-def _consumers(parts: NodePorts, directory: DataDirectory, notices: Notices) -> ConsumerSet:
-    own = ConsumerParts(ledger=parts.ledger, embedder=lambda: parts.embedder, home=directory.path)
+async def _consumers(parts: NodePorts, directory: DataDirectory, notices: Notices) -> ConsumerSet:
+    await fill(parts.triggers, parts.ledger)
+    own = ConsumerParts(
+        ledger=parts.ledger, embedder=lambda: parts.embedder, home=directory.path, triggers=parts.triggers
+    )
     consumers = ConsumerSet(own, parts.news, parts.foreground, notices)
     consumers.start()
     return consumers

@@ -761,6 +761,44 @@ class Operations:
 
         return self._send(erase_transcript(session, space=space))
 
+    def create_trigger(
+        self, /, on: str, pattern: str, content: str = "", *, id: str = "", space: str = "", repeating: bool = False
+    ) -> values.CreatedTrigger:
+        """Store `content` as a text that reports back later, or make the memory `id` do so. `on` is keyword, entity,
+        directory, file or time. `pattern` holds the words, name, folder, path or glob, or time. It fires once, unless
+        `repeating`, at a remember or recall in its space.
+
+        >>> client.create_trigger("keyword", "deploy", "Ask Ana before a deploy.").trigger.fired
+        False
+        >>> client.recall("how do we deploy").triggered
+        """
+        from mnemesh.api.calls.triggers import create_trigger
+
+        return self._send(create_trigger(on, pattern, content, id=id, space=space, repeating=repeating))
+
+    def list_triggers(
+        self, /, *, space: Words | None = None, spaces: Words | None = None, limit: int | None = None, cursor: str = ""
+    ) -> values.Triggers:
+        """Triggers, newest first, also those that have fired, at most `limit` (1 to 200, default 20) a page.
+
+        >>> for trigger in client.list_triggers(space="team").triggers:
+        ...     print(trigger.on, trigger.pattern, trigger.fired, trigger.content)
+        """
+        from mnemesh.api.calls.triggers import list_triggers
+
+        return self._send(list_triggers(space=space, spaces=spaces, limit=limit, cursor=cursor))
+
+    def delete_trigger(self, /, id: str) -> values.DeletedTrigger:
+        """End a trigger, by id, unique id prefix or title. A text that was stored as a trigger is forgotten, another memory
+        stays. Raises NotFound, PermissionDenied.
+
+        >>> client.delete_trigger("018f6f0e").kept
+        False
+        """
+        from mnemesh.api.calls.triggers import delete_trigger
+
+        return self._send(delete_trigger(id))
+
     def watch(
         self,
         /,

@@ -47,7 +47,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Files and sessions": {
         "import": "imports.memories", "export": "export", "import-transcript": "imports.transcripts",
-        "transcript": "transcripts",
+        "transcript": "transcripts", "trigger": "triggers",
     },
     "Agent hosts": {"install": "hosts", "uninstall": "hosts", "hook": ""},
     "Agents and other nodes": {"whoami": "read", "agent": "agents", "peer": "peers", "sync": "peers"},

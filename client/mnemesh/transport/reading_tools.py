@@ -8,7 +8,7 @@ READING_TOOLS: Final = frozenset(
     {
         *("recall", "get", "timeline"),
         *("check", "list", "stats", "history", "blame", "conflicts", "related"),
-        *("transcript_search", "transcript_read", "transcript_list"),
+        *("transcript_search", "transcript_read", "transcript_list", "list_triggers"),
         *("whoami", "agent_list", "sync_status", "sync_quarantine"),
         *("search", "fetch"),
     }

@@ -12,6 +12,7 @@ from typing import Any, Final
 from google.protobuf.descriptor import FieldDescriptor
 
 from mnemesh_memory.access import grants
+from mnemesh_memory.policy import triggers
 from mnemesh_memory.transcripts.sessions import ROLES
 from mnemesh_memory.validation.request_checks import CLEARABLE, ORDERS
 from mnemesh_memory.values import limits
@@ -40,6 +41,8 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "SearchTranscriptsRequest": ("query",),
         "ReadTranscriptRequest": ("session",),
         "EraseTranscriptRequest": ("session",),
+        "CreateTriggerRequest": ("on", "pattern"),
+        "DeleteTriggerRequest": ("id",),
     }
 )
 
@@ -56,11 +59,16 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         **_alike("Remember Update", "importance", minimum=0, maximum=1),
         **_alike("Remember Update", "tier", enum=list(TIERS)),
         **_alike("Remember Update Resolve", "content", minLength=1, maxLength=limits.CONTENT_BYTES_MAX),
-        **_alike("List History Conflicts ListTranscripts", "limit", minimum=1, maximum=limits.LIST_LIMIT_MAX),
+        **_alike(
+            "List History Conflicts ListTranscripts ListTriggers", "limit", minimum=1, maximum=limits.LIST_LIMIT_MAX
+        ),
         **_alike(
             "AddTranscript ReadTranscript EraseTranscript", "session", minLength=1, maxLength=limits.SESSION_BYTES_MAX
         ),
         "Link.type": {"enum": list(LINK_TYPES)},
+        "CreateTriggerRequest.on": {"enum": list(triggers.ON)},
+        "CreateTriggerRequest.pattern": {"minLength": 1, "maxLength": limits.PATH_BYTES_MAX},
+        "CreateTriggerRequest.content": {"maxLength": limits.CONTENT_BYTES_MAX},
         "RememberRequest.tags": {"maxItems": limits.TAGS_MAX},
         "RememberBatchRequest.items": {"minItems": 1, "maxItems": limits.BATCH_ITEMS_MAX},
         "UpdateRequest.clear": {"maxItems": len(CLEARABLE)},

@@ -199,7 +199,7 @@ def _memory(read: model.Memory, content: str) -> dict[str, Any]:
 
 def remember_response(done: model.Written) -> memory_pb2.RememberResponse:
     """The outcome of remember."""
-    return message_of(memory_pb2.RememberResponse, done, conflicts=done.memory.conflicts, triggered=())
+    return message_of(memory_pb2.RememberResponse, done, conflicts=done.memory.conflicts)
 
 
 def batch_response(outcomes: Sequence[model.Written | MnemeshError]) -> memory_pb2.RememberBatchResponse:

@@ -21,6 +21,7 @@ from mnemesh_gateway.operations import (
     memory_calls,
     peer_calls,
     transcript_calls,
+    trigger_calls,
 )
 from mnemesh_gateway.operations.operation import Invoke as Invoke
 from mnemesh_gateway.operations.operation import Operation as Operation
@@ -122,6 +123,11 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
          tool=True),
     _row("transcript_erase", transcript_calls.erase, "Transcript.EraseTranscript", "session", WRITE,
          "DELETE /v1/transcripts/{id} session", tool=True, destructive=True, idempotent=True, frees=True),
+    _row("create_trigger", trigger_calls.create, "Trigger.CreateTrigger", "session", WRITE, "POST /v1/triggers",
+         tool=True, begins=True),
+    _row("list_triggers", trigger_calls.page, "Trigger.ListTriggers", "session", READ, "GET /v1/triggers", tool=True),
+    _row("delete_trigger", trigger_calls.delete, "Trigger.DeleteTrigger", "session", WRITE,
+         "DELETE /v1/triggers/{id} id", tool=True, destructive=True, frees=True),
     _row("status", admin_calls.status, "Admin.Status", "admin", ADMINISTER, "GET /v1/status", read_only=True),
     # It names a folder of the node's machine, and the model that all recall depends on.
     _row("reembed", admin_calls.reembed, "Admin.Reembed", "admin", OWN, "POST /v1/reembed", tool=True, destructive=True,

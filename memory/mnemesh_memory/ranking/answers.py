@@ -52,6 +52,7 @@ class Recalled:
     spaces: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     time: TimeRead | None = None
+    triggered: tuple[str, ...] = ()  # Ids of the triggers that the question fired.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -123,6 +123,11 @@ NODE_KEYS_SHARE_MAX = NODE_KEYS_MAX // 4  # Of nodes that one peer was the first
 NODE_KEYS_OF_WRITER_MAX = 1_000  # Of nodes first brought by a peer without the right to relay.
 CLOCK_AHEAD_MS_MAX = 5 * 60 * 1000  # A time of another node's clock is shown as at most so long after its receipt.
 
+TRIGGERS_MAX = 1_000  # Armed, of one space.
+TRIGGER_GLOBS_MAX = 64  # Of these, on a glob. Each is compared by itself.
+TRIGGER_GLOB_SIGNS_MAX = 8  # Of * ? [ in one glob.
+TRIGGERED_MAX = 20  # Fired by one call. The others fire by a later call.
+
 BACKUPS_LISTED_MAX = 1_000  # The latest backups that a node remembers.
 BACKUP_PATH_CHARS_MAX = 4_000
 BACKUP_HEAD_BYTES_MAX = 64 * 1024  # Of the description at the head of a backup.

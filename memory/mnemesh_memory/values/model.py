@@ -213,6 +213,7 @@ class Written:
     restorable: bool = False
     replayed: bool = False
     indexed: bool = False  # Whether recall can see the memory already.
+    triggered: tuple[str, ...] = ()  # Ids of the triggers that the text fired.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

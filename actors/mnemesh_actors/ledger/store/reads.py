@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows, marks
-from mnemesh_memory.access.grants import BELOW, EVERY_SHARED
+from mnemesh_memory.access.grants import BELOW, EVERY_SHARED, EVERY_SPACE
 from mnemesh_memory.policy.heat import heat
 from mnemesh_memory.policy.validity import SUPERSEDES
 from mnemesh_memory.ranking.usefulness import liking
@@ -58,6 +58,16 @@ def by_ids(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:
     """Memories by id. Unknown ids are absent."""
     rows = db.execute(f"SELECT {COLUMNS}, {TIED} FROM memory WHERE id IN ({marks(ids)})", tuple(ids)).fetchall()
     return {row[0]: from_row(row[:-1], tied=bool(row[-1])) for row in rows}
+
+
+def tagged(db: sqlite3.Connection, ids: Sequence[str], tag: str) -> list[Memory]:
+    """Those of the memories that have the tag. The others are not even read."""
+    rows = db.execute(
+        f"SELECT {COLUMNS} FROM memory WHERE id IN ({marks(ids)}) AND instr(tags, ?) "
+        "AND EXISTS (SELECT 1 FROM json_each(memory.tags) WHERE value = ?)",
+        (*ids, tag, tag),
+    ).fetchall()
+    return from_rows(rows)
 
 
 def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Sequence[str] | None = None) -> str:
@@ -328,7 +338,7 @@ def export_page(
 
 def covered(patterns: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
     """`grants.any_matches` as an SQL condition on the column `space`, and its values. None lets everything through."""
-    if patterns is None:
+    if patterns is None or EVERY_SPACE in patterns:
         return "1", ()
     parts, values = ["0"], []
     for pattern in patterns:

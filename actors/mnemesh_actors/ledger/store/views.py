@@ -148,6 +148,7 @@ class Views(Histories):
     chains = question(reads.chains)
     stats = question(reads.stats)
     export_page = question(reads.export_page)
+    tagged = question(reads.tagged)
     linked = question(link_table.linked)
     ties = question(link_table.ties)
     hidden = question(link_table.hidden)

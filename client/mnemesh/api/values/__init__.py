@@ -88,6 +88,10 @@ if TYPE_CHECKING:
     from mnemesh.api.values.transcripts import TranscriptStatus as TranscriptStatus
     from mnemesh.api.values.transcripts import Turn as Turn
     from mnemesh.api.values.transcripts import TurnHit as TurnHit
+    from mnemesh.api.values.triggers import CreatedTrigger as CreatedTrigger
+    from mnemesh.api.values.triggers import DeletedTrigger as DeletedTrigger
+    from mnemesh.api.values.triggers import Trigger as Trigger
+    from mnemesh.api.values.triggers import Triggers as Triggers
     from mnemesh.api.values.watch import Change as Change
     from mnemesh.api.values.writes import Checked as Checked
     from mnemesh.api.values.writes import Related as Related
@@ -118,6 +122,8 @@ MODULES: Final = MappingProxyType(
         "Conflicts": "history",
         "ConsumerStatus": "node",
         "Count": "reads",
+        "CreatedTrigger": "triggers",
+        "DeletedTrigger": "triggers",
         "Discarded": "peers",
         "DuplicatePair": "hygiene",
         "Duplicates": "hygiene",
@@ -178,6 +184,8 @@ MODULES: Final = MappingProxyType(
         "Timeline": "reads",
         "Transcript": "transcripts",
         "TranscriptStatus": "transcripts",
+        "Trigger": "triggers",
+        "Triggers": "triggers",
         "Turn": "transcripts",
         "TurnHit": "transcripts",
         "Updated": "writes",
@@ -204,6 +212,8 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.ConsumerStatus": "ConsumerStatus",
         "mnemesh.v1.Count": "Count",
         "mnemesh.v1.CreateBackupResponse": "MadeBackup",
+        "mnemesh.v1.CreateTriggerResponse": "CreatedTrigger",
+        "mnemesh.v1.DeleteTriggerResponse": "DeletedTrigger",
         "mnemesh.v1.DiscardQuarantineResponse": "Discarded",
         "mnemesh.v1.DuplicatePair": "DuplicatePair",
         "mnemesh.v1.DuplicatesResponse": "Duplicates",
@@ -225,6 +235,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.ListQuarantineResponse": "Quarantine",
         "mnemesh.v1.ListResponse": "Page",
         "mnemesh.v1.ListTranscriptsResponse": "Sessions",
+        "mnemesh.v1.ListTriggersResponse": "Triggers",
         "mnemesh.v1.MaskedTurn": "MaskedTurn",
         "mnemesh.v1.Memory": "Memory",
         "mnemesh.v1.ModelStatus": "ModelStatus",
@@ -267,6 +278,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.TranscriptSession": "Session",
         "mnemesh.v1.TranscriptStatus": "TranscriptStatus",
         "mnemesh.v1.TranscriptTurn": "Turn",
+        "mnemesh.v1.Trigger": "Trigger",
         "mnemesh.v1.UpdateResponse": "Updated",
         "mnemesh.v1.WatchResponse": "Change",
         "mnemesh.v1.WhoamiResponse": "Identity",

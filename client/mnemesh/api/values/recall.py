@@ -63,3 +63,4 @@ class Recalled:
     spaces: tuple[str, ...]
     notes: tuple[str, ...] = ()
     time: TimeRead | None = None
+    triggered: tuple[str, ...]

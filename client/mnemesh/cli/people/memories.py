@@ -62,6 +62,7 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
     if not answer.results:
         yield "nothing found in " + (", ".join(one_line(space) for space in answer.spaces) or "any space")
         yield from (paint(f"  {one_line(note)}", YELLOW) for note in answer.notes)
+    yield from _triggered(answer.triggered)
     if answer.time is not None:
         yield paint(one_line(answer.time.told), DIM)
     if answer.truncated_by_budget:
@@ -70,6 +71,11 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
         yield paint(f"probably not the answer (coverage {answer.coverage:.2f})", YELLOW)
     for reason in answer.degraded_reasons:
         yield paint(f"incomplete: {one_line(reason)}", YELLOW)
+
+
+def _triggered(ids: Sequence[str]) -> Iterator[str]:
+    if ids:
+        yield paint(f"triggered; read with: mnemesh get {' '.join(ids)}", CYAN)
 
 
 def related(found: values.Neighbourhood) -> Iterator[str]:
@@ -90,6 +96,7 @@ def remembered(done: values.Remembered, where: str = "") -> Iterator[str]:
     yield from written(done)
     if done.restorable:
         yield paint(f"it was forgotten; bring it back with: mnemesh restore {done.memory.id}", YELLOW)
+    yield from _triggered(done.triggered)
     yield from _near(done.related)
     if done.hint:
         yield paint(people_advice.after(done, where), YELLOW)

@@ -115,6 +115,7 @@ def remarks(answer: Json) -> list[str]:
         lines += [*nothing, *answer["notes"]]
     elif any(not hit["content"] for hit in answer["results"]):
         lines.append("Snippets; `get` gives the whole texts.")
+    lines += _triggered(answer)
     if time := answer.get("time"):
         lines.append(f"{defused(time['told'])}.")
     if left_out := answer["truncated_by_budget"]:
@@ -188,9 +189,16 @@ def _written(answer: Json) -> str:
         lines.append(
             f"Note: in conflict, {len(memory['conflicts'])} other version(s); `get` shows them, `resolve` ends it."
         )
+    lines += _triggered(answer)
     if hint := answer.get("hint"):
         lines.append(f"Next: {hint}.")
     return "\n".join(lines) + _neighbours(answer.get("related", ()))
+
+
+def _triggered(answer: Json) -> list[str]:
+    """The sentence on triggers that a call fired."""
+    fired = answer.get("triggered", ())
+    return [f"Triggered: {', '.join(fired)}; `get` reads them."] if fired else []
 
 
 def _checked(answer: Json) -> str:
@@ -310,6 +318,23 @@ def _sessions(answer: Json) -> str:
     return f"{block}\n{len(answer['sessions'])} of {answer['total']}.{_more(answer)}"
 
 
+def _triggers(answer: Json) -> str:
+    shown = answer["triggers"] if "triggers" in answer else [answer["trigger"]]
+    elements = (
+        element(
+            one["content"],
+            **named(one, "id", "title", "space"),
+            fires_on=f"{one['on']} {one['pattern']}",
+            state="fired" if one["fired"] else "repeating" if one["repeating"] else "armed",
+        )
+        for one in shown
+    )
+    block = data_block(elements) if shown else "No triggers."
+    if "kept" in answer:
+        return f"{block}\nNo trigger any more; {'the memory stays' if answer['kept'] else 'its text is forgotten'}."
+    return f"{block}\n{len(shown)} of {answer['total']}.{_more(answer)}" if "total" in answer else block
+
+
 def _neighbours(related: Sequence[Json]) -> str:
     if not related:
         return ""
@@ -341,4 +366,7 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "transcript_read": _read_turns,
     "transcript_list": _sessions,
     "transcript_erase": _sessions,
+    "create_trigger": _triggers,
+    "list_triggers": _triggers,
+    "delete_trigger": _triggers,
 }

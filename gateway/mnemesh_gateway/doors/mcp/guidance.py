@@ -83,6 +83,13 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Erase a transcript",
         "Use it only when a person asks for it in so many words: nothing brings the session back.",
     ),
+    "create_trigger": (
+        "Create a trigger",
+        "Use it for what must come up by itself later: `remember` and `recall` then name it under triggered, and `get` "
+        "reads it.",
+    ),
+    "list_triggers": ("List triggers", "Use it to see which triggers wait and which have fired."),
+    "delete_trigger": ("Delete a trigger", "Use it when a trigger has done its work or was a mistake."),
     "whoami": ("Who am I", "Use it to see under which name you write and which space is used when you name none."),
     "agent_list": ("Agents", "Use it when someone asks who has access, to what, and who still uses it."),
     "reembed": (

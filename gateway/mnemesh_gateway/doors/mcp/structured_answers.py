@@ -212,6 +212,10 @@ def _pruned(**forms: Form) -> Form:
     return form
 
 
+def _one_trigger(answer: Json) -> dict[str, Any]:
+    return {**_kept(answer), "trigger": _kept(answer["trigger"])}
+
+
 def _turns(hit: Json) -> dict[str, Any]:
     around = {side: [_kept(turn) for turn in hit[side]] for side in ("before", "after")}
     return _kept({**hit, "turn": _kept(hit["turn"]), **around})
@@ -250,6 +254,9 @@ FORMS: Final[Mapping[str, Form]] = {
     "transcript_read": _read,
     "transcript_list": _pruned(sessions=_kept),
     "transcript_erase": _pruned(sessions=_kept),
+    "create_trigger": _one_trigger,
+    "list_triggers": _pruned(triggers=_kept),
+    "delete_trigger": _one_trigger,
 }
 
 

@@ -52,6 +52,9 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "transcript_read": "session space first count",
         "transcript_list": "spaces since before limit cursor",
         "transcript_erase": "session space",
+        "create_trigger": "on pattern content id space repeating",
+        "list_triggers": "spaces limit cursor",
+        "delete_trigger": "id",
     }
 )
 UNSHOWN: Final = ("wait", "idempotency_key", "sensitive")
@@ -99,6 +102,8 @@ WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "hygiene.spaces": "Default: all that you may read.",
         "hygiene.stale_days": "Idle when neither used nor changed for so long. Default 90.",
         "hygiene.limit": "Findings of each type, default 20.",
+        "create_trigger.content": "The text to be reminded of.",
+        "create_trigger.id": "Instead of content: the memory that becomes a trigger.",
         "id": _ID,
         "spaces": "Default: the project's space and your own.",
         "kinds": "Only these kinds.",
