@@ -127,6 +127,9 @@ def test_copies_of_a_refused_change_go_by_signature_or_all_at_once(shelf: Shelf)
     shelf.put(table, other, awaited)
     assert sorted(shelf.drop_refused(KEY, hash)) == ["far", "hub"]
     assert not shelf.is_refused(KEY, hash)
+    shelf.put(table, other, "ab" * 32)
+    assert shelf.is_refused(KEY, hash, other.entry.signature)
+    assert not shelf.is_refused(KEY, hash, one.entry.signature)
 
 
 def test_the_greediest_sender_and_the_oldest_entry_give_way(shelf: Shelf, kept: OpenShelf | MemoryShelf) -> None:
