@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -174,6 +175,14 @@ async def test_reads_are_approved_without_a_node_and_writes_never(tmp_path: Path
 @session_loop
 async def test_nothing_is_said_of_what_has_no_answer(tmp_path: Path, name: str, event: str, given: bytes) -> None:
     assert Host(tmp_path, tmp_path / "no-node", "test/x").raw(name, event, given) == ""
+
+
+@session_loop
+async def test_a_closed_input_is_silence(tmp_path: Path) -> None:
+    command = f'exec "{sys.executable}" -m mnemesh hook claude-code SessionStart <&-'
+    ran = await asyncio.create_subprocess_exec("sh", "-c", command, stdout=asyncio.subprocess.PIPE, cwd=tmp_path)
+    output, _ = await asyncio.wait_for(ran.communicate(), RUN_S)
+    assert (ran.returncode, output) == (0, b"")
 
 
 @session_loop

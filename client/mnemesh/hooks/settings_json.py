@@ -49,7 +49,11 @@ class Node:
 
 def read(text: str) -> Any:
     """The value of `text`; a blank text is an empty object. Raises BadSettings."""
-    return _tree(text).value
+    try:
+        value = json.loads(text.removeprefix("\ufeff"))  # many times faster than a tree, and mostly enough
+    except (ValueError, RecursionError):
+        return _tree(text).value
+    return value if isinstance(value, dict) else _tree(text).value
 
 
 def put(text: str, path: Path, value: Any) -> str:
@@ -71,7 +75,7 @@ def put(text: str, path: Path, value: Any) -> str:
     if rest[0] != -1 and node.child(rest[0]) is not None:
         raise BadSettings(f"{'.'.join(map(str, path))} is there already")
     changed = _inserted(text, node, None if rest[0] == -1 else str(rest[0]), made)
-    expected = _tree(text).value
+    expected = read(text)
     _put_into(expected, path, value)
     return _checked(changed, expected)
 
@@ -94,7 +98,7 @@ def take(text: str, path: Path) -> str:
     comma = node.commas[number]
     if comma < 0 and number:
         comma = node.commas[number - 1]
-    expected = _tree(text).value
+    expected = read(text)
     inside = expected
     for step in path[:-1]:
         inside = inside[step]
@@ -159,7 +163,7 @@ def _put_into(value: Any, path: Path, new: Any) -> None:
 
 
 def _checked(text: str, expected: Any) -> str:
-    if _tree(text).value != expected:
+    if read(text) != expected:
         raise BadSettings("its form does not allow a safe change")
     return text
 

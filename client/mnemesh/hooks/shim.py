@@ -33,7 +33,7 @@ def main(words: Sequence[str]) -> int:
     environ = dict(os.environ)
     if options[:1] == ["--data"]:  # wins over an address, as everywhere
         environ = {**environ, "MNEMESH_DATA_DIR": options[1], "MNEMESH_ENDPOINT": ""}
-    if event in events.EVENTS.get(host, {}):
+    if event in events.EVENTS.get(host, {}) and sys.stdin is not None:  # None: closed by the caller
         reply = _reply(host, event, environ)
         if reply is not None:
             sys.stdout.write(json.dumps(reply))
