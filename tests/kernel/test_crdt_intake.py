@@ -41,6 +41,7 @@ from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import ERASE, RETRACT, Entry, Key, node_id_of, signing_bytes, verify
 from mnemesh_crdt.document.digest import bucket_of
 from mnemesh_crdt.document.revisions import heads, materialise
+from mnemesh_crdt.intake.shelf import Unstorable
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss
@@ -367,6 +368,19 @@ def test_a_change_with_which_its_document_can_not_be_read_is_quarantined() -> No
         raise DataLoss("it can not be read")
 
     assert Strict(read=unreadable).refuses(*chain(1)) == "it can not be read"
+
+
+def test_a_good_change_that_the_storage_does_not_take_is_quarantined_and_can_come_again() -> None:
+    def full(*appended: Any, new: bool) -> int:
+        raise Unstorable("too large")
+
+    first, second = chain(2)
+    replica = Strict()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(replica.shelf, "append", full)
+        assert replica.refuses(first) == "the ledger does not take it (too large)"
+    assert replica.hears(second) == {"quarantined": 1}
+    assert replica.hears(first) == {"accepted": 2}
 
 
 def test_a_digest_is_made_of_ids_and_heads_only() -> None:
