@@ -7,7 +7,7 @@ from typing import Final
 READING_TOOLS: Final = frozenset(
     {
         *("recall", "get", "timeline"),
-        *("check", "list", "stats", "history", "blame", "conflicts", "related"),
+        *("check", "list", "stats", "history", "blame", "conflicts", "related", "duplicates", "hygiene"),
         *("transcript_search", "transcript_read", "transcript_list", "list_triggers"),
         *("whoami", "agent_list", "sync_status", "sync_quarantine"),
         *("search", "fetch"),
