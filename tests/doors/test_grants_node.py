@@ -117,6 +117,16 @@ async def _private(scene: Scene) -> dict[str, str]:
     return memory
 
 
+async def test_reports_on_what_may_be_tidied_up_tell_nothing_of_other_spaces(scene: Scene) -> None:
+    text = f"kept twice {scene.word}"
+    twins = [await scene.ana.call("remember", content=text, space="@ana", force=True) for _ in range(2)]
+    mine = (await scene.ana.call("duplicates", spaces=["@ana"], threshold=1.0))["pairs"]
+    assert twins[0]["memory"]["id"] in {pair["older"]["id"] for pair in mine}
+    for report in ("duplicates", "hygiene"):
+        assert scene.word not in str(await scene.bob.call(report, limit=200))
+        await refusal(scene.bob.call(report, spaces=["@ana"]), "PERMISSION_DENIED")
+
+
 async def test_who_knows_the_id_of_a_private_memory_is_told_what_is_told_of_none(scene: Scene) -> None:
     memory = await _private(scene)
     asked = (

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemesh_memory.policy.guard import NEAR_MIN, REPLACES_MIN, advice, almost_identical, answer, near, novelty
-from mnemesh_memory.policy.heat import DAY_MS, HALF_LIFE_DAYS, HeatColumns, heat, heat_of_columns, heat_parts
+from mnemesh_memory.policy.heat import DAY_MS, HALF_LIFE_DAYS, HeatRow, columns_of, heat, heat_of_columns, heat_parts
 from mnemesh_memory.policy.recall_rules import RULES_MAX, Rule, narrowed, rules_of, weighed
 from mnemesh_memory.ranking.usefulness import liking
 from mnemesh_memory.values.errors import InvalidArgument
@@ -119,9 +118,7 @@ def test_votes_stretch_the_half_life_at_most_to_twice_and_shrink_it_at_most_to_h
 
 @PROPERTY
 @given(st.lists(ITEMS, max_size=8), TIMES)
-def test_columns_have_the_heat_of_their_memories_whatever_the_clock_says(
-    items: list[tuple[str, str, float | None, int, int, float]], now: int
-) -> None:
+def test_columns_have_the_heat_of_their_memories_whatever_the_clock_says(items: list[HeatRow], now: int) -> None:
     found = heat_of_columns(columns_of(items), now)
     assert found == pytest.approx([heat(*item[:5], now, item[5]) for item in items])
     assert all(0.0 <= one <= 1.0 for one in found)  # which NaN is not
@@ -129,9 +126,7 @@ def test_columns_have_the_heat_of_their_memories_whatever_the_clock_says(
 
 @PROPERTY
 @given(ITEMS, TIMES)
-def test_a_thousand_evaluations_on_the_way_change_nothing(
-    item: tuple[str, str, float | None, int, int, float], now: int
-) -> None:
+def test_a_thousand_evaluations_on_the_way_change_nothing(item: HeatRow, now: int) -> None:
     columns = columns_of([item])
     before = heat_of_columns(columns, now)
     for minute in range(1000):
@@ -159,17 +154,6 @@ def test_a_missing_importance_may_be_nan_and_the_parts_multiply_to_the_heat() ->
     stability = parts.half_life_days * parts.usage * parts.usefulness
     assert parts.value == pytest.approx(parts.strength * 2 ** (-parts.age_days / stability))
     assert (parts.strength, parts.half_life_days, parts.uses) == (1.0, 30.0, 3)
-
-
-def columns_of(items: list[tuple[str, str, float | None, int, int, float]]) -> HeatColumns:
-    return HeatColumns(
-        half_life_days=np.array([HALF_LIFE_DAYS.get(item[0], 0.0) for item in items], np.float64),
-        pinned=np.array([item[1] == "pinned" for item in items], bool),
-        importance=np.array([math.nan if item[2] is None else item[2] for item in items], np.float64),
-        last_used=np.array([item[3] for item in items], np.int64),
-        accesses=np.array([item[4] for item in items], np.int64),
-        liking=np.array([item[5] for item in items], np.float64),
-    )
 
 
 # ---- gate ------------------------------------------------------------------------------------------------------------

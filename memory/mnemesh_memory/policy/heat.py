@@ -17,6 +17,7 @@ same formula over arrays.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -82,6 +83,10 @@ def heat(
     return heat_parts(kind, tier, importance, last_used, accesses, now, liking).value
 
 
+# What `heat` takes of a memory: kind, tier, importance, last use (ms), accesses, liking.
+HeatRow = tuple[str, str, float | None, int, int, float]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeatColumns:
     """Memories as columns of one length."""
@@ -94,9 +99,24 @@ class HeatColumns:
     liking: NDArray[np.float64]
 
 
+def columns_of(rows: Sequence[HeatRow]) -> HeatColumns:
+    """The same memories as columns."""
+    import numpy as np  # a program that only reads settings loads none
+
+    kinds, tiers, importance, last_used, accesses, liking = zip(*rows, strict=True) if rows else [()] * 6
+    return HeatColumns(
+        half_life_days=np.array([HALF_LIFE_DAYS.get(kind, 0.0) for kind in kinds], np.float64),
+        pinned=np.array([tier == "pinned" for tier in tiers], np.bool_),
+        importance=np.array(importance, np.float64),  # None becomes NaN
+        last_used=np.array(last_used, np.int64),
+        accesses=np.array(accesses, np.int64),
+        liking=np.array(liking, np.float64),
+    )
+
+
 def heat_of_columns(columns: HeatColumns, now: int) -> NDArray[np.float64]:
     """The heat of each memory at `now` (ms)."""
-    import numpy as np  # a program that only reads settings loads none
+    import numpy as np
 
     importance = np.where(np.isnan(columns.importance), DEFAULT_IMPORTANCE, columns.importance)
     stability = columns.half_life_days * (1.0 + np.log1p(np.maximum(columns.accesses, 0))) * np.exp2(columns.liking)

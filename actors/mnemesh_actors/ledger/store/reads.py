@@ -7,11 +7,12 @@ import binascii
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from itertools import compress
 from typing import Any
 
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows, marks
 from mnemesh_memory.access.grants import BELOW, EVERY_SHARED, EVERY_SPACE
-from mnemesh_memory.policy.heat import heat
+from mnemesh_memory.policy.heat import HeatRow, columns_of, heat_of_columns
 from mnemesh_memory.policy.validity import SUPERSEDES
 from mnemesh_memory.ranking.usefulness import liking
 from mnemesh_memory.text.traits import happened_at
@@ -195,6 +196,7 @@ def matching(
     where, values = _filters(ListQuery(state=state, **{name: getattr(query, name) for name in _SHARED}))
     where += " AND state <> 'forgotten'" + ("" if query.include_archive else " AND tier <> 'archive'")
     found: list[str] = []
+    warmth: list[HeatRow] = []
     for id_, kind, tier, updated_at, importance, useful, against, folder, paths, accesses, last in db.execute(
         "SELECT memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), "
         "coalesce(json_extract(detail, '$.useful'), 0), coalesce(json_extract(detail, '$.not_useful'), 0), "
@@ -205,10 +207,14 @@ def matching(
     ):
         if not in_place(query, json.loads(paths or "[]"), folder or ""):
             continue
-        more, later = pending.get(id_, (0, 0))
-        used, liked = max(last, later, updated_at), liking(useful, against)
-        if query.min_heat <= 0 or heat(kind, tier, importance, used, accesses + more, now, liked) >= query.min_heat:
-            found.append(id_)
+        found.append(id_)
+        if query.min_heat > 0:
+            more, later = pending.get(id_, (0, 0))
+            used, liked = max(last, later, updated_at), liking(useful, against)
+            warmth.append((kind, tier, importance, used, accesses + more, liked))
+    if warmth:
+        warm = heat_of_columns(columns_of(warmth), now) >= query.min_heat
+        found = list(compress(found, warm))
     if query.include_superseded:
         return found, []
     own = set(found)
