@@ -121,11 +121,18 @@ async def test_like_texts_come_in_pairs_with_a_verdict_and_nothing_is_embedded_o
 
 async def test_a_pair_that_differs_in_one_number_is_no_duplicate(here: Here) -> None:
     items = [
-        tidy(memory_of(id=id_, created_at=at, content=f"The cache keeps an entry for {minutes} minutes."), {}, 0)
+        tidy(
+            memory_of(id=id_, created_at=at, updated_at=at, content=f"The cache keeps an entry for {minutes} minutes."),
+            {},
+            0,
+        )
         for at, (id_, minutes) in enumerate((("old", 15), ("new", 60)))
     ]
     pair = hygiene.judged(*items, similarity=0.97)
     assert (pair.older.memory.id, pair.verdict, pair.command) == ("old", "contested", "mnemesh forget old")
+    pinned = replace(items[0], memory=replace(items[0].memory, tier="pinned"))
+    assert hygiene.judged(pinned, items[1], similarity=0.97).command == "mnemesh get old new"
+    assert hygiene.contradiction(pinned, items[1]).command.startswith("mnemesh get ")
     ports = [
         tidy(memory_of(id=id_, content=f"The {name} service listens on port {port}."), {}, 0)
         for id_, name, port in (("a", "billing", 8001), ("b", "search", 8002))
@@ -165,6 +172,7 @@ async def test_only_the_newest_are_looked_at_and_the_rest_is_counted(here: Here)
 async def test_what_was_never_shown_and_is_cold_is_idle_until_it_is_shown(here: Here) -> None:
     kept = await here.remember("The old ferry timetable", kind="episode")
     await here.remember("Always greet the pilot", kind="preference")
+    await here.remember("A trigger that waits", kind="episode", tags=("trigger",))
     await here.remember("Pinned timetable of the pilots", kind="episode", tier="pinned")
     now = here.mesh._parts.clock()
     here.patch.setattr(here.mesh, "hygiene", report_at(here, now + 90 * DAY_MS))

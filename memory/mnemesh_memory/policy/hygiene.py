@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemesh_memory.policy import triggers
 from mnemesh_memory.policy.guard import Candidate, judge, says_the_same
 from mnemesh_memory.policy.heat import Heat, heat_parts
 from mnemesh_memory.ranking.usefulness import liking
@@ -29,6 +30,8 @@ STALE_DAYS: Final = 90
 LIMIT: Final = 20
 # An idle memory has at most this share of its strength left, as after one half-life.
 COLD_SHARE: Final = 0.5
+# Two memories whose heat differs by less are equally warm.
+HEAT_DECIMALS: Final = 2
 # From so many superseded memories behind one statement, the chain is worth a look.
 CHAIN_MIN: Final = 3
 # Rows of the matrix of similarities in memory at once.
@@ -109,8 +112,11 @@ def tidy(memory: Memory, used: Mapping[str, tuple[int, int]], now: int) -> Tidy:
 
 
 def is_idle(item: Tidy, stale_days: int) -> bool:
-    """Whether a memory was never used, is old and cold. A kind that does not cool, and a pinned memory, never is."""
-    heat = item.heat
+    """Whether a memory was never used, is old and cold. A kind that does not cool, a pinned memory and a trigger that
+    waits never are."""
+    heat, tags = item.heat, item.memory.tags
+    if triggers.TAG in tags and triggers.FIRED_TAG not in tags:
+        return False
     cold = bool(heat.half_life_days) and heat.value <= COLD_SHARE * heat.strength
     return cold and heat.uses == 0 and heat.age_days >= stale_days
 
@@ -149,10 +155,11 @@ def judged(one: Tidy, other: Tidy, similarity: float) -> Pair:
         id=before.id, text=before.content, kind=before.kind, cosine=similarity, replaceable=True, at=before.updated_at
     )
     if says_the_same(before.content, after.content):
-        kept, spare = (older, newer) if older.heat.value >= newer.heat.value else (newer, older)
+        colder = round(older.heat.value, HEAT_DECIMALS) < round(newer.heat.value, HEAT_DECIMALS)
+        kept, spare = (newer, older) if colder else (older, newer)
         return Pair(
             older=older, newer=newer, similarity=similarity, verdict=SAME,
-            reason=f"they say the same; {kept.memory.id} is as warm or warmer",
+            reason=f"they say the same; {kept.memory.id} is warmer, or as warm and older",
             command=f"mnemesh forget {spare.memory.id}",
         )  # fmt: skip
     found = judge(after.content, after.kind, [candidate])
@@ -160,13 +167,22 @@ def judged(one: Tidy, other: Tidy, similarity: float) -> Pair:
         return Pair(
             older=older, newer=newer, similarity=similarity, verdict=CONTESTED,
             reason="the newer gives another value of what the older says: forget the one that does not hold",
-            command=f"mnemesh forget {before.id}",
+            command=_older_goes(before, after),
         )  # fmt: skip
     return Pair(
         older=older, newer=newer, similarity=similarity, verdict=NEAR,
         reason="similar words, and both may hold: read both before you decide",
-        command=f"mnemesh get {before.id} {after.id}",
+        command=_look(before, after),
     )  # fmt: skip
+
+
+def _older_goes(older: Memory, newer: Memory) -> str:
+    """The command that ends a contradiction. No report proposes to forget a pinned memory."""
+    return _look(older, newer) if older.tier == "pinned" else f"mnemesh forget {older.id}"
+
+
+def _look(older: Memory, newer: Memory) -> str:
+    return f"mnemesh get {older.id} {newer.id}"
 
 
 def idle(items: Iterable[Tidy], stale_days: int) -> list[Finding]:
@@ -194,7 +210,7 @@ def orphaned(item: Tidy, type_: str, target: str, state: str) -> Finding:
 
 def duplicate(pair: Pair) -> Finding:
     """A pair as a finding about the memory that its command is about."""
-    older_first = pair.command.endswith(pair.older.memory.id) or pair.verdict == NEAR
+    older_first = pair.verdict != SAME or pair.command.endswith(pair.older.memory.id)
     subject, other = (pair.older, pair.newer) if older_first else (pair.newer, pair.older)
     return Finding(
         type=DUPLICATE, subject=subject, others=(other.memory.id,),
@@ -208,7 +224,7 @@ def contradiction(one: Tidy, other: Tidy) -> Finding:
     return Finding(
         type=CONTRADICTION, subject=older, others=(newer.memory.id,),
         verdict=f"{newer.memory.id} contradicts it and is newer: forget the one that does not hold",
-        command=f"mnemesh forget {older.memory.id}",
+        command=_older_goes(older.memory, newer.memory),
     )  # fmt: skip
 
 
