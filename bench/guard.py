@@ -28,7 +28,7 @@ HALVES: Final = ("given", "held_out")
 # Pairs written after the rules. Each batch was judged once unseen, and then the rules were changed by its misses.
 TUNED: Final = "tuned"
 LABELS: Final = ("duplicate", "paraphrase", "update", "contradiction", "distinct", "elaboration")
-VERDICTS: Final = ("NOOP", "UPDATE", "SUPERSEDE", "contradicts", "ADD")
+VERDICTS: Final = ("NOOP", "SUPERSEDE", "contradicts", "ADD")
 BATCH: Final = 32
 
 
@@ -77,12 +77,12 @@ def figures(counts: Counter[tuple[str, str]]) -> dict[str, tuple[float, str]]:
     contested, repeated, apart = LABELS[2:4], LABELS[:2], LABELS[4:]
     return {
         "updates and contradictions dropped": (share(contested, ["NOOP"]), "0"),
-        "linked or superseded": (share(contested, ["UPDATE", "SUPERSEDE", "contradicts"]), ">= .85"),
-        "superseded alone": (share(contested, ["UPDATE", "SUPERSEDE"]), ""),
+        "linked or superseded": (share(contested, ["SUPERSEDE", "contradicts"]), ">= .85"),
+        "superseded alone": (share(contested, ["SUPERSEDE"]), ""),
         "duplicates and paraphrases caught": (share(repeated, ["NOOP"]), ">= .95"),
-        "distinct or elaborating, not ADD": (share(apart, ["NOOP", "UPDATE", "SUPERSEDE"]), "<= .01"),
+        "distinct or elaborating, not ADD": (share(apart, ["NOOP", "SUPERSEDE"]), "<= .01"),
         "distinct or elaborating, superseded or linked": (
-            share(apart, ["UPDATE", "SUPERSEDE", "contradicts"]),
+            share(apart, ["SUPERSEDE", "contradicts"]),
             "<= .02",
         ),
     }

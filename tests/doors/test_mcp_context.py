@@ -141,12 +141,11 @@ async def test_an_agent_corrects_what_it_wrote_with_the_core_tools(shared_node: 
         new = await client.call_tool("remember", {"content": "The API listens on port 9090 now", "space": space})
         asked, (near,) = new.structured_content["hint"], new.structured_content["related"]
         id_ = old.structured_content["memory"]["id"]
-        assert asked == f'if this replaces {id_}, call supersede(id="{id_}", content=<this text>)'
+        assert new.structured_content["action"] == "SUPERSEDE"
+        assert asked == f'if both hold, call restore(id="{id_}")'
         assert near["id"] == id_
         assert NOTE in new.structured_content["note"]
         assert f"Next: {asked}." in new.content[0].text
-        done = await client.call_tool("supersede", {"id": id_, "content": "The API listens on port 9090 now"})
-        assert done.structured_content["superseded"] == {"id": id_}
         found, _ = await recalled(client, space, query="which port does the API listen on")
     assert [hit["content"] for hit in found["results"]] == ["The API listens on port 9090 now"]
 

@@ -32,8 +32,10 @@ TEXTS: Final = [pair[side] for pair in PAIRS for side in ("older", "newer")]
 PROPERTY = settings(max_examples=150, derandomize=True, database=None, deadline=None)
 
 
-def memory(text: str, *, cosine: float = 0.9, replaceable: bool = True, kind: str = "fact", at: int = 0) -> Candidate:
-    return Candidate(id="old", text=text, kind=kind, cosine=cosine, replaceable=replaceable, at=at)
+def memory(
+    text: str, *, cosine: float = 0.9, replaceable: bool = True, kind: str = "fact", later: bool = False
+) -> Candidate:
+    return Candidate(id="old", text=text, kind=kind, cosine=cosine, replaceable=replaceable, later=later)
 
 
 @pytest.mark.parametrize(("older", "newer"), SIX)
@@ -89,7 +91,7 @@ def test_two_values_of_one_slot_contest_each_other_both_ways() -> None:
 @given(st.text(max_size=300), st.text(max_size=300), st.floats(-1, 1))
 def test_any_text_gets_a_verdict(one: str, other: str, cosine: float) -> None:
     verdict = judge(one, "fact", [memory(other, cosine=cosine)])
-    assert verdict.action in ("ADD", "UPDATE", "NOOP", "SUPERSEDE")
+    assert verdict.action in ("ADD", "NOOP", "SUPERSEDE")
     assert 0.0 <= verdict.novelty <= 1.0
     assert verdict.reason
     assert says_the_same(one, other) == says_the_same(other, one)
@@ -171,8 +173,8 @@ def test_a_memory_that_says_more_than_is_replaced_stands() -> None:
 
 def test_a_text_about_an_earlier_time_replaces_nothing() -> None:
     older, newer = SIX[5]
-    assert judge(newer, "fact", [memory(older, at=2_000)], at=1_000).contradicts == ("old",)
-    assert judge(newer, "fact", [memory(older, at=2_000)], at=3_000).supersedes == ("old",)
+    assert judge(newer, "fact", [memory(older, later=True)]).contradicts == ("old",)
+    assert judge(newer, "fact", [memory(older)]).supersedes == ("old",)
 
 
 @pytest.mark.parametrize("kind", ["episode", "run", "summary"])
@@ -182,9 +184,15 @@ def test_a_record_of_what_happened_neither_replaces_nor_is_replaced(kind: str) -
     assert judge(newer, "fact", [memory(older, kind=kind)]).contradicts == ()
 
 
-def test_a_correction_updates_the_memory() -> None:
+@pytest.mark.parametrize("text", ["note {}", "a private matter of {}", "Ship {} waits in harbour", "Sprint {} is over"])
+def test_a_label_that_differs_makes_two_memories(text: str) -> None:
+    assert judge(text.format("a1b2"), "fact", [memory(text.format("c3d4"))]).action == "ADD"
+    assert judge(text.format(14), "fact", [memory(text.format(15))]).contradicts == ()
+
+
+def test_a_correction_replaces_the_memory() -> None:
     verdict = judge("Correction: the search cluster has 5 nodes.", "fact", [memory("The search cluster has 3 nodes.")])
-    assert (verdict.action, verdict.target_id) == ("UPDATE", "old")
+    assert (verdict.action, verdict.target_id) == ("SUPERSEDE", "old")
 
 
 def test_the_subject_gives_rare_terms_for_a_search() -> None:

@@ -12,7 +12,7 @@ from test_ledger_histories import ledger as ledger
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_crdt.document import revisions
 from mnemesh_memory.values.errors import AlreadyExists
-from mnemesh_memory.values.model import ListQuery, Memory
+from mnemesh_memory.values.model import Link, ListQuery, Memory
 
 
 def replaced_meanwhile(ledger: Ledger, home: Home, *, edit_first: bool = False) -> tuple[Memory, Memory]:
@@ -148,9 +148,6 @@ def lose(ledger: Ledger, home: Home, memory: Memory, how: str) -> None:
 @pytest.mark.parametrize("links", [1, 2])
 def test_a_memory_whose_successor_is_gone_is_restored(home: Home, ledger: Ledger, how: str, links: int) -> None:
     old, *_, last = replaced(ledger, home, *("Ships on Friday.", "Ships daily.", "Ships hourly.")[: links + 1])
-    told = f"; it stays superseded: recall leads to {last.id} instead"
-    kept = done(ledger, home.pen.restore(old))
-    assert (kept.action, kept.reason) == ("NOOP", f"not forgotten but superseded{told}")
     lose(ledger, home, last, how)
     way = (
         f"restore {old.id}, and recall finds it" if how == "erased" else "restore one of the two, and recall finds that"
@@ -166,6 +163,18 @@ def test_a_memory_whose_successor_is_gone_is_restored(home: Home, ledger: Ledger
     assert done(ledger, home.pen.restore(found)).reason == "not forgotten but active"
     ledger.rebuild_view()
     assert read_back(ledger, old) == found
+
+
+def test_a_memory_that_was_replaced_by_mistake_is_restored_beside_its_successor(home: Home, ledger: Ledger) -> None:
+    old, successor = replaced(ledger, home, "Ships on Friday.", "The demo is on Friday.")
+    back = done(ledger, home.pen.restore(old))
+    assert (back.action, back.memory.state, back.memory.valid_to) == ("RESTORE", "active", START + 9_000_000)
+    assert back.reason == f"as it was before {successor.id} took its place; {successor.id} stands beside it"
+    ledger.rebuild_view()
+    both = ledger.read([old.id, successor.id])
+    assert [both[one.id].state for one in (old, successor)] == ["active", "active"]
+    assert both[old.id].links == ()
+    assert both[successor.id].links == (Link("contradicts", old.id),)
 
 
 def test_a_memory_that_was_forgotten_too_says_what_it_came_back_as(home: Home, ledger: Ledger) -> None:
@@ -208,7 +217,7 @@ def test_what_replaced_each_other_at_once_is_restored(home: Home, ledger: Ledger
     result = done(ledger, home.pen.revise(read_back(ledger, one), title="Shipping"))
     assert result.reason.endswith(f"what took its place is in a circle; restore {one.id}, and recall finds it")
     assert done(ledger, home.pen.restore(one)).memory.state == "active"
-    assert done(ledger, home.pen.restore(other)).action == "NOOP", "the one that is back stands for it"
+    assert done(ledger, home.pen.restore(other)).memory.state == "active", "beside the one that is back"
 
 
 def test_what_was_remembered_anew_is_not_said_twice_by_a_restore(home: Home, ledger: Ledger) -> None:

@@ -161,7 +161,7 @@ async def test_what_lies_in_a_time_stands_by_when_it_happened(here: Here, filter
 async def test_an_event_was_neither_before_nor_after_itself(here: Here, text: str, inside: str) -> None:
     await here.remember("The linter is flake8", valid_from=MARCH - 1)
     event = await here.remember("The release of Falcon is out", valid_from=MARCH)
-    await here.remember("The linter is ruff", valid_from=MARCH + 1)
+    await here.remember("The linter is ruff", valid_from=MARCH + 1, force=True)  # and flake8 is none of the past
     answer = await here.recall(text, time_zone="UTC", explain=True)
     assert (answer.time.event_id, answer.time.inside) == (event.id, 1)
     dates = {hit.memory.content: signals_of(hit)["date"] for hit in answer.results}

@@ -93,7 +93,7 @@ class Desk:
 
 @pytest.fixture
 async def desk(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Desk:
-    async def no_neighbours(asked: list[Any], limit: int, generation: str) -> list[list[Any]]:
+    async def no_neighbours(asked: list[Any], limit: int, generation: str, words: list[str]) -> list[list[Any]]:
         return [[] for _ in asked]
 
     monkeypatch.setattr(scene.shelf, "neighbours_batch", no_neighbours, raising=False)
@@ -466,7 +466,7 @@ async def test_what_is_said_of_a_commit_without_a_key_fits_what_was_asked(
 
 
 async def test_a_write_goes_on_without_its_neighbours_and_says_so(desk: Desk, clock: Clock) -> None:
-    async def slow(asked: list[Any], limit: int, generation: str) -> Any:
+    async def slow(asked: list[Any], limit: int, generation: str, words: list[str]) -> Any:
         clock.ahead_s += preparing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
         await asyncio.Event().wait()
 
@@ -485,7 +485,7 @@ async def test_a_write_goes_on_without_its_neighbours_and_says_so(desk: Desk, cl
 async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(desk: Desk, clock: Clock) -> None:
     old = (await desk.remember("We deploy on Friday.")).memory
 
-    async def near(asked: list[Any], limit: int, generation: str) -> list[list[tuple[str, float]]]:
+    async def near(asked: list[Any], limit: int, generation: str, words: list[str]) -> list[list[tuple[str, float]]]:
         return [[(old.id, 0.8)] for _ in asked]
 
     async def slow(ids: list[str]) -> Any:

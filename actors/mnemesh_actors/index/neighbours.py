@@ -17,18 +17,20 @@ from numpy.typing import NDArray
 
 from mnemesh_actors.index.engine_port import IndexBackend, QueryRequest, Scored
 from mnemesh_actors.index.passage_groups import SCORE_DECIMALS, Passages, vectors_of
-from mnemesh_actors.index.points import DENSE
+from mnemesh_actors.index.points import BM25, DENSE
 from mnemesh_actors.index.ranked import ranked
-from mnemesh_actors.index.scope import ARCHIVE, in_spaces
+from mnemesh_actors.index.scope import ARCHIVE, EVERYTHING, in_spaces
 
 if TYPE_CHECKING:
-    from mnemesh_actors.index.engine_port import DenseVector
+    from mnemesh_actors.index.engine_port import DenseVector, SparseVector
 
 EACH_POINTS_MAX: Final = 5_000
 # So many texts are worth a pool; fewer are asked for one at a time.
 POOLED_TEXTS_MIN: Final = 16
 GROUP_TEXTS: Final = 16
 GROUP_MEMORIES: Final = 16
+# Memories that share words with a text, beside the nearest.
+SHARING_MAX: Final = 8
 
 # A product of more multiplications than this is shared out among threads by OpenBLAS. The threads wait for each other
 # busily, which on a machine with other work costs ten times the product itself.
@@ -71,6 +73,36 @@ def pooled(backend: IndexBackend, passages: Passages, asked: Asked, limit: int) 
         for row, number in enumerate(numbers):
             found[number] = list(zip(ids[best[row]].tolist(), scores[row, best[row]].tolist(), strict=True))
     return found
+
+
+def sharing(
+    backend: IndexBackend,
+    passages: Passages,
+    asked: Asked,
+    near: list[list[Scored]],
+    spoken: Sequence[tuple[int, SparseVector]],
+) -> list[list[Scored]]:
+    """`near` and, for the texts of these numbers, the memories of their space with the most of these terms, with their
+    cosine."""
+    legs = [
+        QueryRequest(
+            terms,
+            BM25,
+            SHARING_MAX,
+            in_spaces((asked[number][1],), ARCHIVE),
+            in_spaces((asked[number][1],), EVERYTHING),
+        )
+        for number, terms in spoken
+    ]
+    lists = ranked(backend, passages, legs) if legs else []
+    vectors = vectors_of(backend, list({id_ for found in lists for id_ in found}))
+    both = [dict(found) for found in near]
+    for (number, _), found in zip(spoken, lists, strict=True):
+        for id_ in found:
+            if id_ in vectors and id_ not in both[number]:
+                cosine = round(float(vectors[id_] @ asked[number][0]), SCORE_DECIMALS)
+                both[number][id_] = cosine
+    return [list(found.items()) for found in both]
 
 
 def cosines(rows: Matrix, columns: Matrix) -> Matrix:

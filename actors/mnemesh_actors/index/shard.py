@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from mnemesh_actors.index.engine_port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
 from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.index.masked import Mask, new_key
-from mnemesh_actors.index.neighbours import pooled
+from mnemesh_actors.index.neighbours import pooled, sharing
 from mnemesh_actors.index.passage_groups import Passages, vectors_of
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.ranked import ranked
@@ -233,15 +233,17 @@ class RetrievalShard:
             raise InvalidArgument("generation", generation, limit)
 
     def neighbours_batch(
-        self, asked: Sequence[tuple[DenseVector, str]], limit: int, generation: str
+        self, asked: Sequence[tuple[DenseVector, str]], limit: int, generation: str, words: Sequence[str] = ()
     ) -> list[list[tuple[str, float]]]:
         """For each (vector, space) the nearest memories there that are neither forgotten nor superseded: (id, cosine),
         nearest first. `generation` is that of the vectors. Many texts at once are compared with few memories alone in a
-        large index."""
+        large index. With `words`, a text for each vector, memories with these words follow the nearest."""
         self._refuse_other(generation)
-        backend = self._opened()[0]
+        backend, terms = self._opened()
         with self._damage_noted():
-            return pooled(backend, self._passages, asked, limit)
+            near = pooled(backend, self._passages, asked, limit)
+            spoken = [(number, terms.query(text)) for number, text in enumerate(words) if text]
+            return sharing(backend, self._passages, asked, near, [one for one in spoken if one[1].indices])
 
     def vectors(self, ids: Sequence[str], generation: str) -> dict[str, DenseVector]:
         """The embeddings of the memories of `ids` that are here, for a caller with vectors of `generation`."""

@@ -31,6 +31,7 @@ from mnemesh_actors.ledger.commit.commands import (
     action_of,
 )
 from mnemesh_actors.ledger.commit.link_writes import Linking
+from mnemesh_actors.ledger.commit.verdicts import Verdicts, contradictions
 from mnemesh_actors.ledger.commit.write_admission import Admission, edit_of, refuse_endless, replaces, revision_of
 from mnemesh_actors.ledger.feeds.feeds import Feeds
 from mnemesh_actors.ledger.integrity import alarms
@@ -85,6 +86,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 self._uses = Uses(self._db)
                 self._cursors = Cursors(self._db)
                 self._admission = Admission(self._db, self._journal, self._uses.note)
+                self._verdicts = Verdicts(self._journal, self._admission, self._uses.note)
                 linking = Linking(self._db, self._journal, node_id)
                 self._carriers: dict[type[Command], Callable[..., Committed]] = {
                     Create: self._create,
@@ -188,13 +190,22 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 known = self._replace_by(known, command)
                 self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, known, command.at)
             return known
+        standing = self._verdicts.as_judged(draft.space, command.verdict)
+        if twin := self._verdicts.said_before(command.verdict, standing, command.at):
+            self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, twin, command.at)
+            return twin
         taken = self._admission.taken(command.id)
         if taken and command.spare_id == command.id:
             # Only a retry brings the same fresh id again. Its write is answered above, unless the memory was erased.
             raise FailedPrecondition(f"{command.id} was erased meanwhile", field="id", value=command.id)
         id_ = command.spare_id if taken else command.id
         olds = self._admission.to_replace(draft, command.visible)
-        links = (*draft.links, *(Link("supersedes", old.id) for old in olds))
+        outdated = self._verdicts.outdated(command, standing)
+        links = (
+            *draft.links,
+            *(Link("supersedes", old.id) for old in (*olds, *outdated)),
+            *contradictions(command.verdict, standing, outdated),
+        )
         document = MemoryDocument(id_, draft.space)
         edit = Edit(
             revision=revision_of(draft, command),
@@ -204,14 +215,14 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             at=command.at,
         )
         memory, seq = self._journal.write(document, edit, command.actor, command)
-        replaced = tuple(self._close(old, id_, command) for old in olds)
+        replaced = tuple(self._close(old, id_, command) for old in (*olds, *outdated))
         keep(self._db, command.vectors)
         result = Committed(
-            action="SUPERSEDE" if olds else "ADD",
+            action="SUPERSEDE" if replaced else "ADD",
             memory=memory,
             superseded=replaced,
-            seq=self._journal.last_seq() if olds else seq,
-            reason=replaces(olds) if olds else write_admission.why_added(known),
+            seq=self._journal.last_seq() if replaced else seq,
+            reason=replaces(olds) if olds else write_admission.why_added(known, command.verdict, standing, outdated),
         )
         self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
         return result

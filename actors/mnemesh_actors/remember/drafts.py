@@ -17,6 +17,7 @@ from mnemesh_actors.index.neighbours import cosines
 from mnemesh_actors.ledger.commit.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
+from mnemesh_memory.access import grants
 from mnemesh_memory.policy import guard
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key, snippet, title_of
@@ -44,6 +45,7 @@ class Prepared:
     vectors: list[Vector] = field(default_factory=list)
     generation: str = ""  # of the vectors
     related: tuple[Related, ...] = ()
+    verdict: guard.Verdict | None = None  # None when it was not judged
     alone: str = ""  # why it was not compared with its neighbours
     done: Committed | None = None
     failed: MnemeshError | None = None
@@ -73,7 +75,7 @@ class Preparing:
                 cached = await self._look_up(space, caller, good, touch) if good else {}
                 left = [item for item in good if item.is_open]
                 await self._embed(space, left, cached)
-                await self._introduce(space, left, alone)
+                await self._introduce(space, caller, left, alone)
         except MnemeshError as error:
             for item in good:
                 item.failed = error if item.is_open else item.failed
@@ -129,10 +131,10 @@ class Preparing:
             item.vectors = [vectors[digest] for digest in item.hashes]
             item.generation = space.embedder.generation
 
-    async def _introduce(self, space: VectorSpace, items: Sequence[Prepared], alone: bool) -> None:
+    async def _introduce(self, space: VectorSpace, caller: Caller, items: Sequence[Prepared], alone: bool) -> None:
         """`_meet`, each part within its time. With `alone`, items that can't meet their neighbours say why."""
         try:
-            await self._meet(space, items, *(("it is busy", NEIGHBOURS_SHARE) if alone else ()))
+            await self._meet(space, caller, items, *(("it is busy", NEIGHBOURS_SHARE) if alone else ()))
         except MnemeshError as error:
             if not alone:
                 raise
@@ -140,26 +142,73 @@ class Preparing:
                 item.alone = f"not compared with its neighbours: {error.message}"
 
     async def _meet(
-        self, space: VectorSpace, items: Sequence[Prepared], outcome: str = NOTHING_STORED, share: float = 1.0
+        self,
+        space: VectorSpace,
+        caller: Caller,
+        items: Sequence[Prepared],
+        outcome: str = NOTHING_STORED,
+        share: float = 1.0,
     ) -> None:
-        """Ask the shard for the neighbours of each item's first text, and the ledger for their words. The others are
-        those of `answered`."""
+        """Ask the shard for the neighbours of each item's first text and for what shares rare words of its subject, and
+        the ledger for their words. Then judge the item beside them. The others are those of `answered`."""
         if not items:
             return
         asked = [(item.vectors[0], item.draft.space) for item in items]
+        words = [" ".join(guard.subject_terms(item.draft.content)) for item in items]
         async with answered(self._parts, "index", outcome, share):
             near: list[list[tuple[str, float]]] = await space.follower.read(
-                lambda shard: shard.neighbours_batch(asked, guard.RELATED_MAX, space.embedder.generation)
+                lambda shard: shard.neighbours_batch(asked, guard.RELATED_MAX, space.embedder.generation, words)
             )
         ids = list({id_ for found in near for id_, _ in found})
         async with answered(self._parts, "ledger", outcome, share):
             known = await self._parts.ledger.read(ids) if ids else {}
         for item, found in zip(items, near, strict=True):
+            nearest = sorted(found, key=lambda one: -one[1])[: guard.RELATED_MAX]
             item.related = tuple(
                 related_of(known[id_], similarity, item.draft.content)
-                for id_, similarity in found
+                for id_, similarity in nearest
                 if id_ in known and known[id_].state == "active"
             )
+            if not (item.draft.force or item.draft.supersedes):
+                item.verdict = self._judged(caller, item.draft, dict(found), known)
+
+    def _judged(
+        self, caller: Caller, draft: Draft, near: Mapping[str, float], known: Mapping[str, Memory]
+    ) -> guard.Verdict:
+        """The verdict of the guard on a draft beside its neighbours, as the ledger has them. A memory that the draft
+        links to stands, because the writer has said how the two belong together. So does a memory that had ended."""
+        begins = self._parts.clock() if draft.valid_from is None else draft.valid_from
+        linked = {link.id for link in draft.links}
+        candidates = [
+            guard.Candidate(
+                id=memory.id,
+                text=memory.content,
+                kind=memory.kind,
+                cosine=min(1.0, cosine),
+                replaceable=may_replace(caller, memory),
+                later=_later(memory, draft),
+                heads=memory.heads,
+            )
+            for memory, cosine in ((known[id_], cosine) for id_, cosine in near.items() if id_ in known)
+            if memory.state == "active"
+            and memory.space == draft.space
+            and memory.id not in linked
+            and not (memory.valid_to is not None and memory.valid_to <= begins)
+        ]
+        return guard.judge(draft.content, draft.kind, candidates)
+
+
+def _later(memory: Memory, draft: Draft) -> bool:
+    """Whether a memory is known to hold from later than a draft, which tells of an earlier time then."""
+    if memory.valid_from is not None and draft.valid_from is not None:
+        return draft.valid_from < memory.valid_from
+    return draft.created_at is not None and draft.created_at < memory.created_at
+
+
+def may_replace(caller: Caller, memory: Memory) -> bool:
+    """Whether a memory steps back for a caller without being named: the caller's principal began the memory, or the
+    caller owns the node."""
+    return caller.role == grants.OWNER or grants.principal_of(memory.by) == caller.principal
 
 
 class Siblings:

@@ -91,7 +91,7 @@ class Writing:
             found = await self._parts.ledger.replaceable(list(clean.supersedes), clean.space, grants.readable(caller))
             targets = [id_ for id_ in dict.fromkeys(found) if not (known and known.memory.id == id_)]
         if known is None or targets:
-            judged = guard.answer(prepared.related, targets)
+            judged = _as_checked(prepared) if prepared.verdict else guard.answer(prepared.related, targets)
             if twin is None or targets:
                 return replace(judged, hint="") if clean.force else judged
             return replace(judged, hint="", reason=guard.although(twin.memory.id, forgotten=twin.restorable))
@@ -137,10 +137,12 @@ class Writing:
         related, alone = (item.related, item.alone) if item else ((), "")
         # A writer who forces a text, or names its predecessor, has decided already.
         fresh = item is not None and outcome.action == "ADD" and not (item.draft.force or outcome.replayed)
+        verdict = item.verdict if item and not outcome.replayed and item.done is outcome else None
+        hint = verdict.hint if verdict and verdict.reason in outcome.reason else ""
         near = guard.near(one for one in related if one.id != outcome.memory.id)
         reasons = (
             outcome.reason,
-            guard.alike(near) if fresh else "",
+            guard.alike(near) if fresh and not hint else "",
             "" if outcome.deduplicated else alone,
             "" if indexed or (item is not None and item.draft.wait != "indexed") else late,
         )
@@ -150,7 +152,7 @@ class Writing:
             reason="; ".join(filter(None, reasons)),
             novelty=0.0 if outcome.deduplicated else None if alone else guard.novelty(related),
             related=near,
-            hint=guard.advice(near, outcome.memory.id) if fresh else "",
+            hint=hint or (guard.advice(near, outcome.memory.id) if fresh else ""),
             deduplicated=outcome.deduplicated,
             restorable=outcome.restorable,
             replayed=outcome.replayed,
@@ -173,6 +175,7 @@ class Writing:
             vectors=Vectors(generation=item.generation, items=kept),
             visible=grants.readable(caller),
             mark=mark,
+            verdict=item.verdict,
         )
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
@@ -237,7 +240,7 @@ class Writing:
         return await self._turned(Forget, caller, key, wait)
 
     async def restore(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
-        """Bring a forgotten memory back, or a superseded one whose successor is forgotten or erased."""
+        """Bring a forgotten memory back, or a superseded one, beside the successor if that is there."""
         return await self._turned(Restore, caller, key, wait)
 
     async def _turned(self, command: type[Forget] | type[Restore], caller: Caller, key: str, wait: str) -> Written:
@@ -256,6 +259,23 @@ class Writing:
     async def _told(self, outcome: Committed, wait: str) -> Written:
         late = await self._seen(outcome.seq) if wait == "indexed" else ""
         return self._answer(outcome, late=late)
+
+
+def _as_checked(item: Prepared) -> Checked:
+    """The verdict of the guard as `check` answers it."""
+    assert item.verdict is not None
+    verdict, beside = item.verdict, guard.answer(item.related, ())
+    if not verdict.target_id:
+        return beside
+    return Checked(
+        action=verdict.action,
+        target_id=verdict.target_id,
+        similarity=verdict.similarity,
+        reason=verdict.reason,
+        novelty=verdict.novelty,
+        related=beside.related,
+        hint=verdict.hint,
+    )
 
 
 def _failure(item: Prepared) -> MnemeshError:

@@ -190,7 +190,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         known: list[bool] = await self._call("known", [command.actor for command in commands])
         return [
             command
-            if here or (isinstance(command, Create) and not command.draft.supersedes)
+            if here or (isinstance(command, Create) and not command.replaces)
             else replace(command, actor=self._entropy(OPERATION_BYTES))
             for command, here in zip(commands, known, strict=True)
         ]

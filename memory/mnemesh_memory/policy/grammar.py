@@ -9,7 +9,7 @@ from mnemesh_memory.wordlists import COMMON_WORDS, rows, sections
 
 _LISTS: Final = sections("words/slots.txt")
 IRREGULAR: Final = {
-    form: base for base, *forms in map(str.split, rows("words/irregular_verbs.txt")) for form in forms
+    form: base for base, *forms in map(str.split, rows("words/irregular_verbs.txt")) for form in forms if form != base
 } | {"is": "be", "are": "be", "was": "be", "were": "be", "been": "be", "has": "have", "had": "have", "does": "do"}
 
 

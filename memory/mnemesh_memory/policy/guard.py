@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from math import exp, log
 from typing import Final
 
@@ -61,14 +61,15 @@ class Candidate:
     kind: str
     cosine: float  # Between the two texts, in [-1, 1].
     replaceable: bool  # The writer wrote it, or was granted to replace it.
-    at: int = 0  # When it was last written (ms).
+    later: bool = False  # It holds from a later moment than the new text.
+    heads: tuple[str, ...] = ()  # As they were read. A memory with other heads by the commit stays.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """The fate of a new text. Each memory of `supersedes` steps back; a `contradicts` link leads to the others."""
 
-    action: str  # ADD, UPDATE, NOOP or SUPERSEDE.
+    action: str  # ADD, NOOP or SUPERSEDE.
     reason: str
     novelty: float  # 1 - the best cosine similarity, in [0, 1].
     target_id: str = ""
@@ -76,10 +77,11 @@ class Verdict:
     supersedes: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
     hint: str = ""
+    heads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # Of the memories that are named here.
 
 
-def judge(text: str, kind: str, candidates: Sequence[Candidate], at: int | None = None) -> Verdict:
-    """The verdict on a new text of a kind, said to hold from `at` (ms; None for now on)."""
+def judge(text: str, kind: str, candidates: Sequence[Candidate]) -> Verdict:
+    """The verdict on a new text of a kind."""
     fresh = min(1.0, max(0.0, 1.0 - max((item.cosine for item in candidates), default=0.0)))
     ordered = sorted(candidates, key=lambda item: (-item.cosine, item.id))
     twin = next((item for item in ordered if says_the_same(item.text, text)), None)
@@ -90,6 +92,7 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate], at: int | None 
             novelty=0.0,
             target_id=twin.id,
             similarity=twin.cosine,
+            heads={twin.id: twin.heads},
             hint="to store this text all the same, call remember(content=<this text>, force=true)",
         )
     if kind in RECORDS:
@@ -100,23 +103,24 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate], at: int | None 
         found, whole = _contested(item, text)
         if found is None:
             continue
-        obstacle = _obstacle(item, found, whole=whole, earlier=at is not None and at < item.at)
+        obstacle = _obstacle(item, found, whole=whole)
         if obstacle:
             opposed.append((item, found, obstacle))
         else:
             replaced.append((item, found))
     contradicts = tuple(item.id for item, _, _ in opposed)[:CONTRADICTS_MAX]
+    heads = {item.id: item.heads for item in ordered if item in [one[0] for one in (*replaced, *opposed)]}
     if replaced:
         target, evidence = replaced[0]
-        corrects = any(one.corrects for one in statements(text))
         return Verdict(
-            action="UPDATE" if corrects else "SUPERSEDE",
+            action="SUPERSEDE",
             reason=f"replaces {target.id} \u201c{_quoted(target.text)}\u201d: {evidence.reason}",
             novelty=fresh,
             target_id=target.id,
             similarity=target.cosine,
             supersedes=tuple(item.id for item, _ in replaced),
             contradicts=contradicts,
+            heads=heads,
             hint=f'if both hold, call restore(id="{target.id}")',
         )
     if opposed:
@@ -128,6 +132,7 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate], at: int | None 
             target_id=target.id,
             similarity=target.cosine,
             contradicts=contradicts,
+            heads=heads,
             hint=f'if this replaces {target.id}, call supersede(id="{target.id}", content=<this text>)',
         )
     return Verdict(action="ADD", reason="no memory has another value of the same slot", novelty=fresh)
@@ -159,12 +164,12 @@ def _best(older: Statement, newer: Iterable[Statement], cosine: float) -> Contes
     return max(found, key=lambda one: (one.strong, one.stated), default=None)
 
 
-def _obstacle(item: Candidate, found: Contest, *, whole: bool, earlier: bool) -> str:
+def _obstacle(item: Candidate, found: Contest, *, whole: bool) -> str:
     """Why a contested memory stays; "" when it steps back."""
     if not item.replaceable:
         return "another writer's memory stands until somebody with the right replaces it"
-    if earlier:
-        return "the memory was written later than this text holds"
+    if item.later:
+        return "the memory holds from a later time than this text"
     if not whole:
         return "the memory says more than this text replaces"
     if is_decision(item.text, item.kind) and not found.stated:

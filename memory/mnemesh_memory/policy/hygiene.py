@@ -151,9 +151,7 @@ def judged(one: Tidy, other: Tidy, similarity: float) -> Pair:
     """A pair with its verdict by the rules of the write guard, and the next command."""
     older, newer = sorted((one, other), key=lambda item: (item.memory.created_at, item.memory.id))
     before, after = older.memory, newer.memory
-    candidate = Candidate(
-        id=before.id, text=before.content, kind=before.kind, cosine=similarity, replaceable=True, at=before.updated_at
-    )
+    candidate = Candidate(id=before.id, text=before.content, kind=before.kind, cosine=similarity, replaceable=True)
     if says_the_same(before.content, after.content):
         colder = round(older.heat.value, HEAT_DECIMALS) < round(newer.heat.value, HEAT_DECIMALS)
         kept, spare = (newer, older) if colder else (older, newer)

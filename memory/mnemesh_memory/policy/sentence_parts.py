@@ -17,6 +17,7 @@ from mnemesh_memory.policy.grammar import (
     meaning,
 )
 from mnemesh_memory.policy.slots import Statement
+from mnemesh_memory.policy.tokens import is_past
 
 # Numbers that belong to a name, such as "Postgres 15".
 LOOSE: Final = frozenset(("number", "version"))
@@ -110,6 +111,20 @@ def verb_places(statement: Statement) -> set[int]:
 
 def _verbal(word: str) -> bool:
     return word == word.casefold()
+
+
+# "We decided to use gRPC" tells of a state from then on.
+_WILLS: Final = frozenset(("decid", "agre", "choos", "opt", "plan", "resolv", "settl", "vot"))
+
+
+def is_event(statement: Statement) -> bool:
+    """Whether a sentence tells what happened: its main verb is a past, with "was" or alone."""
+    place = verb_place(statement)
+    if place < 0 or statement.key(place) in _WILLS:
+        return False
+    words = [token.text.casefold() for token in statement.tokens[statement.verb : place + 1]]
+    acted = is_past(words[-1])
+    return acted and (len(words) == 1 or words[0] in ("was", "were"))
 
 
 def main_verb(statement: Statement) -> str:

@@ -45,11 +45,8 @@ _DECIDES: Final = re.compile(
     r"|^\W{0,3}(?:decision|decided|agreed|resolved|adr)\b",
     re.IGNORECASE | re.MULTILINE,
 )
-_CORRECTS: Final = re.compile(
-    r"^\W{0,3}(?:correction|erratum|corrected|sorry|my mistake|oops)\b|\b(?:was|were|is|are) (?:wrong|mistaken|a typo|"
-    r"incorrect)\b|\bi meant\b|\bnot .{1,40} as (?:i|we) (?:said|wrote|noted)\b",
-    re.IGNORECASE,
-)
+# A correction says that the other statement never held.
+_CORRECTS: Final = re.compile(r"^\W{0,3}(?:correction|erratum|corrected|my mistake)\b", re.IGNORECASE)
 _BEFORE_OLD: Final = frozenset(
     (
         ("instead", "of"), ("rather", "than"), ("gave", "up"), ("given", "up"), ("in", "place", "of"),
@@ -80,7 +77,6 @@ class Statement:
     adds: bool  # It says "also".
     ends: bool  # Its verb ends a state.
     asks: bool
-    corrects: bool
 
     def key(self, place: int) -> str:
         return self.tokens[place].key
@@ -137,7 +133,12 @@ def statement(sentence: str) -> Statement:
         content=content,
         negated=_negated(tokens, words),
         old=old,
-        strong=strong or (change and towards) or bool(ends) or "->" in words or bool(old),
+        strong=strong
+        or bool(_CORRECTS.search(sentence))
+        or (change and towards)
+        or bool(ends)
+        or "->" in words
+        or bool(old),
         towards=towards,
         hinted=change
         or any(is_perfect(words, at) for at in range(len(words)))
@@ -147,7 +148,6 @@ def statement(sentence: str) -> Statement:
         or "in addition" in " ".join(words),
         ends=bool(ends),
         asks=sentence.rstrip().endswith("?"),
-        corrects=_CORRECTS.search(sentence) is not None,
     )
 
 

@@ -46,6 +46,9 @@ def _is_verb(tokens: Sequence[Token], at: int) -> bool:
             and token.key not in OPPOSED
             and not any(_is_later_verb(tokens, later) for later in range(1, _clause_end(tokens)))
         )
+    rest = [later.text.casefold() for later in tokens[at + 1 : at + 1 + _clause_end(tokens[at + 1 :])]]
+    if word.endswith("ed") and not AUXILIARIES.isdisjoint(rest):
+        return False  # an adjective, as in "the preferred language is"
     if before in PRONOUNS or before in ("not", "never", "always", "usually"):
         return True
     if at + 1 < len(tokens) and word.endswith("s") and _is_later_verb(tokens, at + 1):
@@ -60,15 +63,19 @@ def _is_verb(tokens: Sequence[Token], at: int) -> bool:
 
 def _likely_verb(tokens: Sequence[Token]) -> int:
     """The place of an unknown word in the form of a verb: "the proxy strips cookies". -1 without any."""
-    for at in range(1, len(tokens) - 1):
+    for at in range(1, len(tokens)):
         word, before = tokens[at].text, tokens[at - 1]
+        after = tokens[at + 1].text.casefold() if at + 1 < len(tokens) else ""
+        bare = word in VERB_BASES and not before.mark and before.text.casefold() not in DETERMINERS | PREPOSITIONS
+        if at > 1 and bare and (after in DETERMINERS | PREPOSITIONS or (after and tokens[at + 1].dimension)):
+            return at
         if (
             word.islower()
             and len(word) > 3
             and ((word.endswith("s") and not word.endswith("ss")) or word.endswith("ed"))
             and not (before.mark or before.dimension or before.text.endswith("s"))
             and before.text.casefold() not in DETERMINERS | PREPOSITIONS
-            and not tokens[at + 1].mark
+            and not (at + 1 < len(tokens) and tokens[at + 1].mark and tokens[at + 1].text != ".")
         ):
             return at
     return -1

@@ -418,7 +418,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.MemoryService.Purge": "Erase a memory for good: its text and every version, here and, as they sync, at every peer. Nothing brings it back.",
         "mnemesh.v1.MemoryService.Remember": "Store a memory. An exact duplicate in the same space is not stored again: action NOOP, same id.",
         "mnemesh.v1.MemoryService.RememberBatch": "Store up to 256 memories in one call; each item succeeds or fails by itself, in order.",
-        "mnemesh.v1.MemoryService.Restore": "Bring a forgotten memory back, or a superseded one whose successor is forgotten or erased.",
+        "mnemesh.v1.MemoryService.Restore": "Bring a forgotten memory back, or a superseded one, beside the successor if that is there.",
         "mnemesh.v1.MemoryService.Stats": "Counts by state, kind, tag, space and agent.",
         "mnemesh.v1.MemoryService.Supersede": "Replace a memory by a new one: the old is closed (valid_to) and linked, and leaves every read surface. Title, kind and tags of the new one are the old one's unless given.",
         "mnemesh.v1.MemoryService.Timeline": "The memories written just before and after one, in the same session or, without one, in the same space.",

@@ -185,7 +185,7 @@ class MemoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Restore(self, request, context):
-        """Bring a forgotten memory back, or a superseded one whose successor is forgotten or erased.
+        """Bring a forgotten memory back, or a superseded one, beside the successor if that is there.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -1,4 +1,4 @@
-"""The answer to a writer of a text that is near another text, through every door."""
+"""The answer to a writer of a text that says the same, another value or more than a memory, through every door."""
 
 from __future__ import annotations
 
@@ -8,31 +8,64 @@ from test_scenarios import space as space
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+# The kinds of contradiction that other memories refuse to store.
+SIX = [
+    ("The billing service stores invoices in PostgreSQL", "The billing service stores invoices in MySQL"),
+    ("Always squash commits before merging", "Never squash commits before merging"),
+    ("Session tokens expire after 15 minutes", "Session tokens expire after 60 minutes"),
+    ("The owner of the checkout module is Alice", "The owner of the checkout module is Bob"),
+    ("The API docs are at https://docs.a.example", "The API docs are at https://docs.b.example"),
+    ("The search cluster has 3 nodes", "The search cluster has 5 nodes"),
+]
 
-async def test_a_write_beside_a_near_text_says_how_to_replace_that_one(door: Door, space: str) -> None:
-    old = (await door.call("remember", content="The API listens on port 8080", space=space))["memory"]["id"]
-    new = await door.call("remember", content="The API listens on port 9090 now", space=space)
+
+async def test_another_value_of_a_slot_is_stored_and_takes_the_place_of_the_old_one(door: Door, space: str) -> None:
+    for old_text, new_text in SIX:
+        old = (await door.call("remember", content=old_text, space=space))["memory"]["id"]
+        checked = await door.call("check", content=new_text, space=space)
+        assert (checked["action"], checked["target_id"]) == ("SUPERSEDE", old)
+        assert (await door.call("get", ids=[old]))["memories"][0]["state"] == "active", "check writes nothing"
+        new = await door.call("remember", content=new_text, space=space)
+        assert (new["action"], new["memory"]["state"]) == ("SUPERSEDE", "active")
+        assert new["reason"].startswith(f"replaces {old}")
+        assert new["hint"] == f'if both hold, call restore(id="{old}")'
+        assert (await door.call("get", ids=[old]))["memories"][0]["state"] == "superseded"
+        found = await door.call("recall", query=old_text, spaces=[space], limit=20)
+        ids = [result["memory"]["id"] for result in found["results"]]
+        assert new["memory"]["id"] in ids
+        assert old not in ids
+
+
+async def test_a_decision_stands_until_a_change_is_stated_and_both_are_linked(door: Door, space: str) -> None:
+    old = (await door.call("remember", content="We decided to use gRPC between services", space=space))["memory"]["id"]
+    new = await door.call("remember", content="We decided to use REST between services", space=space)
     assert new["action"] == "ADD"
+    assert new["reason"].startswith(f"contradicts {old}")
     assert new["hint"] == f'if this replaces {old}, call supersede(id="{old}", content=<this text>)'
-    done = await door.call("supersede", id=old, content="The API listens on port 9090 now")
+    assert {"type": "contradicts", "id": old} in new["memory"]["links"]
+    assert "a decision stands until a change is stated" in new["reason"]
+    done = await door.call("supersede", id=old, content="We decided to use REST between services")
     assert (done["action"], done["memory"]["id"]) == ("SUPERSEDE", new["memory"]["id"]), "the one that was just stored"
-    assert done["superseded"]["state"] == "superseded"
 
 
-async def test_a_text_that_differs_in_case_and_stop_only_is_stored_and_offered_as_a_duplicate(
-    door: Door, space: str
-) -> None:
-    old = (await door.call("remember", content="Alice leads the payments team", space=space))["memory"]["id"]
-    told = f"{old} says the same but for case, spacing or a final stop"
-    checked = await door.call("check", content="alice leads the payments team.", space=space)
-    assert told in checked["reason"]
-    new = await door.call("remember", content="alice leads the payments team.", space=space)
-    assert (new["action"], new["related"][0]["alike"]) == ("ADD", True)
-    assert told in new["reason"]
-    assert new["hint"] == f'if one of the two is enough, call forget(id="{new["memory"]["id"]}")'
+async def test_a_text_that_says_the_same_in_other_spelling_or_order_is_no_new_memory(door: Door, space: str) -> None:
+    old = (await door.call("remember", content="If a build is red, nobody merges", space=space))["memory"]["id"]
+    for text in ("if a build is red, nobody merges.", "Nobody merges if the build is red"):
+        assert (await door.call("check", content=text, space=space))["action"] == "NOOP"
+        again = await door.call("remember", content=text, space=space)
+        assert (again["action"], again["memory"]["id"], again["deduplicated"]) == ("NOOP", old, True)
+        assert again["reason"] == f"{old} says the same"
+
+
+async def test_a_text_that_says_more_or_another_thing_is_added(door: Door, space: str) -> None:
+    await door.call("remember", content="The staging cluster has three nodes", space=space)
+    for text in ("The production cluster has five nodes", "The staging cluster has three nodes on separate racks"):
+        new = await door.call("remember", content=text, space=space)
+        assert (new["action"], new["memory"]["links"]) == ("ADD", [])
 
 
 async def test_who_forces_a_text_is_told_nothing_to_do(door: Door, space: str) -> None:
     await door.call("remember", content="The build needs Python 3.11", space=space)
-    forced = await door.call("remember", content="the build needs Python 3.11", space=space, force=True)
-    assert (forced["action"], forced["hint"]) == ("ADD", "")
+    for text in ("the build needs Python 3.11", "The build needs Python 3.12"):
+        forced = await door.call("remember", content=text, space=space, force=True)
+        assert (forced["action"], forced["hint"], forced["memory"]["links"]) == ("ADD", "", [])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from mnemesh_memory.policy.guard import Verdict
 from mnemesh_memory.values.model import Draft, Link, Memory, Patch
 
 
@@ -45,6 +46,12 @@ class Create(Command):
     vectors: Vectors = Vectors()
     visible: tuple[str, ...] = ()
     mark: str = ""
+    verdict: Verdict | None = None  # Of the write guard. It holds for memories that have the heads it was made on.
+
+    @property
+    def replaces(self) -> bool:
+        """Whether other memories may step back for it."""
+        return bool(self.draft.supersedes or (self.verdict and self.verdict.supersedes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +167,7 @@ class FeedPage:
 def action_of(command: Command) -> str:
     """The name of the action that `command` carries out."""
     if isinstance(command, Create):
-        return "SUPERSEDE" if command.draft.supersedes else "ADD"
+        return "SUPERSEDE" if command.replaces else "ADD"
     if isinstance(command, Tie):
         return "LINK" if command.put else "UNLINK"
     return {

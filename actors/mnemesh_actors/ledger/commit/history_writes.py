@@ -4,6 +4,7 @@ earlier revision. The writes run inside the commit, where no other write can com
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
@@ -15,14 +16,23 @@ from mnemesh_actors.ledger.store.reads import covered, cursor_in, cursor_out
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row
 from mnemesh_crdt.admission.budget import deps_of, within
 from mnemesh_crdt.document import revisions
-from mnemesh_crdt.document.document import MemoryDocument
+from mnemesh_crdt.document.document import Edit, MemoryDocument
 from mnemesh_crdt.document.equivocation import NAME_HEX
-from mnemesh_crdt.document.revisions import bytes_of, materialise, named, reopen, rollback, settle, visible
+from mnemesh_crdt.document.revisions import (
+    SUPERSEDED_BY,
+    bytes_of,
+    materialise,
+    named,
+    reopen,
+    rollback,
+    settle,
+    visible,
+)
 from mnemesh_crdt.document.shape import FORGET, DocumentState, rank
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
 from mnemesh_memory.values.limits import CLOCK_AHEAD_MS_MAX, READ_BYTES_MAX
-from mnemesh_memory.values.model import Memory, Revision
+from mnemesh_memory.values.model import Link, Memory, Revision
 from mnemesh_memory.values.past import Conflict, ConflictPage, HistoryPage, Origin, Origins, Recorded
 
 Item = TypeVar("Item")
@@ -193,20 +203,34 @@ class Histories(Mending):
         return self._admission.written(document, edit, command, reason, command.vectors)
 
     def _reopen(self, document: MemoryDocument, memory: Memory, command: Restore) -> Committed:
-        """A superseded memory stands for itself again once what took its place is not to be found any more."""
-        dead = self._admission.dead_ends(memory)
-        if memory.superseded_by not in {link.id for link in dead}:
-            reason = f"not forgotten but {memory.state}{self._admission.still_closed(memory)}"
-            return self._journal.unchanged(memory, reason)
-        edit = reopen(document.state(), dead, command.agent, command.at)
+        """A superseded memory stands for itself again, when it is asked for by name. A successor that is there stands
+        beside it, and contradicts it from then on."""
+        ends = self._admission.dead_ends(memory)
+        beside: list[Memory] = []
+        if memory.superseded_by not in {link.id for link in ends}:
+            closers = [link for link in memory.links if link.type == SUPERSEDED_BY]
+            beside = self._admission.memories_here([link.id for link in closers], memory.space)
+            if not beside:
+                reason = f"not forgotten but {memory.state}{self._admission.still_closed(memory)}"
+                return self._journal.unchanged(memory, reason)
+            ends = [*ends, *(link for link in closers if link.id in {one.id for one in beside})]
+        edit = reopen(document.state(), ends, command.agent, command.at)
         if edit.revision is not None:
             self._admission.refuse_twin(memory, duplicate_key(memory.content), "forget or change that one first")
         self._admission.refuse_last(memory, command.agent)
-        said = f"as it was before {', '.join(link.id for link in dead)} took its place"
+        said = f"as it was before {', '.join(link.id for link in ends)} took its place"
         if edit.revision is not None and memory.conflicts:
             said += (
                 f"; of its {1 + len(memory.conflicts)} versions the one that was shown, the others stay in its history"
             )
+        for successor in beside:
+            said += f"; {successor.id} stands beside it"
+            opposed = Edit(
+                links_put=(Link("contradicts", memory.id),),
+                links_remove=(Link("supersedes", memory.id),),
+                at=command.at,
+            )
+            self._journal.write(self._journal.document(successor), opposed, os.urandom(16), command)
         return self._admission.written(document, edit, command, said)
 
     def _as_written(self, memory: Memory, state: DocumentState, revision: Revision) -> DocumentState:

@@ -7,7 +7,8 @@ Asked inside the commit, where no other write can come between.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from mnemesh_crdt.changes.envelope import CHANGE
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
 from mnemesh_crdt.document.revisions import SUPERSEDED_BY
 from mnemesh_memory.access.grants import principal_of
-from mnemesh_memory.policy.guard import although
+from mnemesh_memory.policy.guard import Verdict, although
 from mnemesh_memory.policy.patches import patched
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
@@ -126,6 +127,14 @@ class Admission:
             reason="an identical memory is there already; use update to change its other fields",
             deduplicated=True,
         )
+
+    def memories_here(self, ids: Sequence[str], space: str) -> list[Memory]:
+        """Those of `ids` that are memories of the space."""
+        found: list[Memory] = []
+        for id_ in ids:
+            with suppress(NotFound):
+                found.append(self._journal.memory(id_))
+        return [memory for memory in found if memory.space == space]
 
     def refuse_twin(self, memory: Memory, key: str, way_out: str) -> None:
         """No update and no restore may make a memory say what another of its space says."""
@@ -277,9 +286,17 @@ def by_principal(name: str) -> tuple[str, str, str]:
     return name, f"{name}/", f"{name}0"
 
 
-def why_added(twin: Committed | None) -> str:
+def why_added(
+    twin: Committed | None, verdict: Verdict | None, standing: Mapping[str, Memory], outdated: Sequence[Memory]
+) -> str:
     """The reason in the answer to a new memory. `twin` is an identical memory, beside which the new one was forced."""
-    return although(twin.memory.id, forgotten=twin.restorable) if twin else "new in this space"
+    if twin:
+        return although(twin.memory.id, forgotten=twin.restorable)
+    if verdict is None or verdict.target_id not in standing:
+        return "new in this space"
+    if verdict.supersedes and not outdated:
+        return f"contradicts {verdict.target_id}, whose history is full, so both stand"
+    return verdict.reason
 
 
 def replaces(olds: Sequence[Memory]) -> str:

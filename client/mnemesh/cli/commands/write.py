@@ -112,7 +112,7 @@ def forget(shell: Shell, id: Id, wait: Wait = "", space: Space = None) -> None:
 
 
 def restore(shell: Shell, id: Id, wait: Wait = "", space: Space = None) -> None:
-    """Bring a forgotten memory back, or a superseded one whose successor is forgotten or erased."""
+    """Bring a forgotten memory back, or a superseded one, beside the successor if that is there."""
     shell.ask(lambda client: client.restore(id, wait=wait), people.written, space)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from typing import Final
@@ -15,9 +16,11 @@ TEXT_CHARS_MAX: Final = 80  # of a text that a command repeats
 
 def after(done: values.Remembered, where: str) -> str:
     """The command that may follow a write with a hint. `where` are the options that lead it to the same node."""
+    if done.action == "SUPERSEDE":
+        return f"if both hold: mnemesh restore{where} {_named(done.hint)[:ID_CHARS]}"
     if _alike(done.related):
         return f"if one of the two is enough: mnemesh forget {done.memory.id[:ID_CHARS]}{where}"
-    old, text = done.related[0].id[:ID_CHARS], printable(done.memory.content)
+    old, text = (_named(done.hint) or done.related[0].id)[:ID_CHARS], printable(done.memory.content)
     short = len(text) <= TEXT_CHARS_MAX and "\n" not in text
     given = (
         f"{'-- ' if text.startswith('-') else ''}{shlex.quote(text)}" if short else "--file FILE, with the same text"
@@ -27,9 +30,14 @@ def after(done: values.Remembered, where: str) -> str:
 
 def before(found: values.Checked, where: str) -> str:
     """The command that may take the place of a write that was only checked."""
-    if _alike(found.related):
+    if found.action != "ADD" or _alike(found.related):
         return found.hint
     return f"if this replaces {found.target_id[:ID_CHARS]}: mnemesh supersede{where} {found.target_id[:ID_CHARS]} TEXT"
+
+
+def _named(hint: str) -> str:
+    """The id in the call of a tool; "" without any."""
+    return next(iter(re.findall(r'\bid="([^"]{1,64})"', hint)), "")
 
 
 def _alike(related: Sequence[values.Related]) -> bool:

@@ -42,7 +42,7 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Supersede",
         "Use it to correct a memory, and when something has changed: the old one stays as history.",
     ),
-    "restore": ("Restore", "Use it to undo `forget`, or `supersede` when the successor is forgotten or erased."),
+    "restore": ("Restore", "Use it to undo `forget` or `supersede`. A successor stays beside the restored memory."),
     "link": (
         "Link",
         "Use it when one memory belongs to another: what resolves an error, what it is part of, what contradicts it.",

@@ -1,0 +1,65 @@
+"""The verdict of the write guard inside the commit: it holds for memories that are still as the guard read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from mnemesh_actors.ledger.commit.commands import Committed, Create
+from mnemesh_actors.ledger.commit.write_admission import Admission
+from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_memory.policy.guard import Verdict
+from mnemesh_memory.values.errors import FailedPrecondition
+from mnemesh_memory.values.model import Link, Memory
+
+
+class Verdicts:
+    """`touch` is told which memory a text that says the same reinforces."""
+
+    def __init__(self, journal: Journal, admission: Admission, touch: Callable[[list[str], int], None]) -> None:
+        self._journal = journal
+        self._admission = admission
+        self._touch = touch
+
+    def as_judged(self, space: str, verdict: Verdict | None) -> dict[str, Memory]:
+        """The memories of a verdict that are still as the guard read them."""
+        heads = verdict.heads if verdict else {}
+        here = self._admission.memories_here(list(heads), space)
+        return {one.id: one for one in here if one.state == "active" and one.heads == heads[one.id]}
+
+    def said_before(self, verdict: Verdict | None, standing: Mapping[str, Memory], now: int) -> Committed | None:
+        """The outcome for a text that a memory says already in other order or spelling; the memory is reinforced."""
+        if verdict is None or verdict.action != "NOOP" or verdict.target_id not in standing:
+            return None
+        memory = standing[verdict.target_id]
+        self._touch([memory.id], now)
+        return Committed(
+            action="NOOP",
+            memory=memory,
+            seq=self._journal.unchanged(memory, verdict.reason).seq,
+            reason=verdict.reason,
+            deduplicated=True,
+        )
+
+    def outdated(self, command: Create, standing: Mapping[str, Memory]) -> list[Memory]:
+        """The memories that step back by the verdict of the guard. One that is full stays, and is contradicted."""
+        if command.verdict is None or command.draft.supersedes:
+            return []
+        found = [standing[id_] for id_ in command.verdict.supersedes if id_ in standing]
+        return [memory for memory in found if self._has_room(memory, command.agent)]
+
+    def _has_room(self, memory: Memory, agent: str) -> bool:
+        try:
+            self._admission.refuse_last(memory, agent)
+        except FailedPrecondition:
+            return False
+        return True
+
+
+def contradictions(
+    verdict: Verdict | None, standing: Mapping[str, Memory], outdated: Sequence[Memory]
+) -> Iterator[Link]:
+    """Links to the memories that a new one contradicts, those among them that could not step back."""
+    closed = {memory.id for memory in outdated}
+    for id_ in (*verdict.supersedes, *verdict.contradicts) if verdict else ():
+        if id_ in standing and id_ not in closed:
+            yield Link("contradicts", id_)
