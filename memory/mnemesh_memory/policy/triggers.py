@@ -13,6 +13,7 @@ from bisect import bisect_right, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import Final
 
 from mnemesh_memory.access.grants import expiry
@@ -304,7 +305,9 @@ class TriggerTable:
     def fired(self, occasion: Occasion) -> list[Trigger]:
         """The triggers that fire by a call, the oldest first, at most TRIGGERED_MAX: the others fire by a later call.
         A trigger that fires once is claimed, and armed no longer."""
-        found = {id_ for shelf in self._of(occasion.spaces) for id_ in _fitting(shelf, self._armed, occasion)}
+        shelves = self._of(occasion.spaces)
+        found = {id_ for shelf in shelves for id_ in _fitting(shelf, self._armed, occasion)}
+        found.update(_globbed(shelves, occasion.paths))
         found.discard(occasion.id)
         due = sorted((self._armed[id_] for id_ in found), key=lambda one: (one.created_at, one.id))
         shown = due[: limits.TRIGGERED_MAX]
@@ -326,7 +329,7 @@ def _key(words: Iterable[str]) -> str:
 def _fitting(shelf: _Shelf, armed: Mapping[str, Trigger], occasion: Occasion) -> Iterator[str]:
     if shelf.words:
         yield from _named(shelf, armed, occasion.text)
-    if shelf.folders or shelf.files or shelf.globs:
+    if shelf.folders or shelf.files:
         yield from _placed(shelf, occasion)
     for _, id_ in shelf.moments[: bisect_right(shelf.moments, (occasion.now, "\uffff"))]:
         yield id_
@@ -350,6 +353,12 @@ def _placed(shelf: _Shelf, occasion: Occasion) -> Iterator[str]:
             yield from shelf.folders.get(place, ())
     for path in paths:
         yield from shelf.files.get(path, ())
-    for id_, glob in shelf.globs.items():
-        if any(matches(path, glob) for path in paths):
+
+
+def _globbed(shelves: Iterable[_Shelf], given: Sequence[str]) -> Iterator[str]:
+    """The triggers whose glob fits a path. A call with very many paths and globs compares the first ones only."""
+    paths = [_folder(path) for path in given]
+    pairs = ((id_, path, glob) for shelf in shelves for id_, glob in shelf.globs.items() for path in paths)
+    for id_, path, glob in islice(pairs, limits.TRIGGER_GLOB_CHECKS_MAX):
+        if matches(path, glob):
             yield id_

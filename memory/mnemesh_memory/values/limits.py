@@ -126,6 +126,7 @@ CLOCK_AHEAD_MS_MAX = 5 * 60 * 1000  # A time of another node's clock is shown as
 TRIGGERS_MAX = 1_000  # Armed, of one space.
 TRIGGER_GLOBS_MAX = 64  # Of these, on a glob. Each is compared by itself.
 TRIGGER_GLOB_SIGNS_MAX = 8  # Of * ? [ in one glob.
+TRIGGER_GLOB_CHECKS_MAX = 1_024  # Of a path against a glob, in one call.
 TRIGGERED_MAX = 20  # Fired by one call. The others fire by a later call.
 
 BACKUPS_LISTED_MAX = 1_000  # The latest backups that a node remembers.
