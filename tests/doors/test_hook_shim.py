@@ -85,6 +85,18 @@ async def test_a_prompt_gets_what_answers_it_once_a_session(shared_node: NodeUnd
 
 
 @session_loop
+async def test_a_prompt_that_fires_a_trigger_gets_its_text(shared_node: NodeUnderTest, host: Host) -> None:
+    door = McpDoor.over_http(shared_node)
+    space = host.environ["MNEMESH_SPACE"]
+    await door.call("create_trigger", on="keyword", pattern="crane", content="Wear a helmet.", space=space)
+    await door.close()
+    text = host.fire("UserPromptSubmit", prompt="which paint is on the harbour crane?")
+    assert text.splitlines()[1] == "Triggered:"
+    assert "Wear a helmet." in text
+    assert "Triggered:" not in host.fire("UserPromptSubmit", prompt="which paint is on the harbour crane?")
+
+
+@session_loop
 async def test_a_prompt_without_an_answer_or_a_question_gets_nothing(shared_node: NodeUnderTest, host: Host) -> None:
     await remembered(shared_node, host, "Deploys of the payment service run from CI only")
     assert host.fire("UserPromptSubmit", prompt="which paint is on the harbour crane?") == ""

@@ -50,6 +50,17 @@ def test_an_answer_that_abstains_gives_no_block() -> None:
     assert context.prompt_block(an_answer(), ()) == ("", [])
 
 
+def test_fired_triggers_come_first_also_when_nothing_answers_and_they_were_shown_before() -> None:
+    answer = {**an_answer("weak", abstain=True), "triggered": ["t"]}
+    assert context.triggered_question([answer, an_answer()]) == ("POST /v1/get", {"ids": ["t"]})
+    assert context.triggered_question([an_answer()]) is None
+    fired = [a_memory(7, "Ask Ana first")]
+    text, ids = context.prompt_block(answer, [fired[0]["id"]], fired)
+    assert (text.splitlines()[1], ids) == ("Triggered:", [fired[0]["id"]])
+    text, _ = context.session_block({"Recent": an_answer("one")}, (), fired)
+    assert [line for line in text.splitlines() if line.endswith(":")] == ["Triggered:", "Recent:"]
+
+
 def test_a_memory_already_shown_is_left_out() -> None:
     answer = an_answer("one", "two")
     _, ids = context.prompt_block(answer, ())

@@ -29,6 +29,7 @@ PROMPT_RESULTS_MAX: Final = 5
 # The least score of a memory for a prompt, by the mode of injection. A score is the probability of an answer.
 MIN_SCORES: Final[Mapping[str, float]] = {"auto": 0.1, "gated": 0.3}
 PINNED: Final = "Pinned"
+TRIGGERED: Final = "Triggered"
 # A request of recall without words lists by time. Pinned memories have heat 1, so few others come along.
 SESSION_QUESTIONS: Final[Mapping[str, Question]] = {
     PINNED: ("POST /v1/recall", {"query": "", "min_heat": 1.0, "limit": 50}),
@@ -62,22 +63,41 @@ def prompt_question(prompt: str, mode: str) -> Question:
     return "POST /v1/recall", {"query": query, "limit": PROMPT_RESULTS_MAX, "min_score": MIN_SCORES[mode]}
 
 
-def prompt_block(answer: Json, shown: Collection[str]) -> tuple[str, list[str]]:
-    """The block for a prompt with the ids in it, of memories that are not in `shown`. ("", []) for none."""
-    if answer["abstain"]:
-        return "", []
-    return _block([("", answer["results"])], shown, PROMPT_CHARS_MAX)
+def triggered_question(answers: Iterable[Json]) -> Question | None:
+    """The question for the texts of the triggers that fired, None without any. They fire no second time."""
+    ids = [id_ for answer in answers for id_ in answer.get("triggered", ())]
+    return ("POST /v1/get", {"ids": ids}) if ids else None
 
 
-def session_block(answers: Mapping[str, Json], shown: Collection[str]) -> tuple[str, list[str]]:
-    """The block for the start of a session with the ids in it, by the answers to SESSION_QUESTIONS."""
-    sections = []
+def prompt_block(answer: Json, shown: Collection[str], fired: Sequence[Json] = ()) -> tuple[str, list[str]]:
+    """The block for a prompt with the ids in it: the memories of the triggers that `fired`, then those that answer and
+    are not in `shown`. ("", []) for none."""
+    results = [] if answer["abstain"] else answer["results"]
+    sections = [*_reminders(fired), ("", results)]
+    return _block(sections, _unseen(shown, fired), PROMPT_CHARS_MAX)
+
+
+def _reminders(fired: Sequence[Json]) -> list[Section]:
+    return [(TRIGGERED, fired)] if fired else []
+
+
+def _unseen(shown: Collection[str], fired: Iterable[Json]) -> set[str]:
+    """What is shown no second time. A trigger is, because it has fired just now."""
+    return set(shown) - {memory["id"] for memory in fired}
+
+
+def session_block(
+    answers: Mapping[str, Json], shown: Collection[str], fired: Sequence[Json] = ()
+) -> tuple[str, list[str]]:
+    """The block for the start of a session with the ids in it, by the answers to SESSION_QUESTIONS. The memories of the
+    triggers that `fired` come first."""
+    sections = _reminders(fired)
     for name, answer in answers.items():
         memories = answer.get("results") or answer.get("memories") or ()
         if name == PINNED:
             memories = [found for found in memories if found["memory"]["tier"] == "pinned"]
         sections.append((name, memories))
-    return _block(sections, shown, SESSION_CHARS_MAX)
+    return _block(sections, _unseen(shown, fired), SESSION_CHARS_MAX)
 
 
 def _block(

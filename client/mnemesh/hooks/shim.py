@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,6 +68,15 @@ def _wanted(meaning: str, mode: str, given: Mapping[str, Any]) -> bool:
     return mode in context.MIN_SCORES and isinstance(prompt, str) and not context.is_trivial(prompt)
 
 
+def _fired(
+    node: NodeHttp, answers: Iterable[Mapping[str, Any]], headers: Iterable[tuple[str, str]]
+) -> Sequence[Mapping[str, Any]]:
+    """The memories of the triggers that fired."""
+    question = context.triggered_question(answers)
+    memories: Sequence[Mapping[str, Any]] = node.ask(question, headers)["memories"] if question else ()
+    return memories
+
+
 def _context(
     node: NodeHttp, host: str, meaning: str, mode: str, given: Mapping[str, Any], cwd: Path, environ: Mapping[str, str]
 ) -> str:
@@ -78,12 +87,12 @@ def _context(
     shown = ShownMemories(data_dir, host, events.session_of(given))
     if meaning == events.PROMPT:
         answer = node.ask(context.prompt_question(given["prompt"], mode), headers)
-        text, ids = context.prompt_block(answer, shown.ids())
+        text, ids = context.prompt_block(answer, shown.ids(), _fired(node, [answer], headers))
     else:
         if given.get("source") in events.FORGETTING_SOURCES:
             shown.clear()
         answers = {name: node.ask(question, headers) for name, question in context.SESSION_QUESTIONS.items()}
-        text, ids = context.session_block(answers, shown.ids())
+        text, ids = context.session_block(answers, shown.ids(), _fired(node, answers.values(), headers))
         shown.sweep()
     if ids:
         shown.add(ids)
