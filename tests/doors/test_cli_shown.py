@@ -21,6 +21,7 @@ from test_cli import node as node
 from mnemesh import Client
 from mnemesh.api import values, wire
 from mnemesh.cli.commands import watch as watching
+from mnemesh.cli.people import conflicts as people_conflicts
 from mnemesh.cli.people import history as people_history
 from mnemesh.cli.people import identity as people_identity
 from mnemesh.cli.people import links as people_links
@@ -263,7 +264,7 @@ def test_conflicts_are_listed_with_the_commands_that_end_them() -> None:
         wire.to_value(history_pb2.Revision(id=head, content="x", by="ana"), values.Revision) for head in HEADS
     )
     conflict = values.Conflict(id=MEMORY.id, space="team", versions=versions, state="active")
-    shown = list(people_history.conflicts(values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
+    shown = list(people_conflicts.conflicts(values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
     assert shown[-4:] == ENDS
 
 
@@ -275,7 +276,7 @@ def test_a_revision_shows_the_fields_in_which_alone_it_may_differ_from_another()
     other.valid_to.FromJsonString("2026-05-01T00:00:00Z")
     versions = tuple(wire.to_value(version, values.Revision) for version in (one, other))
     conflict = values.Conflict(id=MEMORY.id, space="team", versions=versions, state="active")
-    shown = list(people_history.conflicts(values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
+    shown = list(people_conflicts.conflicts(values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
     fields = "fact  valid to 2026-05-01T00:00:00Z  importance 0.9  tier pinned  keywords door, wing  attrs wing=east"
     assert [shown[at].strip() for at in (2, 6)] == ["decision", fields]
 
