@@ -22,6 +22,7 @@ from mnemesh_actors.ledger.commit.commands import (
     Create,
     Forget,
     Lookup,
+    Mark,
     Rate,
     Resolve,
     Restore,
@@ -97,6 +98,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                     Resolve: self._resolve,
                     Tie: linking.tie,
                     Rate: linking.rate,
+                    Mark: linking.mark,
                 }
                 self._mark = HighWater(self.path.with_suffix(".head"))
                 undo.callback(self._mark.close)

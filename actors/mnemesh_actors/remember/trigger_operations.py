@@ -14,9 +14,9 @@ from typing import Final
 
 import structlog
 
-from mnemesh_actors.ledger.commit.commands import Revise
+from mnemesh_actors.ledger.commit.commands import Mark
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.remember.deadlines import answered, committed, find
+from mnemesh_actors.remember.deadlines import committed, find
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import triggers
@@ -150,15 +150,7 @@ class Triggering:
             writes = grants.may_write(caller, trigger.space)
             writer = caller if writes else replace(caller, agent=NODE_AGENT)
             try:
-                async with answered(self._parts, "ledger"):
-                    memory = (await self._parts.ledger.read([trigger.id])).get(trigger.id)
-                if memory is None or FIRED_TAG in memory.tags or memory.state != "active":
-                    continue
-                patch = Patch(tags=(*memory.tags, FIRED_TAG), wait="durable")
-                stamp = self._parts.stamp(writer)
-                await committed(
-                    self._parts, Revise(**stamp, id=memory.id, patch=patch, duplicate_key="", fingerprint=b"")
-                )
+                await committed(self._parts, Mark(**self._parts.stamp(writer), id=trigger.id, tag=FIRED_TAG))
             except MnemeshError as error:  # it fires once more after a restart
                 log.warning("trigger_not_noted", id=trigger.id, reason=error.message)
 

@@ -111,6 +111,14 @@ class Tie(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Mark(Command):
+    """Put a tag on memory `id` without a revision."""
+
+    id: str
+    tag: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rate(Command):
     """Say whether memory `id` was useful. `cited`: an answer named the memory, which counts unless the writer has
     voted."""
@@ -172,6 +180,7 @@ def action_of(command: Command) -> str:
         return "LINK" if command.put else "UNLINK"
     return {
         Rate: "RATE",
+        Mark: "MARK",
         Revise: "UPDATE",
         Forget: "FORGET",
         Restore: "RESTORE",

@@ -1,5 +1,5 @@
-"""Links and ratings as the ledger writes them. These changes are no revisions, so two writers who link or rate at the
-same time are in no conflict.
+"""Links, ratings and marks as the ledger writes them. These changes are no revisions, so two writers who link, rate or
+mark at the same time are in no conflict.
 
 Decided inside the commit, where no other write can come between. Merged changes of other nodes may break the rules
 here. These are kept and shown.
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from mnemesh_actors.ledger.commit.commands import Committed, Rate, Tie
+from mnemesh_actors.ledger.commit.commands import Committed, Mark, Rate, Tie
 from mnemesh_actors.ledger.commit.write_admission import BY_PRINCIPAL, by_principal, refuse_endless
 from mnemesh_actors.ledger.peers.replica_keys import twins
 from mnemesh_actors.ledger.store import link_table
@@ -58,6 +58,14 @@ class Linking:
         changed, seq = self._write(memory, Edit(vote=(writer, command.useful), at=command.at), command)
         return Committed(action="RATE", memory=changed, seq=seq, reason="rated")
 
+    def mark(self, command: Mark) -> Committed:
+        """Put a tag. Raises NotFound, FailedPrecondition."""
+        memory, tag = self._journal.writable(command.id), command.tag
+        if tag in memory.tags:
+            return self._journal.unchanged(memory, f"has the tag {tag} already")
+        changed, seq = self._write(memory, Edit(tags_put=(tag,), at=command.at), command)
+        return Committed(action="MARK", memory=changed, seq=seq, reason=f"has the tag {tag}")
+
     def _may_link(self, memory: Memory, command: Tie) -> None:
         link = command.link
         if link.id == memory.id:
@@ -88,6 +96,6 @@ class Linking:
         own = {actor.hex() for (actor,) in rows}
         return sum(actor in own for _, actor in self._journal.document(memory).put_by("links").values())
 
-    def _write(self, memory: Memory, edit: Edit, command: Tie | Rate) -> tuple[Memory, int]:
+    def _write(self, memory: Memory, edit: Edit, command: Tie | Rate | Mark) -> tuple[Memory, int]:
         refuse_endless(self._db, memory, command.agent)
         return self._journal.write(self._journal.document(memory), edit, command.actor, command)
