@@ -33,7 +33,10 @@ ALIKE_MIN = 0.8
 RECORDS: Final = frozenset(("episode", "run", "summary", "prompt"))
 # A new text of so few sentences is also read as a whole, because its cue may stand in another sentence than its value.
 READ_WHOLE_MAX: Final = 3
-CONTRADICTS_MAX: Final = 3
+CONTRADICTS_MAX: Final = 2
+# Below these cosines a contest of words is chance: without a stated change, and with one.
+COSINE_MIN: Final = 0.55
+STATED_COSINE_MIN: Final = 0.45
 SUBJECT_TERMS_MAX: Final = 6
 # The width of the kernel of the density estimate, as the concentration of a von Mises-Fisher kernel.
 CONCENTRATION: Final = 12.0
@@ -103,11 +106,13 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate]) -> Verdict:
         found, whole = _contested(item, text)
         if found is None:
             continue
+        if item.cosine < (STATED_COSINE_MIN if found.stated else COSINE_MIN):
+            continue  # the words agree by chance
         obstacle = _obstacle(item, found, whole=whole)
         if obstacle:
             opposed.append((item, found, obstacle))
-        else:
-            replaced.append((item, found))
+        elif not replaced:
+            replaced.append((item, found))  # the nearest alone: a wrong replacement hides a fact
     contradicts = tuple(item.id for item, _, _ in opposed)[:CONTRADICTS_MAX]
     heads = {item.id: item.heads for item in ordered if item in [one[0] for one in (*replaced, *opposed)]}
     if replaced:

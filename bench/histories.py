@@ -1,0 +1,96 @@
+"""`python -m bench.histories`: are the facts of a team's history current when an agent writes plainly?
+
+Each history of tests/data/team is written twice into a node, memory by memory: plainly, and with `supersedes` named by
+hand. Then every contested question is asked. The table has the share of questions whose first result is right, and the
+share whose first result no longer holds. It also counts what the write guard replaced and linked, rightly and wrongly.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from bench.corpora import TEAM
+from bench.locomo_data import moment
+from bench.node import fresh_node
+from bench.report import machine
+from rich.console import Console
+from rich.table import Table
+
+from mnemesh import Client
+
+RESULT: Final = Path(__file__).resolve().parent / "results" / "histories.json"
+HALVES: Final = ("given", "held_out")
+DIGITS: Final = 3
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print, write."""
+    if argv:
+        raise SystemExit("python -m bench.histories takes no arguments")
+    rows: dict[str, dict[str, float]] = {}
+    with fresh_node() as client:
+        for half in HALVES:
+            for way in ("plainly", "by hand"):
+                counts: dict[str, float] = {}
+                for path in sorted(TEAM.glob(f"{half}_*.json")):
+                    data: dict[str, Any] = json.loads(path.read_text("utf-8"))
+                    found = told(client, data, f"history/{path.stem}-{way.replace(' ', '-')}", by_hand=way == "by hand")
+                    counts = {name: counts.get(name, 0.0) + value for name, value in found.items()}
+                rows[f"{half.replace('_', ' ')}, {way}"] = shares(counts)
+    table = Table("histories", *next(iter(rows.values())))
+    for name, row in rows.items():
+        table.add_row(name, *(f"{value:g}" for value in row.values()))
+    Console(width=None if sys.stdout.isatty() else 150).print(table)
+    RESULT.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n", "utf-8")
+    return 0
+
+
+def told(client: Client, data: dict[str, Any], space: str, *, by_hand: bool) -> dict[str, float]:
+    """Counts of one history that is written and asked."""
+    ids: dict[str, str] = {}
+    counts = dict.fromkeys(("questions", "right", "stale", "to replace", "replaced", "replaced wrongly", "linked"), 0.0)
+    for memory in data["memories"]:
+        named = [ids[memory["supersedes"]]] if by_hand and memory["supersedes"] else []
+        done = client.remember(
+            memory["content"],
+            space=space,
+            kind=memory["kind"],
+            supersedes=named,
+            force=by_hand,
+            valid_from=moment(memory["at"][:19]),
+        )
+        ids[memory["id"]] = done.memory.id
+        gone = {link.id for link in done.memory.links if link.type == "supersedes"}
+        beside = {link.id for link in done.memory.links if link.type == "contradicts"}
+        wanted = {ids[memory["supersedes"]]} if memory["supersedes"] else set()
+        counts["to replace"] += len(wanted)
+        counts["replaced"] += len(gone & wanted)
+        counts["replaced wrongly"] += len(gone - wanted)
+        counts["linked"] += len(beside & wanted)
+    for question in data["questions"]:
+        if question["contested"]:
+            results = client.recall(question["text"], space=space, limit=1).results
+            first = results[0].id if results else ""
+            counts["questions"] += 1
+            counts["right"] += first in {ids[id_] for id_ in question["answers"]}
+            counts["stale"] += first in {ids[id_] for id_ in question["stale"]}
+    return counts
+
+
+def shares(counts: dict[str, float]) -> dict[str, float]:
+    """The same, with what is right and stale first as shares of the questions."""
+    asked = counts["questions"]
+    return {
+        "questions": asked,
+        "right first": round(counts["right"] / asked, DIGITS),
+        "stale first": round(counts["stale"] / asked, DIGITS),
+        **{name: counts[name] for name in ("to replace", "replaced", "replaced wrongly", "linked")},
+    }
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
