@@ -14,7 +14,8 @@ from fake_mesh import FakeGate, FakeMesh
 from mcp_support import Node, connect
 
 from mnemesh_gateway.doors.http.openapi import FIXED_PATHS
-from mnemesh_gateway.doors.mcp.operation_tools import TOOLSETS, build_tools
+from mnemesh_gateway.doors.mcp.operation_tools import build_tools
+from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS
 from mnemesh_gateway.operations.quota_gate import Quotas
 from mnemesh_gateway.operations.table import OPERATIONS, Operation, by_name
 from mnemesh_gateway.security.access import Access

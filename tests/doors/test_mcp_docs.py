@@ -10,7 +10,8 @@ from pathlib import Path
 from mnemesh.stdio import program as stdio
 from mnemesh.stdio import rpc as stdio_rpc
 from mnemesh_gateway.doors.mcp import answer_text
-from mnemesh_gateway.doors.mcp.operation_tools import TOOLSETS, build_tools
+from mnemesh_gateway.doors.mcp.operation_tools import build_tools
+from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS
 from mnemesh_gateway.operations.table import by_name
 
 ROOT = Path(__file__).parents[2]

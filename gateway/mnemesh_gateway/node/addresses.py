@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 
 from mnemesh_gateway.doors.grpc.grpc_door import GrpcDoor
-from mnemesh_gateway.doors.mcp.operation_tools import select
+from mnemesh_gateway.doors.mcp.toolsets import select
 from mnemesh_gateway.node.settings import Settings
 from mnemesh_gateway.security.loopback import is_loopback
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError

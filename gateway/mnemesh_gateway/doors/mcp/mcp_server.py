@@ -35,11 +35,11 @@ from mnemesh_gateway.doors.mcp.operation_tools import (
     ToolRow,
     also_asked,
     build_tools,
-    select,
     switched_off,
     with_toolset,
 )
 from mnemesh_gateway.doors.mcp.resources import Context, Resources, caller_of, headers_of, protocol_error
+from mnemesh_gateway.doors.mcp.toolsets import select
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, NotFound

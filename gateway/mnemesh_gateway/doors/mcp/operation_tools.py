@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,6 +19,7 @@ from mnemesh_gateway.contract.schema import Schema
 from mnemesh_gateway.doors.mcp import answer_budget, answer_text, structured_answers, tool_fields
 from mnemesh_gateway.doors.mcp.answer_budget import Answer
 from mnemesh_gateway.doors.mcp.guidance import GUIDANCE, INSTEAD
+from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS
 from mnemesh_gateway.operations.table import OPERATIONS, Operation, by_name
 from mnemesh_memory.text.text import title_of
 from mnemesh_memory.values.errors import InvalidArgument
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 Arguments = Mapping[str, Any]
 Run = Callable[["MeshGate", Caller, Arguments], Awaitable["Answer"]]
 
-TOOLSETS: Final = ("core", "curate", "session", "admin", "connector")
 URI_SCHEME: Final = "memory://"
 
 # The name of a tool in our words. A tool that is not switched on gets a hint.
@@ -52,17 +52,6 @@ class ToolRow:
     input_schema: Schema
     output_schema: Schema
     run: Run
-
-
-def select(names: Iterable[str]) -> tuple[str, ...]:
-    """The toolsets called `names`, in the order of TOOLSETS, each once. Raises InvalidArgument for another
-    name and when none is left."""
-    wanted = {name.strip() for name in names} - {""}
-    if unknown := sorted(wanted - set(TOOLSETS)):
-        raise InvalidArgument("toolsets", unknown[0], f"toolsets are {', '.join(TOOLSETS)}, comma-separated")
-    if not wanted:
-        raise InvalidArgument("toolsets", "", f"name at least one of {', '.join(TOOLSETS)}")
-    return tuple(name for name in TOOLSETS if name in wanted)
 
 
 def also_asked(name: str, arguments: Mapping[str, object]) -> str:
