@@ -27,7 +27,7 @@ MEMORY_CHARS_MAX: Final = 600
 QUERY_CHARS_MAX: Final = 2_000
 PROMPT_RESULTS_MAX: Final = 5
 # The least score of a memory for a prompt, by the mode of injection. A score is the probability of an answer.
-MIN_SCORES: Final[Mapping[str, float]] = {"auto": 0.1, "gated": 0.3}
+MIN_SCORES: Final[Mapping[str, float]] = {"auto": 0.05, "gated": 0.3}
 PINNED: Final = "Pinned"
 TRIGGERED: Final = "Triggered"
 # A request of recall without words lists by time. Pinned memories have heat 1, so few others come along.
