@@ -21,7 +21,7 @@ from grpc_status import rpc_status
 from mnemesh_gateway.doors.grpc.grpc_door import GrpcDoor
 from mnemesh_gateway.doors.http.http_door import build_app
 from mnemesh_gateway.doors.metrics import Metrics
-from mnemesh_gateway.operations.table import Operation, by_name
+from mnemesh_gateway.operations.operation_table import Operation, by_name
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_proto.v1 import memory_pb2
 

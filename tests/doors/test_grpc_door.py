@@ -15,7 +15,7 @@ from grpc_reflection.v1alpha import reflection_pb2
 
 from mnemesh_gateway.doors.grpc.grpc_door import REFLECTION_SERVICES, SERVICES, SYNC, GrpcDoor
 from mnemesh_gateway.doors.metrics import CONTENT_TYPE
-from mnemesh_gateway.operations.table import OPERATIONS, Operation
+from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Aborted, Overloaded, Unavailable
 from mnemesh_memory.values.model import Caller, Draft

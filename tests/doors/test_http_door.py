@@ -13,7 +13,7 @@ from door_clients import REQUESTS, TOKEN, Doors, open_http, serve_http
 
 from mnemesh_gateway.doors.http.http_door import build_app
 from mnemesh_gateway.doors.http.openapi import QUERY_METHODS
-from mnemesh_gateway.operations.table import OPERATIONS, Operation, Route
+from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, Route
 from mnemesh_gateway.security.loopback import is_loopback
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Aborted, DataLoss, MnemeshError, Overloaded, Unavailable

@@ -15,7 +15,7 @@ from mnemesh_gateway.contract.message_json import from_json
 from mnemesh_gateway.contract.request_rules import REQUEST_RULES, REQUIRED
 from mnemesh_gateway.doors.http import openapi
 from mnemesh_gateway.doors.http.http_door import _HttpDoor
-from mnemesh_gateway.operations.table import OPERATIONS, Operation, by_name
+from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, by_name
 
 FILES = [
     import_module(f"mnemesh_proto.v1.{part}_pb2")

@@ -12,7 +12,7 @@ from mnemesh.stdio import rpc as stdio_rpc
 from mnemesh_gateway.doors.mcp import answer_text
 from mnemesh_gateway.doors.mcp.operation_tools import build_tools
 from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS
-from mnemesh_gateway.operations.table import by_name
+from mnemesh_gateway.operations.operation_table import by_name
 
 ROOT = Path(__file__).parents[2]
 DOCS = (ROOT / "docs" / "mcp.md").read_text("utf-8")

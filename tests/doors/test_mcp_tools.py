@@ -13,7 +13,7 @@ from mnemesh_gateway.doors.mcp import answer_text, tool_fields
 from mnemesh_gateway.doors.mcp.guidance import GUIDANCE
 from mnemesh_gateway.doors.mcp.operation_tools import NAMED, ToolRow, build_tools, switched_off
 from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS, select
-from mnemesh_gateway.operations.table import OPERATIONS
+from mnemesh_gateway.operations.operation_table import OPERATIONS
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, NotFound

@@ -27,7 +27,7 @@ from mnemesh.stdio.program import CALLS_IN_FLIGHT_MAX, KEYED_TOOLS
 from mnemesh.stdio.rpc import LINE_BYTES_MAX, header_value
 from mnemesh.transport.reading_tools import READING_TOOLS
 from mnemesh_gateway.doors.mcp.operation_tools import build_tools
-from mnemesh_gateway.operations.table import OPERATIONS
+from mnemesh_gateway.operations.operation_table import OPERATIONS
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Unavailable
 from mnemesh_proto.rendezvous import NodeAddress, write_node

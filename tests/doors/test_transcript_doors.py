@@ -15,7 +15,7 @@ from mnemesh.cli.commands import transcripts
 from mnemesh.errors import InvalidArgument
 from mnemesh_gateway.contract.message_json import to_json
 from mnemesh_gateway.doors.mcp import answer_text
-from mnemesh_gateway.operations.table import by_name
+from mnemesh_gateway.operations.operation_table import by_name
 from mnemesh_memory.values.model import Caller
 
 OWNER = Caller(agent="owner", principal="owner")

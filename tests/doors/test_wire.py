@@ -17,7 +17,7 @@ from mnemesh.api.wire import to_message, to_value
 from mnemesh_gateway.contract import wire
 from mnemesh_gateway.contract.descriptors import descriptor_of, fields_of
 from mnemesh_gateway.contract.message_json import to_json
-from mnemesh_gateway.operations.table import OPERATIONS
+from mnemesh_gateway.operations.operation_table import OPERATIONS
 from mnemesh_memory.ranking import answers
 from mnemesh_memory.ranking.explanation import Share
 from mnemesh_memory.values import kinds, limits, model, quotas

@@ -21,7 +21,7 @@ from mnemesh.api.wire import to_value
 from mnemesh_gateway.contract import wire
 from mnemesh_gateway.contract.descriptors import descriptor_of, fields_of, inner_message, is_map, is_message, map_value
 from mnemesh_gateway.contract.message_json import BARE_MESSAGES, from_json, parse_body, query_object, to_json
-from mnemesh_gateway.operations.table import OPERATIONS, by_name
+from mnemesh_gateway.operations.operation_table import OPERATIONS, by_name
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2

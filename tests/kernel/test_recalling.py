@@ -29,7 +29,7 @@ from mnemesh_actors.recall import recall as module
 from mnemesh_actors.recall import requests, retrieval
 from mnemesh_actors.recall.search_calls import SEARCHES_A_CALL_MAX, IndexCalls, behind
 from mnemesh_gateway.operations.gate import MeshGate
-from mnemesh_gateway.operations.table import OPERATIONS, Operation
+from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation
 from mnemesh_memory.access.grants import READ
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.candidates import Candidate, Candidates

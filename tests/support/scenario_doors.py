@@ -29,7 +29,7 @@ from mcp.client.subscriptions import ResourceUpdated
 from node_process import NodeUnderTest
 
 from mnemesh_gateway.contract.message_json import to_json
-from mnemesh_gateway.operations.table import Operation, by_name
+from mnemesh_gateway.operations.operation_table import Operation, by_name
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION

@@ -22,7 +22,7 @@ from grpc_reflection.v1alpha import reflection, reflection_pb2
 from mnemesh_gateway.contract import status, wire
 from mnemesh_gateway.doors.metrics import Metrics
 from mnemesh_gateway.doors.standing_streams import require_unchanged, taken
-from mnemesh_gateway.operations.table import OPERATIONS, Operation
+from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation
 from mnemesh_gateway.peers.sync_channel import BROKEN
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.values import limits

@@ -32,8 +32,8 @@ from mnemesh_gateway.doors.http import openapi
 from mnemesh_gateway.doors.http.http_connections import token_shown
 from mnemesh_gateway.doors.metrics import CONTENT_TYPE, Metrics
 from mnemesh_gateway.doors.standing_streams import EVENT_STREAM, LAST_EVENT_ID, EventStream, require_unchanged
-from mnemesh_gateway.operations import table
-from mnemesh_gateway.operations.table import OPERATIONS, Operation
+from mnemesh_gateway.operations import operation_table
+from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_gateway.security.loopback import is_loopback
 from mnemesh_memory.access import grants
@@ -118,7 +118,7 @@ class _HttpDoor:
             by_path[path.path]["GET"] = fixed[path.path]
         return [Route(path, _by_method(methods), methods=list(methods)) for path, methods in by_path.items()]
 
-    def _endpoint(self, operation: Operation, form: table.Route) -> Endpoint:
+    def _endpoint(self, operation: Operation, form: operation_table.Route) -> Endpoint:
         async def answer(request: Request) -> Response:
             started = perf_counter()
             self.metrics.arrived("http")
@@ -221,7 +221,7 @@ def error_answer(error: MnemeshError) -> Response:
     return json_answer(status.error_body(error), status.http_status(error), status.http_headers(error))
 
 
-async def _fields(request: Request, operation: Operation, form: table.Route) -> dict[str, Any]:
+async def _fields(request: Request, operation: Operation, form: operation_table.Route) -> dict[str, Any]:
     """The request's JSON object: query string or body, and the id of the path."""
     if form.method in openapi.QUERY_METHODS:
         await _refuse_body(request, form.method)

@@ -18,7 +18,7 @@ from mnemesh_gateway.contract.schema import Schema, field_schema, request_schema
 from mnemesh_gateway.contract.status import HTTP_STATUS
 from mnemesh_gateway.doors.http.openapi_rules import field_precise, precise, space_header, with_key
 from mnemesh_gateway.doors.standing_streams import EVENT_STREAM
-from mnemesh_gateway.operations.table import OPERATIONS, Operation, Route
+from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, Route
 from mnemesh_proto.rendezvous import AGENT_HEADER, SPACE_HEADER
 
 JSON: Final = "application/json"

@@ -20,7 +20,7 @@ from mnemesh_gateway.doors.mcp import answer_budget, answer_text, structured_ans
 from mnemesh_gateway.doors.mcp.answer_budget import Answer
 from mnemesh_gateway.doors.mcp.guidance import GUIDANCE, INSTEAD
 from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS
-from mnemesh_gateway.operations.table import OPERATIONS, Operation, by_name
+from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, by_name
 from mnemesh_memory.text.text import title_of
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.model import Caller

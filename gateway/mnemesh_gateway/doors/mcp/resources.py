@@ -22,7 +22,7 @@ from mnemesh_gateway.doors.mcp import answer_text, structured_answers
 from mnemesh_gateway.doors.mcp.operation_tools import URI_SCHEME
 from mnemesh_gateway.doors.mcp.subscriptions import Follower, Subscriptions
 from mnemesh_gateway.doors.standing_streams import require_unchanged
-from mnemesh_gateway.operations.table import by_name
+from mnemesh_gateway.operations.operation_table import by_name
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.access import grants
 from mnemesh_memory.values.errors import MnemeshError, NotFound
