@@ -235,3 +235,23 @@ def test_what_says_another_thing_is_added(label: str) -> None:
 def test_what_says_the_same_is_no_new_memory(label: str) -> None:
     found = floors(label)
     assert found.count("NOOP") >= 0.95 * len(found)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Retry when status != 200.", "Retry when status = 200."),
+        ("Call _reset before each run.", "Call reset before each run."),
+        ("The release order is build, test and push.", "The release order is test, build and push."),
+        ("Ports 80 and 443 map to 8080 and 8443.", "Ports 443 and 80 map to 8080 and 8443."),
+        ("Use curl -i for this.", "Use curl -I for this."),
+        ("The code is aBcD12.", "The code is ABCD12."),
+    ],
+)
+def test_a_sign_a_name_or_an_order_makes_another_statement(one: str, other: str) -> None:
+    assert not says_the_same(one, other)
+
+
+def test_only_the_writers_own_text_or_an_equal_one_makes_a_new_text_superfluous() -> None:
+    other = Candidate(id="m", text="Lint runs, then the tests run on CI", kind="fact", cosine=0.9, replaceable=False)
+    assert judge("The lint runs, then tests run on CI", "fact", [other]).action != "NOOP"

@@ -177,7 +177,9 @@ class Retrieval:
         if within := stretch_missed(query, found):
             inside, _, _ = await self._choice.pick(within, lying_in(within, fused, candidates))
             found = [*found[: query.limit - 1], inside[0]] if inside else found
-        shown = judged(query, found if query.min_score else found[: query.limit])
+        # In the order of relevance no score depends on results beyond the limit.
+        whole = query.min_score and query.sort != "relevance"
+        shown = judged(query, found if whole else found[: query.limit])
         surest = max((item.fused.score for item in judged(query, best)), default=0.0)
         passing = [item for item in shown if item.fused.score >= query.min_score]
         return Matches(passing, covered, surest, (*degraded, *self._rows.left_out), explainer)

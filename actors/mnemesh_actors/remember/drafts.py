@@ -18,7 +18,7 @@ from mnemesh_actors.ledger.commit.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import guard
+from mnemesh_memory.policy import guard, triggers
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key, snippet, title_of
 from mnemesh_memory.validation import field_checks, request_checks
@@ -185,8 +185,8 @@ class Preparing:
                 text=memory.content,
                 kind=memory.kind,
                 cosine=min(1.0, cosine),
-                replaceable=may_replace(caller, memory),
-                later=_later(memory, draft),
+                replaceable=may_replace(caller, memory) and not _kept(memory),
+                later=_later(memory, draft, self._parts.clock()),
                 heads=memory.heads,
             )
             for memory, cosine in ((known[id_], cosine) for id_, cosine in near.items() if id_ in known)
@@ -198,8 +198,17 @@ class Preparing:
         return guard.judge(draft.content, draft.kind, candidates)
 
 
-def _later(memory: Memory, draft: Draft) -> bool:
-    """Whether a memory is known to hold from later than a draft, which tells of an earlier time then."""
+def _kept(memory: Memory) -> bool:
+    """Whether a memory steps back only when somebody names it: a pinned one, a trigger, and one in conflict, of which
+    the guard has read a single version."""
+    return memory.tier == "pinned" or triggers.TAG in memory.tags or bool(memory.conflicts)
+
+
+def _later(memory: Memory, draft: Draft, now: int) -> bool:
+    """Whether a memory is known to hold from later than a draft, which tells of an earlier time then, or whether the
+    draft does not hold now."""
+    if (draft.valid_to is not None and draft.valid_to <= now) or (draft.valid_from or 0) > now:
+        return True
     if memory.valid_from is not None and draft.valid_from is not None:
         return draft.valid_from < memory.valid_from
     return draft.created_at is not None and draft.created_at < memory.created_at

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import posixpath
-import re
 import shlex
 from collections.abc import Iterator
 from typing import Any, Final
@@ -14,7 +13,6 @@ from mnemesh.hooks.host_table import HOOKS, JSON, NAME, Host, Part
 from mnemesh.hooks.settings_json import BadSettings
 from mnemesh.hooks.settings_json import Path as JsonPath
 
-_HOOK: Final = re.compile(r"(?:^|[\s/'\"])mnemesh['\"]? hook [a-z-]+ \w+(?: --data .+)?$")
 # Cursor's files of hooks begin with a version.
 VERSION: Final = ("version",)
 
@@ -63,11 +61,19 @@ def uninstalled(text: str, host: Host, part: Part, original: str = "") -> str:
     while True:
         empty = [
             path for path in settings_json.empty_paths(settings_json.read(text))
-            if path and path[0] == part.key[0] and path not in kept
+            if path and path not in kept and _held_ours(path, part, host)
         ]  # fmt: skip
         if not empty:
             return text
         text = settings_json.take(text, empty[-1])
+
+
+def _held_ours(path: JsonPath, part: Part, host: Host) -> bool:
+    """Whether an empty container is one that an installation fills: above a server, or of one of our events."""
+    above = part.key if part.kind == HOOKS else part.key[:-1]
+    if tuple(path) == above[: len(path)]:
+        return True
+    return part.kind == HOOKS and len(path) == len(above) + 1 and path[-1] in EVENTS[host.name]
 
 
 def has_ours(text: str, part: Part) -> bool:
@@ -78,8 +84,10 @@ def has_ours(text: str, part: Part) -> bool:
 
 
 def is_bare(text: str, part: Part) -> bool:
-    """Whether nothing is left in `text` but our version number and empty containers."""
-    return {key: value for key, value in _value(text, part).items() if (key,) != VERSION and value} == {}
+    """Whether nothing is left in `text` but our version number and empty containers: no value and no comment."""
+    left = [value for key, value in _value(text, part).items() if (key,) != VERSION]
+    commented = any(mark in text for mark in (("//", "/*") if part.format == JSON else ("#",)))
+    return not commented and all(isinstance(value, dict | list) and not value for value in left)
 
 
 def server_entry(text: str, part: Part) -> Any:
@@ -131,5 +139,13 @@ def _our_hooks(value: dict[str, Any]) -> Iterator[JsonPath]:
 
 
 def _is_hook(handler: object) -> bool:
+    """Whether a command is exactly what an installation writes; a longer one is somebody's own."""
     command = handler.get("command") if isinstance(handler, dict) else None
-    return isinstance(command, str) and _HOOK.search(command) is not None
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:  # an open quotation mark
+        return False
+    if len(words) not in (4, 6) or words[4:5] not in ([], ["--data"]):
+        return False
+    program, hook, host, event = words[:4]
+    return posixpath.basename(program) == NAME and hook == "hook" and event in EVENTS.get(host, {})

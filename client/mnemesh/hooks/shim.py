@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +26,8 @@ from mnemesh.transport.project import Project, project_of
 from mnemesh_proto.rendezvous import default_data_dir
 
 TIMEOUT_S: Final = 2.0
+# Beyond it, for an answer that has just come.
+GRACE_S: Final = 0.5
 INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
@@ -34,10 +38,26 @@ def main(words: Sequence[str]) -> int:
     if options[:1] == ["--data"]:  # wins over an address, as everywhere
         environ = {**environ, "MNEMESH_DATA_DIR": options[1], "MNEMESH_ENDPOINT": ""}
     if event in events.EVENTS.get(host, {}) and sys.stdin is not None:  # None: closed by the caller
-        reply = _reply(host, event, environ)
+        with _time_limit():
+            reply = _reply(host, event, environ)
         if reply is not None:
             sys.stdout.write(json.dumps(reply))
     return EXIT_OK
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """Ends the process silently when the body waits without a limit of its own: for an open input, a name server."""
+    if not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, lambda *_: os._exit(EXIT_OK))
+    signal.setitimer(signal.ITIMER_REAL, TIMEOUT_S + GRACE_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
@@ -56,7 +76,7 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
         node = NodeHttp(default_data_dir(environ), environ, until)
         text = _context(node, host, meaning, mode, given, cwd, environ)
     # A host must not be kept from its work by an input, a file, a node or an answer of another make.
-    except (OSError, ValueError, KeyError, TypeError, RecursionError, InvalidArgument, Unanswered):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidArgument, Unanswered):
         return None
     return events.context_reply(host, event, text) if text else None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -41,7 +42,8 @@ class ShownMemories:
         """Note more."""
         if self._file is None:
             return
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (self._folder.parent, self._folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with open(os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w") as file:
             file.write("".join(f"{memory}\n" for memory in ids))
 
@@ -52,10 +54,8 @@ class ShownMemories:
 
     def sweep(self) -> None:
         """Remove the files of sessions that have been silent for long, and the oldest beyond a number."""
-        try:
+        with suppress(FileNotFoundError):  # no folder, or another session sweeps as well
             files = sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-        except FileNotFoundError:
-            return
-        for number, path in enumerate(files):
-            if number >= FILES_MAX or path.stat().st_mtime < time.time() - KEPT_S:
-                path.unlink(missing_ok=True)
+            for number, path in enumerate(files):
+                if number >= FILES_MAX or path.stat().st_mtime < time.time() - KEPT_S:
+                    path.unlink(missing_ok=True)

@@ -34,6 +34,10 @@ RECORDS: Final = frozenset(("episode", "run", "summary", "prompt"))
 # A new text of so few sentences is also read as a whole, because its cue may stand in another sentence than its value.
 READ_WHOLE_MAX: Final = 3
 CONTRADICTS_MAX: Final = 2
+# So many memories are compared sentence by sentence, the nearest first.
+CONTESTED_MAX: Final = 6
+# Of each text so many sentences are compared, and a memory with more never steps back as a whole.
+COMPARED_MAX: Final = 5
 # Below these cosines a contest of words is chance: without a stated change, and with one.
 COSINE_MIN: Final = 0.55
 STATED_COSINE_MIN: Final = 0.45
@@ -51,6 +55,54 @@ _LITERAL: Final = re.compile(
     r"`[^`]{1,200}`|\b\w{1,80}\(|[a-zA-Z]{2,15}://[^\s.,;!?]{1,500}(?:[.,;!?][^\s.,;!?]{1,500}){0,50}"
     r"|(?<![\w/])[~.]{0,2}/[\w./-]{0,300}\w|\b\w{1,80}_\w{1,80}\b"
 )
+# Signs and words that are compared letter by letter and in order: comparisons, options, names with `_` or inner
+# capitals, and words that mix letters and digits.
+_EXACT: Final = re.compile(
+    r"[<>=!]=|[<>=](?!\w*>)|(?<![\w-])-{1,2}[A-Za-z][\w-]*|\b_\w+|\b[a-z]+[A-Z]\w*|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])\w{3,}\b"
+)
+# A common noun with a number behind it names one of many: valve 3, runner-7, ticket #12.
+_LABEL: Final = re.compile(r"\b([a-z]{3,})[ -]?#?(\d+)\b(?![.:]\d)")
+# Words before a number that is a value.
+NO_LABELS: Final = frozenset(
+    (
+        *(
+            "port",
+            "ports",
+            "version",
+            "release",
+            "limit",
+            "timeout",
+            "level",
+            "status",
+            "code",
+            "max",
+            "maximum",
+            "min",
+        ),
+        *("min", "minimum", "for", "and", "the", "has", "have", "had", "are", "was", "were", "with", "from", "than"),
+        *(
+            "over",
+            "about",
+            "only",
+            "least",
+            "most",
+            "after",
+            "before",
+            "until",
+            "till",
+            "every",
+            "past",
+            "above",
+            "below",
+        ),
+        *("under", "exactly", "within", "around", "between", "nearly", "almost", "roughly", "into", "now", "still"),
+        *("takes", "take", "needs", "need", "uses", "use", "runs", "run", "gets", "get", "costs", "cost", "keeps"),
+        *("keep", "holds", "hold", "allows", "allow", "january", "february", "march", "april", "may", "june", "july"),
+        *("august", "september", "october", "november", "december", "python", "java", "node", "postgres", "mysql"),
+    )
+)
+_NUMBER: Final = re.compile(r"\d+")
+_ORDER: Final = re.compile(r"\b(?:order|sequence|priority|followed)\b", re.IGNORECASE)
 # A unit of which both spellings have a capital, or a single letter, is another unit: MW and mW, Mb and MB, m and M.
 _UNIT: Final = re.compile(r"(?<=\d)\s?([A-Za-z]{1,3})\b")
 
@@ -87,7 +139,8 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate]) -> Verdict:
     """The verdict on a new text of a kind."""
     fresh = min(1.0, max(0.0, 1.0 - max((item.cosine for item in candidates), default=0.0)))
     ordered = sorted(candidates, key=lambda item: (-item.cosine, item.id))
-    twin = next((item for item in ordered if says_the_same(item.text, text)), None)
+    twins = (item for item in ordered if item.replaceable or almost_identical(item.text, text))
+    twin = next((item for item in twins if says_the_same(item.text, text)), None)
     if twin is not None:
         return Verdict(
             action="NOOP",
@@ -102,12 +155,14 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate]) -> Verdict:
         return Verdict(action="ADD", reason="a record of what happened replaces nothing", novelty=fresh)
     replaced: list[tuple[Candidate, Contest]] = []
     opposed: list[tuple[Candidate, Contest, str]] = []
-    for item in ordered:
+    for item in ordered[:CONTESTED_MAX]:
+        if item.cosine < STATED_COSINE_MIN:
+            break  # the words agree by chance, and so do those of all that follow
         found, whole = _contested(item, text)
-        if found is None:
+        if found is None or (item.cosine < COSINE_MIN and not found.stated):
             continue
-        if item.cosine < (STATED_COSINE_MIN if found.stated else COSINE_MIN):
-            continue  # the words agree by chance
+        if _other_things(item.text, text, stated=found.stated):
+            continue
         obstacle = _obstacle(item, found, whole=whole)
         if obstacle:
             opposed.append((item, found, obstacle))
@@ -143,16 +198,33 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate]) -> Verdict:
     return Verdict(action="ADD", reason="no memory has another value of the same slot", novelty=fresh)
 
 
+def _other_things(one: str, other: str, *, stated: bool) -> bool:
+    """Whether the texts speak of things with other numbers, such as valve 3 and valve 4. With a stated change one
+    label may be the new value, when another is the same in both."""
+    before, after = _labels(one), _labels(other)
+    shared = before.keys() & after.keys()
+    unlike = {noun for noun in shared if before[noun].isdisjoint(after[noun])}
+    return bool(unlike) and not (stated and unlike < shared)
+
+
+def _labels(text: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for noun, number in _LABEL.findall(text):
+        if noun not in NO_LABELS:
+            found.setdefault(noun, set()).add(number)
+    return found
+
+
 def _contested(item: Candidate, text: str) -> tuple[Contest | None, bool]:
     """The best evidence that a text contests a memory, and whether it contests each sentence of the memory."""
     if item.kind in RECORDS:
         return None, False
-    older = statements(item.text)
-    newer = list(statements(text))
+    older = statements(item.text)[:COMPARED_MAX]
+    newer = list(statements(text))[:COMPARED_MAX]
     if 1 < len(newer) <= READ_WHOLE_MAX:
         newer.append(statement(text))
     best: Contest | None = None
-    whole = bool(older) and len(item.text) <= LOOKED_AT_CHARS
+    whole = bool(older) and len(item.text) <= LOOKED_AT_CHARS and len(statements(item.text)) <= COMPARED_MAX
     for sentence in older:
         found = _best(sentence, newer, item.cosine)
         whole = whole and found is not None
@@ -172,7 +244,7 @@ def _best(older: Statement, newer: Iterable[Statement], cosine: float) -> Contes
 def _obstacle(item: Candidate, found: Contest, *, whole: bool) -> str:
     """Why a contested memory stays; "" when it steps back."""
     if not item.replaceable:
-        return "another writer's memory stands until somebody with the right replaces it"
+        return "it stands until a writer with the right names it: another's, pinned, a trigger, or in conflict"
     if item.later:
         return "the memory holds from a later time than this text"
     if not whole:
@@ -194,8 +266,12 @@ def says_the_same(one: str, other: str) -> bool:
         return False
     if sorted(_LITERAL.findall(one)) != sorted(_LITERAL.findall(other)) or _other_units(one, other):
         return False
+    if _EXACT.findall(one) != _EXACT.findall(other):
+        return False
     if almost_identical(one, other):
         return True
+    if _ORDER.search(one) or _NUMBER.findall(one) != _NUMBER.findall(other):
+        return False  # the order of steps or of numbers may be the statement
     if max(len(one), len(other)) > LOOKED_AT_CHARS:
         return False
     first, second = list(statements(one)), list(statements(other))

@@ -34,7 +34,7 @@ from mnemesh_memory.policy.verbs import first_verb, happened, is_perfect
 
 SENTENCES_MAX: Final = 16
 LOOKED_AT_CHARS: Final = 4000
-STATEMENTS_KEPT: Final = 512
+STATEMENTS_KEPT: Final = 64
 
 _SENTENCE: Final = re.compile(
     r"(?<=[.!?\u2026\u3002])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|No|vs)\.)(?<!\b(?:Mrs)\.)(?<!\b(?:Prof)\.)\s+(?=[^\W_a-z])|\n+"
