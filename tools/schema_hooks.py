@@ -46,6 +46,8 @@ def map_case(context: Any, case: Any) -> Any:
 def _of_bytes(value: Any) -> Any:
     """`value` whose long texts have no more bytes of UTF-8 than characters now: the schema bounds characters, the Mesh
     bounds bytes."""
+    if isinstance(value, str) and value and not value.strip():
+        return "x"  # blanks alone are no text
     if isinstance(value, str) and len(value.encode("utf-8", "surrogatepass")) > BYTES_MIN:
         return value.encode("utf-8", "surrogatepass")[: len(value)].decode("utf-8", "ignore")
     if isinstance(value, list):
