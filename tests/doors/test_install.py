@@ -174,6 +174,30 @@ def test_a_read_only_file_or_folder_is_refused(machine: Machine) -> None:
     assert not (machine.home / ".cursor/hooks.json").exists()
 
 
+def test_a_link_out_of_a_project_is_refused(machine: Machine) -> None:
+    users = machine.write(".claude/settings.json", SETTINGS)
+    project = machine.home / "work/app"
+    (project / ".claude").mkdir(parents=True)
+    (project / ".claude/settings.json").symlink_to(users)
+    assert "leads out of the project" in machine.run("install", "claude-code", "--project", str(project), status=4)
+    assert users.read_text() == SETTINGS
+
+
+def test_settings_that_a_person_added_outlive_ours(machine: Machine) -> None:
+    machine.run("install", "claude-code")
+    path = machine.home / ".claude/settings.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "includeCoAuthoredBy": False}))
+    machine.run("uninstall")
+    assert json.loads(path.read_text())["includeCoAuthoredBy"] is False
+
+
+def test_a_command_that_does_more_than_ours_is_somebodys_own(machine: Machine) -> None:
+    foreign = {"hooks": [{"type": "command", "command": "./load.sh; mnemesh hook claude-code SessionStart"}]}
+    path = machine.write(".claude/settings.json", json.dumps({"hooks": {"SessionStart": [foreign]}}))
+    machine.run("install", "claude-code")
+    assert foreign in json.loads(path.read_text())["hooks"]["SessionStart"]
+
+
 def test_a_symbolic_link_is_written_through(machine: Machine) -> None:
     real = machine.write("dotfiles/claude.json", SETTINGS)
     real.chmod(0o600)

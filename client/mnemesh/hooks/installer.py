@@ -159,6 +159,8 @@ def _installed(
     path = around.file(part, project)
     if path is None:
         raise RefusedFile(f"{host.title} has no settings of a project's own; use --user")
+    if project is not None and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(project)):
+        raise RefusedFile(f"{path} leads out of the project; remove that link or use --user")
     file = read_file(path)
     known = register.entries.get(str(path))
     try:
