@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemesh_memory.policy.contest import contest
-from mnemesh_memory.policy.guard import Candidate, judge, says_the_same, subject_terms, surprisal
+from mnemesh_memory.policy.guard import Candidate, judge, says_the_same, subject_terms
 from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statements
 from mnemesh_memory.policy.tokens import TOKENS_MAX
 
@@ -200,12 +200,6 @@ def test_the_subject_gives_rare_terms_for_a_search() -> None:
     common = {"payment": 900, "deploys": 3, "spinnaker": 0}
     terms = subject_terms("Payment deploys moved to Spinnaker today", lambda word: common.get(word, 0))
     assert terms.index("deploys") < terms.index("payment")
-
-
-def test_surprise_falls_with_each_near_memory_and_is_nothing_for_a_duplicate() -> None:
-    assert surprisal([1.0], 1) == pytest.approx(0.0)
-    assert surprisal([], 0) == surprisal([0.0], 1) == pytest.approx(12.0)
-    assert surprisal([0.9, 0.9], 10) < surprisal([0.9], 10) < surprisal([], 10)
 
 
 def floors(label: str) -> list[str]:

@@ -12,7 +12,6 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from math import exp, log
 from typing import Final
 
 from mnemesh_memory.policy.contest import Contest, contest, restates
@@ -42,8 +41,6 @@ COMPARED_MAX: Final = 5
 COSINE_MIN: Final = 0.55
 STATED_COSINE_MIN: Final = 0.45
 SUBJECT_TERMS_MAX: Final = 6
-# The width of the kernel of the density estimate, as the concentration of a von Mises-Fisher kernel.
-CONCENTRATION: Final = 12.0
 QUOTED_CHARS: Final = 80
 
 _SPACED_PUNCTUATION = re.compile(r" ?([,.;:!?()\[\]{}\"'\u2018\u2019\u201c\u201d\u3001\u3002]) ?")
@@ -293,18 +290,6 @@ def _other_units(one: str, other: str) -> bool:
         a != b and a.casefold() == b.casefold() and (len(a) == 1 or (a != a.casefold() and b != b.casefold()))
         for a, b in units
     )
-
-
-def surprisal(cosines: Iterable[float], memories: int) -> float:
-    """-log p(text) in nats under a kernel density estimate of the space, from 0 to CONCENTRATION = k.
-
-    p is the mean of exp(k (cosine - 1)) over all memories, a von Mises-Fisher kernel (Silverman 1986). A memory
-    outside `cosines` counts as orthogonal."""
-    near = [exp(CONCENTRATION * (min(1.0, max(0.0, cosine)) - 1.0)) for cosine in cosines]
-    rest = max(0, memories - len(near))
-    total = sum(near) + rest * exp(-CONCENTRATION)
-    count = len(near) + rest
-    return CONCENTRATION if count == 0 else max(0.0, -log(total / count))
 
 
 def subject_terms(text: str, frequency: Callable[[str], int] | None = None) -> tuple[str, ...]:
