@@ -19,6 +19,7 @@ from mnemesh_actors.ports import Consumer, CursorStore, LedgerFeed
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.budget import Budget, Foreground
+from mnemesh_memory.values.errors import DataLoss, MnemeshError
 from mnemesh_memory.values.model_status import ConsumerStatus
 
 
@@ -68,6 +69,18 @@ class ConsumerRunner(FeedLoop):
             self._reader.set(incarnation, self.applied)
             self._unkept = True
         self.look()
+
+    def again(self) -> None:
+        """The store of the consumer may know less than was kept: its cursor is read again."""
+        self._moves += 1
+        self._reader = None
+        self.applied = 0
+        self.look()
+
+    async def _stumble(self, error: MnemeshError) -> None:
+        if isinstance(error, DataLoss) and self._store is self._consumer:
+            self.again()
+        await super()._stumble(error)
 
     def _heard(self) -> None:
         self.head = max(self.head, self._bell.head)
@@ -141,6 +154,12 @@ class ConsumerSet:
         """Another ledger goes on. See ConsumerRunner.move."""
         for runner in self.runners:
             runner.move(incarnation, head, known)
+
+    def again(self, name: str) -> None:
+        """The store of that consumer may know less than was kept. See ConsumerRunner.again."""
+        for runner in self.runners:
+            if runner.name == name:
+                runner.again()
 
     def status(self) -> list[ConsumerStatus]:
         """How far each one is."""
