@@ -34,6 +34,7 @@ class MeshConfig:
     weights: Mapping[str, float] = field(default_factory=dict)
     abstain_below: float = 0.0
     rules: tuple[Rule, ...] = ()
+    shows_gists: bool = True
     zone: tzinfo = field(default_factory=machine_zone)
 
 

@@ -20,6 +20,7 @@ from mnemesh_actors.node.node_status import index_consumers, index_status
 from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices
+from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.hygiene_report import Hygiene
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
@@ -194,7 +195,8 @@ class Mesh:
         field_checks.whole("after", after, 0, limits.TIMELINE_MAX)
         middle = await find_one(self._parts, caller, key)
         memories, position = await self._parts.ledger.timeline(middle.id, before, after)
-        return await granted(self._parts, caller, memories), position
+        shown = await displayed(self._parts, await granted(self._parts, caller, memories), but=middle.id)
+        return shown, position
 
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
         """Counts over `spaces`, or over all that the caller may see."""
@@ -312,4 +314,5 @@ class Mesh:
     async def list(self, caller: Caller, query: ListQuery) -> Page:
         """One page of a listing."""
         page = await self._parts.ledger.page(request_checks.list_query(query, caller))
-        return replace(page, memories=tuple(await granted(self._parts, caller, page.memories)))
+        shown = await displayed(self._parts, await granted(self._parts, caller, page.memories))
+        return replace(page, memories=tuple(shown))

@@ -179,18 +179,20 @@ def _cost(memory: Memory, passage: str) -> int:
     return sum(map(estimate_tokens, (memory.content or passage, *(head.content for head in memory.conflicts))))
 
 
-def shaped(query: Query, matches: Matches, abstain_below: float) -> Recalled:
-    """The first matches as results, as many as the token budget holds."""
+def shaped(query: Query, matches: Matches, abstain_below: float, forms: Mapping[str, Memory] | None = None) -> Recalled:
+    """The first matches as results, as many as the token budget holds. `forms` has shortened memories by id; the
+    passage that answers is of the whole text all the same."""
     hits: list[Hit] = []
     tokens = left_out = 0
     shown = matches.found[: query.limit]
     budget = math.inf if query.token_budget is None else query.token_budget
     for position, item in enumerate(shown):
         passage = snippet(item.memory.content, query.text, SNIPPET_CHARS)
-        memory, cost = _given(item.memory, query, passage, whole=not query.snippets_only)
+        form = (forms or {}).get(item.memory.id, item.memory)
+        memory, cost = _given(form, query, passage, whole=not query.snippets_only)
         if not hits and cost > budget:
             # The best is never left out for weaker ones that fit, but given in part.
-            memory, cost = _given(item.memory, query, passage, whole=False)
+            memory, cost = _given(form, query, passage, whole=False)
         if tokens + cost > budget:
             left_out = len(shown) - position
             break

@@ -16,6 +16,7 @@ from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import requests
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
+from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.refinement import optional_weights, second_look
 from mnemesh_actors.recall.results import (
     Found,
@@ -38,7 +39,7 @@ from mnemesh_memory.ranking.fusion import Fused, fuse
 from mnemesh_memory.text.traits import happened_at, question_of
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Unavailable
-from mnemesh_memory.values.model import Query
+from mnemesh_memory.values.model import Memory, Query
 
 # Without words memories are read in order of time, up to so many pages.
 PAGES_MAX = 25
@@ -75,7 +76,11 @@ class Retrieval:
                 matches = await self._by_index(space)
         else:
             matches = await self._newest()
-        return shaped(self._query, matches, self._parts.config.abstain_below)
+        forms: dict[str, Memory] = {}
+        if self._query.as_of is None:  # the past is told as it was
+            shown = [item.memory for item in matches.found[: self._query.limit]]
+            forms = {memory.id: memory for memory in await displayed(self._parts, shown, self._query.text)}
+        return shaped(self._query, matches, self._parts.config.abstain_below, forms)
 
     async def _newest(self) -> Matches:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0. In a

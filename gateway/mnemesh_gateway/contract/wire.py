@@ -194,6 +194,7 @@ def _memory(read: model.Memory, content: str) -> dict[str, Any]:
         "version": read.version, "conflicts": [_head(head) for head in read.conflicts],
         "superseded_by": read.superseded_by, "useful": read.useful, "not_useful": read.not_useful,
         "linked": [form_of(LINKED, end) for end in read.linked], "linked_more": read.linked_more, "notes": read.notes,
+        "shown": read.shown,
     }  # fmt: skip
 
 

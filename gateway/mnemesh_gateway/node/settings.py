@@ -136,6 +136,9 @@ class Settings:
     )
     recall_rules: str = _setting("", "What counts more, less or not at all in recall.", RULES, "RULE; ...")
     abstain_below: float = _setting(0.03, "Score of the best result below which recall flags abstain.", _number(0, 1))
+    shows_gists: bool = _setting(
+        True, "Show cold memories as gist or tags in recall, list and timeline; get gives the whole text.", FLAG
+    )
     time_zone: str = _setting("", "Zone for words of time in recall; empty means the machine's.", ZONE, "NAME")
     mcp_toolsets: str = _setting(
         "core",

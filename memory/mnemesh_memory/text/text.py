@@ -151,6 +151,12 @@ def _pieces(text: str, level: int) -> Iterator[tuple[str, int]]:
             start = end
 
 
+def sentences(content: str) -> list[str]:
+    """`content` cut behind each sentence and line; joined the parts are `content` again."""
+    ends = [0, *(match.end() for match in _SENTENCE_END.finditer(content)), len(content)]
+    return [content[start:end] for start, end in pairwise(ends) if start < end] or [content]
+
+
 def beginning(text: str, wordpieces: int) -> str:
     """The longest beginning of whole words, else of whole characters, that costs at most `wordpieces` as estimated."""
     if estimate_wordpieces(text) <= wordpieces:

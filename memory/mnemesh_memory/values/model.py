@@ -184,6 +184,7 @@ class Memory:
     linked: tuple[Linked, ...] = ()  # Both ends of its links. Only `get` fills them.
     linked_more: int = 0  # Count of further links to this memory, left out.
     notes: tuple[str, ...] = ()  # Parts of the memory too large to show, in words.
+    shown: str = ""  # gist or tags when `content` is shortened for display, see policy/forgetting.
     tied: bool = field(default=True, compare=False)  # False when it is known that no link begins or ends here.
 
 

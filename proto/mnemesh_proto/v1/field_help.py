@@ -396,6 +396,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.Memory.not_useful": "How many it was not useful to.",
         "mnemesh.v1.Memory.notes": "Parts of it too large to show, in words: tags, links, versions, changes of its history.",
         "mnemesh.v1.Memory.paths": "Files and globs that the memory is about.",
+        "mnemesh.v1.Memory.shown": "Form of the text: empty for the whole, gist or tags for a cold memory in recall, list and timeline; get gives the whole.",
         "mnemesh.v1.Memory.source": "Where it came from.",
         "mnemesh.v1.Memory.space": "Path such as team/payments, or @alice for a private one. Never changes.",
         "mnemesh.v1.Memory.state": "active, forgotten or superseded.",

@@ -48,7 +48,7 @@ class Memory:
     """A memory. `state` is active, forgotten or superseded. More than one of `heads` is a conflict, whose other
     texts are in `conflicts`. `importance` is from 0 to 1. `useful` and `not_useful` count votes. `linked` is given by
     get: both ends of its links. `linked_more` counts further links to it, left out. `notes` name the parts too
-    large to show."""
+    large to show. `shown` is gist or tags when the content is shortened; get gives the whole."""
 
     id: str
     space: str
@@ -78,3 +78,4 @@ class Memory:
     linked: tuple[Linked, ...] = ()
     linked_more: int = 0
     notes: tuple[str, ...] = ()
+    shown: str = ""

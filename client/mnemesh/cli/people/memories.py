@@ -51,6 +51,8 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
         for head in result.memory.conflicts:
             yield paint(f"          in conflict with {head.revision} by {one_line(head.by)}:", YELLOW)
             yield f"          {one_line(conflict_commands.said(head, result.content))}"
+        if result.memory.shown:
+            yield paint(f"          {_shortened(result.memory)}", DIM)
         if result.memory.superseded_by:
             yield paint(f"          superseded by {result.memory.superseded_by[:ID_CHARS]}", YELLOW)
         if result.redirected_from:
@@ -71,6 +73,10 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
         yield paint(f"probably not the answer (coverage {answer.coverage:.2f})", YELLOW)
     for reason in answer.degraded_reasons:
         yield paint(f"incomplete: {one_line(reason)}", YELLOW)
+
+
+def _shortened(memory: values.Memory) -> str:
+    return f"{one_line(memory.shown)}; full text: mnemesh get {memory.id[:ID_CHARS]}"
 
 
 def _triggered(ids: Sequence[str]) -> Iterator[str]:
@@ -320,7 +326,8 @@ def _whole(memory: values.Memory) -> Iterator[str]:
 
 
 def _line(memory: values.Memory) -> str:
-    state = "" if memory.state == "active" else paint(f" ({memory.state})", YELLOW)
+    marks = ", ".join(filter(None, (memory.state if memory.state != "active" else "", one_line(memory.shown))))
+    state = paint(f" ({marks})", YELLOW) if marks else ""
     day = shown_time(memory.created_at)[:10]
     tags = paint("  " + " ".join(f"#{one_line(tag)}" for tag in memory.tags), DIM) if memory.tags else ""
     others = "".join(

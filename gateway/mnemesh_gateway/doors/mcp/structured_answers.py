@@ -112,6 +112,7 @@ def _standing(memory: Json) -> dict[str, Any]:
     """The facts that a reader should know of a memory before its text is believed."""
     return {
         "state": memory["state"],
+        "shown": memory.get("shown", ""),
         "superseded_by": memory["superseded_by"],
         "valid_from": _time(memory, "valid_from"),
         "valid_to": _time(memory, "valid_to"),

@@ -1,0 +1,41 @@
+"""The shown form of memories by their heat: whole, gist or tags. The ledger keeps every text; a form is not stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.recall.results import heat_of
+from mnemesh_memory.policy import forgetting
+from mnemesh_memory.values.model import Memory
+
+# So many characters of an id tell it from any other of a node, as in the command line.
+ID_CHARS: Final = 13
+
+
+async def displayed(parts: NodePorts, memories: Sequence[Memory], question: str = "", *, but: str = "") -> list[Memory]:
+    """The same memories in the form that their heat allows. The memory with the id `but` stays whole. The ledger is
+    asked only about the uses of memories that would be shortened without them."""
+    if not parts.config.shows_gists:
+        return list(memories)
+    now = parts.clock()
+    cold = [memory.id for memory in memories if memory.id != but and _is_cold(memory, now)]
+    if not cold:
+        return list(memories)
+    used = await parts.ledger.activity(cold)
+    return [shortened(memory, used, now, question) if memory.id in cold else memory for memory in memories]
+
+
+def _is_cold(memory: Memory, now: int) -> bool:
+    return forgetting.level_of(heat_of(memory, {}, now)) != forgetting.FULL and not forgetting.is_kept_whole(memory)
+
+
+def shortened(memory: Memory, used: Mapping[str, tuple[int, int]], now: int, question: str = "") -> Memory:
+    """A memory in the form of its heat, with a note on the way to the whole text."""
+    form = forgetting.shown(memory.content, heat_of(memory, used, now), question)
+    if form.level == forgetting.FULL:
+        return memory
+    note = f"{form.level}; full text: mnemesh get {memory.id[:ID_CHARS]}"
+    return replace(memory, content=form.text, shown=form.level, notes=(*memory.notes, note))

@@ -1,0 +1,148 @@
+"""The shown form of a cold memory: shorter, within a bound of distortion, and the whole text one call away."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from recall_scene import READER, Here
+from recall_scene import here as here
+from recall_scene import mesh as mesh
+
+from mnemesh_memory.policy.forgetting import (
+    DISTORTION_MAX,
+    FULL,
+    GAP,
+    GIST,
+    GIST_BELOW,
+    TAGS,
+    TAGS_BELOW,
+    distortion,
+    is_kept_whole,
+    level_of,
+    shown,
+)
+from mnemesh_memory.text.text import estimate_tokens, sentences
+from mnemesh_memory.values.model import ListQuery, Memory
+
+LONG = (
+    "The payments service runs on Kubernetes 1.29 in eu-west-1. Alice moved it there in March 2024 after the outage of "
+    "the old data centre. We looked at several options at that time and talked a lot. The rollback plan is documented "
+    "in docs/rollback.md and has to be tested each quarter. In general everyone was happy with how things went and the "
+    "weather was fine. Bob maintains the Helm charts, and the alert channel is #pay-alerts. The p95 latency must stay "
+    "below 250 ms. Never deploy on Fridays without the approval of the on-call engineer. And so on and so forth, as "
+    "everyone knows already."
+)
+YEAR_MS = 365 * 86_400_000
+
+words = st.sampled_from(
+    ["alpha", "Berlin", "beta", "17", "the", "of", "not", "gamma", "delta", "v1.2", "it", "zeta", "is"]
+)
+sentence = st.lists(words, min_size=1, max_size=14).map(lambda some: " ".join(some) + ". ")
+texts = st.lists(sentence, min_size=1, max_size=40).map("".join) | st.text(max_size=600)
+heats = st.floats(0.0, 1.0)
+
+
+@settings(max_examples=150)
+@given(texts, heats, texts | st.just(""))
+@example(LONG, 0.01, "when may we deploy?")
+def test_a_form_keeps_within_the_distortion_of_its_level(text: str, heat: float, question: str) -> None:
+    form = shown(text, heat, question)
+    assert distortion(text, form.text) <= DISTORTION_MAX[form.level] + 1e-9
+    assert estimate_tokens(form.text) <= estimate_tokens(text)
+
+
+@settings(max_examples=100)
+@given(texts, heats, heats)
+def test_less_heat_never_shows_more(text: str, one: float, other: float) -> None:
+    colder, warmer = sorted((one, other))
+    assert estimate_tokens(shown(text, colder).text) <= estimate_tokens(shown(text, warmer).text)
+
+
+@settings(max_examples=100)
+@given(texts)
+def test_a_gist_is_made_of_whole_sentences_in_their_order(text: str) -> None:
+    form = shown(text, GIST_BELOW - 0.01)
+    if form.level == GIST:
+        rest = text
+        for part in form.text.split(GAP.strip()):
+            assert part.strip() in rest
+            rest = rest[rest.index(part.strip()) + len(part.strip()) :]
+        assert "".join(sentences(text)) == text
+
+
+def test_the_sentence_that_answers_stays_whatever_the_heat() -> None:
+    for heat in (GIST_BELOW - 0.01, TAGS_BELOW - 0.01):
+        form = shown(LONG, heat, "when may we not deploy?")
+        assert form.level != FULL
+        assert "Never deploy on Fridays" in form.text
+
+
+def test_a_short_text_a_warm_one_and_one_without_a_heat_are_whole() -> None:
+    assert shown("We use Redis for sessions.", 0.0).level == FULL
+    assert shown(LONG, GIST_BELOW).level == FULL
+    assert level_of(float("nan")) == FULL
+
+
+def memory_of(**fields: object) -> Memory:
+    given_fields = {"content": LONG, "kind": "fact", "tier": "normal", **fields}
+    return Memory(
+        id="m", space="s", title="", state="active", by="owner/a", created_at=0, updated_at=0, heads=("1@a",),
+        **given_fields,  # type: ignore[arg-type]
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "fields", [{"tier": "pinned"}, {"kind": "decision"}, {"content": f"We decided on Kubernetes. {LONG}"}]
+)
+def test_pins_and_decisions_stay_whole(fields: dict[str, object]) -> None:
+    assert is_kept_whole(memory_of(**fields))
+    assert not is_kept_whole(memory_of())
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_cold_memory_is_shortened_where_it_is_shown_and_whole_where_it_is_read(here: Here) -> None:
+    old = 1_700_000_000_000 - YEAR_MS
+    written = await here.remember(LONG, created_at=old)
+    pinned = await here.remember(f"Pinned. {LONG}", created_at=old, tier="pinned")
+    page = await here.mesh.list(READER, ListQuery(spaces=(here.space,)))
+    by_id = {memory.id: memory for memory in page.memories}
+    cold = by_id[written.id]
+    assert cold.shown == TAGS
+    assert len(cold.content) < len(LONG) / 2
+    assert cold.notes[-1] == f"tags; full text: mnemesh get {written.id[:13]}"
+    assert by_id[pinned.id].content.endswith(LONG)
+    assert not by_id[pinned.id].shown
+    exported = {memory.content async for memory in here.mesh.export(READER, [here.space])}
+    assert exported == {LONG, f"Pinned. {LONG}"}
+    around, _ = await here.mesh.timeline(READER, pinned.id)
+    assert {memory.id: memory.shown for memory in around}[written.id] == TAGS
+    ((whole,), _) = await here.mesh.get(READER, [written.id])
+    assert whole.content == LONG
+    assert not whole.shown
+    assert not whole.notes
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_recall_shortens_a_cold_memory_around_its_answer_and_warms_it(here: Here) -> None:
+    written = await here.remember(LONG, created_at=1_700_000_000_000 - YEAR_MS)
+    (hit,) = (await here.recall("who maintains the Helm charts?")).results
+    assert hit.memory.shown == TAGS
+    assert "Bob maintains the Helm charts" in hit.memory.content
+    assert "Bob maintains the Helm charts" in hit.snippet
+    await here.mesh._recalling.close()  # the use is noted
+    (again,) = (await here.recall("who maintains the Helm charts?")).results
+    assert again.memory.content == LONG
+    assert not again.memory.shown
+    await here.mesh.purge(READER, written.id)
+    assert not (await here.recall("who maintains the Helm charts?")).results
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_setting_shows_every_text_whole(here: Here) -> None:
+    await here.remember(LONG, created_at=1_700_000_000_000 - YEAR_MS)
+    here.with_parts(config=replace(here.mesh._parts.config, shows_gists=False))
+    (hit,) = (await here.recall("who maintains the Helm charts?")).results
+    assert hit.memory.content == LONG
