@@ -37,6 +37,7 @@ CONTRACT: Final = (
     "recall",
     "transcript",
     "trigger",
+    "upkeep",
     "watch",
 )
 TIMESTAMP: Final = "google.protobuf.Timestamp"

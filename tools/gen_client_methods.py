@@ -33,6 +33,7 @@ PARTS: Final = (
     "sync",
     "transcript",
     "trigger",
+    "upkeep",
     "watch",
 )
 HEADER: Final = '''"""{title}

@@ -205,6 +205,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "create_trigger": {"on": "keyword", "pattern": "deploy", "content": "ask ana first"},
     "list_triggers": {"limit": 5},
     "delete_trigger": {"id": "first"},
+    "anchor": {"id": "first", "reason": "the law asks for it"},
     "backup_create": {},
     "backup_list": {},
 }

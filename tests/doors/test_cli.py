@@ -465,7 +465,7 @@ def test_help_names_every_command_and_every_exit_status(bare: Run) -> None:
         "up", "mcp", "doctor", "bench", "remember", "recall", "get", "list", "timeline", "update", "supersede",
         "forget", "restore", "check", "stats", "recall-batch", "related", "duplicates", "hygiene",
         "whoami", "import", "export", "watch",
-        "status", "link", "unlink", "rate", "version",
+        "status", "link", "unlink", "rate", "anchor", "version",
     ):  # fmt: skip
         assert f" {name} " in shown.out
         assert bare(name, "-h").status == 0 if name not in ("up", "mcp", "doctor", "bench") else True

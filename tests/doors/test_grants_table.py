@@ -29,7 +29,7 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("recall", "recall_batch", "related", "get", "list", "timeline", "stats", "export"), "read"),
     **dict.fromkeys(("history", "blame", "conflicts", "watch", "duplicates", "hygiene"), "read"),
     **dict.fromkeys(("remember", "remember_batch", "check", "update", "supersede", "forget", "restore"), "write"),
-    **dict.fromkeys(("rollback", "resolve", "purge", "bulk_forget", "link", "unlink", "rate"), "write"),
+    **dict.fromkeys(("rollback", "resolve", "purge", "bulk_forget", "link", "unlink", "rate", "anchor"), "write"),
     **dict.fromkeys(("peer_add", "peer_token", "peer_remove", "sync_status", "sync_now", "sync_quarantine"), "own"),
     **dict.fromkeys(("sync_retry", "sync_discard", "sync_pending", "sync_pending_discard"), "own"),
     **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke", "agent_quota"), "administer"),

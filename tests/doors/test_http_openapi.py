@@ -31,6 +31,7 @@ FILES = [
         "backup",
         "transcript",
         "trigger",
+        "upkeep",
     ]
 ]
 DOCUMENT = openapi.describe("1.2.3")

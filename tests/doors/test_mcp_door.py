@@ -116,7 +116,7 @@ async def test_a_memory_is_a_resource(node: Node, transport: str) -> None:
 async def test_hints_say_which_tools_are_safe(node: Node, transport: str) -> None:
     async with connect(node, transport) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert list(tools) == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate"]
+        assert list(tools) == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate", "anchor"]
         assert all(tool.annotations.open_world_hint is False for tool in tools.values())
         assert {name for name, tool in tools.items() if tool.annotations.read_only_hint} == {
             "recall",

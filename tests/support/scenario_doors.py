@@ -380,6 +380,8 @@ class CliDoor(Door):
         named = ("id", "ids", "query", "name", *(("session",) if operation.startswith("transcript_") else ()))
         if operation == "create_trigger":
             named = ("on", "pattern")
+        if operation == "anchor":
+            named = ("id", "reason")
         positional = [fields.pop(name) for name in named if name in fields]
         if operation in ("link", "unlink"):
             positional += [fields.pop("type"), fields.pop("to")]

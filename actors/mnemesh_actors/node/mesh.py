@@ -24,6 +24,7 @@ from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.hygiene_report import Hygiene
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
+from mnemesh_actors.remember.anchor_operations import Anchoring
 from mnemesh_actors.remember.history_operations import Histories
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.remember.removal import BulkForgetting, Purging
@@ -94,6 +95,7 @@ class Mesh:
         purging, watching, hygiene = Purging(parts), Watching(parts, node_id, seal), Hygiene(parts)
         # These operations need nothing else of a node. Each is documented where it is defined.
         self.check, self.forget, self.restore = writing.check, writing.forget, writing.restore
+        self.anchor = Anchoring(parts, writing).anchor
         self.link, self.unlink, self.rate = linking.link, linking.unlink, linking.rate
         self.history, self.conflicts = histories.history, histories.conflicts
         self.rollback, self.resolve = histories.rollback, histories.resolve

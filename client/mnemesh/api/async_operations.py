@@ -807,6 +807,16 @@ class AsyncOperations:
 
         return await self._send(delete_trigger(id))
 
+    async def anchor(self, /, id: str, reason: str = "", *, release: bool = False, wait: str = "") -> values.Written:
+        """Keep a memory for good, for a stated reason, or `release` it.
+
+        >>> client.anchor("018f6f0e", "The law asks for it.").memory.anchor
+        'The law asks for it.'
+        """
+        from mnemesh.api.calls.upkeep import anchor
+
+        return await self._send(anchor(id, reason, release=release, wait=wait))
+
     def watch(
         self,
         /,

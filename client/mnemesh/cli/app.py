@@ -39,7 +39,8 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "get": "read", "list": "read", "related": "related", "timeline": "read", "stats": "read", "check": "write",
         "duplicates": "hygiene", "hygiene": "hygiene",
         "update": "write", "supersede": "write", "forget": "write", "restore": "write", "bulk-forget": "write",
-        "purge": "write", "link": "write", "unlink": "write", "rate": "write", "recall-batch": "related",
+        "purge": "write", "link": "write", "unlink": "write", "rate": "write", "anchor": "upkeep",
+        "recall-batch": "related",
     },
     "The past": {
         "history": "history", "blame": "history", "rollback": "history", "conflicts": "history", "resolve": "history",

@@ -195,6 +195,7 @@ def _memory(read: model.Memory, content: str) -> dict[str, Any]:
         "superseded_by": read.superseded_by, "useful": read.useful, "not_useful": read.not_useful,
         "linked": [form_of(LINKED, end) for end in read.linked], "linked_more": read.linked_more, "notes": read.notes,
         "shown": read.shown,
+        "anchor": read.anchor,
     }  # fmt: skip
 
 

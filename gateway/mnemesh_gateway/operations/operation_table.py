@@ -22,6 +22,7 @@ from mnemesh_gateway.operations import (
     peer_calls,
     transcript_calls,
     trigger_calls,
+    upkeep_calls,
 )
 from mnemesh_gateway.operations.operation import Invoke as Invoke
 from mnemesh_gateway.operations.operation import Operation as Operation
@@ -96,6 +97,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
          idempotent=True, frees=True),
     _row("rate", history_calls.rate, "Link.Rate", "core", WRITE, "POST /v1/memories/{id}/rate id", "POST /v1/rate",
          tool=True, idempotent=True),
+    _row("anchor", upkeep_calls.anchor, "Upkeep.Anchor", "core", WRITE, "POST /v1/memories/{id}/anchor id", tool=True,
+         idempotent=True),
     _row("history", history_calls.history, "History.History", "curate", READ, "GET /v1/memories/{id}/history id",
          tool=True),
     _row("blame", history_calls.blame, "History.Blame", "curate", READ, "GET /v1/memories/{id}/blame id", tool=True),

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.values.memory_links import Linked
 from mnemesh_memory.values.model_status import ConsumerStatus, ModelStatus, ReembedStatus
 from mnemesh_memory.values.quotas import NO_OWN, Quota
 from mnemesh_memory.values.replica_status import LedgerReplica
+
+# The attribute of a pinned memory that says why it is pinned.
+ANCHOR: Final = "anchor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +190,11 @@ class Memory:
     notes: tuple[str, ...] = ()  # Parts of the memory too large to show, in words.
     shown: str = ""  # gist or tags when `content` is shortened for display, see policy/forgetting.
     tied: bool = field(default=True, compare=False)  # False when it is known that no link begins or ends here.
+
+    @property
+    def anchor(self) -> str:
+        """Why it is anchored, "" when it is not."""
+        return self.attrs.get(ANCHOR, "") if self.tier == "pinned" else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,8 @@ class Memory:
     """A memory. `state` is active, forgotten or superseded. More than one of `heads` is a conflict, whose other
     texts are in `conflicts`. `importance` is from 0 to 1. `useful` and `not_useful` count votes. `linked` is given by
     get: both ends of its links. `linked_more` counts further links to it, left out. `notes` name the parts too
-    large to show. `shown` is gist or tags when the content is shortened; get gives the whole."""
+    large to show. `shown` is gist or tags when the content is shortened; get gives the whole. `anchor`
+    says why it is anchored."""
 
     id: str
     space: str
@@ -79,3 +80,4 @@ class Memory:
     linked_more: int = 0
     notes: tuple[str, ...] = ()
     shown: str = ""
+    anchor: str = ""

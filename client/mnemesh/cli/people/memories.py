@@ -53,6 +53,7 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
             yield f"          {one_line(conflict_commands.said(head, result.content))}"
         if result.memory.shown:
             yield paint(f"          {_shortened(result.memory)}", DIM)
+        yield from (paint(f"          {line}", YELLOW) for line in _standing(result.memory))
         if result.memory.superseded_by:
             yield paint(f"          superseded by {result.memory.superseded_by[:ID_CHARS]}", YELLOW)
         if result.redirected_from:
@@ -299,7 +300,7 @@ def _whole(memory: values.Memory) -> Iterator[str]:
         ("valid from", shown_time(memory.valid_from)),
         ("valid to", shown_time(memory.valid_to)),
         ("importance", "" if memory.importance is None else f"{memory.importance:g}"),
-        ("tier", memory.tier if memory.tier != "normal" else ""),
+        ("tier", memory.tier if memory.tier != "normal" and not memory.anchor else ""),
         ("superseded by", memory.superseded_by),
         ("paths", one_line(", ".join(memory.paths))),
         ("links", "" if memory.linked else one_line(", ".join(f"{link.type} {link.id}" for link in memory.links))),
@@ -307,9 +308,10 @@ def _whole(memory: values.Memory) -> Iterator[str]:
             "useful",
             f"{memory.useful} of {memory.useful + memory.not_useful}" if memory.useful + memory.not_useful else "",
         ),
-        ("attrs", one_line(", ".join(f"{key}={value}" for key, value in memory.attrs.items()))),
+        ("attrs", one_line(", ".join(f"{key}={value}" for key, value in memory.attrs.items() if key != "anchor"))),
     )
     yield paint("  ".join(f"{name} {value}" for name, value in facts if value), DIM)
+    yield from (paint(line, YELLOW) for line in _standing(memory))
     yield ""
     yield printable(memory.content)
     if memory.linked or memory.linked_more:
@@ -325,6 +327,12 @@ def _whole(memory: values.Memory) -> Iterator[str]:
         yield from conflict_commands.ends_of(memory)
 
 
+def _standing(memory: values.Memory) -> Iterator[str]:
+    """Why it stays."""
+    if memory.anchor:
+        yield f"anchored: {one_line(memory.anchor)}"
+
+
 def _line(memory: values.Memory) -> str:
     marks = ", ".join(filter(None, (memory.state if memory.state != "active" else "", one_line(memory.shown))))
     state = paint(f" ({marks})", YELLOW) if marks else ""
@@ -335,6 +343,7 @@ def _line(memory: values.Memory) -> str:
         + clip(_said_by(head, memory))
         for head in memory.conflicts
     )
+    others += "".join(paint(f"\n{' ' * ID_CHARS}  {line}", YELLOW) for line in _standing(memory))
     return f"{memory.id[:ID_CHARS]}  {day}  {memory.kind:<11} {clip(title_of(memory))}{state}{tags}{others}"
 
 

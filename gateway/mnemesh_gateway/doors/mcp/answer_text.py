@@ -78,6 +78,7 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
         valid_from=memory.get("valid_from", ""),
         valid_to=memory.get("valid_to", ""),
         superseded_by=memory["superseded_by"],
+        anchored=memory["anchor"],
     )
 
 

@@ -49,6 +49,7 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "unlink": ("Unlink", "Use it to take back a link that is wrong."),
     "rate": ("Rate", "Use it after a memory helped or misled you."),
+    "anchor": ("Anchor", "For what must always hold or be known, such as a rule of the project."),
     "history": ("History", "Use it to see how a memory came to say what it says, or to find what to roll back to."),
     "blame": ("Blame", "Use it to see whom to ask about a line or field, and how old it is."),
     "rollback": (
@@ -105,5 +106,6 @@ INSTEAD: Final[Mapping[str, str]] = {
         "Replace a memory by a new text. The new one keeps its space, and kind and tags unless given; the old one is "
         "recalled no longer."
     ),
+    "anchor": "Keep a memory for good, or let it go.",
     "rate": "Say whether a memory was useful, or hand in an answer: ids that it cites count as useful.",
 }

@@ -21,6 +21,7 @@ from mnemesh_gateway.doors.mcp.answer_text import (
     to_the_second,
     why,
 )
+from mnemesh_memory.values.model import ANCHOR
 
 Json = Mapping[str, Any]
 Form = Callable[[Json], dict[str, Any]]
@@ -97,7 +98,8 @@ def _memory(memory: Json) -> dict[str, Any]:
             "updated": updated,
             "created": created if created != updated else "",
             **_standing(memory),
-            **named(memory, "tags", "paths", "keywords", "attrs"),
+            **named(memory, "tags", "paths", "keywords"),
+            "attrs": {name: value for name, value in memory["attrs"].items() if name != ANCHOR},
             "source": _kept(memory.get("source", {})),
             "links": [] if memory["linked"] else memory["links"],
             "linked": [_kept(end) for end in memory["linked"]],
@@ -118,6 +120,7 @@ def _standing(memory: Json) -> dict[str, Any]:
         "valid_to": _time(memory, "valid_to"),
         "importance": memory.get("importance"),
         "tier": memory["tier"],
+        "anchor": memory["anchor"],
         "revision": memory["heads"][0] if memory["conflicts"] else "",
         "conflicts": [_kept({**head, "at": _time(head, "at")}) for head in memory["conflicts"]],
     }

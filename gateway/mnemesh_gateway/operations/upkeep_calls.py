@@ -1,0 +1,18 @@
+"""The functions behind the rows of UpkeepService in the table of operations, each one call of the Mesh."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mnemesh_gateway.contract.wire import asked_wait
+from mnemesh_memory.values.model import Caller, Written
+from mnemesh_proto.v1 import upkeep_pb2
+
+if TYPE_CHECKING:
+    from mnemesh_gateway.operations.gate import MeshGate
+
+
+async def anchor(gate: MeshGate, caller: Caller, request: upkeep_pb2.AnchorRequest) -> Written:
+    """A memory pinned for a reason, or let go."""
+    mesh = await gate.ready()
+    return await mesh.anchor(caller, request.id, request.reason, release=request.release, wait=asked_wait(request))

@@ -1,0 +1,27 @@
+"""Keeping memories in order, through every door."""
+
+from __future__ import annotations
+
+import pytest
+from scenario_doors import Door, refusal
+from test_scenarios import SECRET, remember
+from test_scenarios import space as space
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_an_anchored_memory_says_why_it_stays_until_it_is_let_go(door: Door, space: str) -> None:
+    id_ = (await remember(door, space, "Invoices are kept for ten years."))["memory"]["id"]
+    done = await door.call("anchor", id=id_, reason="The law asks for it.")
+    assert done["memory"]["id"] == id_
+    (memory,) = (await door.call("get", ids=[id_]))["memories"]
+    assert (memory["tier"], memory["anchor"]) == ("pinned", "The law asks for it.")
+    (listed,) = (await door.call("list", spaces=[space]))["memories"]
+    assert listed["anchor"] == "The law asks for it."
+    asked = await door.call("recall", query="how long are invoices kept", spaces=[space])
+    assert "The law asks for it." in str(asked["results"][0])
+    await door.call("anchor", id=id_, release=True)
+    (memory,) = (await door.call("get", ids=[id_]))["memories"]
+    assert (memory.get("tier", "normal"), memory.get("anchor", "")) == ("normal", "")
+    await refusal(door.call("anchor", id=id_), "INVALID_ARGUMENT", "reason")
+    await refusal(door.call("anchor", id=id_, reason=f"key {SECRET}"), "INVALID_ARGUMENT", "reason")
