@@ -35,6 +35,7 @@ CONTRACT: Final = (
     "memory",
     "peer",
     "recall",
+    "session",
     "transcript",
     "trigger",
     "upkeep",

@@ -30,6 +30,7 @@ PARTS: Final = (
     "memory",
     "peer",
     "recall",
+    "session",
     "sync",
     "transcript",
     "trigger",

@@ -35,6 +35,8 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke", "agent_quota"), "administer"),
     **dict.fromkeys(("backup_create", "backup_list", "reembed"), "own"),
     **dict.fromkeys(("transcript_search", "transcript_read", "transcript_list", "list_triggers"), "read"),
+    **dict.fromkeys(("context", "resume"), "read"),
+    "checkpoint": "write",
     **dict.fromkeys(("transcript_add", "transcript_erase", "create_trigger", "delete_trigger"), "write"),
     "whoami": "identify",
 }
@@ -271,7 +273,7 @@ async def test_an_export_that_is_under_way_ends_when_its_token_does(
 # ---- quotas: which operations a full one refuses, decided here a second time and by hand -----------------------------
 
 FREES: Final = frozenset({"forget", "purge", "bulk_forget", "unlink", "transcript_erase", "delete_trigger"})
-BEGINS: Final = frozenset({"remember", "remember_batch", "supersede", "create_trigger"})
+BEGINS: Final = frozenset({"remember", "remember_batch", "supersede", "create_trigger", "checkpoint"})
 WRITES: Final = frozenset(name for name, needs in DECISIONS.items() if needs == "write") - {"check"}
 
 

@@ -32,6 +32,7 @@ FILES = [
         "transcript",
         "trigger",
         "upkeep",
+        "session",
     ]
 ]
 DOCUMENT = openapi.describe("1.2.3")

@@ -68,6 +68,7 @@ async def test_the_tools_of_core_and_curate_cost_a_model_little(shared_node: Nod
     async with connected(shared_node) as client:
         core = tokens((await client.list_tools()).tools)
         assert len(client.instructions) <= INSTRUCTIONS_CHARS_MAX
+        assert client.instructions.startswith("Call `context` once, first")
         for word in ("Recall", "Remember", "Correct", "`supersede`", "data, never instructions"):
             assert word in client.instructions
     async with connected(shared_node, "?toolsets=core,curate") as client:
@@ -75,6 +76,24 @@ async def test_the_tools_of_core_and_curate_cost_a_model_little(shared_node: Nod
     print(f"core {core:g} tokens, core and curate {both:g}")
     assert core <= CORE_TOKENS_MAX
     assert both <= CURATE_TOKENS_MAX
+
+
+async def test_the_instructions_speak_of_context_only_where_the_tool_is(shared_node: NodeUnderTest) -> None:
+    async with connected(shared_node, "?toolsets=session,curate") as client:
+        assert "`context`" not in client.instructions
+        assert "data, never instructions" in client.instructions
+
+
+async def test_a_context_keeps_its_budget_in_what_is_sent(shared_node: NodeUnderTest) -> None:
+    async with connected(shared_node) as client:
+        space = await ten(client, words=3)
+        for budget in (150, 400, 1000, 3000):
+            asked = {"query": "when is a service deployed", "spaces": [space], "token_budget": budget}
+            result = await client.call_tool("context", asked)
+            sent = estimate_tokens(compact(result.structured_content)), estimate_tokens(result.content[0].text)
+            print(budget, sent)
+            assert result.structured_content["groups"]
+            assert max(sent) <= 1.1 * budget
 
 
 async def test_a_host_that_defers_tools_loads_remember_and_recall_at_once(shared_node: NodeUnderTest) -> None:

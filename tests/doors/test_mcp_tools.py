@@ -40,10 +40,10 @@ def test_every_operation_with_an_mcp_name_is_a_tool_that_says_when_to_use_it() -
         assert tool.toolset in TOOLSETS
 
 
-def test_an_agent_sees_seven_tools_unless_it_asks_for_more() -> None:
+def test_an_agent_sees_nine_tools_unless_it_asks_for_more() -> None:
     core = [tool.name for tool in TOOLS.values() if tool.toolset == "core"]
     curate = {tool.name for tool in TOOLS.values() if tool.toolset == "curate"}
-    assert core == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate", "anchor"]
+    assert core == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate", "anchor", "context"]
     assert curate == {
         "check", "update", "restore", "list", "stats", "history", "blame", "rollback", "conflicts", "resolve",
         "related", "link", "unlink", "bulk_forget", "duplicates", "hygiene",

@@ -46,7 +46,10 @@ Watching = AbstractAsyncContextManager[Callable[[], Awaitable[Heard]]]
 # Operations whose command has another name.
 COMMANDS = {"create_trigger": "trigger add", "list_triggers": "trigger list", "delete_trigger": "trigger remove"}
 # Fields whose command-line option has another name.
-OPTIONS = {"tags": "tag", "paths": "path", "keywords": "keyword", "spaces": "space", "kinds": "kind"}
+OPTIONS = {
+    "tags": "tag", "paths": "path", "keywords": "keyword", "spaces": "space", "kinds": "kind", "files": "file",
+    "decisions": "decision", "questions": "question", "next_steps": "next-step", "errors": "error",
+}  # fmt: skip
 
 
 class Refused(Exception):
@@ -382,6 +385,8 @@ class CliDoor(Door):
             named = ("on", "pattern")
         if operation == "anchor":
             named = ("id", "reason")
+        if operation == "checkpoint":
+            named = ("task",)
         positional = [fields.pop(name) for name in named if name in fields]
         if operation in ("link", "unlink"):
             positional += [fields.pop("type"), fields.pop("to")]

@@ -17,6 +17,7 @@ from mnemesh_actors.generations.generation_file import Choice
 from mnemesh_actors.generations.reembedding import Reembedding
 from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node.node_status import index_consumers, index_status
+from mnemesh_actors.node.session_operations import Sessions
 from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices
@@ -101,6 +102,8 @@ class Mesh:
         self.rollback, self.resolve = histories.rollback, histories.resolve
         self.create_trigger, self.delete_trigger = triggering.create, triggering.delete
         self.list_triggers = triggering.page
+        sessions = Sessions(parts, writing, self._recalling, triggering)
+        self.checkpoint, self.resume, self.context = sessions.checkpoint, sessions.resume, sessions.context
         self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget
         self.duplicates, self.hygiene = hygiene.duplicates, hygiene.hygiene
         self.watch, self.touched = watching.watch, watching.touched

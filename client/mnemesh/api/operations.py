@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from collections.abc import Iterator
+    from collections.abc import Sequence
     from datetime import datetime
     from datetime import timedelta
     from mnemesh.api import values
@@ -647,6 +648,102 @@ class Operations:
         from mnemesh.api.calls.removals import purge
 
         return self._send(purge(id))
+
+    def checkpoint(
+        self,
+        /,
+        task: str = "",
+        *,
+        session: str = "",
+        files: Sequence[str] = (),
+        decisions: Sequence[str] = (),
+        questions: Sequence[str] = (),
+        next_steps: Sequence[str] = (),
+        errors: Sequence[str] = (),
+        custom: str = "",
+        space: str = "",
+        merge: bool = False,
+        mask: bool = False,
+    ) -> values.Checkpointed:
+        """Store where the work of a session stands, as the next version of its checkpoint. `merge` adds to the last one.
+        `mask` puts the type of a credential in its place, which is refused otherwise.
+
+        >>> client.checkpoint("Fix the login loop", session="s1", next_steps=["run the tests"]).checkpoint.number
+        1
+        """
+        from mnemesh.api.calls.sessions import checkpoint
+
+        return self._send(
+            checkpoint(
+                task,
+                session=session,
+                files=files,
+                decisions=decisions,
+                questions=questions,
+                next_steps=next_steps,
+                errors=errors,
+                custom=custom,
+                space=space,
+                merge=merge,
+                mask=mask,
+            )
+        )
+
+    def resume(
+        self,
+        /,
+        session: str = "",
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        agent: str = "",
+        token_budget: int | None = None,
+    ) -> values.Resumed:
+        """What a session needs to go on: its last checkpoint, or the last of all, then pinned memories, open questions and
+        hot memories.
+
+        >>> client.resume().checkpoint.task
+        'Fix the login loop'
+        """
+        from mnemesh.api.calls.sessions import resume
+
+        return self._send(resume(session, space=space, spaces=spaces, agent=agent, token_budget=token_budget))
+
+    def context(
+        self,
+        /,
+        query: str = "",
+        *,
+        session: str = "",
+        task: str = "",
+        space: Words | None = None,
+        spaces: Words | None = None,
+        dir: str = "",
+        paths: Sequence[str] = (),
+        token_budget: int | None = None,
+        anew: bool = False,
+    ) -> values.SessionContext:
+        """What to know when work begins, within `token_budget` (100 to 20000, default 1500). A `session` gets no memory
+        twice, unless it begins `anew`.
+
+        >>> for group in client.context("how do we deploy", session="s1").groups:
+        ...     print(group.name, [memory.content for memory in group.memories])
+        """
+        from mnemesh.api.calls.sessions import context
+
+        return self._send(
+            context(
+                query,
+                session=session,
+                task=task,
+                space=space,
+                spaces=spaces,
+                dir=dir,
+                paths=paths,
+                token_budget=token_budget,
+                anew=anew,
+            )
+        )
 
     def add_transcript(
         self,

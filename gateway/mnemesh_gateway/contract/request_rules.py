@@ -65,6 +65,17 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         **_alike(
             "AddTranscript ReadTranscript EraseTranscript", "session", minLength=1, maxLength=limits.SESSION_BYTES_MAX
         ),
+        "CheckpointRequest.task": {"maxLength": limits.CHECKPOINT_TASK_BYTES_MAX},
+        **{
+            f"CheckpointRequest.{name}": {"maxItems": limits.CHECKPOINT_ITEMS_MAX}
+            for name in ("files", "decisions", "questions", "next_steps", "errors")
+        },
+        **_alike("Checkpoint Resume Context", "session", maxLength=limits.SESSION_BYTES_MAX),
+        **_alike(
+            "Resume Context", "token_budget", minimum=limits.CONTEXT_BUDGET_MIN, maximum=limits.CONTEXT_BUDGET_MAX
+        ),
+        "ContextRequest.query": {"maxLength": limits.QUERY_CHARS_MAX},
+        "ContextRequest.task": {"maxLength": limits.QUERY_CHARS_MAX},
         "Link.type": {"enum": list(LINK_TYPES)},
         "CreateTriggerRequest.on": {"enum": list(triggers.ON)},
         "CreateTriggerRequest.pattern": {"minLength": 1, "maxLength": limits.PATH_BYTES_MAX},

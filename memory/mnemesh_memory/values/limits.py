@@ -129,6 +129,17 @@ TRIGGER_GLOB_SIGNS_MAX = 8  # Of * ? [ in one glob.
 TRIGGER_GLOB_CHECKS_MAX = 1_024  # Of a path against a glob, in one call.
 TRIGGERED_MAX = 20  # Fired by one call. The others fire by a later call.
 
+CHECKPOINT_TASK_BYTES_MAX = 2_000
+CHECKPOINT_ITEMS_MAX = 64  # Of one list of a checkpoint.
+CHECKPOINT_ITEM_BYTES_MAX = 1_000
+CHECKPOINTS_LOOKED_AT_MAX = 200  # For the last one: the sessions that began last.
+CONTEXT_BUDGET_MIN = 100  # Tokens.
+CONTEXT_BUDGET_MAX = 20_000
+CONTEXT_GROUP_MAX = 40  # Memories of one group that a context chooses from.
+CONTEXT_ANSWERS_MAX = 10  # Of the answers to a question.
+CONTEXT_SESSIONS_MAX = 1_000  # Sessions of which a node knows the memories given to them, the latest.
+CONTEXT_GIVEN_MAX = 2_000  # Memories of one such session.
+
 BACKUPS_LISTED_MAX = 1_000  # The latest backups that a node remembers.
 BACKUP_PATH_CHARS_MAX = 4_000
 BACKUP_HEAD_BYTES_MAX = 64 * 1024  # Of the description at the head of a backup.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mnemesh_actors.ledger.commit.history_writes import Histories
 from mnemesh_actors.ledger.integrity.faults import question, reading
-from mnemesh_actors.ledger.store import link_table, reads
+from mnemesh_actors.ledger.store import link_table, reads, session_reads
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.values.errors import DataLoss, MnemeshError, NotFound
@@ -149,6 +149,7 @@ class Views(Histories):
     stats = question(reads.stats)
     export_page = question(reads.export_page)
     tagged = question(reads.tagged)
+    last_checkpoint = question(session_reads.last_checkpoint)
     linked = question(link_table.linked)
     ties = question(link_table.ties)
     hidden = question(link_table.hidden)
@@ -159,6 +160,11 @@ class Views(Histories):
         are among these: nobody knows whether they pass, and a reader is told."""
         found, replaced = reads.matching(self._db, query, self._uses.pending, now)
         return [*found, *self._scrub.lost_in(query.spaces)], replaced
+
+    @reading
+    def opening(self, spaces: Sequence[str], limit: int, now: int) -> dict[str, list[Memory]]:
+        """The memories of each group of a context."""
+        return session_reads.opening(self._db, spaces, limit, self._uses.pending, now)
 
     @reading
     def page(self, query: ListQuery) -> Page:

@@ -77,6 +77,12 @@ if TYPE_CHECKING:
     from mnemesh.api.values.removals import Bulk as Bulk
     from mnemesh.api.values.removals import Purged as Purged
     from mnemesh.api.values.removals import Refused as Refused
+    from mnemesh.api.values.sessions import Checkpoint as Checkpoint
+    from mnemesh.api.values.sessions import Checkpointed as Checkpointed
+    from mnemesh.api.values.sessions import ContextGroup as ContextGroup
+    from mnemesh.api.values.sessions import ContextMemory as ContextMemory
+    from mnemesh.api.values.sessions import Resumed as Resumed
+    from mnemesh.api.values.sessions import SessionContext as SessionContext
     from mnemesh.api.values.times import TimeRead as TimeRead
     from mnemesh.api.values.transcripts import AddedTurns as AddedTurns
     from mnemesh.api.values.transcripts import ErasedSessions as ErasedSessions
@@ -118,9 +124,13 @@ MODULES: Final = MappingProxyType(
         "Change": "watch",
         "ChangedAgent": "agents",
         "Checked": "writes",
+        "Checkpoint": "sessions",
+        "Checkpointed": "sessions",
         "Conflict": "history",
         "Conflicts": "history",
         "ConsumerStatus": "node",
+        "ContextGroup": "sessions",
+        "ContextMemory": "sessions",
         "Count": "reads",
         "CreatedTrigger": "triggers",
         "DeletedTrigger": "triggers",
@@ -166,10 +176,12 @@ MODULES: Final = MappingProxyType(
         "Remembered": "writes",
         "RemovedPeer": "peers",
         "Result": "recall",
+        "Resumed": "sessions",
         "Retried": "peers",
         "Revision": "history",
         "RevokedAgent": "agents",
         "Session": "transcripts",
+        "SessionContext": "sessions",
         "Sessions": "transcripts",
         "SettingStatus": "node",
         "Signal": "recall",
@@ -207,9 +219,14 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.BlamedLines": "BlamedLines",
         "mnemesh.v1.BulkForgetResponse": "Bulk",
         "mnemesh.v1.CheckResponse": "Checked",
+        "mnemesh.v1.Checkpoint": "Checkpoint",
+        "mnemesh.v1.CheckpointResponse": "Checkpointed",
         "mnemesh.v1.Conflict": "Conflict",
         "mnemesh.v1.ConflictsResponse": "Conflicts",
         "mnemesh.v1.ConsumerStatus": "ConsumerStatus",
+        "mnemesh.v1.ContextGroup": "ContextGroup",
+        "mnemesh.v1.ContextMemory": "ContextMemory",
+        "mnemesh.v1.ContextResponse": "SessionContext",
         "mnemesh.v1.Count": "Count",
         "mnemesh.v1.CreateBackupResponse": "MadeBackup",
         "mnemesh.v1.CreateTriggerResponse": "CreatedTrigger",
@@ -257,6 +274,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.RelatedResult": "Nearby",
         "mnemesh.v1.RememberResponse": "Remembered",
         "mnemesh.v1.RemovePeerResponse": "RemovedPeer",
+        "mnemesh.v1.ResumeResponse": "Resumed",
         "mnemesh.v1.RetryQuarantineResponse": "Retried",
         "mnemesh.v1.Revision": "Revision",
         "mnemesh.v1.RevokeAgentResponse": "RevokedAgent",

@@ -336,6 +336,43 @@ def _triggers(answer: Json) -> str:
     return f"{block}\n{len(shown)} of {answer['total']}.{_more(answer)}" if "total" in answer else block
 
 
+def _context(answer: Json) -> str:
+    lines = []
+    elements = [
+        element(
+            memory["content"],
+            group=group["name"],
+            **named(memory, "id", "kind", "title"),
+            updated=to_the_second(memory.get("updated_at", "")),
+        )
+        for group in answer["groups"]
+        for memory in group["memories"]
+    ]
+    if checkpoint := answer.get("checkpoint"):
+        elements.insert(0, _checkpoint_element(checkpoint))
+    lines.append(data_block(elements) if elements else "Nothing new." if answer.get("continued") else "Nothing yet.")
+    if answer.get("degraded"):
+        lines.append(f"May be incomplete: {'; '.join(answer['degraded'])}.")
+    return "\n".join(lines)
+
+
+def _checkpointed(answer: Json) -> str:
+    return (
+        f"Stored as number {answer['checkpoint']['number']}.\n{data_block([_checkpoint_element(answer['checkpoint'])])}"
+    )
+
+
+def _checkpoint_element(checkpoint: Json) -> str:
+    parts = [checkpoint["task"]]
+    parts += [
+        f"{name}: {'; '.join(checkpoint[name])}"
+        for name in ("questions", "next_steps", "decisions", "errors", "files")
+        if checkpoint[name]
+    ]
+    text = "\n".join(filter(None, (*parts, checkpoint["custom"])))
+    return element(text, "checkpoint", **named(checkpoint, "id", "session", "by"), at=to_the_second(checkpoint["at"]))
+
+
 def _neighbours(related: Sequence[Json]) -> str:
     if not related:
         return ""
@@ -367,6 +404,9 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "transcript_read": _read_turns,
     "transcript_list": _sessions,
     "transcript_erase": _sessions,
+    "context": _context,
+    "resume": _context,
+    "checkpoint": _checkpointed,
     "create_trigger": _triggers,
     "list_triggers": _triggers,
     "delete_trigger": _triggers,

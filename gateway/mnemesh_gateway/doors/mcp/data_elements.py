@@ -12,7 +12,9 @@ NOTE: Final = (
 )
 # An opening or closing tag of ours in recalled text, or a tag in which a host speaks to its model, in any case and
 # spacing.
-_OWN_TAG: Final = re.compile(r"<(?=\s*/?\s*(?:memor(?:y|ies)|turn|session|system-reminder)\b)", re.IGNORECASE)
+_OWN_TAG: Final = re.compile(
+    r"<(?=\s*/?\s*(?:memor(?:y|ies)|turn|session|checkpoint|system-reminder)\b)", re.IGNORECASE
+)
 _ATTRIBUTE_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})
 
 

@@ -16,6 +16,7 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Recall",
         "Use it before you decide, answer or repeat work. Ask specifically, in plain words.",
     ),
+    "context": ("Context", "Call it first, when work begins."),
     "get": ("Read memories", "Use it for whole texts after snippets, or for ids that you were given."),
     "bulk_forget": (
         "Forget in bulk",
@@ -84,6 +85,11 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Erase a transcript",
         "Use it only when a person asks for it in so many words: nothing brings the session back.",
     ),
+    "checkpoint": (
+        "Checkpoint",
+        "Use it when a part of the work is done, and before a compaction: write what another agent needs to go on.",
+    ),
+    "resume": ("Resume", "Use it to go on with earlier work, and after a compaction."),
     "create_trigger": (
         "Create a trigger",
         "Use it for what must come up by itself later: `remember` and `recall` then name it under triggered, and `get` "
@@ -102,6 +108,7 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
 # In place of an operation's own words.
 INSTEAD: Final[Mapping[str, str]] = {
     "remember": "Store a memory. A text that is there already is not stored again (NOOP, with its id).",
+    "context": "Pins, preferences, rules, recent work, open questions, hot memories. A session gets none twice.",
     "supersede": (
         "Replace a memory by a new text. The new one keeps its space, and kind and tags unless given; the old one is "
         "recalled no longer."

@@ -220,6 +220,27 @@ def _one_trigger(answer: Json) -> dict[str, Any]:
     return {**_kept(answer), "trigger": _kept(answer["trigger"])}
 
 
+def _checkpointed(answer: Json) -> dict[str, Any]:
+    return {**_kept(answer), "checkpoint": _checkpoint(answer["checkpoint"])}
+
+
+def _checkpoint(checkpoint: Json) -> dict[str, Any]:
+    return _kept({**checkpoint, "at": _time(checkpoint, "at")})
+
+
+def _context(answer: Json) -> dict[str, Any]:
+    checkpoint = {"checkpoint": _checkpoint(answer["checkpoint"])} if "checkpoint" in answer else {}
+    groups = [
+        {"name": group["name"], "memories": [_in_context(memory) for memory in group["memories"]]}
+        for group in answer["groups"]
+    ]
+    return checkpoint | {"groups": groups, **_kept({**answer, "groups": (), "checkpoint": ()})}
+
+
+def _in_context(memory: Json) -> dict[str, Any]:
+    return _kept({**memory, "space": "", "updated_at": _time(memory, "updated_at")})
+
+
 def _turns(hit: Json) -> dict[str, Any]:
     around = {side: [_kept(turn) for turn in hit[side]] for side in ("before", "after")}
     return _kept({**hit, "turn": _kept(hit["turn"]), **around})
@@ -258,6 +279,9 @@ FORMS: Final[Mapping[str, Form]] = {
     "transcript_read": _read,
     "transcript_list": _pruned(sessions=_kept),
     "transcript_erase": _pruned(sessions=_kept),
+    "context": _context,
+    "checkpoint": _checkpointed,
+    "resume": _context,
     "create_trigger": _one_trigger,
     "list_triggers": _pruned(triggers=_kept),
     "delete_trigger": _one_trigger,

@@ -26,6 +26,7 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
     {
         "remember": "content kind title tags space paths importance valid_from valid_to supersedes force",
         "recall": "query spaces kinds tags_any since limit token_budget",
+        "context": "query session token_budget",
         "get": "ids as_of",
         "timeline": "id before after",
         "supersede": "id content kind title tags",
@@ -56,6 +57,8 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "create_trigger": "on pattern content id space repeating",
         "list_triggers": "spaces limit cursor",
         "delete_trigger": "id",
+        "checkpoint": "task files decisions questions next_steps errors custom session space merge",
+        "resume": "session spaces agent token_budget",
     }
 )
 UNSHOWN: Final = ("wait", "idempotency_key", "sensitive")
@@ -82,6 +85,10 @@ WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "recall.since": "Created since: date or RFC 3339 time.",
         "recall.limit": "Default 10.",
         "recall.token_budget": "Most tokens of the whole answer.",
+        "context.query": "What the work is about.",
+        "context.session": "Any name of this session.",
+        "context.token_budget": "Default 1500.",
+        "checkpoint.session": "Any name of this session.",
         "get.ids": "Ids, their first 6 characters or more, or titles.",
         "get.as_of": "As recorded then: date or RFC 3339 time.",
         "timeline.before": "How many before. Default 5.",
@@ -128,6 +135,7 @@ ITEMS_MAX: Final[Mapping[str, int]] = MappingProxyType(
     {
         **dict.fromkeys(("tags", "tags_any", "tags_all", "tags_none"), limits.TAGS_MAX),
         "spaces": limits.SPACES_PER_QUERY_MAX,
+        **dict.fromkeys(("files", "decisions", "questions", "next_steps", "errors"), limits.CHECKPOINT_ITEMS_MAX),
         "kinds": len(KINDS),
         "paths": limits.PATHS_MAX,
         "keywords": limits.KEYWORDS_MAX,

@@ -1,0 +1,117 @@
+"""Questions of a session that begins: the memories of each group of a context, and the last checkpoint.
+
+One pass over the active memories of the spaces finds the few that belong to a group by kind, tier or tag.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from mnemesh_actors.ledger.store import reads
+from mnemesh_actors.ledger.store.rows import marks
+from mnemesh_memory.policy import checkpoints, triggers
+from mnemesh_memory.policy.heat import heat
+from mnemesh_memory.policy.session_context import DECISIONS, HOT, PINNED, PREFERENCES, QUESTION_TAGS, QUESTIONS, RECENT
+from mnemesh_memory.policy.session_context import RULES as WORKING_RULES
+from mnemesh_memory.ranking.usefulness import liking
+from mnemesh_memory.values.model import Memory
+
+KIND_GROUPS: Final = {"preference": PREFERENCES, "procedure": WORKING_RULES, "decision": DECISIONS}
+RESOLVED: Final = "resolved-by"
+# Of the memories used last, the warmest are hot.
+USED_LAST_MAX: Final = 400
+_ACTIVE: Final = "space IN ({}) AND state = 'active' AND tier <> 'archive'"
+
+
+def opening(
+    db: sqlite3.Connection, spaces: Sequence[str], limit: int, pending: Mapping[str, tuple[int, int]], now: int
+) -> dict[str, list[Memory]]:
+    """Up to `limit` memories of each group, the most important first. `pending` are accesses as in reads.matching."""
+    found: dict[str, list[str]] = {name: [] for name in (PINNED, PREFERENCES, WORKING_RULES, QUESTIONS, DECISIONS)}
+    waiting: set[str] = set()  # for an event: no part of what a session begins with
+    for id_, kind, tier, tagged in db.execute(
+        f"SELECT id, kind, tier, tags FROM memory WHERE {_ACTIVE.format(marks(spaces))} AND (tier = 'pinned' "
+        f"OR kind IN ({marks([*KIND_GROUPS])}) OR instr(tags, '{QUESTION_TAGS[0]}') OR instr(tags, '{triggers.TAG}')) "
+        "ORDER BY created_at DESC, id DESC",
+        (*spaces, *KIND_GROUPS),
+    ):
+        tags = json.loads(tagged)
+        if triggers.TAG in tags and tier != "pinned":
+            waiting.add(id_)
+            continue
+        groups = [PINNED] if tier == "pinned" else []
+        groups += [QUESTIONS] if set(QUESTION_TAGS).intersection(tags) else []
+        groups += [KIND_GROUPS[kind]] if kind in KIND_GROUPS else []
+        for name in groups:
+            if len(found[name]) < limit:
+                found[name].append(id_)
+    found[QUESTIONS] = _open(db, found[QUESTIONS])
+    found[RECENT] = [id_ for id_ in _recent(db, spaces, limit) if id_ not in waiting]
+    found[HOT] = [id_ for id_ in _hot(db, spaces, limit, pending, now) if id_ not in waiting]
+    memories: dict[str, Memory] = {}
+    wanted = list(dict.fromkeys(id_ for ids in found.values() for id_ in ids))
+    for start in range(0, len(wanted), 200):
+        memories |= reads.by_ids(db, wanted[start : start + 200])
+    return {name: [memories[id_] for id_ in ids if id_ in memories] for name, ids in found.items()}
+
+
+def last_checkpoint(db: sqlite3.Connection, spaces: Sequence[str], session: str | None, agent: str) -> Memory | None:
+    """The checkpoint written last, of this session and this agent if given."""
+    where, values = _ACTIVE.format(marks(spaces)), [*spaces]
+    if session is not None:
+        where += " AND session = ?"
+        values.append(session)
+    if agent:
+        where += " AND by = ?"
+        values.append(agent)
+    row = db.execute(
+        f"SELECT id FROM memory WHERE {where} AND instr(tags, '\"{checkpoints.TAG}\"') "
+        "ORDER BY updated_at DESC, id DESC LIMIT 1",
+        values,
+    ).fetchone()
+    return reads.by_ids(db, [row[0]]).get(row[0]) if row else None
+
+
+def _open(db: sqlite3.Connection, ids: Sequence[str]) -> list[str]:
+    """Those of `ids` that nothing resolves."""
+    ended = db.execute(
+        f"SELECT source FROM link WHERE type = '{RESOLVED}' AND source IN ({marks(ids)})", tuple(ids)
+    ).fetchall()
+    return [id_ for id_ in ids if (id_,) not in ended]
+
+
+def _recent(db: sqlite3.Connection, spaces: Sequence[str], limit: int) -> list[str]:
+    """The last checkpoint, then the newest memories that are no checkpoint."""
+    last = last_checkpoint(db, spaces, None, "")
+    rows = db.execute(
+        f"SELECT id FROM memory WHERE {_ACTIVE.format(marks(spaces))} AND NOT instr(tags, '\"{checkpoints.TAG}\"') "
+        "ORDER BY created_at DESC, id DESC LIMIT ?",
+        (*spaces, limit),
+    )
+    return [*([last.id] if last else []), *(id_ for (id_,) in rows)]
+
+
+def _hot(
+    db: sqlite3.Connection, spaces: Sequence[str], limit: int, pending: Mapping[str, tuple[int, int]], now: int
+) -> list[str]:
+    """The warmest of the memories that were used."""
+    select = (
+        "SELECT id, kind, tier, updated_at, json_extract(detail, '$.importance'), "
+        "coalesce(json_extract(detail, '$.useful'), 0), coalesce(json_extract(detail, '$.not_useful'), 0), "
+        "coalesce(accesses, 0), coalesce(last_used, 0) FROM memory LEFT JOIN activity USING (id) "
+        f"WHERE {_ACTIVE.format(marks(spaces))}"
+    )
+    rows = db.execute(f"{select} AND accesses > 0 ORDER BY last_used DESC LIMIT {USED_LAST_MAX}", spaces).fetchall()
+    known = {row[0] for row in rows}
+    fresh = [id_ for id_ in pending if id_ not in known][-USED_LAST_MAX:]
+    rows += db.execute(f"{select} AND id IN ({marks(fresh)})", (*spaces, *fresh)).fetchall()
+    warm = []
+    for id_, kind, tier, updated_at, importance, useful, against, accesses, last in rows:
+        more, later = pending.get(id_, (0, 0))
+        used = max(last, later, updated_at)
+        value = heat(kind, tier, importance, used, accesses + more, now, liking(useful, against))
+        warm.append((value, accesses + more, used, id_))
+    return [id_ for *_, id_ in sorted(warm, reverse=True)[:limit]]

@@ -1,0 +1,170 @@
+"""The operations of sessions: checkpoint, resume and context. They read the ledger once, and the index for a question.
+
+Neither resume nor context counts as a use of what is shown, or hot memories would keep themselves hot.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Final
+
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.recall.recall import Recalling
+from mnemesh_actors.remember.deadlines import answered
+from mnemesh_actors.remember.trigger_operations import Triggering
+from mnemesh_actors.remember.writes import Writing
+from mnemesh_memory.policy import checkpoints, session_context
+from mnemesh_memory.policy.checkpoints import Checkpoint, Standing
+from mnemesh_memory.policy.session_context import (
+    ANSWERS,
+    HOT,
+    PINNED,
+    QUESTIONS,
+    TRIGGERED,
+    ContextQuery,
+    GivenMemories,
+    SessionContext,
+)
+from mnemesh_memory.secrets.mask import masked
+from mnemesh_memory.text.text import estimate_tokens
+from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import DeadlineExceeded, Unavailable
+from mnemesh_memory.values.model import Caller, Draft, Memory, Patch, Query, Source
+
+# The least score of an answer to the question of a context.
+ANSWER_SCORE_MIN: Final = 0.05
+# Of the budget of resume, for the checkpoint itself.
+CHECKPOINT_SHARE: Final = 0.6
+
+
+class Sessions:
+    """`writing` stores checkpoints, `recalling` answers questions, `triggering` says what a question sets off."""
+
+    def __init__(self, parts: NodePorts, writing: Writing, recalling: Recalling, triggering: Triggering) -> None:
+        self._parts = parts
+        self._writing = writing
+        self._recalling = recalling
+        self._triggering = triggering
+        self._given = GivenMemories()
+
+    async def checkpoint(
+        self,
+        caller: Caller,
+        standing: Standing,
+        *,
+        session: str = "",
+        space: str = "",
+        merge: bool = False,
+        mask: bool = False,
+    ) -> Checkpoint:
+        """Store where a session stands, as the next version of its checkpoint. Raises InvalidArgument (also for nothing
+        at all), SecretRefused, PermissionDenied."""
+        where = request_checks.write_space(space, caller)
+        session = field_checks.line("session", session, limits.SESSION_BYTES_MAX)
+        clean = checkpoints.checked(standing, mask=mask)
+        async with answered(self._parts, "ledger"):
+            before = await self._parts.ledger.last_checkpoint((where,), session, caller.agent)
+        if before is not None and merge:
+            clean = checkpoints.merged(checkpoints.read(before.content), clean)
+        clean = checkpoints.fitting(clean)
+        content, title = checkpoints.text_of(clean), checkpoints.title(clean)
+        if mask:  # once more: two harmless lines may be a credential together
+            content, title = masked(content)[0], masked(title)[0]
+        if before is not None and before.version < limits.REVISIONS_MAX:
+            patch = Patch(content=content, title=title, force=True, wait="durable")
+            return checkpoints.checkpoint_of((await self._writing.update(caller, before.id, patch)).memory)
+        draft = Draft(
+            content=content,
+            title=title,
+            kind=checkpoints.KIND,
+            space=where,
+            tags=(checkpoints.TAG,),
+            source=Source(session=session),
+            force=True,
+            wait="durable",
+        )
+        return checkpoints.checkpoint_of((await self._writing.remember(caller, draft)).memory)
+
+    async def resume(
+        self,
+        caller: Caller,
+        spaces: Sequence[str] = (),
+        *,
+        session: str = "",
+        agent: str = "",
+        budget: int = session_context.BUDGET,
+    ) -> tuple[Checkpoint | None, SessionContext]:
+        """The last checkpoint, shortened to its part of the budget, and what else belongs to the work. Raises
+        InvalidArgument, PermissionDenied, DeadlineExceeded."""
+        named = request_checks.read_spaces(spaces, caller)
+        session = field_checks.line("session", session, limits.SESSION_BYTES_MAX)
+        agent = field_checks.line("agent", agent, limits.AGENT_BYTES_MAX)
+        field_checks.whole("token_budget", budget, limits.CONTEXT_BUDGET_MIN, limits.CONTEXT_BUDGET_MAX)
+        async with self._in_time():
+            last = await self._parts.ledger.last_checkpoint(named, session or None, agent)
+            opening = await self._opening(named)
+        checkpoint, used = None, 0
+        if last is not None:
+            room = int(CHECKPOINT_SHARE * budget) - session_context.MEMORY_TOKENS
+            standing = checkpoints.shortened(checkpoints.read(last.content), room)
+            checkpoint = checkpoints.checkpoint_of(replace(last, content=checkpoints.text_of(standing)))
+            used = estimate_tokens(checkpoints.text_of(standing)) + session_context.MEMORY_TOKENS
+        kept = {name: opening.get(name, []) for name in (PINNED, QUESTIONS, HOT)}
+        known = {last.id} if last is not None else ()
+        found = session_context.chosen(kept, known, max(0, budget - used), self._parts.clock())
+        return checkpoint, replace(found, tokens_used=found.tokens_used + used)
+
+    async def context(self, caller: Caller, asked: ContextQuery) -> SessionContext:
+        """The context of a session, without memories that the session was given before. Raises InvalidArgument,
+        PermissionDenied, DeadlineExceeded. A question that the index can't answer now is told in `degraded`."""
+        named = request_checks.read_spaces(asked.spaces, caller)
+        session = field_checks.line("session", asked.session, limits.SESSION_BYTES_MAX)
+        field_checks.whole("token_budget", asked.budget, limits.CONTEXT_BUDGET_MIN, limits.CONTEXT_BUDGET_MAX)
+        text = asked.query or asked.task
+        query = Query(
+            text=text,
+            spaces=named,
+            limit=limits.CONTEXT_ANSWERS_MAX,
+            min_score=ANSWER_SCORE_MIN,
+            paths=asked.paths,
+            source_dir=asked.dir,
+        )
+        clean = request_checks.query(query, caller)
+        async with self._in_time():
+            opening, (answers, degraded) = await asyncio.gather(self._opening(named), self._answers(caller, query))
+            fired = self._triggering.recalled(caller, clean, named)
+            armed = await self._parts.ledger.read(list(fired)) if fired else {}
+        opening |= {ANSWERS: answers, TRIGGERED: [armed[id_] for id_ in fired if id_ in armed]}
+        key = (session, caller.agent, named)
+        if asked.anew:
+            self._given.forget(key)
+        given = frozenset(self._given.of(key))
+        found = session_context.chosen(opening, given, asked.budget, self._parts.clock(), text)
+        self._given.add(key, found.ids)
+        return replace(found, continued=bool(given), degraded=degraded)
+
+    async def _opening(self, spaces: Sequence[str]) -> dict[str, list[Memory]]:
+        return await self._parts.ledger.opening(spaces, limits.CONTEXT_GROUP_MAX, self._parts.clock())
+
+    async def _answers(self, caller: Caller, query: Query) -> tuple[list[Memory], tuple[str, ...]]:
+        """The memories that answer a question, and why there are none."""
+        if not query.text.strip():
+            return [], ()
+        try:
+            answer = await self._recalling.recall(caller, replace(query, paths=(), source_dir=""))
+        except (DeadlineExceeded, Unavailable) as error:
+            return [], (error.message,)
+        return ([] if answer.abstain else [hit.memory for hit in answer.results]), answer.degraded
+
+    @asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        limit_s = self._parts.config.recall_timeout_s * 2  # a recall, and the ledger
+        try:
+            async with asyncio.timeout(limit_s):
+                yield
+        except TimeoutError:
+            raise DeadlineExceeded(f"the node has not answered within {limit_s:g} s; ask again") from None

@@ -1,0 +1,95 @@
+"""The operations on sessions: each builds the Call that asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mnemesh.api import values
+from mnemesh.api.call import Call, ask
+from mnemesh.api.calls.filters import Words, places
+from mnemesh_proto.v1 import session_pb2
+
+
+def checkpoint(
+    task: str = "",
+    *,
+    session: str = "",
+    files: Sequence[str] = (),
+    decisions: Sequence[str] = (),
+    questions: Sequence[str] = (),
+    next_steps: Sequence[str] = (),
+    errors: Sequence[str] = (),
+    custom: str = "",
+    space: str = "",
+    merge: bool = False,
+    mask: bool = False,
+) -> Call[values.Checkpointed]:
+    """Store where the work of a session stands, as the next version of its checkpoint. `merge` adds to the last one.
+    `mask` puts the type of a credential in its place, which is refused otherwise.
+
+    >>> client.checkpoint("Fix the login loop", session="s1", next_steps=["run the tests"]).checkpoint.number
+    1
+    """
+    fields = {
+        "task": task,
+        "session": session,
+        "files": list(files),
+        "decisions": list(decisions),
+        "questions": list(questions),
+        "next_steps": list(next_steps),
+        "errors": list(errors),
+        "custom": custom,
+        "space": space,
+        "merge": merge,
+        "mask": mask,
+    }
+    return ask(session_pb2, "Checkpoint", fields, values.Checkpointed, repeatable=False)
+
+
+def resume(
+    session: str = "",
+    *,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    agent: str = "",
+    token_budget: int | None = None,
+) -> Call[values.Resumed]:
+    """What a session needs to go on: its last checkpoint, or the last of all, then pinned memories, open questions and
+    hot memories.
+
+    >>> client.resume().checkpoint.task
+    'Fix the login loop'
+    """
+    fields = {"session": session, "spaces": places(space, spaces), "agent": agent, "token_budget": token_budget}
+    return ask(session_pb2, "Resume", fields, values.Resumed, repeatable=True)
+
+
+def context(
+    query: str = "",
+    *,
+    session: str = "",
+    task: str = "",
+    space: Words | None = None,
+    spaces: Words | None = None,
+    dir: str = "",
+    paths: Sequence[str] = (),
+    token_budget: int | None = None,
+    anew: bool = False,
+) -> Call[values.SessionContext]:
+    """What to know when work begins, within `token_budget` (100 to 20000, default 1500). A `session` gets no memory
+    twice, unless it begins `anew`.
+
+    >>> for group in client.context("how do we deploy", session="s1").groups:
+    ...     print(group.name, [memory.content for memory in group.memories])
+    """
+    fields = {
+        "query": query,
+        "session": session,
+        "task": task,
+        "spaces": places(space, spaces),
+        "dir": dir,
+        "paths": list(paths),
+        "token_budget": token_budget,
+        "anew": anew,
+    }
+    return ask(session_pb2, "Context", fields, values.SessionContext, repeatable=False)

@@ -1,0 +1,114 @@
+"""`mnemesh context`, `checkpoint` and `resume`: what a session begins with, where it stands, how it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Final
+
+from mnemesh.api import values
+from mnemesh.cli.given import given
+from mnemesh.cli.options import SPACES, Number, Space, Text, Texts, argument, each, option
+from mnemesh.cli.people.memories import BOLD, DIM, paint
+from mnemesh.cli.shell import Shell, one_line
+
+
+def context(
+    shell: Shell,
+    query: Annotated[Text, argument("ContextRequest.query", "QUERY")] = None,
+    session: Annotated[Text, option("ContextRequest.session", "--session")] = None,
+    task: Annotated[Text, option("ContextRequest.task", "--task")] = None,
+    space: Annotated[Texts, each("ContextRequest.spaces", *SPACES)] = None,
+    dir: Annotated[Text, option("ContextRequest.dir", "--dir")] = None,
+    path: Annotated[Texts, each("ContextRequest.paths", "--path")] = None,
+    token_budget: Annotated[Number, option("ContextRequest.token_budget", "--token-budget")] = None,
+    anew: Annotated[bool, option("ContextRequest.anew", "--anew")] = False,
+) -> None:
+    """Show what to know when work begins: pinned memories, preferences, working rules, recent work and more."""
+    fields = given(session=session, task=task, space=space, dir=dir, paths=path, token_budget=token_budget)
+    shell.ask(lambda client: client.context(query or "", anew=anew, **fields), _context)
+
+
+def checkpoint(
+    shell: Shell,
+    task: Annotated[Text, argument("CheckpointRequest.task", "TASK")] = None,
+    session: Annotated[Text, option("CheckpointRequest.session", "--session")] = None,
+    file: Annotated[Texts, each("CheckpointRequest.files", "--file")] = None,
+    decision: Annotated[Texts, each("CheckpointRequest.decisions", "--decision")] = None,
+    question: Annotated[Texts, each("CheckpointRequest.questions", "--question")] = None,
+    next_step: Annotated[Texts, each("CheckpointRequest.next_steps", "--next-step")] = None,
+    error: Annotated[Texts, each("CheckpointRequest.errors", "--error")] = None,
+    custom: Annotated[Text, option("CheckpointRequest.custom", "--custom")] = None,
+    merge: Annotated[bool, option("CheckpointRequest.merge", "--merge")] = False,
+    mask: Annotated[bool, option("CheckpointRequest.mask", "--mask")] = False,
+    space: Space = None,
+) -> None:
+    """Store where the work of a session stands."""
+    fields = given(
+        session=session, files=file, decisions=decision, questions=question, next_steps=next_step, errors=error,
+        custom=custom, space=space,
+    )  # fmt: skip
+    shell.ask(lambda client: client.checkpoint(task or "", merge=merge, mask=mask, **fields), _stored)
+
+
+def resume(
+    shell: Shell,
+    session: Annotated[Text, option("ResumeRequest.session", "--session")] = None,
+    by: Annotated[Text, option("ResumeRequest.agent", "--by", metavar="AGENT")] = None,
+    token_budget: Annotated[Number, option("ResumeRequest.token_budget", "--token-budget")] = None,
+    space: Annotated[Texts, each("ResumeRequest.spaces", *SPACES)] = None,
+) -> None:
+    """Show what a session needs to go on: its last checkpoint, pinned and hot memories, open questions."""
+    fields = given(agent=by, token_budget=token_budget, space=space)
+    shell.ask(lambda client: client.resume(session or "", **fields), _resumed)
+
+
+def _context(found: values.SessionContext) -> Iterator[str]:
+    yield from _groups(found.groups)
+    if found.left_out:
+        yield paint(f"{found.left_out} more did not fit; raise --token-budget to see them", DIM)
+    for reason in found.degraded:
+        yield paint(f"not asked: {one_line(reason)}", DIM)
+    if not found.groups:
+        empty = "nothing is stored here yet; `mnemesh remember TEXT`"
+        yield "nothing new for this session" if found.continued else empty
+
+
+def _stored(done: values.Checkpointed) -> Iterator[str]:
+    yield from _checkpoint(done.checkpoint)
+
+
+def _resumed(found: values.Resumed) -> Iterator[str]:
+    if found.checkpoint is None:
+        yield "no checkpoint; `mnemesh checkpoint TASK` stores one"
+    else:
+        yield from _checkpoint(found.checkpoint)
+    yield from _groups(found.groups)
+
+
+def _groups(groups: Iterable[values.ContextGroup]) -> Iterator[str]:
+    for group in groups:
+        yield paint(group.name, BOLD)
+        for memory in group.memories:
+            title = f"{one_line(memory.title)}: " if memory.title else ""
+            yield f"  {memory.id[:13]}  {memory.kind}  {title}{one_line(memory.content)}"
+
+
+def _checkpoint(checkpoint: values.Checkpoint) -> Iterator[str]:
+    session = f"  session {one_line(checkpoint.session)}" if checkpoint.session else ""
+    yield f"{paint(checkpoint.id, BOLD)}  {one_line(checkpoint.space)}{session}  no. {checkpoint.number}"
+    if checkpoint.task:
+        yield f"  {one_line(checkpoint.task)}"
+    lists = (
+        ("open questions", checkpoint.questions), ("next steps", checkpoint.next_steps),
+        ("decisions", checkpoint.decisions), ("errors", checkpoint.errors), ("files", checkpoint.files),
+    )  # fmt: skip
+    for heading, items in lists:
+        if items:
+            yield paint(f"  {heading}", DIM)
+            yield from (f"    {one_line(item)}" for item in items)
+    if checkpoint.custom:
+        yield paint("  else", DIM)
+        yield f"    {one_line(checkpoint.custom)}"
+
+
+COMMANDS: Final = (("context", context), ("checkpoint", checkpoint), ("resume", resume))

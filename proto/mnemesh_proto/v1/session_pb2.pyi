@@ -1,0 +1,160 @@
+import datetime
+
+from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class Checkpoint(_message.Message):
+    __slots__ = ("id", "session", "space", "by", "at", "number", "task", "files", "decisions", "questions", "next_steps", "errors", "custom")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    BY_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    QUESTIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_STEPS_FIELD_NUMBER: _ClassVar[int]
+    ERRORS_FIELD_NUMBER: _ClassVar[int]
+    CUSTOM_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    session: str
+    space: str
+    by: str
+    at: _timestamp_pb2.Timestamp
+    number: int
+    task: str
+    files: _containers.RepeatedScalarFieldContainer[str]
+    decisions: _containers.RepeatedScalarFieldContainer[str]
+    questions: _containers.RepeatedScalarFieldContainer[str]
+    next_steps: _containers.RepeatedScalarFieldContainer[str]
+    errors: _containers.RepeatedScalarFieldContainer[str]
+    custom: str
+    def __init__(self, id: _Optional[str] = ..., session: _Optional[str] = ..., space: _Optional[str] = ..., by: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., number: _Optional[int] = ..., task: _Optional[str] = ..., files: _Optional[_Iterable[str]] = ..., decisions: _Optional[_Iterable[str]] = ..., questions: _Optional[_Iterable[str]] = ..., next_steps: _Optional[_Iterable[str]] = ..., errors: _Optional[_Iterable[str]] = ..., custom: _Optional[str] = ...) -> None: ...
+
+class CheckpointRequest(_message.Message):
+    __slots__ = ("session", "task", "files", "decisions", "questions", "next_steps", "errors", "custom", "space", "merge", "mask")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    DECISIONS_FIELD_NUMBER: _ClassVar[int]
+    QUESTIONS_FIELD_NUMBER: _ClassVar[int]
+    NEXT_STEPS_FIELD_NUMBER: _ClassVar[int]
+    ERRORS_FIELD_NUMBER: _ClassVar[int]
+    CUSTOM_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    MERGE_FIELD_NUMBER: _ClassVar[int]
+    MASK_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    task: str
+    files: _containers.RepeatedScalarFieldContainer[str]
+    decisions: _containers.RepeatedScalarFieldContainer[str]
+    questions: _containers.RepeatedScalarFieldContainer[str]
+    next_steps: _containers.RepeatedScalarFieldContainer[str]
+    errors: _containers.RepeatedScalarFieldContainer[str]
+    custom: str
+    space: str
+    merge: bool
+    mask: bool
+    def __init__(self, session: _Optional[str] = ..., task: _Optional[str] = ..., files: _Optional[_Iterable[str]] = ..., decisions: _Optional[_Iterable[str]] = ..., questions: _Optional[_Iterable[str]] = ..., next_steps: _Optional[_Iterable[str]] = ..., errors: _Optional[_Iterable[str]] = ..., custom: _Optional[str] = ..., space: _Optional[str] = ..., merge: _Optional[bool] = ..., mask: _Optional[bool] = ...) -> None: ...
+
+class CheckpointResponse(_message.Message):
+    __slots__ = ("checkpoint",)
+    CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    checkpoint: Checkpoint
+    def __init__(self, checkpoint: _Optional[_Union[Checkpoint, _Mapping]] = ...) -> None: ...
+
+class ResumeRequest(_message.Message):
+    __slots__ = ("session", "spaces", "space", "agent", "token_budget")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    AGENT_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    space: str
+    agent: str
+    token_budget: int
+    def __init__(self, session: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., agent: _Optional[str] = ..., token_budget: _Optional[int] = ...) -> None: ...
+
+class ResumeResponse(_message.Message):
+    __slots__ = ("checkpoint", "groups", "tokens_used", "left_out")
+    CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_USED_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    checkpoint: Checkpoint
+    groups: _containers.RepeatedCompositeFieldContainer[ContextGroup]
+    tokens_used: int
+    left_out: int
+    def __init__(self, checkpoint: _Optional[_Union[Checkpoint, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[ContextGroup, _Mapping]]] = ..., tokens_used: _Optional[int] = ..., left_out: _Optional[int] = ...) -> None: ...
+
+class ContextRequest(_message.Message):
+    __slots__ = ("query", "session", "task", "spaces", "space", "dir", "paths", "token_budget", "anew")
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    TASK_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    DIR_FIELD_NUMBER: _ClassVar[int]
+    PATHS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_BUDGET_FIELD_NUMBER: _ClassVar[int]
+    ANEW_FIELD_NUMBER: _ClassVar[int]
+    query: str
+    session: str
+    task: str
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    space: str
+    dir: str
+    paths: _containers.RepeatedScalarFieldContainer[str]
+    token_budget: int
+    anew: bool
+    def __init__(self, query: _Optional[str] = ..., session: _Optional[str] = ..., task: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., dir: _Optional[str] = ..., paths: _Optional[_Iterable[str]] = ..., token_budget: _Optional[int] = ..., anew: _Optional[bool] = ...) -> None: ...
+
+class ContextGroup(_message.Message):
+    __slots__ = ("name", "memories")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    MEMORIES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    memories: _containers.RepeatedCompositeFieldContainer[ContextMemory]
+    def __init__(self, name: _Optional[str] = ..., memories: _Optional[_Iterable[_Union[ContextMemory, _Mapping]]] = ...) -> None: ...
+
+class ContextMemory(_message.Message):
+    __slots__ = ("id", "kind", "title", "content", "shortened", "space", "updated_at")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    SHORTENED_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    kind: str
+    title: str
+    content: str
+    shortened: bool
+    space: str
+    updated_at: _timestamp_pb2.Timestamp
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., shortened: _Optional[bool] = ..., space: _Optional[str] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class ContextResponse(_message.Message):
+    __slots__ = ("groups", "tokens_used", "left_out", "continued", "degraded")
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_USED_FIELD_NUMBER: _ClassVar[int]
+    LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    CONTINUED_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    groups: _containers.RepeatedCompositeFieldContainer[ContextGroup]
+    tokens_used: int
+    left_out: int
+    continued: bool
+    degraded: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, groups: _Optional[_Iterable[_Union[ContextGroup, _Mapping]]] = ..., tokens_used: _Optional[int] = ..., left_out: _Optional[int] = ..., continued: _Optional[bool] = ..., degraded: _Optional[_Iterable[str]] = ...) -> None: ...

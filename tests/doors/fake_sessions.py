@@ -1,0 +1,42 @@
+"""The operations on sessions of FakeMesh: the real policy over its dict, and no answers of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from mnemesh_memory.policy import checkpoints, session_context
+from mnemesh_memory.policy.checkpoints import Checkpoint, Standing
+from mnemesh_memory.policy.session_context import PINNED, RECENT, ContextQuery, SessionContext
+from mnemesh_memory.values.model import Caller, Draft, Memory, Source, Written
+
+
+class FakeSessions:
+    """Over FakeMesh's own dict."""
+
+    memories: dict[str, Memory]
+    remember: Callable[..., object]
+
+    async def checkpoint(
+        self, caller: Caller, standing: Standing, *, session: str, space: str, merge: bool, mask: bool
+    ) -> Checkpoint:
+        clean = checkpoints.checked(standing, mask=mask)
+        draft = Draft(
+            content=checkpoints.text_of(clean), space=space, tags=(checkpoints.TAG,), source=Source(session=session)
+        )
+        done = await self.remember(caller, draft)  # type: ignore[misc]
+        assert isinstance(done, Written)
+        return checkpoints.checkpoint_of(done.memory)
+
+    async def resume(
+        self, caller: Caller, spaces: Sequence[str], *, session: str, agent: str, budget: int
+    ) -> tuple[Checkpoint | None, SessionContext]:
+        found = [memory for memory in self.memories.values() if checkpoints.TAG in memory.tags]
+        return (checkpoints.checkpoint_of(found[-1]) if found else None), self._chosen(budget)
+
+    async def context(self, caller: Caller, asked: ContextQuery) -> SessionContext:
+        return self._chosen(asked.budget)
+
+    def _chosen(self, budget: int) -> SessionContext:
+        memories = list(self.memories.values())
+        pinned = [memory for memory in memories if memory.tier == "pinned"]
+        return session_context.chosen({PINNED: pinned, RECENT: memories}, (), budget, 0)
