@@ -18,6 +18,7 @@ from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.budget import Foreground
 from mnemesh_actors.runtime.zones import machine_zone
 from mnemesh_memory.policy.recall_rules import Rule
+from mnemesh_memory.policy.reconsolidation import LabileWindow
 from mnemesh_memory.policy.triggers import TriggerTable
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import Caller
@@ -35,6 +36,7 @@ class MeshConfig:
     abstain_below: float = 0.0
     rules: tuple[Rule, ...] = ()
     shows_gists: bool = True
+    labile_minutes: float = limits.LABILE_MINUTES
     zone: tzinfo = field(default_factory=machine_zone)
 
 
@@ -61,6 +63,7 @@ class NodePorts:
     reranker: Handle[Rerank] | None = None
     foreground: Foreground = field(default_factory=Foreground)
     triggers: TriggerTable = field(default_factory=TriggerTable)
+    labile: LabileWindow = field(default_factory=LabileWindow)
 
     def stamp(self, caller: Caller) -> Stamp:
         """The common fields of a new command of `caller`."""

@@ -18,13 +18,13 @@ from mnemesh_actors.ledger.commit.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import guard, triggers
+from mnemesh_memory.policy import guard, reconsolidation, triggers
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key, snippet, title_of
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.ids import fingerprint
-from mnemesh_memory.values.model import Caller, Draft, Memory, Related
+from mnemesh_memory.values.model import Caller, Draft, Memory, Patch, Related
 
 # The share of `write_timeout_s` after which a write goes on without its neighbours.
 NEIGHBOURS_SHARE = 0.1
@@ -46,6 +46,8 @@ class Prepared:
     generation: str = ""  # of the vectors
     related: tuple[Related, ...] = ()
     verdict: guard.Verdict | None = None  # None when it was not judged
+    guarded: guard.Verdict | None = None  # as the guard alone judged it
+    update: Patch | None = None  # of the memory that a verdict of UPDATE names
     alone: str = ""  # why it was not compared with its neighbours
     done: Committed | None = None
     failed: MnemeshError | None = None
@@ -170,16 +172,38 @@ class Preparing:
                 if id_ in known and known[id_].state == "active"
             )
             if not (item.draft.force or item.draft.supersedes):
-                item.verdict = self._judged(caller, item.draft, dict(found), known)
+                candidates = self._candidates(caller, item.draft, dict(found), known)
+                item.verdict = guard.judge(item.draft.content, item.draft.kind, candidates)
+                self._reconsolidate(caller, item, candidates, known)
 
-    def _judged(
+    def _reconsolidate(
+        self, caller: Caller, item: Prepared, candidates: Sequence[guard.Candidate], known: Mapping[str, Memory]
+    ) -> None:
+        """Judge the item again beside memories that recall showed to its writer a short while ago."""
+        now, draft, verdict = self._parts.clock(), item.draft, item.verdict
+        labile = [
+            reconsolidation.Labile(one, age)
+            for one in sorted(candidates, key=lambda one: (-one.cosine, one.id))
+            if grants.principal_of(known[one.id].by) == caller.principal
+            and (age := self._parts.labile.age_of(caller.principal, one.id, one.heads, now)) is not None
+        ]
+        if verdict is None or not labile:
+            return
+        outcome = reconsolidation.reconsolidated(draft.content, draft.kind, verdict, labile)
+        if outcome.verdict.action == "UPDATE" and not is_text_alone(draft):
+            return
+        item.guarded, item.verdict = verdict, outcome.verdict
+        if outcome.content:
+            item.update = update_of(known[outcome.verdict.target_id], draft, outcome.content)
+
+    def _candidates(
         self, caller: Caller, draft: Draft, near: Mapping[str, float], known: Mapping[str, Memory]
-    ) -> guard.Verdict:
-        """The verdict of the guard on a draft beside its neighbours, as the ledger has them. A memory that the draft
-        links to stands, because the writer has said how the two belong together. So does a memory that had ended."""
+    ) -> list[guard.Candidate]:
+        """The neighbours of a draft for the guard, as the ledger has them. A memory that the draft links to stands,
+        because the writer has said how the two belong together. So does a memory that had ended."""
         begins = self._parts.clock() if draft.valid_from is None else draft.valid_from
         linked = {link.id for link in draft.links}
-        candidates = [
+        return [
             guard.Candidate(
                 id=memory.id,
                 text=memory.content,
@@ -195,7 +219,26 @@ class Preparing:
             and memory.id not in linked
             and not (memory.valid_to is not None and memory.valid_to <= begins)
         ]
-        return guard.judge(draft.content, draft.kind, candidates)
+
+
+def is_text_alone(draft: Draft) -> bool:
+    """Whether a draft says nothing that a sentence in another memory could not carry."""
+    return not (draft.title or draft.keywords or draft.attrs or draft.links or draft.sensitive) and (
+        draft.valid_from is draft.valid_to is draft.importance is draft.created_at is None and draft.tier == "normal"
+    )
+
+
+def update_of(memory: Memory, draft: Draft, content: str) -> Patch:
+    """The revision of a memory by the text of a draft. Tags and paths of both stay."""
+    return Patch(
+        content=content,
+        tags=tuple(dict.fromkeys((*memory.tags, *draft.tags))) if draft.tags else None,
+        paths=tuple(dict.fromkeys((*memory.paths, *draft.paths))) if draft.paths else None,
+        attrs={**memory.attrs, reconsolidation.PROVENANCE: draft.source.session or "recalled"},
+        expected_heads=memory.heads,
+        idempotency_key=draft.idempotency_key,
+        wait=draft.wait,
+    )
 
 
 def _kept(memory: Memory) -> bool:

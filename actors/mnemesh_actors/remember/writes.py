@@ -23,7 +23,16 @@ from mnemesh_memory.policy.patches import patched, succeeding
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import DeadlineExceeded, FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_memory.values.errors import (
+    Aborted,
+    AlreadyExists,
+    DeadlineExceeded,
+    FailedPrecondition,
+    InvalidArgument,
+    MnemeshError,
+    NotFound,
+    Unavailable,
+)
 from mnemesh_memory.values.ids import derived_id, fingerprint, fresh_id, key_mark
 from mnemesh_memory.values.kinds import WAITS
 from mnemesh_memory.values.model import Caller, Checked, Draft, Memory, Patch, Written
@@ -109,7 +118,9 @@ class Writing:
     ) -> list[Written | MnemeshError]:
         async def commit(item: Prepared) -> None:
             try:
-                item.done = await committed(self._parts, self._create(caller, item))
+                item.done = await self._updated(caller, item) or await committed(
+                    self._parts, self._create(caller, item)
+                )
             except MnemeshError as error:
                 item.failed = error
 
@@ -122,6 +133,43 @@ class Writing:
         waited = [item.done.seq for item in items if item.done and item.draft.wait == "indexed"]
         late = await self._seen(max(waited, default=0))
         return [self._answer(item.done, item, late) if item.done else _failure(item) for item in items]
+
+    async def _updated(self, caller: Caller, item: Prepared) -> Committed | None:
+        """The revision of a labile memory by the text of an item. None without such a verdict, and when the memory
+        cannot take the revision. The verdict of the guard stands then."""
+        if item.update is None or item.verdict is None:
+            return None
+        try:
+            command = await self._revision(caller, item.verdict.target_id, item.update, item.fingerprint)
+            done = await committed(self._parts, command)
+        except (Aborted, AlreadyExists, FailedPrecondition, InvalidArgument, NotFound):
+            item.verdict = item.guarded
+            return None
+        return replace(done, reason=item.verdict.reason)
+
+    async def _revision(self, caller: Caller, key: str, patch: Patch, mark: bytes) -> Revise:
+        """The command that writes a revision."""
+        clean = request_checks.patch(patch)
+        memory = await find(self._parts, caller, key)
+        field_checks.times_in_order(
+            patched(clean, "valid_from", memory.valid_from), patched(clean, "valid_to", memory.valid_to)
+        )
+        vectors = Vectors()
+        if clean.content is not None or clean.title is not None:
+            after = replace(
+                memory,
+                content=memory.content if clean.content is None else clean.content,
+                title=memory.title if clean.title is None else clean.title,
+            )
+            vectors = await vectors_of_change(self._parts, memory, after)
+        return Revise(
+            **self._parts.stamp(caller),
+            id=memory.id,
+            patch=clean,
+            fingerprint=mark,
+            duplicate_key="" if clean.content is None else duplicate_key(clean.content),
+            vectors=vectors,
+        )
 
     async def _seen(self, seq: int) -> str:
         """Wait until recall sees the write `seq`; "", or why the wait ended before. The write is durable by then, so
@@ -213,26 +261,7 @@ class Writing:
         mark = fingerprint(clean, field_checks.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False))
         if clean.idempotency_key and (done := await replayed(self._parts, caller, clean.idempotency_key, mark)):
             return await self._granted(caller, await self._told(done, clean.wait))
-        memory = await find(self._parts, caller, key)
-        field_checks.times_in_order(
-            patched(clean, "valid_from", memory.valid_from), patched(clean, "valid_to", memory.valid_to)
-        )
-        vectors = Vectors()
-        if clean.content is not None or clean.title is not None:
-            after = replace(
-                memory,
-                content=memory.content if clean.content is None else clean.content,
-                title=memory.title if clean.title is None else clean.title,
-            )
-            vectors = await vectors_of_change(self._parts, memory, after)
-        command = Revise(
-            **self._parts.stamp(caller),
-            id=memory.id,
-            patch=clean,
-            fingerprint=mark,
-            duplicate_key="" if clean.content is None else duplicate_key(clean.content),
-            vectors=vectors,
-        )
+        command = await self._revision(caller, key, patch, mark)
         return await self.commit(caller, command, clean.wait)
 
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:

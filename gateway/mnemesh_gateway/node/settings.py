@@ -139,6 +139,13 @@ class Settings:
     shows_gists: bool = _setting(
         True, "Show cold memories as gist or tags in recall, list and timeline; get gives the whole text.", FLAG
     )
+    labile_minutes: float = _setting(
+        limits.LABILE_MINUTES,
+        "How long a recalled memory may be updated or replaced by what the same principal remembers next; 0 turns "
+        "reconsolidation off.",
+        _number(0, 1440),
+        "min",
+    )
     time_zone: str = _setting("", "Zone for words of time in recall; empty means the machine's.", ZONE, "NAME")
     mcp_toolsets: str = _setting(
         "core",

@@ -156,6 +156,8 @@ TRANSCRIPT_POOL_TURNS = 500  # Best by their own words. A second ranking adds th
 TRANSCRIPT_SEARCH_TIMEOUT_S = 10.0
 TRANSCRIPT_LABEL_BYTES_MAX = 80  # Of the name of a session's program.
 
+LABILE_MINUTES = 60.0  # How long a recalled memory is open to new evidence.
+
 HTTP_BODY_BYTES_MAX = 1536 * 1024
 HTTP_HEADER_TIMEOUT_S = 10.0  # From the beginning of a connection, or of a request on it.
 HTTP_BODY_TIMEOUT_S = 30.0

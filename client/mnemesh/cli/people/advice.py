@@ -18,6 +18,8 @@ def after(done: values.Remembered, where: str) -> str:
     """The command that may follow a write with a hint. `where` are the options that lead it to the same node."""
     if done.action == "SUPERSEDE":
         return f"if both hold: mnemesh restore{where} {_named(done.hint)[:ID_CHARS]}"
+    if done.action == "UPDATE":
+        return f"to undo: mnemesh rollback{where} {_named(done.hint)[:ID_CHARS]} --to {_revision(done.hint)}"
     if _alike(done.related):
         return f"if one of the two is enough: mnemesh forget {done.memory.id[:ID_CHARS]}{where}"
     old, text = (_named(done.hint) or done.related[0].id)[:ID_CHARS], printable(done.memory.content)
@@ -38,6 +40,11 @@ def before(found: values.Checked, where: str) -> str:
 def _named(hint: str) -> str:
     """The id in the call of a tool; "" without any."""
     return next(iter(re.findall(r'\bid="([^"]{1,64})"', hint)), "")
+
+
+def _revision(hint: str) -> str:
+    """The revision in the call of a tool; "" without any."""
+    return next(iter(re.findall(r'\bto="([^"]{1,80})"', hint)), "")
 
 
 def _alike(related: Sequence[values.Related]) -> bool:

@@ -1,0 +1,198 @@
+"""Reconsolidation: a recalled memory is labile for a while, and new evidence by its reader may then change it.
+
+Recall makes a stored memory open to change (Nader, Schafe and LeDoux 2000). The prediction error decides the fate of
+the memory: a moderate error updates it, a large error begins another (Sevenster et al. 2013; Fernandez, Boccia and
+Pedreira 2016). Here the error is the contested share of a memory,
+
+    mismatch = content words of contested sentences / content words of all sentences, in [0, 1].
+
+| mismatch | without the window | in the window |
+|---|---|---|
+| 0, and each sentence was said | ADD | NOOP, the memory is reinforced |
+| above 0, below 1 | ADD with a link `contradicts` | UPDATE: a revision with the contested sentence replaced |
+| 1: nothing of it is left | ADD with a link `contradicts` | SUPERSEDE: the memory is archived and replaced |
+
+The write guard judges first, and its NOOP and SUPERSEDE stand. The window only decides cases that the guard leaves
+open. An uncontested sentence always stays. So do memories of other principals, pinned ones, records of events, and
+decisions without a stated change. History keeps both texts. Reading opens a window in the node's own memory and writes
+nothing.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from mnemesh_memory.policy.contest import Contest, contest, restates
+from mnemesh_memory.policy.guard import RECORDS, Candidate, Verdict, says_the_same
+from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, SENTENCES_MAX, is_decision, statement
+from mnemesh_memory.text.text import sentences
+from mnemesh_memory.values.limits import LABILE_MINUTES
+from mnemesh_memory.values.model import Memory
+
+# Evidence that the guard calls weak replaces a recalled memory from this cosine similarity on.
+WEAK_COSINE_MIN: Final = 0.75
+# Open windows of a node, over all principals. The one that was opened first closes when there are more.
+LABILE_MAX: Final = 4096
+MINUTE_MS: Final = 60_000
+# The attribute of an updated memory that names the session of the evidence.
+PROVENANCE: Final = "reconsolidated"
+
+
+class LabileWindow:
+    """The memories that recall showed to a principal a short while ago, with the heads that were shown."""
+
+    def __init__(self) -> None:
+        # By principal and memory: when the window ends and began (ms), and the heads.
+        self._open: OrderedDict[tuple[str, str], tuple[float, int, tuple[str, ...]]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def open(self, principal: str, memories: Iterable[Memory], now: int, minutes: float = LABILE_MINUTES) -> None:
+        """Open a window for each memory at `now` (ms)."""
+        if minutes <= 0:
+            return
+        for memory in memories:
+            self._open.pop((principal, memory.id), None)
+            self._open[principal, memory.id] = now + minutes * MINUTE_MS, now, memory.heads
+        while len(self._open) > LABILE_MAX:
+            self._open.popitem(last=False)
+
+    def age_of(self, principal: str, id_: str, heads: tuple[str, ...], now: int) -> int | None:
+        """How long ago (ms) the memory was shown as it is now; None when its window is closed. A clock that went back
+        closes it."""
+        end, opened, seen = self._open.get((principal, id_), (0, 0, ()))
+        return now - opened if seen and seen == heads and opened <= now <= end else None
+
+
+class Labile(NamedTuple):
+    """A candidate of the guard with an open window."""
+
+    candidate: Candidate
+    age_ms: int
+
+
+class Outcome(NamedTuple):
+    """The verdict after reconsolidation, and the new text of the memory for UPDATE."""
+
+    verdict: Verdict
+    content: str = ""
+
+
+def mismatch(older: str, newer: str, cosine: float) -> tuple[float, list[int], list[Contest]]:
+    """The contested share of a text, the places of its contested sentences, and the evidence against each. A new
+    sentence contests only the old sentence with most words in common, and none when it says an old one again."""
+    olds = [statement(part) for part in sentences(older)]
+    weights = [len(old.content) for old in olds]
+    found: dict[int, Contest] = {}
+    for part in sentences(newer):
+        fresh = statement(part)
+        if any(restates(fresh, old) for old in olds):
+            continue
+        common = [len(old.keys & fresh.keys) for old in olds]
+        for place, old in enumerate(olds):
+            evidence = contest(old, fresh, cosine) if common[place] == max(common) else None
+            if evidence is not None and (place not in found or _rank(evidence) > _rank(found[place])):
+                found[place] = evidence
+    places = sorted(found)
+    share = sum(weights[place] for place in places) / sum(weights) if any(weights) else 0.0
+    return share, places, [found[place] for place in places]
+
+
+def _rank(evidence: Contest) -> tuple[bool, bool]:
+    return evidence.strong, evidence.stated
+
+
+def reconsolidated(text: str, kind: str, verdict: Verdict, labile: Sequence[Labile]) -> Outcome:
+    """The fate of a text that its writer remembers beside memories with open windows, the nearest first."""
+    if verdict.action != "ADD" or kind in RECORDS:
+        return Outcome(verdict)
+    for item in labile:
+        older = item.candidate
+        if not older.replaceable or older.later or older.kind in RECORDS or not _short_enough(older.text, text):
+            continue
+        if older.id in verdict.contradicts:
+            if changed := _changed(text, verdict, item):
+                return changed
+        elif not verdict.contradicts and _says_already(older.text, text):
+            return Outcome(_low(verdict, item))
+    return Outcome(verdict)
+
+
+def _short_enough(*texts: str) -> bool:
+    return all(len(text) <= LOOKED_AT_CHARS and len(sentences(text)) <= SENTENCES_MAX for text in texts)
+
+
+def _changed(text: str, verdict: Verdict, item: Labile) -> Outcome | None:
+    """UPDATE or SUPERSEDE of a contested memory; None when the evidence does not suffice for either."""
+    older = item.candidate
+    share, places, evidence = mismatch(older.text, text, older.cosine)
+    if not places or (is_decision(older.text, older.kind) and not all(one.stated for one in evidence)):
+        return None
+    said = f"recalled {item.age_ms // MINUTE_MS} min ago, mismatch {share:.2f}: {evidence[0].reason}"
+    if share == 1.0 and (all(one.strong for one in evidence) or older.cosine >= WEAK_COSINE_MIN):
+        return Outcome(
+            replace(
+                verdict,
+                action="SUPERSEDE",
+                reason=f"replaces {older.id}; {said}",
+                target_id=older.id,
+                similarity=older.cosine,
+                supersedes=(older.id,),
+                contradicts=tuple(id_ for id_ in verdict.contradicts if id_ != older.id),
+                hint=f'if both hold, call restore(id="{older.id}")',
+            )
+        )
+    if (
+        share == 1.0
+        or len(places) > 1
+        or not evidence[0].strong
+        or len([part for part in sentences(text) if part.strip()]) > 1
+    ):
+        return None  # it is not clear which words take which place
+    head = older.heads[0] if older.heads else ""
+    return Outcome(
+        replace(
+            verdict,
+            action="UPDATE",
+            reason=f"updates {older.id}; {said}",
+            target_id=older.id,
+            similarity=older.cosine,
+            contradicts=(),
+            hint=f'to undo, call rollback(id="{older.id}", to="{head}")',
+        ),
+        _with_sentence(older.text, places[0], text),
+    )
+
+
+def _low(verdict: Verdict, item: Labile) -> Verdict:
+    older = item.candidate
+    return replace(
+        verdict,
+        action="NOOP",
+        reason=f"{older.id} says this already; recalled {item.age_ms // MINUTE_MS} min ago, reinforced",
+        novelty=0.0,
+        target_id=older.id,
+        similarity=older.cosine,
+        heads={older.id: older.heads},
+        hint="to store this text all the same, call remember(content=<this text>, force=true)",
+    )
+
+
+def _says_already(older: str, text: str) -> bool:
+    """Whether each sentence of a text is a sentence of an older one."""
+    said = [part.strip() for part in sentences(older) if part.strip()]
+    asked = [part.strip() for part in sentences(text) if part.strip()]
+    return bool(asked) and all(any(says_the_same(part, one) for one in said) for part in asked)
+
+
+def _with_sentence(text: str, place: int, sentence: str) -> str:
+    """The text with another sentence in the place of one, with the white space behind the former sentence."""
+    parts = sentences(text)
+    former = parts[place]
+    tail = former[len(former.rstrip()) :]
+    parts[place] = sentence.strip() + tail
+    return "".join(parts)

@@ -1,0 +1,191 @@
+"""A recalled memory is open to new evidence for a while: updated, replaced or reinforced, never merged with another."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recall_scene import READER, Here
+from recall_scene import here as here
+from recall_scene import mesh as mesh
+
+from mnemesh_memory.policy.guard import Candidate, judge
+from mnemesh_memory.policy.reconsolidation import LABILE_MAX, MINUTE_MS, Labile, LabileWindow, mismatch, reconsolidated
+from mnemesh_memory.values.model import Caller, Memory, Patch
+
+DATA = Path(__file__).resolve().parent.parent / "data" / "guard"
+PAIRS = [json.loads(line) for name in ("given", "tuned") for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
+ASIDE = " Petra answers questions about invoices."
+OTHER = Caller("ben/agent", "ben", role="writer", spaces=("test/*",))
+
+
+def outcomes(label: str, aside: str = "") -> Counter[tuple[str, str]]:
+    """How often a verdict of the guard became another in the window."""
+    found: Counter[tuple[str, str]] = Counter()
+    for pair in PAIRS:
+        if pair["label"] == label:
+            text = pair["older"].rstrip(". ") + "." + aside if aside else pair["older"]
+            old = Candidate(id="old", text=text, kind="fact", cosine=0.75, replaceable=True, heads=("1@a",))
+            verdict = judge(pair["newer"], "fact", [old])
+            after = reconsolidated(pair["newer"], "fact", verdict, [Labile(old, 0)])
+            before = "contradicts" if verdict.contradicts else verdict.action
+            found[before, after.verdict.action] += 1
+            if after.verdict.action == "UPDATE":
+                assert ASIDE.strip() in after.content
+                assert pair["newer"].strip() in after.content
+    return found
+
+
+@pytest.mark.parametrize("label", ["distinct", "elaboration"])
+@pytest.mark.parametrize("aside", ["", ASIDE])
+def test_distinct_facts_are_not_merged_in_an_open_window(label: str, aside: str) -> None:
+    found = outcomes(label, aside)
+    changed = sum(count for (before, after), count in found.items() if before == "contradicts" and after != "ADD")
+    assert changed <= 0.005 * found.total()
+    assert not found["ADD", "UPDATE"]
+    assert not found["ADD", "SUPERSEDE"]
+    assert not found["ADD", "NOOP"]
+
+
+@pytest.mark.parametrize("label", ["update", "contradiction"])
+def test_an_open_window_decides_contests_that_the_guard_leaves_open(label: str) -> None:
+    whole, part = outcomes(label), outcomes(label, ASIDE)
+    assert whole["contradicts", "SUPERSEDE"] >= 20
+    assert part["contradicts", "UPDATE"] >= 100
+    assert not part["contradicts", "SUPERSEDE"], "an uncontested sentence stays"
+
+
+numbers = st.integers(1, 999)
+
+
+@settings(max_examples=60)
+@given(numbers, numbers, numbers, st.sampled_from(["Valve", "Rack", "Ticket", "Sensor"]))
+def test_things_with_other_numbers_stay_apart(one: int, other: int, value: int, noun: str) -> None:
+    older = Candidate(
+        id="old", text=f"{noun} {one} holds {value} bar.", kind="fact", cosine=0.95, replaceable=True, heads=("1@a",)
+    )
+    text = f"{noun} {other + 1000} holds {value + 1} bar."
+    after = reconsolidated(text, "fact", judge(text, "fact", [older]), [Labile(older, 0)])
+    assert after.verdict.action == "ADD"
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=200), st.text(max_size=200))
+def test_a_mismatch_is_a_share(one: str, other: str) -> None:
+    assert 0.0 <= mismatch(one, other, 0.9)[0] <= 1.0
+
+
+def shown(id_: str, *heads: str) -> Memory:
+    return Memory(
+        id=id_, space="s", kind="fact", title="", content="x", state="active", by="owner/a", created_at=0,
+        updated_at=0, heads=heads or ("1@a",),
+    )  # fmt: skip
+
+
+def test_a_window_ends_with_time_a_new_head_or_a_clock_that_goes_back() -> None:
+    window = LabileWindow()
+    window.open("ann", [shown("m")], MINUTE_MS, minutes=10)
+    assert window.age_of("ann", "m", ("1@a",), 3 * MINUTE_MS) == 2 * MINUTE_MS
+    for principal, head, now in (("ben", "1@a", 2), ("ann", "2@b", 2), ("ann", "1@a", 12), ("ann", "1@a", 0)):
+        assert window.age_of(principal, "m", (head,), now * MINUTE_MS) is None
+    closed = LabileWindow()
+    closed.open("ann", [shown("m")], 0, minutes=0)
+    assert len(closed) == 0
+
+
+def test_windows_are_bounded() -> None:
+    window = LabileWindow()
+    window.open("ann", (shown(str(number)) for number in range(LABILE_MAX + 5)), now=0)
+    assert len(window) == LABILE_MAX
+    assert window.age_of("ann", "0", ("1@a",), 1) is None
+
+
+RUNBOOK = "The gateway listens on port 8080. Petra answers questions about invoices. The runbook lies in docs/gate.md."
+CHANGED = "The gateway listens on port 9090."
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_evidence_after_a_recall_updates_the_memory_and_a_rollback_brings_it_back(here: Here) -> None:
+    old = await here.remember(RUNBOOK, tags=("gate",))
+    await here.recall("where does the gateway listen?")
+    checked = await here.mesh.check(READER, here.draft(CHANGED))
+    done = await here.mesh.remember(READER, here.draft(CHANGED, tags=("port",)))
+    assert (checked.action, done.action, done.memory.id) == ("UPDATE", "UPDATE", old.id)
+    assert done.memory.content == RUNBOOK.replace("8080", "9090")
+    assert set(done.memory.tags) == {"gate", "port"}
+    assert "mismatch 0." in done.reason
+    history = await here.mesh.history(READER, old.id)
+    assert [one.revision.content for one in history.revisions] == [done.memory.content, RUNBOOK]
+    await here.mesh.rollback(READER, old.id, history.revisions[-1].revision.id)
+    ((back,), _) = await here.mesh.get(READER, [old.id])
+    assert back.content == RUNBOOK
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_evidence_that_leaves_nothing_of_a_recalled_memory_replaces_it_and_a_restore_brings_it_back(
+    here: Here,
+) -> None:
+    old, new = "The on-call shift lasts seven days.", "An on-call shift is 24 hours long."
+    first = await here.remember(old)
+    assert (await here.mesh.check(READER, here.draft(new))).action == "ADD"
+    await here.recall("how long is the on-call shift?")
+    done = await here.mesh.remember(READER, here.draft(new))
+    assert done.action == "SUPERSEDE"
+    assert f"replaces {first.id}; recalled 0 min ago, mismatch 1.00" in done.reason
+    assert [hit.memory.content for hit in (await here.recall("on-call shift")).results] == [new]
+    assert (await here.mesh.restore(READER, first.id)).memory.state == "active"
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_sentence_that_a_recalled_memory_says_already_reinforces_it(here: Here) -> None:
+    first = await here.remember(RUNBOOK)
+    await here.recall("where does the gateway listen?")
+    done = await here.mesh.remember(READER, here.draft("the gateway listens on port 8080"))
+    assert (done.action, done.memory.id, done.deduplicated) == ("NOOP", first.id, True)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_without_a_recall_both_stand(here: Here) -> None:
+    await here.remember(RUNBOOK)
+    assert (await here.mesh.remember(READER, here.draft(CHANGED))).action == "ADD"
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_with_the_window_off_both_stand(here: Here) -> None:
+    await here.remember(RUNBOOK)
+    here.with_parts(config=replace(here.mesh._parts.config, labile_minutes=0))
+    await here.recall("where does the gateway listen?")
+    assert (await here.mesh.remember(READER, here.draft("The gateway listens on port 9191."))).action == "ADD"
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_memory_of_another_principal_is_never_changed(here: Here) -> None:
+    theirs = await here.mesh.remember(OTHER, here.draft(RUNBOOK))
+    await here.recall("where does the gateway listen?")
+    done = await here.mesh.remember(READER, here.draft(CHANGED))
+    assert (done.action, done.memory.id == theirs.memory.id) == ("ADD", False)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_hundred_recalls_write_no_document(here: Here) -> None:
+    await here.remember(RUNBOOK)
+    before = await here.mesh._parts.ledger.position()
+    for _ in range(100):
+        await here.recall("where does the gateway listen?")
+    assert await here.mesh._parts.ledger.position() == before
+    page = await here.recall("", limit=50)
+    assert [hit.memory.content for hit in page.results] == [RUNBOOK]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_memory_that_changed_since_the_recall_is_left_alone(here: Here) -> None:
+    old = await here.remember(RUNBOOK)
+    await here.recall("where does the gateway listen?")
+    other = replace(READER, agent="owner/second")
+    await here.mesh.update(other, old.id, Patch(content=RUNBOOK + " It is green."))
+    assert (await here.mesh.remember(READER, here.draft(CHANGED))).action == "ADD"
