@@ -100,9 +100,9 @@ def read_line(line: bytes, stem: str) -> Iterator[Read]:
     elif kind in ("user", "assistant"):
         yield from _spoken(record, kind, line, stem)
     elif kind in TITLES and isinstance(title := record.get(TITLES[kind]), str) and title.strip():
-        yield Titled(_session(record, stem)[0], clip_title((_sound(title),)))
+        yield Titled(_session(record, stem)[0], clip_title((sound(title),)))
     else:
-        yield Skipped(_sound(kind[:40]), known=kind in KINDS)
+        yield Skipped(sound(kind[:40]), known=kind in KINDS)
 
 
 def _spoken(record: Mapping[str, Any], kind: str, line: bytes, stem: str) -> Iterator[Read]:
@@ -117,10 +117,10 @@ def _spoken(record: Mapping[str, Any], kind: str, line: bytes, stem: str) -> Ite
         return
     session, part_of = _session(record, stem)
     cwd = record.get("cwd")
-    where = _sound(cwd) if isinstance(cwd, str) and len(cwd.encode("utf-8", "replace")) <= DIR_BYTES_MAX else ""
+    where = sound(cwd) if isinstance(cwd, str) and len(cwd.encode("utf-8", "replace")) <= DIR_BYTES_MAX else ""
     given = record.get("uuid")
     id_ = given if isinstance(given, str) and 0 < len(given.encode("utf-8", "replace")) <= ID_BYTES_MAX else _hash(line)
-    at = _time(record.get("timestamp"))
+    at = time_of(record.get("timestamp"))
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     for number, block in enumerate(blocks):
         role, text, clipped = _block(block, kind)
@@ -132,10 +132,10 @@ def _spoken(record: Mapping[str, Any], kind: str, line: bytes, stem: str) -> Ite
                 yield Skipped("command")
                 continue
             role = "summary" if summary else role
-        text = _OWN.sub(OWN_LEFT_OUT, _REMINDER.sub("", text)).strip()
+        text = own_left_out(text).strip()
         for part, piece in enumerate(pieces(text) if text else [], 1):
             key = (f"{id_}#{number}" if number else id_) + (f"~{part}" if part > 1 else "")
-            turn: TurnItem = {"id": _sound(key), "role": role, "text": piece, "at": at}
+            turn: TurnItem = {"id": sound(key), "role": role, "text": piece, "at": at}
             yield Said(session=session, part_of=part_of, dir=where, turn=turn, clipped=clipped)
 
 
@@ -145,13 +145,13 @@ def _block(block: object, kind: str) -> tuple[str, str, bool]:
     if not isinstance(block, dict) or not isinstance(type_, str):
         return "", "unknown block", False
     if type_ == "text" and isinstance(text := block.get("text"), str):
-        return kind, _sound(text), False
+        return kind, sound(text), False
     if type_ == "tool_use" and isinstance(name := block.get("name"), str):
         asked = json.dumps(block.get("input"), ensure_ascii=False)
-        return "tool", *_clipped(_sound(f"{name} {asked}"))
+        return "tool", *_clipped(sound(f"{name} {asked}"))
     if type_ == "tool_result":
-        return "tool", *_clipped(_sound(_result(block.get("content"))))
-    return "", _sound(type_[:40]), False
+        return "tool", *_clipped(sound(_result(block.get("content"))))
+    return "", sound(type_[:40]), False
 
 
 def _result(content: object) -> str:
@@ -163,7 +163,7 @@ def _result(content: object) -> str:
 
 def _clipped(text: str) -> tuple[str, bool]:
     # A recalled block goes before the text is cut, else its block would have no end.
-    text = _OWN.sub(OWN_LEFT_OUT, _REMINDER.sub("", text))
+    text = own_left_out(text)
     if len(text) <= TOOL_CHARS_MAX:
         return text, False
     return f"{text[:TOOL_CHARS_MAX]}\n[{len(text) - TOOL_CHARS_MAX} more characters were not imported]", True
@@ -174,15 +174,15 @@ def _session(record: Mapping[str, Any], stem: str) -> tuple[str, str]:
     names, which stand in URLs.
     """
     given = record.get("sessionId")
-    whole = _sound(given if isinstance(given, str) and 0 < len(given) <= 100 else stem)[:100].replace("/", "-")
+    whole = sound(given if isinstance(given, str) and 0 < len(given) <= 100 else stem)[:100].replace("/", "-")
     if record.get("isSidechain") is not True:
         return whole, ""
     agent = record.get("agentId")
-    named = _sound(agent) if isinstance(agent, str) and 0 < len(agent) <= 90 else "sidechain"
+    named = sound(agent) if isinstance(agent, str) and 0 < len(agent) <= 90 else "sidechain"
     return f"{whole}:{named.replace('/', '-')}", whole
 
 
-def _time(value: object) -> datetime | None:
+def time_of(value: object) -> datetime | None:
     """The time in a text with a zone, else None."""
     try:
         moment = datetime.fromisoformat(value) if isinstance(value, str) else None
@@ -191,7 +191,12 @@ def _time(value: object) -> datetime | None:
     return moment if moment is not None and moment.tzinfo is not None else None
 
 
-def _sound(text: str) -> str:
+def own_left_out(text: str) -> str:
+    """`text` without reminders of the program and without memories that Mnemesh itself put there."""
+    return _OWN.sub(OWN_LEFT_OUT, _REMINDER.sub("", text))
+
+
+def sound(text: str) -> str:
     """Without lone surrogates, which JSON can spell and no message can carry."""
     return text.encode("utf-8", "replace").decode("utf-8")
 

@@ -7,7 +7,7 @@ memory. Values in, values out.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -29,10 +29,24 @@ from mnemesh.importing.items import (
     session_of,
     without_node_links,
 )
+from mnemesh.importing.records import importance, space_name, words
 
 # Names by which front matter says when a text was written, the surest first.
 WRITTEN: Final = ("created_at", "created", "date")
 TEXTS: Final = ("kind", "title", "space", "valid_from", "valid_to", "tier")
+# Front matter of basic-memory and memem: fields with another name here, "" for those that only these programs need.
+MEMEM: Final = "schema_version"
+MEMEM_TOPS: Final = (5.0,)  # of importance
+NOTE_MARKS: Final = frozenset(("permalink", MEMEM))
+FOREIGN: Final = {
+    "project": "space", "keys": "keywords", "valid_at": "valid_from", "invalid_at": "valid_to", "source_session": "",
+    "permalink": "", MEMEM: "", "status": "", "type": "", "last_accessed_at": "", "access_count": "",
+    "updated": "", "modified": "",
+}  # fmt: skip
+NOTE_TAGS_MAX: Final = 64
+# As basic-memory writes it: - [category] text #tag (context). A task's [ ] and [x] are none.
+_OBSERVATION: Final = re.compile(r"^[-*] \[(?P<category>[A-Za-z][\w -]{1,39})\] (?P<text>\S.*)$", re.M)
+_TAG: Final = re.compile(r"(?<!\S)#[\w/-]+")
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
@@ -59,12 +73,19 @@ def parse_markdown(text: str, path: str, place: str = "") -> Parsed:
     if MARKER in document.fields:
         yield from _exported(document, fields)
         return
-    used = {*fields, *DERIVED, *(WRITTEN if "created_at" in fields else ())}
+    whole = is_note(document)
+    if whole:
+        if document.fields.get("status") in ("deprecated", "deleted"):
+            yield Problem(line=document.line_of("status"), message="a deprecated note is not imported", refused=False)
+            return
+        fields = {**_foreign(document), **fields, "tags": _note_tags(document, fields.get("tags", ()))}
+    used = {*fields, *DERIVED, *(WRITTEN if "created_at" in fields else ()), *(FOREIGN if whole else ())}
     for name in document.fields:
         if name not in used:
             line = document.line_of(name)
             yield Problem(line=line, message=f"front matter field {name!r} is not used", refused=False)
-    yield from _sectioned(document, fields, path, session_of(path, place))
+    parts = _noted(document, path) if whole else sections(document.body, document.body_line)
+    yield from _sectioned(document, fields, path, session_of(path, place), parts)
 
 
 def sections(body: str, first_line: int = 1) -> Iterator[Section]:
@@ -94,11 +115,49 @@ def sections(body: str, first_line: int = 1) -> Iterator[Section]:
             yield Section(line=first_line + start, path=tuple(name for _, name in above), text=text)
 
 
-def _sectioned(document: Document, fields: Mapping[str, Any], path: str, session: str) -> Parsed:
+def is_note(document: Document) -> bool:
+    """Whether the file is one note of basic-memory or memem, whose wikilinks name whole notes: it stays one memory."""
+    return NOTE_MARKS & document.fields.keys() != set() or _OBSERVATION.search(document.body) is not None
+
+
+def _noted(document: Document, path: str) -> Iterator[Section]:
+    """The note as a single section."""
+    title = document.fields.get("title")
+    stem = path.rpartition("/")[2].rpartition(".")[0] or path
+    if text := document.body.strip():
+        yield Section(line=document.body_line, path=(title if isinstance(title, str) and title else stem,), text=text)
+
+
+def _foreign(document: Document) -> dict[str, Any]:
+    """The fields that other programs call by other names."""
+    fields = {ours: document.fields[name] for name, ours in FOREIGN.items() if document.fields.get(name) and ours}
+    fields = {name: value for name, value in fields.items() if isinstance(value, str | list)}
+    for name in ("valid_from", "valid_to"):
+        if name in fields:
+            fields[name] = _time(fields[name])
+    if "space" in fields:
+        fields["space"] = space_name(fields["space"])
+    if "keywords" in fields:
+        fields["keywords"] = words(fields["keywords"])
+    session = document.fields.get("source_session")
+    return {**fields, "source": {"session": session}} if isinstance(session, str) and session else fields
+
+
+def _note_tags(document: Document, tags: Sequence[str]) -> list[str]:
+    """The tags of the front matter, then those that observations of the text bear, and their categories."""
+    own = list(tags)
+    for found in _OBSERVATION.finditer(document.body):
+        own += [found["category"].strip().lower(), *(tag[1:] for tag in _TAG.findall(found["text"]))]
+    return [tag for tag in dict.fromkeys(own) if tag][:NOTE_TAGS_MAX]
+
+
+def _sectioned(
+    document: Document, fields: Mapping[str, Any], path: str, session: str, parts_of: Iterable[Section]
+) -> Parsed:
     stem = path.rpartition("/")[2].rpartition(".")[0] or path
     whole = fields.get("title", "")
     position = 0
-    for section in sections(document.body, document.body_line):
+    for section in parts_of:
         names = section.path if not whole or section.path[:1] == (whole,) else (whole, *section.path)
         parts = pieces(section.text)
         if len(parts) > 1:
@@ -134,7 +193,10 @@ def _known(document: Document) -> Iterator[tuple[str, Any]]:
             elif name in LISTS:
                 yield name, _as_list(name, value)
             elif name == "importance":
-                yield name, float(_as_text(value))
+                yield (
+                    name,
+                    importance(_as_text(value), MEMEM_TOPS) if MEMEM in document.fields else float(_as_text(value)),
+                )
             elif name == "attrs":
                 yield name, _as_mapping(value)
             elif name == "source":

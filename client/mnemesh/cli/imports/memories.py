@@ -44,7 +44,7 @@ OVERLOADED_PAUSE_MAX_S: Final = 5.0
 INDEX_WAIT_S: Final = 600.0
 INDEX_POLL_S: Final = 0.2
 SPACE_HELP: Final = "Space of all items; default: their own, else the project's."
-FORMAT_HELP: Final = "Read as markdown, text or jsonl; default: by the name's ending."
+FORMAT_HELP: Final = "Read as markdown, text, jsonl, json or zikkaron; default: by the name's ending."
 STATE_HELP: Final = "Where to note what is done; default: data directory."
 
 
@@ -82,7 +82,7 @@ def import_files(
     state: Annotated[Path | None, typer.Option("--state", metavar="FILE", help=STATE_HELP)] = None,
     again: Annotated[bool, typer.Option("--again", help="Send also what an earlier import has stored.")] = False,
 ) -> None:
-    """Store the contents of files: Markdown by heading, text by paragraphs, JSON lines as exported.
+    """Store the contents of files: Markdown by heading, text by paragraphs, exports of this and other memories.
 
     Running it again goes on where it stopped and stores nothing twice. Exit status 4 when anything was refused.
     """

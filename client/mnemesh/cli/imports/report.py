@@ -50,7 +50,7 @@ class Report:
         """The node answered."""
         if isinstance(outcome, MnemeshError):
             self.refused.append({"file": file, "line": line, "message": outcome.message, "code": outcome.code})
-        elif outcome.replayed or outcome.action != "ADD":
+        elif outcome.replayed or outcome.action == "NOOP":
             self.already_there += 1
             if outcome.restorable:
                 said = f"was forgotten; bring it back with: mnemesh restore {outcome.memory.id}"

@@ -15,15 +15,20 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from mnemesh.errors import InvalidArgument
+from mnemesh.importing import zikkaron
 from mnemesh.importing.items import Parsed, Problem, parse_jsonl, parse_text
+from mnemesh.importing.records import is_graph, parse_graph, parse_json
 
 FORMATS: Final[Mapping[str, str]] = {
     ".md": "markdown", ".markdown": "markdown", ".mdown": "markdown",
     ".txt": "text", ".text": "text",
     ".jsonl": "jsonl", ".ndjson": "jsonl",
+    ".json": "json", ".db": "zikkaron", ".sqlite": "zikkaron", ".sqlite3": "zikkaron",
 }  # fmt: skip
 FILE_BYTES_MAX: Final = 16 * 1024 * 1024
 LINE_BYTES_MAX: Final = 1024 * 1024
+NAMED_ONLY: Final = ("json", "zikkaron")  # a folder holds many such files that are no memories
+UNBOUNDED: Final = ("jsonl", "zikkaron")  # read piece by piece
 SNIFFED_BYTES: Final = 8192
 # Folders of files that tools installed or made, not of somebody's writing.
 TOOL_FOLDERS: Final = frozenset(("node_modules", "bower_components", "venv", "__pycache__", "site-packages"))
@@ -96,6 +101,7 @@ def _walk(directory: Path, prefix: str, format: str, found: Found) -> None:
         for entry in entries:
             name = prefix + entry.name
             suffix = FORMATS.get(Path(entry.name).suffix.lower(), "")
+            suffix = "" if suffix in NAMED_ONLY else suffix
             if entry.is_symlink():
                 found.skipped["symbolic link"] += 1
             elif entry.name.startswith("."):
@@ -117,9 +123,10 @@ def _take(path: Path, name: str, format: str, found: Found) -> None:
     except OSError as error:
         found.unreadable.append((name, error.strerror or str(error)))
         return
-    if b"\0" in head:
+    database = head.startswith(zikkaron.MAGIC)
+    if database != (format == "zikkaron") or (b"\0" in head and not database):
         found.skipped["binary"] += 1
-    elif format != "jsonl" and size > FILE_BYTES_MAX:
+    elif format not in UNBOUNDED and size > FILE_BYTES_MAX:
         found.skipped[f"over {FILE_BYTES_MAX // 2**20} MiB"] += 1
     else:
         found.files.append(SourceFile(path, name, format, size))
@@ -127,10 +134,13 @@ def _take(path: Path, name: str, format: str, found: Found) -> None:
 
 def parsed(file: SourceFile) -> Parsed:
     """The items and problems of a file."""
+    if file.format == "zikkaron":
+        yield from zikkaron.parse_zikkaron(file.path, file.name)
+        return
     try:
         with open_no_link(file.path) as stream:
             if file.format == "jsonl":
-                yield from _json_lines(stream)
+                yield from _json_lines(stream, file)
                 return
             text = stream.read(FILE_BYTES_MAX + 1).decode("utf-8")
     except OSError as error:
@@ -142,11 +152,19 @@ def parsed(file: SourceFile) -> Parsed:
             from mnemesh.importing.markdown import parse_markdown
 
             yield from parse_markdown(text, file.name, str(file.path))
+        elif file.format == "json":
+            yield from parse_json(text, file.name, str(file.path))
         else:
             yield from parse_text(text, file.name, str(file.path))
 
 
-def _json_lines(stream: BinaryIO) -> Parsed:
+def _json_lines(stream: BinaryIO, file: SourceFile) -> Parsed:
+    if is_graph(stream.readline(LINE_BYTES_MAX).removeprefix(b"\xef\xbb\xbf")):
+        stream.seek(0)
+        lines = ((number, line.decode("utf-8-sig", "replace")) for number, line in _lines(stream))
+        yield from parse_graph(lines, file.name, str(file.path))
+        return
+    stream.seek(0)
     for number, line in _lines(stream):
         if len(line) > LINE_BYTES_MAX:
             yield Problem(line=number, message=f"line of more than {LINE_BYTES_MAX} bytes")

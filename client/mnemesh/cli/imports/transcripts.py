@@ -6,7 +6,7 @@ Only whole lines are read: an unfinished last line waits for its end. The node h
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
@@ -24,13 +24,17 @@ from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import FailedPrecondition, InvalidArgument, PermissionDenied
 from mnemesh.exit_status import EXIT_REFUSED
 from mnemesh.importing import claude_code
+from mnemesh.importing.chats import read_chats
 from mnemesh.transport.connection import local_data_dir
+from mnemesh_proto.json_text import NotJson, read_json
 
 if TYPE_CHECKING:
     from mnemesh.api.client import Client
 
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
-PATH_HELP: Final = "A session file of Claude Code, or a directory with all .jsonl below it."
+CHATS_BYTES_MAX: Final = 512 * 1024 * 1024
+CHATS_SOURCE: Final = "chat-export"
+PATH_HELP: Final = "A session file of Claude Code, a directory of such, or conversations.json of Claude or ChatGPT."
 SPACE_HELP: Final = "Space of the sessions; default: your private one."
 STATE_HELP: Final = "Where to note how far files were read; default: data directory."
 PENDING_BYTES_MAX: Final = 8 * 1024 * 1024  # read and not yet sent
@@ -85,13 +89,13 @@ def import_transcript(
     state: Annotated[Path | None, typer.Option("--state", metavar="FILE", help=STATE_HELP)] = None,
     again: Annotated[bool, typer.Option("--again", help="Read files from their beginning.")] = False,
 ) -> None:
-    """Store sessions of Claude Code as they were said, apart from memories: ~/.claude/projects holds them.
+    """Store sessions as they were said, apart from memories: Claude Code's in ~/.claude/projects, or a chat export.
 
     Another run goes on from there, also in a file that grew, and stores nothing twice. Exit status 4 when a file was
     refused.
     """
     found = sources.find(path)
-    files = [file for file in found.files if file.format == "jsonl"]
+    files = [file for file in found.files if file.format in ("jsonl", "json")]
     report = Report(left_out=found.skipped + Counter({"other type": len(found.files) - len(files)}))
     for name, reason in found.unreadable:
         report.refused.append({"file": name, "line": 0, "message": f"can't be read: {reason}"})
@@ -142,7 +146,10 @@ class _File:
         self.report.files += 1
         try:
             with sources.open_no_link(self.file.path) as stream:
-                self._read(stream)
+                if self.file.format == "json":
+                    self._read_chats(stream)
+                else:
+                    self._read(stream)
         except OSError as error:
             self._refuse(f"can't be read: {error.strerror}")
         except (InvalidArgument, FailedPrecondition) as error:
@@ -168,10 +175,34 @@ class _File:
             self._refuse("holds no record of a Claude Code session")
         self._flush(stream, offset)
 
+    def _read_chats(self, stream: BinaryIO) -> None:
+        """Read a whole export: its conversations are one JSON value, so there is no place to go on from."""
+        text = stream.read(CHATS_BYTES_MAX + 1)
+        if len(text) > CHATS_BYTES_MAX:
+            self._refuse(f"is larger than {CHATS_BYTES_MAX // 2**20} MiB")
+            return
+        try:
+            value = read_json(text.removeprefix(b"\xef\xbb\xbf"))
+        except (NotJson, UnicodeDecodeError) as error:
+            self._refuse(f"is no JSON: {error}")
+            return
+        known = False
+        for number, item in read_chats(value):
+            known |= self._sort(number, (item,))
+            if self.pending_bytes > PENDING_BYTES_MAX:
+                self._flush(stream, 0)
+        if not known:
+            self._refuse("holds no conversation of Claude or ChatGPT")
+        self._flush(stream, 0)
+        self.bar.advance(len(text))
+
     def _take(self, number: int, line: bytes) -> bool:
         """Whether the line is of a session."""
+        return self._sort(number, claude_code.read_line(line, self.file.path.stem) if line.strip() else ())
+
+    def _sort(self, number: int, items: Iterable[claude_code.Read]) -> bool:
         known = False
-        for item in claude_code.read_line(line, self.file.path.stem) if line.strip() else ():
+        for item in items:
             match item:
                 case claude_code.Said():
                     known = True
@@ -207,7 +238,7 @@ class _File:
             [one.turn for one in batch],
             space=self.space,
             part_of=batch[0].part_of,
-            source=claude_code.SOURCE,
+            source=claude_code.SOURCE if self.file.format == "jsonl" else CHATS_SOURCE,
             dir=batch[-1].dir,
             title=self.titles.get(session, ""),
         )
