@@ -36,6 +36,7 @@ CONTRACT: Final = (
     "peer",
     "recall",
     "session",
+    "sleep",
     "transcript",
     "trigger",
     "upkeep",

@@ -31,6 +31,7 @@ PARTS: Final = (
     "peer",
     "recall",
     "session",
+    "sleep",
     "sync",
     "transcript",
     "trigger",

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
+from mnemesh_actors.astrocytes.astrocyte import Astrocyte, AstrocytePort
+from mnemesh_actors.astrocytes.sleep_record import RecordPort, SleepRecord
 from mnemesh_actors.index.shard import RetrievalShard
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.replica_ledger import ReplicaLedger, Scout
@@ -58,6 +60,10 @@ SCOUT: Final = ActorRow[ScoutPort]("scout", Scout, Place())
 SHARD: Final = ActorRow[IndexPort]("shard", RetrievalShard, PINNED)
 # `embedding_workers` of them. Restarts on any machine.
 EMBEDDER: Final = ActorRow[Embed]("embedder", EmbeddingWorker, Place(roams=True, works=True))
+# `astrocyte_workers` of them. Restarts on any machine.
+ASTROCYTE: Final = ActorRow[AstrocytePort]("astrocyte", Astrocyte, Place(roams=True, works=True))
+# One, in the process of the doors.
+SLEEP_RECORD: Final = ActorRow[RecordPort]("sleep-record", SleepRecord, Place(here=True))
 # One if configured, on the machine of the data directory. Restarts in place.
 RERANKER: Final = ActorRow[Rerank]("reranker", Reranker, PINNED)
 # One, in the process of the doors.

@@ -209,6 +209,9 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "context": {"query": "first memory", "session": "s1", "token_budget": 500},
     "checkpoint": {"task": "fix the kiln", "session": "s1", "next_steps": ["light it"]},
     "resume": {"session": "s1"},
+    "consolidate": {"dry_run": True},
+    "list_runs": {"limit": 5},
+    "undo_run": {"run": "first"},
     "backup_create": {},
     "backup_list": {},
 }

@@ -16,6 +16,7 @@ from fake_hygiene import FakeHygiene
 from fake_links import FakeLinks
 from fake_peers import FakePeers
 from fake_sessions import FakeSessions
+from fake_sleep import FakeSleep
 from fake_triggers import FakeTriggers
 from fake_upkeep import FakeUpkeep
 from stored_transcripts import transcribing
@@ -146,7 +147,7 @@ class FakeAccess:
         return agent.state(START_MS + 2)
 
 
-class FakeMesh(FakeHistories, FakeHygiene, FakeLinks, FakeTriggers, FakeUpkeep, FakeSessions):
+class FakeMesh(FakeHistories, FakeHygiene, FakeLinks, FakeSleep, FakeTriggers, FakeUpkeep, FakeSessions):
     """The operations over a dict.
 
     `fail_with` is raised by every operation. `hold` is an event that recall waits for. `break_export` fails an export

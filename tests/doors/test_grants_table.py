@@ -38,6 +38,8 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("context", "resume"), "read"),
     "checkpoint": "write",
     **dict.fromkeys(("transcript_add", "transcript_erase", "create_trigger", "delete_trigger"), "write"),
+    "list_runs": "read",
+    **dict.fromkeys(("consolidate", "undo_run"), "write"),
     "whoami": "identify",
 }
 MAY: Final[Mapping[str, frozenset[str]]] = {

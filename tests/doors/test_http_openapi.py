@@ -33,6 +33,7 @@ FILES = [
         "trigger",
         "upkeep",
         "session",
+        "sleep",
     ]
 ]
 DOCUMENT = openapi.describe("1.2.3")

@@ -220,7 +220,7 @@ async def test_a_wrong_argument_is_refused_by_name(
 
 def test_toolsets_are_chosen_by_name_and_an_unknown_one_is_refused_with_the_list() -> None:
     assert select(["curate", " core ", "core"]) == ("core", "curate")
-    with pytest.raises(InvalidArgument, match="core, curate, session, admin, connector") as refusal:
+    with pytest.raises(InvalidArgument, match="core, curate, session, knowledge, admin, connector") as refusal:
         select(["core", "everything"])
     assert "everything" in refusal.value.message
     with pytest.raises(InvalidArgument):

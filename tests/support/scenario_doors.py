@@ -36,7 +36,7 @@ from mnemesh_proto.rendezvous import AGENT_HEADER, AUTHORIZATION
 from mnemesh_proto.v1 import watch_pb2
 
 CALL_TIMEOUT_S = 60.0
-TOOLSETS = "core,curate,session,admin"
+TOOLSETS = "core,curate,session,knowledge,admin"
 # The doors of a node in a process of its own.
 NETWORKED_DOORS = ("grpc", "http", "mcp-http", "mcp-stdio", "cli")
 Answer = TypeVar("Answer")
@@ -44,7 +44,13 @@ Answer = TypeVar("Answer")
 Heard = tuple[str, str]
 Watching = AbstractAsyncContextManager[Callable[[], Awaitable[Heard]]]
 # Operations whose command has another name.
-COMMANDS = {"create_trigger": "trigger add", "list_triggers": "trigger list", "delete_trigger": "trigger remove"}
+COMMANDS = {
+    "create_trigger": "trigger add",
+    "list_triggers": "trigger list",
+    "delete_trigger": "trigger remove",
+    "list_runs": "consolidate --runs",
+    "undo_run": "consolidate",
+}
 # Fields whose command-line option has another name.
 OPTIONS = {
     "tags": "tag", "paths": "path", "keywords": "keyword", "spaces": "space", "kinds": "kind", "files": "file",
@@ -381,6 +387,8 @@ class CliDoor(Door):
             return [*words, "--", str(asked)]
         # After `--`, so that a text or query that starts with a dash is not an option.
         named = ("id", "ids", "query", "name", *(("session",) if operation.startswith("transcript_") else ()))
+        if operation == "undo_run":
+            return ["--undo", str(fields["run"])]
         if operation == "create_trigger":
             named = ("on", "pattern")
         if operation == "anchor":

@@ -17,12 +17,14 @@ from pathlib import Path
 from mnemesh_actors.ledger.backup.snapshot import Copies
 from mnemesh_actors.ledger.commit import write_admission
 from mnemesh_actors.ledger.commit.commands import (
+    Absorb,
     Command,
     Committed,
     Create,
     Forget,
     Lookup,
     Mark,
+    Part,
     Rate,
     Resolve,
     Restore,
@@ -32,6 +34,7 @@ from mnemesh_actors.ledger.commit.commands import (
     action_of,
 )
 from mnemesh_actors.ledger.commit.link_writes import Linking
+from mnemesh_actors.ledger.commit.merge_writes import Merging
 from mnemesh_actors.ledger.commit.verdicts import Verdicts, contradictions
 from mnemesh_actors.ledger.commit.write_admission import Admission, edit_of, refuse_endless, replaces, revision_of
 from mnemesh_actors.ledger.feeds.feeds import Feeds
@@ -89,6 +92,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 self._admission = Admission(self._db, self._journal, self._uses.note)
                 self._verdicts = Verdicts(self._journal, self._admission, self._uses.note)
                 linking = Linking(self._db, self._journal, node_id)
+                merging = Merging(self._journal, self._admission)
                 self._carriers: dict[type[Command], Callable[..., Committed]] = {
                     Create: self._create,
                     Revise: self._revise,
@@ -99,6 +103,8 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                     Tie: linking.tie,
                     Rate: linking.rate,
                     Mark: linking.mark,
+                    Absorb: merging.absorb,
+                    Part: merging.part,
                 }
                 self._mark = HighWater(self.path.with_suffix(".head"))
                 undo.callback(self._mark.close)

@@ -32,6 +32,7 @@ from mnemesh_actors.remember.removal import BulkForgetting, Purging
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.runtime.base import Runtime
+from mnemesh_actors.sleep.consolidation import Consolidating
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_actors.transcripts.transcript_operations import Transcribing
@@ -77,11 +78,13 @@ class Mesh:
         transcripts: Transcribing,
         seal: CursorSeal,
         consumers: ConsumerSet,
+        sleeping: Consolidating,
         room: DiskRoom | None = None,
     ) -> None:
         self.syncing = syncing
         self.transcripts = transcripts
         self._room = room
+        self.consolidate, self.list_runs, self.undo_run = sleeping.consolidate, sleeping.runs, sleeping.undo
         self._consumers = consumers
         self._parts = parts
         self._runtime = runtime

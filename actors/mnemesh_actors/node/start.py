@@ -25,6 +25,7 @@ from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.models import ModelConfig, ModelInfo
 from mnemesh_actors.models.embedding_model import MODEL_NAME
 from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node.sleep_parts import start_sleep
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
 from mnemesh_actors.notices import EMBEDDED_WITH, Notices
 from mnemesh_actors.ports import IndexPort, LedgerPort, LedgerWrite, Rerank
@@ -63,6 +64,7 @@ class StartConfig:
     replica_dir: str = ""  # on each machine of a Ray cluster; "" for the default
     ledger_wait_s: float = LEDGER_WAIT_S  # at the start, for ledgers that may hold more than those in the cluster
     workers: int = 0  # that embed; 0 for the usual number
+    astrocytes: int = 0  # that plan consolidation; 0 for the usual number
 
 
 async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> Mesh:
@@ -132,7 +134,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         _follow(fleet, serving, syncing, consumers)
     else:
         undo.push_async_callback(Scrubber(ledger).start().close)
-    rest = (await _transcribing(directory, config, undo), CursorSeal(key), consumers, directory.room)
+    sleeping = await start_sleep(directory, runtime, parts, config.astrocytes, undo)
+    rest = (await _transcribing(directory, config, undo), CursorSeal(key), consumers, sleeping, directory.room)
     reembedding = Reembedding(serving, file, state, workshop, config.entropy)
     reembedding.start()
     return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, *rest)

@@ -745,6 +745,39 @@ class Operations:
             )
         )
 
+    def consolidate(self, /, *, space: str = "", dry_run: bool = False) -> values.Consolidation:
+        """Consolidate what is new in a space: merge duplicates, promote repeated episodes to a fact, link related memories.
+        With `dry_run` only tell. A second call right after applies nothing. Raises PermissionDenied.
+
+        >>> client.consolidate(space="team/billing", dry_run=True).applied
+        0
+        """
+        from mnemesh.api.calls.sleep import consolidate
+
+        return self._send(consolidate(space=space, dry_run=dry_run))
+
+    def list_runs(
+        self, /, *, space: Words | None = None, spaces: Words | None = None, limit: int | None = None
+    ) -> values.Runs:
+        """Runs of consolidation with their steps, newest first, at most `limit` (1 to 200, default 20).
+
+        >>> for run in client.list_runs(space="team/billing").runs:
+        ...     print(run.id, run.state, run.applied)
+        """
+        from mnemesh.api.calls.sleep import list_runs
+
+        return self._send(list_runs(space=space, spaces=spaces, limit=limit))
+
+    def undo_run(self, /, run: str) -> values.UndoneRun:
+        """Take every step of a run back. History keeps both. Raises NotFound, PermissionDenied.
+
+        >>> client.undo_run("0190a1b2c3d4").undone
+        3
+        """
+        from mnemesh.api.calls.sleep import undo_run
+
+        return self._send(undo_run(run))
+
     def add_transcript(
         self,
         /,

@@ -38,7 +38,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     "Sessions": {"context": "sessions", "checkpoint": "sessions", "resume": "sessions"},
     "Memories": {
         "get": "read", "list": "read", "related": "related", "timeline": "read", "stats": "read", "check": "write",
-        "duplicates": "hygiene", "hygiene": "hygiene",
+        "duplicates": "hygiene", "hygiene": "hygiene", "consolidate": "sleep",
         "update": "write", "supersede": "write", "forget": "write", "restore": "write", "bulk-forget": "write",
         "purge": "write", "link": "write", "unlink": "write", "rate": "write", "anchor": "upkeep",
         "recall-batch": "related",

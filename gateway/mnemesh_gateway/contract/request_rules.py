@@ -43,6 +43,7 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "EraseTranscriptRequest": ("session",),
         "CreateTriggerRequest": ("on", "pattern"),
         "DeleteTriggerRequest": ("id",),
+        "UndoRunRequest": ("run",),
     }
 )
 
@@ -60,7 +61,10 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         **_alike("Remember Update", "tier", enum=list(TIERS)),
         **_alike("Remember Update Resolve", "content", minLength=1, maxLength=limits.CONTENT_BYTES_MAX),
         **_alike(
-            "List History Conflicts ListTranscripts ListTriggers", "limit", minimum=1, maximum=limits.LIST_LIMIT_MAX
+            "List History Conflicts ListTranscripts ListTriggers ListRuns",
+            "limit",
+            minimum=1,
+            maximum=limits.LIST_LIMIT_MAX,
         ),
         **_alike(
             "AddTranscript ReadTranscript EraseTranscript", "session", minLength=1, maxLength=limits.SESSION_BYTES_MAX

@@ -149,7 +149,7 @@ class Settings:
     time_zone: str = _setting("", "Zone for words of time in recall; empty means the machine's.", ZONE, "NAME")
     mcp_toolsets: str = _setting(
         "core",
-        "Toolsets that MCP shows unless the URL names others: core, curate, session, admin, connector, "
+        "Toolsets that MCP shows unless the URL names others: core, curate, session, knowledge, admin, connector, "
         "comma-separated.",
         TEXT,
     )

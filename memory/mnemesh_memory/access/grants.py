@@ -39,7 +39,7 @@ ROLE_MAY: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         OWNER: (IDENTIFY, READ, WRITE, ADMINISTER, OWN),
     }
 )
-TOOLSETS: Final = ("core", "curate", "session", "admin")
+TOOLSETS: Final = ("core", "curate", "session", "knowledge", "admin")
 EVERY_SHARED: Final = "*"
 # Every space, private ones too: the grant between the ledgers of a single node. No token and no peer can hold it,
 # because `check_pattern` refuses it.

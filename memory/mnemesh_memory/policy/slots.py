@@ -91,6 +91,12 @@ def statements(text: str) -> tuple[Statement, ...]:
     return _statements(text[:LOOKED_AT_CHARS])
 
 
+def sentences(text: str) -> list[str]:
+    """The texts of those sentences."""
+    parts = (part.strip() for part in _SENTENCE.split(text[:LOOKED_AT_CHARS]))
+    return [part for part, _ in zip(filter(None, parts), range(SENTENCES_MAX), strict=False)]
+
+
 @lru_cache(maxsize=STATEMENTS_KEPT)
 def _statements(text: str) -> tuple[Statement, ...]:
     parts = (part for part in _SENTENCE.split(text) if part.strip())

@@ -22,6 +22,9 @@ AMBIGUOUS: Final = "ambiguous"  # A title of several memories of the space.
 RESOLVED_BY: Final = "resolved-by"
 CONTRADICTS: Final = "contradicts"
 PART_OF: Final = "part-of"
+SUPERSEDES: Final = "supersedes"
+DERIVED_FROM: Final = "derived-from"
+SEE_ALSO: Final = "see-also"
 # Types of links that recall gives with a result, in this order, and how many of each.
 ATTACHED_TYPES: Final = (RESOLVED_BY, CONTRADICTS)
 ATTACHED_MAX: Final = 3

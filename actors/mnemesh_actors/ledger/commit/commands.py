@@ -111,6 +111,24 @@ class Tie(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Absorb(Command):
+    """Memory `id` takes the place of the active ones among `others`, and gets the `tags` that it lacks."""
+
+    id: str
+    others: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part(Command):
+    """Undo of an Absorb: each of `others` stands for itself again, and memory `id` loses the `tags`."""
+
+    id: str
+    others: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mark(Command):
     """Put a tag on memory `id` without a revision."""
 
@@ -179,6 +197,8 @@ def action_of(command: Command) -> str:
     if isinstance(command, Tie):
         return "LINK" if command.put else "UNLINK"
     return {
+        Absorb: "SUPERSEDE",
+        Part: "RESTORE",
         Rate: "RATE",
         Mark: "MARK",
         Revise: "UPDATE",

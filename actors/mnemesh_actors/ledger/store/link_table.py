@@ -19,6 +19,7 @@ from mnemesh_memory.values.memory_links import (
     AMBIGUOUS,
     ATTACHED_TYPES,
     CONTRADICTS,
+    DERIVED_FROM,
     IN,
     OUT,
     PART_OF,
@@ -32,6 +33,8 @@ from mnemesh_memory.values.model import Memory
 BEGINNING_CHARS: Final = 2_000
 # That contradict one result, looked at in a recall.
 LEADING_MAX: Final = 16
+# Derived memories that one question gives.
+DERIVED_MAX: Final = 2_000
 # A memory and its replacement link to each other: the memory's own link is enough.
 _TOLD_ONCE: Final = (
     "NOT EXISTS (SELECT 1 FROM link AS own WHERE own.source = ? AND own.target = l.source AND "
@@ -85,6 +88,16 @@ def ties(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str, str
         f"SELECT target, type, '{IN}', source FROM (SELECT *, row_number() OVER (PARTITION BY target ORDER BY source "
         f"DESC) AS place FROM link WHERE target IN ({asked}) AND type = ?) WHERE place <= ?",
         (*ids, *ATTACHED_TYPES, *ids, CONTRADICTS, LEADING_MAX),
+    ).fetchall()
+
+
+def derived(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str]]:
+    """(source, memory) for each `derived-from` link to one of `ids`, also of a forgotten memory and to an erased
+    source. By id, DERIVED_MAX at most."""
+    asked = marks(ids)
+    return db.execute(
+        f"SELECT target, source FROM link WHERE target IN ({asked}) AND type = ? ORDER BY target, source LIMIT ?",
+        (*ids, DERIVED_FROM, DERIVED_MAX),
     ).fetchall()
 
 

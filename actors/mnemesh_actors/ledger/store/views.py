@@ -153,6 +153,7 @@ class Views(Histories):
     linked = question(link_table.linked)
     ties = question(link_table.ties)
     hidden = question(link_table.hidden)
+    derived = question(link_table.derived)
 
     @reading
     def matching(self, query: Query, now: int) -> tuple[list[str], list[str]]:

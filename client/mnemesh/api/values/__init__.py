@@ -83,6 +83,12 @@ if TYPE_CHECKING:
     from mnemesh.api.values.sessions import ContextMemory as ContextMemory
     from mnemesh.api.values.sessions import Resumed as Resumed
     from mnemesh.api.values.sessions import SessionContext as SessionContext
+    from mnemesh.api.values.sleep import Consolidation as Consolidation
+    from mnemesh.api.values.sleep import Runs as Runs
+    from mnemesh.api.values.sleep import SleepGap as SleepGap
+    from mnemesh.api.values.sleep import SleepRun as SleepRun
+    from mnemesh.api.values.sleep import SleepStep as SleepStep
+    from mnemesh.api.values.sleep import UndoneRun as UndoneRun
     from mnemesh.api.values.times import TimeRead as TimeRead
     from mnemesh.api.values.transcripts import AddedTurns as AddedTurns
     from mnemesh.api.values.transcripts import ErasedSessions as ErasedSessions
@@ -128,6 +134,7 @@ MODULES: Final = MappingProxyType(
         "Checkpointed": "sessions",
         "Conflict": "history",
         "Conflicts": "history",
+        "Consolidation": "sleep",
         "ConsumerStatus": "node",
         "ContextGroup": "sessions",
         "ContextMemory": "sessions",
@@ -180,11 +187,15 @@ MODULES: Final = MappingProxyType(
         "Retried": "peers",
         "Revision": "history",
         "RevokedAgent": "agents",
+        "Runs": "sleep",
         "Session": "transcripts",
         "SessionContext": "sessions",
         "Sessions": "transcripts",
         "SettingStatus": "node",
         "Signal": "recall",
+        "SleepGap": "sleep",
+        "SleepRun": "sleep",
+        "SleepStep": "sleep",
         "Source": "memories",
         "Stats": "reads",
         "Status": "node",
@@ -200,6 +211,7 @@ MODULES: Final = MappingProxyType(
         "Triggers": "triggers",
         "Turn": "transcripts",
         "TurnHit": "transcripts",
+        "UndoneRun": "sleep",
         "Updated": "writes",
         "Written": "writes",
     }
@@ -223,6 +235,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.CheckpointResponse": "Checkpointed",
         "mnemesh.v1.Conflict": "Conflict",
         "mnemesh.v1.ConflictsResponse": "Conflicts",
+        "mnemesh.v1.ConsolidateResponse": "Consolidation",
         "mnemesh.v1.ConsumerStatus": "ConsumerStatus",
         "mnemesh.v1.ContextGroup": "ContextGroup",
         "mnemesh.v1.ContextMemory": "ContextMemory",
@@ -251,6 +264,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.ListPendingResponse": "Pending",
         "mnemesh.v1.ListQuarantineResponse": "Quarantine",
         "mnemesh.v1.ListResponse": "Page",
+        "mnemesh.v1.ListRunsResponse": "Runs",
         "mnemesh.v1.ListTranscriptsResponse": "Sessions",
         "mnemesh.v1.ListTriggersResponse": "Triggers",
         "mnemesh.v1.MaskedTurn": "MaskedTurn",
@@ -283,6 +297,9 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.SetAgentQuotaResponse": "ChangedAgent",
         "mnemesh.v1.SettingStatus": "SettingStatus",
         "mnemesh.v1.Signal": "Signal",
+        "mnemesh.v1.SleepGap": "SleepGap",
+        "mnemesh.v1.SleepRun": "SleepRun",
+        "mnemesh.v1.SleepStep": "SleepStep",
         "mnemesh.v1.Source": "Source",
         "mnemesh.v1.StatsResponse": "Stats",
         "mnemesh.v1.StatusResponse": "Status",
@@ -297,6 +314,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.TranscriptStatus": "TranscriptStatus",
         "mnemesh.v1.TranscriptTurn": "Turn",
         "mnemesh.v1.Trigger": "Trigger",
+        "mnemesh.v1.UndoRunResponse": "UndoneRun",
         "mnemesh.v1.UpdateResponse": "Updated",
         "mnemesh.v1.WatchResponse": "Change",
         "mnemesh.v1.WhoamiResponse": "Identity",

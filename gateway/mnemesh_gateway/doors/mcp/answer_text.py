@@ -410,4 +410,7 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "create_trigger": _triggers,
     "list_triggers": _triggers,
     "delete_trigger": _triggers,
+    "consolidate": report_text.consolidated,
+    "list_runs": report_text.runs,
+    "undo_run": report_text.undone,
 }

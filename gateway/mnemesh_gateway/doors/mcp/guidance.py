@@ -97,6 +97,12 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "list_triggers": ("List triggers", "Use it to see which triggers wait and which have fired."),
     "delete_trigger": ("Delete a trigger", "Use it when a trigger has done its work or was a mistake."),
+    "consolidate": (
+        "Consolidate a space",
+        "Use it at the end of a piece of work, or with dry_run to see what is repeated, doubled or left open.",
+    ),
+    "list_runs": ("List runs of consolidation", "Use it to see what consolidation did and why."),
+    "undo_run": ("Undo a run of consolidation", "Use it when a run merged, promoted or linked by mistake."),
     "whoami": ("Who am I", "Use it to see under which name you write and which space is used when you name none."),
     "agent_list": ("Agents", "Use it when someone asks who has access, to what, and who still uses it."),
     "reembed": (

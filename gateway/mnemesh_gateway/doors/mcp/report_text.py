@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mnemesh_gateway.doors.mcp.data_elements import data_block, element
+from mnemesh_gateway.doors.mcp.data_elements import data_block, defused, element
 
 Json = Mapping[str, Any]
 
@@ -44,3 +44,32 @@ def _scope(answer: Json) -> str:
     more = f" {answer['unexamined']} older memories were not: name one space." if answer["unexamined"] else ""
     incomplete = f" May be incomplete: {'; '.join(answer['degraded_reasons'])}." if answer["degraded"] else ""
     return f" {answer['examined']} memories were looked at.{more}{incomplete}"
+
+
+def consolidated(answer: Json) -> str:
+    """Steps and gaps of a run, and the counts."""
+    lines = [_step(step) for step in answer["steps"]]
+    lines += [f"{gap['type']}: {defused(gap['text'])} ({gap['count']} times)" for gap in answer["gaps"]]
+    done = f"{answer['proposed']} steps would be done" if answer["dry_run"] else f"{answer['applied']} steps applied"
+    way = f' Undo with undo_run(run="{answer["run"]}").' if answer["run"] else ""
+    incomplete = f" May be incomplete: {'; '.join(answer['degraded_reasons'])}." if answer["degraded"] else ""
+    return "\n".join([*lines, f"{answer['read']} new memories of {answer['space']} read, {done}.{way}{incomplete}"])
+
+
+def runs(answer: Json) -> str:
+    """Runs with their steps."""
+    return "\n".join(map(_run, answer["runs"])) or "No runs."
+
+
+def undone(answer: Json) -> str:
+    """A run that was taken back."""
+    return f"{_run(answer['run'])}\n{answer['undone']} steps undone."
+
+
+def _run(run: Json) -> str:
+    head = f"Run {run['id']} of {run['space']}: {run['state']}, {run['applied']} steps stand."
+    return "\n".join([head, *(f"  {_step(step)}" for step in run["steps"])])
+
+
+def _step(step: Json) -> str:
+    return f"{step['action']} {step['id']} <- {', '.join(step['others'])}: {step['why']} ({step['state']})"

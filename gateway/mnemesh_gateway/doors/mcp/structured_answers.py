@@ -241,6 +241,10 @@ def _in_context(memory: Json) -> dict[str, Any]:
     return _kept({**memory, "space": "", "updated_at": _time(memory, "updated_at")})
 
 
+def _run(run: Json) -> dict[str, Any]:
+    return {**_kept(run), "steps": [_kept(step) for step in run["steps"]]}
+
+
 def _turns(hit: Json) -> dict[str, Any]:
     around = {side: [_kept(turn) for turn in hit[side]] for side in ("before", "after")}
     return _kept({**hit, "turn": _kept(hit["turn"]), **around})
@@ -285,6 +289,9 @@ FORMS: Final[Mapping[str, Form]] = {
     "create_trigger": _one_trigger,
     "list_triggers": _pruned(triggers=_kept),
     "delete_trigger": _one_trigger,
+    "consolidate": _pruned(steps=_kept, gaps=_kept),
+    "list_runs": _pruned(runs=_run),
+    "undo_run": lambda answer: {**_kept(answer), "run": _run(answer["run"])},
 }
 
 

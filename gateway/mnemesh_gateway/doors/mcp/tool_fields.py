@@ -59,6 +59,9 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "delete_trigger": "id",
         "checkpoint": "task files decisions questions next_steps errors custom session space merge",
         "resume": "session spaces agent token_budget",
+        "consolidate": "space dry_run",
+        "list_runs": "spaces limit",
+        "undo_run": "run",
     }
 )
 UNSHOWN: Final = ("wait", "idempotency_key", "sensitive")

@@ -7,7 +7,7 @@ from typing import Final
 
 from mnemesh_memory.values.errors import InvalidArgument
 
-TOOLSETS: Final = ("core", "curate", "session", "admin", "connector")
+TOOLSETS: Final = ("core", "curate", "session", "knowledge", "admin", "connector")
 
 
 def select(names: Iterable[str]) -> tuple[str, ...]:

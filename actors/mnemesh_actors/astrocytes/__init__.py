@@ -1,0 +1,1 @@
+"""Astrocytes: the workers that plan consolidation, one thread here or processes on Ray."""

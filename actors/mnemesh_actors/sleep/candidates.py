@@ -1,0 +1,111 @@
+"""Reads what is new in a space, and what lies near it: the input of a plan. Asking is no use of a memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.recall.related import stored_vectors
+from mnemesh_memory.consolidation.derived_id import is_sleep
+from mnemesh_memory.consolidation.portions import portions
+from mnemesh_memory.consolidation.promotion import EPISODE
+from mnemesh_memory.consolidation.steps import PROMOTED, Portion
+from mnemesh_memory.values.memory_links import DERIVED_FROM
+from mnemesh_memory.values.model import Memory
+
+# Entries of the log in one look, and fresh memories in one plan.
+PAGE_ENTRIES: Final = 1_000
+BATCH: Final = 128
+# Neighbours of a fresh memory: this bounds the search for duplicates and groups.
+NEIGHBOURS: Final = 16
+READ_IDS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Fresh memories up to entry `seq` of the log, with the portions to plan."""
+
+    read: int
+    seq: int
+    portions: tuple[Portion, ...]
+    degraded: tuple[str, ...] = ()
+
+
+async def fresh_ids(parts: NodePorts, space: str, after: int) -> AsyncIterator[tuple[list[str], int]]:
+    """The memories of a space that changed after an entry, BATCH at a time, with the entry up to which they came.
+    Changes by consolidation on this node are no news."""
+    ids: dict[str, None] = {}
+    while True:
+        page = await parts.ledger.entries(after, PAGE_ENTRIES)
+        for entry in page.entries:
+            if entry.space == space and not entry.erased and (entry.origin or not is_sleep(entry.agent)):
+                ids[entry.id] = None
+            if len(ids) >= BATCH:
+                yield list(ids), entry.seq
+                ids = {}
+        if page.seq >= page.head or page.seq <= after:
+            yield list(ids), page.seq
+            return
+        after = page.seq
+
+
+async def batch(parts: NodePorts, space: str, principal: str, ids: Sequence[str], seq: int) -> Batch:
+    """The portions of these memories of a space."""
+    memories = {id_: memory for id_, memory in (await _read(parts, ids)).items() if memory.state == "active"}
+    fresh = sorted(memories)
+    with parts.serving.current.held() as vectors:
+        near, degraded = await _near(parts, vectors, space, [memories[id_] for id_ in fresh])
+    others = {id_ for found in near.values() for id_, _ in found} - memories.keys()
+    memories |= await _read(parts, sorted(others))
+    sources = [id_ for id_, memory in memories.items() if memory.kind == EPISODE]
+    sources += [
+        link.id
+        for memory in memories.values()
+        if PROMOTED in memory.attrs
+        for link in memory.links
+        if link.type == DERIVED_FROM
+    ]
+    derived = await _derived(parts, sources)
+    facts = {fact for found in derived.values() for fact in found} - memories.keys()
+    memories |= await _read(parts, sorted(facts))
+    return Batch(len(fresh), seq, tuple(portions(space, principal, fresh, memories, near, derived)), degraded)
+
+
+async def _read(parts: NodePorts, ids: Sequence[str]) -> dict[str, Memory]:
+    found: dict[str, Memory] = {}
+    for start in range(0, len(ids), READ_IDS):
+        found |= await parts.ledger.read(list(ids[start : start + READ_IDS]))
+    return found
+
+
+async def _near(
+    parts: NodePorts, vectors: VectorSpace, space: str, memories: Sequence[Memory]
+) -> tuple[dict[str, tuple[tuple[str, float], ...]], tuple[str, ...]]:
+    """By memory its neighbours of the space, nearest first, and how many memories have no vector yet."""
+    stored = await stored_vectors(parts, vectors, memories)
+    known = [memory.id for memory in memories if stored[memory.id]]
+    found: list[list[tuple[str, float]]] = []
+    if known:
+        asked = [(stored[id_][0], space) for id_ in known]
+        found = await vectors.follower.read(
+            lambda shard: shard.neighbours_batch(asked, NEIGHBOURS, vectors.embedder.generation)
+        )
+    near = {
+        id_: tuple((other, cosine) for other, cosine in neighbours if other != id_)
+        for id_, neighbours in zip(known, found, strict=True)
+    }
+    absent = len(memories) - len(known)
+    return near, (f"index: {absent} texts are not embedded yet and were not compared",) if absent else ()
+
+
+async def _derived(parts: NodePorts, sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """By source the memories derived from it, forgotten ones too."""
+    found: dict[str, list[str]] = {}
+    ordered = sorted(set(sources))
+    for start in range(0, len(ordered), READ_IDS):
+        for source, memory in await parts.ledger.derived(ordered[start : start + READ_IDS]):
+            found.setdefault(source, []).append(memory)
+    return {source: tuple(memories) for source, memories in found.items()}

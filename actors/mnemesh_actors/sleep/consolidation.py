@@ -1,0 +1,181 @@
+"""The operations consolidate, list_runs and undo_run: astrocytes plan, and the ledger carries out.
+
+Duties of a run, in order. A kill at any point loses nothing and repeats nothing.
+
+1. Finish the steps of a run that a kill left open.
+2. Read a batch of new memories, and plan.
+3. Keep the steps, then carry them out one by one, and keep what became of each.
+4. Move the watermark of the space past the batch, and go on with the next.
+
+A batch that is read again finds its memories merged, promoted or linked already. The cost depends on what is new.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from mnemesh_actors.astrocytes.astrocyte import AstrocytePort
+from mnemesh_actors.astrocytes.sleep_record import RecordPort
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.runtime.worker_pool import WorkerPool
+from mnemesh_actors.sleep.application import apply, undo
+from mnemesh_actors.sleep.candidates import Batch, batch, fresh_ids
+from mnemesh_memory.access import grants
+from mnemesh_memory.consolidation.derived_id import sleep_agent
+from mnemesh_memory.consolidation.gaps import unexplained
+from mnemesh_memory.consolidation.portions import joined
+from mnemesh_memory.consolidation.steps import (
+    APPLIED,
+    DONE,
+    PLANNED,
+    RUNNING,
+    UNDONE,
+    Consolidated,
+    Portion,
+    Promotion,
+    Proposal,
+    Run,
+    Step,
+)
+from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import FailedPrecondition, NotFound
+from mnemesh_memory.values.model import Caller
+
+RUN_BYTES = 8
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What a run has seen so far."""
+
+    read: int = 0
+    steps: list[Step] = field(default_factory=list)
+    uses: dict[str, list[str]] = field(default_factory=dict)
+    explained: set[str] = field(default_factory=set)
+    degraded: dict[str, None] = field(default_factory=dict)
+
+    def add(self, found: Batch, proposals: Sequence[Proposal]) -> None:
+        self.read += found.read
+        self.degraded |= dict.fromkeys(found.degraded)
+        for proposal in proposals:
+            self.explained |= proposal.explained
+            for name, ids in proposal.uses.items():
+                self.uses.setdefault(name, []).extend(ids)
+
+
+class Consolidating:
+    """One run at a time. `record` keeps runs and watermarks, and `astrocytes` plan."""
+
+    def __init__(self, parts: NodePorts, record: Handle[RecordPort], astrocytes: WorkerPool[AstrocytePort]) -> None:
+        self._parts = parts
+        self._record = record
+        self._astrocytes = astrocytes
+        self._turn = asyncio.Lock()
+
+    async def consolidate(self, caller: Caller, space: str = "", *, dry_run: bool = False) -> Consolidated:
+        """Consolidate what is new in a space, or with `dry_run` only tell. Raises InvalidArgument, PermissionDenied,
+        and Unavailable when a part of the node is down: the next call goes on."""
+        where = request_checks.write_space(space, caller)
+        async with self._turn:
+            return await self._consolidated(caller.principal, where, dry_run=dry_run)
+
+    async def _consolidated(self, principal: str, space: str, *, dry_run: bool) -> Consolidated:
+        run = None if dry_run else await self._unfinished(space)
+        tally = _Tally(steps=list(run.steps) if run else [])
+        incarnation, head = await self._parts.ledger.position()
+        await self._parts.follower.wait_for(head)  # near memories are asked of the index
+        known, seq = await self._record.watermark(space)
+        async for ids, upto in fresh_ids(self._parts, space, seq if known == incarnation else 0):
+            if ids:
+                found = await batch(self._parts, space, principal, ids, upto)
+                proposals = await asyncio.gather(*map(self._planned, found.portions))
+                tally.add(found, proposals)
+                steps, facts = joined(proposals)
+                if steps and not dry_run:
+                    run = run or await self._begun(space, principal)
+                    steps = await self._applied(run, found.read, steps, facts)
+                tally.steps += steps
+            if not dry_run:
+                await self._record.keep_watermark(space, incarnation, upto)
+        if run is not None:
+            await self._record.end(run.id, DONE, self._parts.clock())
+        return Consolidated(
+            space=space,
+            dry_run=dry_run,
+            run=run.id if run else "",
+            read=tally.read,
+            steps=tuple(tally.steps),
+            gaps=tuple(unexplained(tally.uses, tally.explained)),
+            degraded=tuple(tally.degraded),
+        )
+
+    async def _planned(self, portion: Portion) -> Proposal:
+        return await self._astrocytes.ask(lambda worker: worker.plan(portion))
+
+    async def _begun(self, space: str, principal: str) -> Run:
+        now = self._parts.clock()
+        id_ = f"{now:011x}{self._parts.entropy(RUN_BYTES).hex()}"
+        run = Run(id=id_, space=space, by=sleep_agent(principal), state=RUNNING, started_at=now)
+        await self._record.begin(run)
+        return run
+
+    async def _applied(self, run: Run, read: int, steps: Sequence[Step], facts: Mapping[str, Promotion]) -> list[Step]:
+        first = await self._record.plan(run.id, read, steps)
+        done = [await self._carried_out(run, first + place, step, facts) for place, step in enumerate(steps)]
+        await self._parts.follower.wait_for(self._parts.follower.head)
+        return done
+
+    async def _carried_out(self, run: Run, number: int, step: Step, facts: Mapping[str, Promotion]) -> Step:
+        state, remark = await apply(self._parts, run, number, step, facts)
+        await self._record.mark(run.id, number, state, remark)
+        return replace(step, state=state, why=step.why + remark)
+
+    async def _unfinished(self, space: str) -> Run | None:
+        """The run of the space that was left open, with its planned steps carried out."""
+        run: Run | None = await self._record.unfinished(space)
+        if run is None:
+            return None
+        for number, step in enumerate(run.steps):
+            if step.state == PLANNED:
+                await self._carried_out(run, number, step, {})
+        return replace(run, steps=())
+
+    async def runs(self, caller: Caller, spaces: Sequence[str] = (), limit: int = 20) -> list[Run]:
+        """The latest runs in `spaces`, or in the caller's spaces, newest first."""
+        field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
+        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        found = await self._record.runs(limits.LIST_LIMIT_MAX)
+        return [run for run in found if grants.any_matches(named, run.space)][:limit]
+
+    async def undo(self, caller: Caller, run_id: str) -> tuple[Run, int]:
+        """Take every step of a run back, the last first. Gives the run and how many steps were taken back. Raises
+        NotFound, PermissionDenied."""
+        field_checks.bounded_text("run", run_id, limits.TITLE_BYTES_MAX, empty=False)
+        async with self._turn:
+            run: Run | None = await self._record.find(run_id)
+            if run is None or not grants.may_read(caller, run.space):
+                raise NotFound("run", run_id, "`mnemesh consolidate --runs` lists them", field="run")
+            grants.require_space(caller, grants.WRITE, run.space)
+            if run.state == UNDONE:
+                return run, 0
+            return await self._undone(run)
+
+    async def _undone(self, run: Run) -> tuple[Run, int]:
+        undone = 0
+        for number in reversed(range(len(run.steps))):
+            step = run.steps[number]
+            if step.state not in (APPLIED, PLANNED):
+                continue
+            state, remark = await undo(self._parts, run, number, step)
+            await self._record.mark(run.id, number, state, remark)
+            undone += state == UNDONE
+        await self._parts.follower.wait_for(self._parts.follower.head)
+        await self._record.end(run.id, UNDONE, self._parts.clock())
+        found: Run | None = await self._record.find(run.id)
+        if found is None:
+            raise FailedPrecondition(f"run: {run.id} is not kept any more", field="run", value=run.id)
+        return found, undone

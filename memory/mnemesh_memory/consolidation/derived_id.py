@@ -1,0 +1,56 @@
+"""Ids of promoted facts: a function of the group, so that peers which promote one group write one and the same change.
+
+Everything in the change follows from the group: id, author of the change, time and text. Two nodes of one principal
+that promote the same episodes write equal bytes, and equal bytes are one change. Groups that differ in a member give
+two facts, and the next run merges those.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Final
+
+from mnemesh_memory.consolidation.steps import CLIENT, Promotion
+from mnemesh_memory.values.ids import derived_id
+
+NAMESPACE: Final = "mnemesh promotion"
+
+
+def sleep_agent(principal: str) -> str:
+    """The name that consolidation writes under."""
+    return f"{principal}/{CLIENT}"
+
+
+def is_sleep(agent: str) -> bool:
+    """Whether consolidation wrote under this name, here or on a peer."""
+    return agent.endswith(f"/{CLIENT}")
+
+
+def promotion(
+    space: str, principal: str, *, content: str, kind: str, tags: Sequence[str], sources: Sequence[str], at: int
+) -> Promotion:
+    """The fact of these sources. `at` (ms) is the time of the latest source."""
+    ordered = tuple(sorted(sources))
+    mark = _hash("mark", space, *ordered)[:16].hex()
+    told = json.dumps([space, principal, content, kind, sorted(tags), ordered, at], ensure_ascii=False)
+    return Promotion(
+        id=derived_id(space, principal, mark),
+        mark=mark,
+        actor=_hash("actor", told)[:16],
+        at=at,
+        content=content,
+        kind=kind,
+        tags=tuple(sorted(tags)),
+        sources=ordered,
+    )
+
+
+def step_actor(run: str, number: int) -> bytes:
+    """The author of the change of step `number` of a run: a step that is carried out twice is one change."""
+    return _hash("step", run, number)[:16]
+
+
+def _hash(*parts: str | int) -> bytes:
+    return hashlib.sha256(json.dumps([NAMESPACE, *parts], ensure_ascii=False).encode()).digest()

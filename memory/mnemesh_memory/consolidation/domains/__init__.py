@@ -1,0 +1,1 @@
+"""The domains of the astrocytes, one file each, and their table."""

@@ -1,0 +1,93 @@
+"""Duplicates of a portion: which memory stays and which step back. A merge hides a memory and purges nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mnemesh_memory.consolidation.agreement import restates
+from mnemesh_memory.consolidation.domains.domain import Domain
+from mnemesh_memory.consolidation.steps import MERGE, PROMOTED, Portion, Step
+from mnemesh_memory.policy import triggers
+from mnemesh_memory.policy.guard import RECORDS
+from mnemesh_memory.values.model import Memory
+
+
+def merges(portion: Portion, domain: Domain) -> Iterator[Step]:
+    """A merge for each group of fresh memories and neighbours that say the same. The oldest stays."""
+    done: set[str] = set()
+    for id_ in portion.fresh:
+        memory = portion.memories.get(id_)
+        if memory is None or id_ in done or not _mergeable(memory):
+            continue
+        near = ((portion.memories.get(other), cosine) for other, cosine in portion.near.get(id_, ()))
+        twins = [
+            other
+            for other, cosine in near
+            if other is not None
+            and other.id not in done
+            and cosine >= domain.merge_cosine
+            and _mergeable(other)
+            and _alike(memory, other)
+            and restates(memory.content, other.content)
+        ]
+        if not twins:
+            continue
+        first, *rest = sorted((memory, *twins), key=_rank)
+        losers = [other for other in rest if restates(first.content, other.content)]
+        if losers:
+            done.update(other.id for other in (first, *losers))
+            yield _merge(first, losers, domain.name, "say the same: numbers, names and negation agree")
+    yield from _promotions(portion, domain)
+
+
+def _promotions(portion: Portion, domain: Domain) -> Iterator[Step]:
+    """Facts that two nodes promoted from groups with a common member: the one of the least id stays, everywhere."""
+    done: set[str] = set()
+    for id_ in portion.fresh:
+        memory = portion.memories.get(id_)
+        if memory is None or not is_promotion(memory):
+            continue
+        rivals = {
+            derived
+            for link in memory.links
+            if link.type == "derived-from"
+            for derived in portion.derived.get(link.id, ())
+        }
+        active = sorted({id_, *(other for other in rivals if is_promotion(portion.memories.get(other)))})
+        losers = [portion.memories[other] for other in active[1:] if other not in done]
+        if losers:
+            done.update(active)
+            yield _merge(portion.memories[active[0]], losers, domain.name, "derive from the same episodes")
+
+
+def is_promotion(memory: Memory | None) -> bool:
+    """Whether a memory is an active fact that consolidation promoted."""
+    return memory is not None and memory.state == "active" and PROMOTED in memory.attrs
+
+
+def _merge(first: Memory, losers: list[Memory], domain: str, why: str) -> Step:
+    lacking = {tag for other in losers for tag in other.tags} - set(first.tags)
+    ids = tuple(other.id for other in losers)
+    told = f"{1 + len(ids)} memories {why}"
+    return Step(action=MERGE, id=first.id, others=ids, why=told, domain=domain, tags=tuple(sorted(lacking)))
+
+
+def _mergeable(memory: Memory) -> bool:
+    return (
+        memory.state == "active"
+        and memory.kind not in RECORDS
+        and memory.tier != "pinned"
+        and not memory.conflicts
+        and triggers.TAG not in memory.tags
+        and PROMOTED not in memory.attrs
+    )
+
+
+def _alike(one: Memory, other: Memory) -> bool:
+    """Whether everything but text and tags is equal."""
+    fields = ("kind", "valid_from", "valid_to", "paths", "attrs")
+    return all(getattr(one, name) == getattr(other, name) for name in fields) and one.source.dir == other.source.dir
+
+
+def _rank(memory: Memory) -> tuple[int, str]:
+    return memory.created_at, memory.id
