@@ -122,12 +122,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         reranker=await _reranker(runtime, config),
     )
     key = load_key(directory.key_file)
-    me = Me(
-        node_id=directory.node_id,
-        key=key.public_key().public_bytes_raw(),
-        incarnation=status.incarnation,
-        life=config.entropy(16).hex(),
-    )
+    me = _me(directory, config, status.incarnation, key.public_key().public_bytes_raw())
     syncing = Syncing(ledger, serving.publish, parts.news, me, config.clock, signing_with(key))
     consumers = await _consumers(parts, directory, notices)
     if fleet is not None:
@@ -139,6 +134,11 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     reembedding = Reembedding(serving, file, state, workshop, config.entropy)
     reembedding.start()
     return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, *rest)
+
+
+def _me(directory: DataDirectory, config: StartConfig, incarnation: str, key: bytes) -> Me:
+    """This node as it presents itself to peers."""
+    return Me(node_id=directory.node_id, key=key, incarnation=incarnation, life=config.entropy(16).hex())
 
 
 async def _consumers(parts: NodePorts, directory: DataDirectory, notices: Notices) -> ConsumerSet:
