@@ -398,8 +398,7 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "blame": _blame,
     "conflicts": _conflicts,
     "check": _checked,
-    "duplicates": report_text.duplicates,
-    "hygiene": report_text.hygiene,
+    **report_text.FORMS,
     "transcript_search": _found_turns,
     "transcript_read": _read_turns,
     "transcript_list": _sessions,
@@ -410,7 +409,4 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "create_trigger": _triggers,
     "list_triggers": _triggers,
     "delete_trigger": _triggers,
-    "consolidate": report_text.consolidated,
-    "list_runs": report_text.runs,
-    "undo_run": report_text.undone,
 }

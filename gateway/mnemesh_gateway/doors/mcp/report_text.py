@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from mnemesh_gateway.doors.mcp.data_elements import data_block, defused, element
 
@@ -73,3 +73,12 @@ def _run(run: Json) -> str:
 
 def _step(step: Json) -> str:
     return f"{step['action']} {step['id']} <- {', '.join(step['others'])}: {step['why']} ({step['state']})"
+
+
+FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
+    "duplicates": duplicates,
+    "hygiene": hygiene,
+    "consolidate": consolidated,
+    "list_runs": runs,
+    "undo_run": undone,
+}
