@@ -6,9 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_memory.access import grants
+from mnemesh_memory.policy import standing
+from mnemesh_memory.policy.validity import replaced
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values.errors import MnemeshError, NotFound
+from mnemesh_memory.values.memory_links import CONTRADICTS
 from mnemesh_memory.values.model import Caller, Memory
 
 
@@ -36,10 +40,27 @@ async def hidden(parts: NodePorts, caller: Caller, ids: Iterable[str]) -> set[st
     return set(await parts.ledger.hidden(asked, grants.readable(caller))) if asked else set()
 
 
-async def granted(parts: NodePorts, caller: Caller, memories: Sequence[Memory]) -> list[Memory]:
-    """`memories` without links to memories that the caller may not read."""
+async def granted(
+    parts: NodePorts, caller: Caller, memories: Sequence[Memory], rows: RowSource | None = None
+) -> list[Memory]:
+    """`memories` without links to memories that the caller may not read, and with what those that the caller may read
+    say of them: which ones they replaced, and which newer ones contradict them. `rows` are of now by default."""
     unseen = await hidden(parts, caller, {link.id for memory in memories for link in memory.links})
-    return [_without(memory, unseen) for memory in memories] if unseen else list(memories)
+    shown = [_without(memory, unseen) for memory in memories] if unseen else list(memories)
+    tied = [memory for memory in shown if memory.tied]
+    if not tied:
+        return shown
+    told = standing.told(tied, await beside(caller, rows or RowSource(parts, grants.readable(caller)), tied))
+    by_id = {memory.id: memory for memory in told}
+    return [by_id.get(memory.id, memory) for memory in shown]
+
+
+async def beside(caller: Caller, rows: RowSource, memories: Sequence[Memory]) -> dict[str, Memory]:
+    """The readable memories that `memories` replaced, and those that contradict them, by id, together with them."""
+    known = {memory.id: memory for memory in memories}
+    wanted = {other for _, type_, _, other in await rows.ties(memories) if type_ == CONTRADICTS}
+    others = await rows.view(sorted((wanted | replaced(memories)) - known.keys()))
+    return known | {id_: one for id_, one in others.items() if grants.may_read(caller, one.space)}
 
 
 def _shown(item: Memory | MnemeshError, forgotten: bool) -> Memory | MnemeshError:

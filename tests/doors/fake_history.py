@@ -68,9 +68,12 @@ class FakeHistories:
         keep: str = "",
         content: str | None = None,
         expected_heads: Sequence[str] = (),
+        other: str = "",
         wait: str = "indexed",
     ) -> Written:
         field_checks.one_of("wait", wait, ("indexed", "durable"))
+        if other:
+            return self._change(self._one(key), "RESOLVE", f"{key} and {other} are decided")
         if bool(keep) == (content is not None):
             raise InvalidArgument("keep", "both or neither", "one of keep and content")
         memory = self._expected(key, expected_heads)

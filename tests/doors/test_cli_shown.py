@@ -26,6 +26,7 @@ from mnemesh.cli.people import history as people_history
 from mnemesh.cli.people import identity as people_identity
 from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people import memories as people
+from mnemesh.cli.people import standing as people_standing
 from mnemesh.cli.report import advised
 from mnemesh.cli.shell import count_of
 from mnemesh.errors import MnemeshError, from_node
@@ -415,3 +416,14 @@ def test_status_shows_the_consumers_beside_the_index() -> None:
     assert [line for line in people.status(told) if "consumer" in line] == [
         "  consumer judge: 2 behind, the model is away"
     ]
+
+
+def test_a_memory_says_what_it_replaced_and_which_newer_one_contradicts_it() -> None:
+    message = memory_pb2.Memory(id=MEMORY.id, content="by day", older_than=["newer"], space="team")
+    message.replaces.add(id="old").since.FromJsonString("2026-11-20T10:00:00Z")
+    memory: values.Memory = wire.to_value(message, values.Memory)
+    marks = ["replaces old since 2026-11-20T10:00:00Z", "older than newer, may not hold"]
+    assert list(people_standing.standing(memory)) == marks
+    whole = "\n".join(people.found(values.Found(memory=memory, memories=(memory,), missing=())))
+    for shown in (whole, people._line(memory)):
+        assert all(mark in shown for mark in marks)

@@ -76,6 +76,12 @@ def test_a_memory_says_when_it_held_where_that_is_known() -> None:
     assert 'valid_from="2019-05-04T00:00:00Z" valid_to="2020-01-01T00:00:00Z"' in shown
 
 
+def test_a_memory_says_what_it_replaces_and_which_newer_one_contradicts_it() -> None:
+    replaces = [{"id": "m1", "since": "2026-11-20T10:00:00.123Z"}]
+    shown = answer_text.memory_element(EMPTY | {"replaces": replaces, "older_than": ["m2"]})
+    assert 'replaces="m1 since 2026-11-20T10:00:00Z" note="older than m2, may not hold"' in shown
+
+
 async def test_a_history_marks_what_is_shown_and_what_else_stands(gate: FakeGate) -> None:
     text = await said(gate, "history", id="Ships")
     assert f'revision="1@{1:032x}" mark="shown"' in text

@@ -89,7 +89,7 @@ def fill(message: Message, value: Any, names: dict[str, str] | None = None) -> A
     for field in fields(value):
         if (type(value), field.name) == (model.Memory, "tied"):
             continue  # spares recall a question to the ledger; what it says, `linked` tells
-        if (type(value), field.name) == (model.Query, "about"):
+        if (type(value), field.name) == (model.Query, "about") or field.name == "asked_at":
             continue  # read from the words of the query, by nobody else
         if (type(value), field.name) == (model.ListQuery, "active_now"):
             continue  # asked by a removal in bulk for itself
@@ -169,7 +169,7 @@ def test_every_field_of_each_request_has_a_place_in_its_domain_value() -> None:
         (memory_pb2.Memory, model.Memory, {}),
     ]
     for message, value, renamed in pairs:
-        known = {field.name for field in fields(value)} | {"key"}
+        known = {field.name for field in fields(value)} | {"key", "anchor"}  # read from the attributes
         if "spaces" in known:
             known.add("space")  # one more of them
         assert {renamed.get(f.name, f.name) for f in fields_of(descriptor_of(message))} <= known

@@ -174,7 +174,7 @@ def test_a_memory_that_was_replaced_by_mistake_is_restored_beside_its_successor(
     both = ledger.read([old.id, successor.id])
     assert [both[one.id].state for one in (old, successor)] == ["active", "active"]
     assert both[old.id].links == ()
-    assert both[successor.id].links == (Link("contradicts", old.id),)
+    assert both[successor.id].links == (Link("both-hold", old.id),)
 
 
 def test_a_memory_that_was_forgotten_too_says_what_it_came_back_as(home: Home, ledger: Ledger) -> None:

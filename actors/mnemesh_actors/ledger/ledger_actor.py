@@ -21,6 +21,7 @@ from mnemesh_actors.ledger.commit.commands import (
     Command,
     Committed,
     Create,
+    Decide,
     Forget,
     Lookup,
     Mark,
@@ -33,6 +34,7 @@ from mnemesh_actors.ledger.commit.commands import (
     Tie,
     action_of,
 )
+from mnemesh_actors.ledger.commit.decisions import Decisions
 from mnemesh_actors.ledger.commit.link_writes import Linking
 from mnemesh_actors.ledger.commit.merge_writes import Merging
 from mnemesh_actors.ledger.commit.verdicts import Verdicts, contradictions
@@ -100,6 +102,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                     Restore: self._restore,
                     Rollback: self._rollback,
                     Resolve: self._resolve,
+                    Decide: Decisions(self._db, self._journal, self._admission).decide,
                     Tie: linking.tie,
                     Rate: linking.rate,
                     Mark: linking.mark,

@@ -6,6 +6,7 @@ Takes and gives values of mnemesh_memory.values.model only, raises leaves of mne
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
@@ -31,6 +32,7 @@ from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.remember.removal import BulkForgetting, Purging
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
+from mnemesh_actors.rows.past_rows import PastRows
 from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.sleep.consolidation import Consolidating
 from mnemesh_actors.storage.disk import DiskRoom
@@ -192,7 +194,8 @@ class Mesh:
         missing = [key for key, item in zip(keys, found, strict=True) if isinstance(item, MnemeshError)]
         if memories:
             await self._parts.ledger.touch([memory.id for memory in memories], self._parts.clock())
-            memories = await granted(self._parts, caller, memories)
+            then = None if as_of is None else PastRows(self._parts, grants.readable(caller), as_of, math.inf)
+            memories = await granted(self._parts, caller, memories, then)
             if as_of is None:
                 memories = await self._linking.with_ends(caller, memories)
         return memories, missing

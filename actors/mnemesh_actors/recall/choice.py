@@ -13,6 +13,7 @@ from mnemesh_actors.recall.results import Found, end_of_equals, heat_of, redirec
 from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_memory.policy.validity import held, replaced, stood_instead, successors
 from mnemesh_memory.ranking.fusion import Fused
+from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.validation.filters import passes
 from mnemesh_memory.values.model import Memory, Query
 
@@ -22,21 +23,28 @@ class WorldTime:
 
     def __init__(self, query: Query, rows: RowSource) -> None:
         self._moment = query.valid_at
+        self._said = query.asked_at if query.valid_at is None else None  # What held then stays; nothing is left out.
         self._alone = query.include_superseded
         self._rows = rows
 
     async def standing(self, memories: Iterable[Memory]) -> set[str]:
         """Ids of the memories that held and were not replaced by another that held; none without a time."""
         asked = list(memories)
-        if self._moment is None or not asked:
+        moment = self._moment
+        if moment is None and self._said is not None:
+            moment, asked = (
+                self._said,
+                [one for one in asked if one.state == "superseded" and happened_at(one) <= self._said],
+            )
+        if moment is None or not asked:
             return set()
         others = await self._rows.chains(asked)
-        instead = {} if self._alone else stood_instead(asked, self._moment, others)
+        instead = {} if self._alone else stood_instead(asked, moment, others)
         return {
             memory.id
             for memory in asked
             if memory.id not in instead
-            and held(memory, self._moment, others)
+            and held(memory, moment, others)
             and not self._hangs_on_unread(memory, others, alone=self._alone)
         }
 

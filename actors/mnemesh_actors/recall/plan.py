@@ -6,11 +6,12 @@ are raised, or alone let through. With none there, all times are searched or the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import tzinfo
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from mnemesh_actors.recall.subject import asked_kind, asks_for_everything
 from mnemesh_memory.policy.recall_rules import Rule, narrowed
@@ -35,6 +36,8 @@ class Role(StrEnum):
     WHOLE_ANSWER = "whole answer"
 
 
+# Words of a question about what is over. A statement with words of time has none of them.
+_PAST: Final = re.compile(r"\b(?:did|was|were|had|used)\b", re.IGNORECASE)
 Answers = Mapping[Role, Recalled]
 
 
@@ -69,6 +72,17 @@ class Plan:
     words: TimeWords | None  # None without words of time.
     zone: tzinfo
     rules: Sequence[Rule] = ()
+
+    def asked_at(self, event: Memory | None) -> int | None:
+        """The last moment of the stretch that words name, of a question about the past: a memory that was superseded
+        after it stays."""
+        if self.words is None or self.query.valid_at is not None or not _PAST.search(self.query.text):
+            return None
+        ends = [self.words.before]
+        if event is not None and self.words.event is not None and self.words.event.side != "after":
+            ends.append(happened_at(event))
+        known = [end for end in ends if end is not None]
+        return min(known) - 1 if known else None
 
     def in_time(self, event: Memory | None) -> InTime:
         """The question with its stretch of time. `event` is the memory that tells of the event in the question."""
@@ -108,7 +122,8 @@ def steps(plan: Plan, answers: Answers) -> Iterator[Step]:
     if words is not None and words.event is not None:
         about = Query(text=words.event.text, spaces=query.spaces, limit=1, as_of=query.as_of)
         yield Step(Role.EVENT, narrowed(about, plan.rules))
-    asked = plan.in_time(event_of(answers))
+    plan = replace(plan, query=replace(plan.query, asked_at=plan.asked_at(event_of(answers))))
+    query, asked = plan.query, plan.in_time(event_of(answers))
     yield Step(Role.MAIN, asked.query)
     if (window := asked.window) is None:
         return

@@ -12,7 +12,7 @@ import numpy as np
 
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
-from mnemesh_actors.memory_lookup import find_many
+from mnemesh_actors.memory_lookup import find_many, granted
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import guard
@@ -69,6 +69,7 @@ async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: 
     if absent := [id_ for id_ in reasons if id_ not in memories]:
         degraded = (*degraded, *left_out(await parts.ledger.lost(absent, grants.readable(caller))))
     shown = [one for one in memories.values() if one.state == "active" and grants.may_read(caller, one.space)]
+    shown = await granted(parts, caller, shown)
     theirs = await stored_vectors(parts, space, [one for one in shown if one.id not in near])
     found = [
         Nearby(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from mnemesh_memory.policy.heat import heat
+from mnemesh_memory.policy.standing import newer_first
 from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.ranking.candidates import Candidate
 from mnemesh_memory.ranking.coverage import share
@@ -26,6 +27,7 @@ SNIPPET_CHARS: Final = 240
 SORTED_SHARE_MIN: Final = 0.5
 RELEVANCE: Final = "relevance"
 RERANK: Final = "rerank"
+NEWER: Final = "newer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,20 @@ def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
         kept,
         key=lambda item: (-item.fused.score, *(_among_equals(item, now) if match[item.fused.score] > 1 else ())),
     )
+
+
+def newest_first(found: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -> list[Found]:
+    """The results with each newer memory before the ones that it contradicts (`newer`, by their ids). What moved up has
+    the score of its new place."""
+    moved = newer_first(found, [item.memory.id for item in found], newer)
+    shown: list[Found] = []
+    for place, item in enumerate(moved):
+        floor = max((below.fused.score for below in moved[place + 1 :]), default=0.0)
+        if floor > item.fused.score and any(item.memory in later for later in newer.values()):
+            more = {**item.fused.more, NEWER: floor - item.fused.score}
+            item = replace(item, fused=item.fused._replace(score=floor, more=more))
+        shown.append(item)
+    return shown
 
 
 def end_of_equals(fused: Sequence[Fused], at: int, score: float) -> int:

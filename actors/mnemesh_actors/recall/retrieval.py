@@ -23,6 +23,7 @@ from mnemesh_actors.recall.results import (
     Matches,
     judged,
     lying_in,
+    newest_first,
     ordered,
     shaped,
     stretch_missed,
@@ -31,6 +32,7 @@ from mnemesh_actors.recall.results import (
 from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vector
 from mnemesh_actors.rows.past_rows import rows_of
 from mnemesh_actors.rows.word_counts import scored
+from mnemesh_memory.policy import standing
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.coverage import coverage
@@ -182,12 +184,25 @@ class Retrieval:
         if within := stretch_missed(query, found):
             inside, _, _ = await self._choice.pick(within, lying_in(within, fused, candidates))
             found = [*found[: query.limit - 1], inside[0]] if inside else found
+        if query.sort == "relevance":
+            found = await self._newer_first(found)
         # In the order of relevance no score depends on results beyond the limit.
         whole = query.min_score and query.sort != "relevance"
         shown = judged(query, found if whole else found[: query.limit])
         surest = max((item.fused.score for item in judged(query, best)), default=0.0)
         passing = [item for item in shown if item.fused.score >= query.min_score]
         return Matches(passing, covered, surest, (*degraded, *self._rows.left_out), explainer)
+
+    async def _newer_first(self, found: list[Found]) -> list[Found]:
+        """Of two memories that contradict each other the newer one comes first, with the score of the older one. To a
+        question about the past the memory that held then comes before those that replaced it."""
+        tied = [item.memory for item in found if item.memory.tied]
+        if len(tied) < 2:
+            return found
+        first = standing.contested(tied)
+        if self._query.asked_at is not None and not self._query.include_superseded:
+            first |= standing.held_before(tied)
+        return newest_first(found, first) if first else found
 
     async def _matching(self) -> tuple[list[str], list[str]] | None:
         """The memories that pass, when only the ledger can judge; None when the index can, or each row is judged."""

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mnemesh_actors.ledger.commit.commands import Resolve, Rollback
+from mnemesh_actors.ledger.commit.commands import Decide, Resolve, Rollback
 from mnemesh_actors.ledger.commit.history_writes import Past
 from mnemesh_actors.memory_lookup import find_one
 from mnemesh_actors.node_ports import NodePorts
@@ -25,7 +25,7 @@ from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, NotFound, shown_time
 from mnemesh_memory.values.model import Caller, Memory, Patch, Revision, Written
-from mnemesh_memory.values.past import Blame, ConflictPage, HistoryPage
+from mnemesh_memory.values.past import BOTH, Blame, ConflictPage, HistoryPage
 
 PAGE = 20
 
@@ -65,8 +65,8 @@ class Histories:
     async def conflicts(
         self, caller: Caller, spaces: Sequence[str] = (), limit: int = PAGE, cursor: str = ""
     ) -> ConflictPage:
-        """Memories in conflict, oldest first, also superseded ones, of `spaces` or of all spaces that the caller may
-        read."""
+        """Memories in conflict, oldest first, also superseded ones, and behind them pairs of memories that contradict
+        each other, of `spaces` or of all spaces that the caller may read."""
         field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         named_ = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
         return await self._parts.ledger.conflicts(named_, limit, cursor)
@@ -98,13 +98,17 @@ class Histories:
         keep: str = "",
         content: str | None = None,
         expected_heads: Sequence[str] = (),
+        other: str = "",
         wait: str = "indexed",
     ) -> Written:
-        """End a conflict: keep one head, or say `content` instead of all (the other fields are the shown head's).
-        Raises NotFound, InvalidArgument, SecretRefused, FailedPrecondition (no conflict), Aborted (other heads)."""
+        """End a conflict: keep one head, or say `content` instead of all (the other fields are the shown head's). With
+        `other`, a memory that contradicts this one, `keep` the one that holds, or BOTH. Raises NotFound,
+        InvalidArgument, SecretRefused, FailedPrecondition (no conflict), Aborted (other heads)."""
         if bool(keep) == (content is not None):
             said = "both keep and content" if keep else "neither keep nor content"
             raise InvalidArgument("keep", said, "one of keep and content", missing=not keep)
+        if other:
+            return await self._decide(caller, key, other, keep, wait)
         wanted = field_checks.revision_key("keep", keep) if keep else ""
         clean = request_checks.patch(Patch(content=content)).content if content is not None else None
         seen = field_checks.heads("expected_heads", expected_heads)
@@ -125,6 +129,23 @@ class Histories:
             content=clean,
             expected_heads=seen or memory.heads,
             vectors=await vectors_of_change(self._parts, memory, after),
+        )
+        return await self._writing.commit(caller, command, wait)
+
+    async def _decide(self, caller: Caller, key: str, other: str, keep: str, wait: str) -> Written:
+        """Decide between two memories that contradict each other. Raises NotFound, InvalidArgument, PermissionDenied,
+        FailedPrecondition (they do not contradict each other)."""
+        memory = await find(self._parts, caller, key)
+        try:
+            against = await find(self._parts, caller, other)
+            named_ = {key: memory, BOTH: memory, other: against}
+            kept = named_[keep] if keep in named_ else await find(self._parts, caller, keep)
+        except (NotFound, InvalidArgument) as error:
+            raise error.named("other") from None
+        if kept.id not in (memory.id, against.id):
+            raise InvalidArgument("keep", keep, f"{memory.id}, {against.id} or {BOTH}", missing=not keep)
+        command = Decide(
+            **self._parts.stamp(caller), id=memory.id, other=against.id, keep="" if keep == BOTH else kept.id
         )
         return await self._writing.commit(caller, command, wait)
 

@@ -282,6 +282,8 @@ class Writing:
         return await self._granted(caller, await self._told(await committed(self._parts, command), wait))
 
     async def _granted(self, caller: Caller, done: Written) -> Written:
+        if done.action == "ADD" and not done.memory.links:
+            return done  # nothing can lead to it yet
         (memory,) = await granted(self._parts, caller, [done.memory])
         return done if memory is done.memory else replace(done, memory=memory)
 

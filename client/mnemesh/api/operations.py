@@ -175,8 +175,9 @@ class Operations:
     def conflicts(
         self, /, *, space: Words | None = None, spaces: Words | None = None, limit: int | None = None, cursor: str = ""
     ) -> values.Conflicts:
-        """Memories that two writers changed at the same time, with all their versions. At most `limit` (1 to 200, default
-        20) a page, without spaces of all that the caller may see.
+        """Memories that two writers changed at the same time, with all their versions, and behind them pairs of memories
+        that contradict each other while both stand. At most `limit` (1 to 200, default 20) a page, without spaces of all
+        that the caller may see.
 
         >>> for conflict in client.conflicts().conflicts:
         ...     print(conflict.id, [version.content for version in conflict.versions])
@@ -193,17 +194,21 @@ class Operations:
         keep: str = "",
         content: str | None = None,
         expected_heads: Words | None = None,
+        other: str = "",
         wait: str = "",
     ) -> values.Written:
         """End a conflict: `keep` one of the heads, or say `content` instead of all of them. FailedPrecondition when there
-        is no conflict. With `expected_heads`, Aborted when the memory has other heads by then.
+        is no conflict. With `expected_heads`, Aborted when the memory has other heads by then. With `other`, decide between
+        two memories that contradict each other: `keep` the one that holds, by its id, or "both".
 
         >>> client.resolve("018f6f0e", content="Deploys run from CI, or from the release laptop").action
         'RESOLVE'
         """
         from mnemesh.api.calls.history import resolve
 
-        return self._send(resolve(id, keep=keep, content=content, expected_heads=expected_heads, wait=wait))
+        return self._send(
+            resolve(id, keep=keep, content=content, expected_heads=expected_heads, other=other, wait=wait)
+        )
 
     def duplicates(
         self,
@@ -245,8 +250,9 @@ class Operations:
         return self._send(hygiene(space=space, spaces=spaces, stale_days=stale_days, limit=limit))
 
     def link(self, /, id: str, type: str, to: str, *, wait: str = "") -> values.Written:
-        """Link a memory to another: `type` is resolved-by, part-of, depends-on, supports, contradicts, see-also,
-        derived-from or copied-from. NOOP when it is linked already; both ends may be ids, unique id prefixes or titles.
+        """Link a memory to another: `type` is resolved-by, part-of, depends-on, supports, contradicts, both-hold (they do
+        not contradict), see-also, derived-from or copied-from. NOOP when it is linked already; both ends may be ids, unique
+        id prefixes or titles.
 
         >>> client.link("The build hangs", "resolved-by", "Raise the limit").action
         'LINK'

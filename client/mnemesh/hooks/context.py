@@ -23,6 +23,7 @@ REPLY_CHARS_MAX: Final = 10_000
 SESSION_CHARS_MAX: Final = 6_000
 PROMPT_CHARS_MAX: Final = 3_000
 MEMORY_CHARS_MAX: Final = 600
+ID_CHARS: Final = 13
 # The beginning and the end of a longer prompt, such as a pasted log, make the question.
 QUERY_CHARS_MAX: Final = 2_000
 PROMPT_RESULTS_MAX: Final = 5
@@ -129,9 +130,17 @@ def _line(memory: Json) -> str:
     if len(text) > MEMORY_CHARS_MAX:
         text = f"{(memory.get('snippet') or text)[:MEMORY_CHARS_MAX]}..."
     day = str(whole.get("created_at") or "")[:10]
-    facts = " ".join(filter(None, (memory["id"][:13], memory["kind"], day)))
+    facts = " ".join(filter(None, (memory["id"][:ID_CHARS], memory["kind"], day)))
     title = f"{memory['title']}: " if memory.get("title") else ""
-    return f"- [{facts}] {harmless(title + text)}"
+    return f"- [{facts}{_standing(whole)}] {harmless(title + text)}"
+
+
+def _standing(memory: Json) -> str:
+    """What a memory replaced, and whether a newer one contradicts it."""
+    replaced = [f"replaces {one['id'][:ID_CHARS]} since {one['since'][:10]}" for one in memory.get("replaces", ())]
+    newer = [id_[:ID_CHARS] for id_ in memory.get("older_than", ())]
+    marks = [*replaced, *([f"older than {', '.join(newer)}, may not hold"] if newer else [])]
+    return "".join(f"; {mark}" for mark in marks)
 
 
 def harmless(text: str) -> str:

@@ -196,6 +196,8 @@ def _memory(read: model.Memory, content: str) -> dict[str, Any]:
         "linked": [form_of(LINKED, end) for end in read.linked], "linked_more": read.linked_more, "notes": read.notes,
         "shown": read.shown,
         "anchor": read.anchor,
+        "replaces": [{"id": one.id, "since": timestamp(one.since)} for one in read.replaces],
+        "older_than": read.older_than,
     }  # fmt: skip
 
 
@@ -285,6 +287,7 @@ FORMS: Final[Mapping[str, Convert]] = {
     "Source": _source,
     "Head": _head,
     "Revision": _revision,
+    "Opponent": lambda read: form_of(descriptor_of(history_pb2.Opponent), read, read.memory),
     "Conflict": lambda read: form_of(descriptor_of(history_pb2.Conflict), read, read.memory),
     "Finding": lambda found: form_of(descriptor_of(hygiene_pb2.Finding), found, memory=found.subject),
     "TidyMemory": lambda item: form_of(descriptor_of(hygiene_pb2.TidyMemory), item, item.memory),

@@ -48,6 +48,7 @@ async def resolve(gate: MeshGate, caller: Caller, request: history_pb2.ResolveRe
         keep=request.keep,
         content=optional(request, "content", None),
         expected_heads=tuple(request.expected_heads),
+        other=request.other,
         wait=asked_wait(request),
     )
 

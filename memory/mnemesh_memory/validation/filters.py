@@ -15,7 +15,7 @@ def passes(query: Query, memory: Memory) -> bool:
     return (
         memory.space in query.spaces
         and memory.state != "forgotten"
-        and (memory.state != "superseded" or query.include_superseded or query.valid_at is not None)
+        and (memory.state != "superseded" or query.include_superseded or _past(query))
         and (memory.tier != "archive" or query.include_archive)
         and _words_match(query, memory)
         and (not query.agent or memory.by == query.agent)
@@ -25,6 +25,11 @@ def passes(query: Query, memory: Memory) -> bool:
         and (query.window is None or not query.window.only or query.window.holds(happened_at(memory), memory.id))
         and in_place(query, memory.paths, memory.source.dir)
     )
+
+
+def _past(query: Query) -> bool:
+    """Whether a query asks for what held at a moment, and judges superseded memories by it."""
+    return query.valid_at is not None or query.asked_at is not None
 
 
 def in_place(query: Query, paths: Iterable[str], folder: str) -> bool:

@@ -21,6 +21,7 @@ MISSING: Final = "missing"  # Not on this node, erased, or a title without a mem
 AMBIGUOUS: Final = "ambiguous"  # A title of several memories of the space.
 RESOLVED_BY: Final = "resolved-by"
 CONTRADICTS: Final = "contradicts"
+BOTH_HOLD: Final = "both-hold"  # Decided: the two do not contradict each other.
 PART_OF: Final = "part-of"
 SUPERSEDES: Final = "supersedes"
 DERIVED_FROM: Final = "derived-from"

@@ -38,6 +38,14 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class Replaced:
+    """A memory that gave way to another one, which holds `since` (ms)."""
+
+    id: str
+    since: int
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
     """The speaker of a request, as the door authenticated the token."""
 
@@ -189,6 +197,8 @@ class Memory:
     linked_more: int = 0  # Count of further links to this memory, left out.
     notes: tuple[str, ...] = ()  # Parts of the memory too large to show, in words.
     shown: str = ""  # gist or tags when `content` is shortened for display, see policy/forgetting.
+    replaces: tuple[Replaced, ...] = ()  # Memories that it took the place of, the latest first. Not stored.
+    older_than: tuple[str, ...] = ()  # Newer ones that contradict it while both stand: it may not hold. Not stored.
     tied: bool = field(default=True, compare=False)  # False when it is known that no link begins or ends here.
 
     @property
@@ -265,6 +275,7 @@ class Query(MemoryFilter):
     time_words: str = "prefer"
     time_zone: str = ""
     about: str = ""  # The text without its words of time, for coverage. "" when that is the whole text.
+    asked_at: int | None = None  # The end of the past stretch that words name: what was superseded later stays.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,8 @@ from typing import Final
 
 from mnemesh_memory.values.model import Memory, Revision
 
+# What `resolve` keeps of two memories that contradict each other, when both hold.
+BOTH: Final = "both"
 # Fields beside the statement of a version, its end among them; `refs` of a version are `paths` of a memory.
 _BESIDE: Final = ("id", "op", "by", "at", "parents", "valid_to", "refs")
 _SAID: Final = tuple(one.name for one in fields(Revision) if one.name not in _BESIDE)
@@ -93,12 +95,32 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Opponent:
+    """One of two memories that contradict each other, and its shown revision."""
+
+    memory: Memory
+    says: Recorded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """Two memories that contradict each other while both stand, and the commands that decide."""
+
+    newer: Opponent
+    older: Opponent
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictPage:
-    """Memories in conflict, oldest first; `cursor` is "" on the last page, `total` counts all pages."""
+    """Memories in conflict, oldest first, and behind the last of them the contradictions between two memories; `cursor`
+    is "" on the last page, the totals count all pages."""
 
     conflicts: tuple[Conflict, ...]
     cursor: str
     total: int
+    contradictions: tuple[Contradiction, ...] = ()
+    contradictions_total: int = 0
 
 
 def in_conflict(memory: Memory) -> bool:

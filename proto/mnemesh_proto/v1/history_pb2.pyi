@@ -189,29 +189,55 @@ class Conflict(_message.Message):
     notes: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., versions: _Optional[_Iterable[_Union[Revision, _Mapping]]] = ..., state: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class Opponent(_message.Message):
+    __slots__ = ("id", "space", "says")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    SAYS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    space: str
+    says: Revision
+    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., says: _Optional[_Union[Revision, _Mapping]] = ...) -> None: ...
+
+class Contradiction(_message.Message):
+    __slots__ = ("newer", "older", "commands")
+    NEWER_FIELD_NUMBER: _ClassVar[int]
+    OLDER_FIELD_NUMBER: _ClassVar[int]
+    COMMANDS_FIELD_NUMBER: _ClassVar[int]
+    newer: Opponent
+    older: Opponent
+    commands: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, newer: _Optional[_Union[Opponent, _Mapping]] = ..., older: _Optional[_Union[Opponent, _Mapping]] = ..., commands: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class ConflictsResponse(_message.Message):
-    __slots__ = ("conflicts", "cursor", "total")
+    __slots__ = ("conflicts", "cursor", "total", "contradictions", "contradictions_total")
     CONFLICTS_FIELD_NUMBER: _ClassVar[int]
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
+    CONTRADICTIONS_FIELD_NUMBER: _ClassVar[int]
+    CONTRADICTIONS_TOTAL_FIELD_NUMBER: _ClassVar[int]
     conflicts: _containers.RepeatedCompositeFieldContainer[Conflict]
     cursor: str
     total: int
-    def __init__(self, conflicts: _Optional[_Iterable[_Union[Conflict, _Mapping]]] = ..., cursor: _Optional[str] = ..., total: _Optional[int] = ...) -> None: ...
+    contradictions: _containers.RepeatedCompositeFieldContainer[Contradiction]
+    contradictions_total: int
+    def __init__(self, conflicts: _Optional[_Iterable[_Union[Conflict, _Mapping]]] = ..., cursor: _Optional[str] = ..., total: _Optional[int] = ..., contradictions: _Optional[_Iterable[_Union[Contradiction, _Mapping]]] = ..., contradictions_total: _Optional[int] = ...) -> None: ...
 
 class ResolveRequest(_message.Message):
-    __slots__ = ("id", "keep", "content", "expected_heads", "wait")
+    __slots__ = ("id", "keep", "content", "expected_heads", "wait", "other")
     ID_FIELD_NUMBER: _ClassVar[int]
     KEEP_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_HEADS_FIELD_NUMBER: _ClassVar[int]
     WAIT_FIELD_NUMBER: _ClassVar[int]
+    OTHER_FIELD_NUMBER: _ClassVar[int]
     id: str
     keep: str
     content: str
     expected_heads: _containers.RepeatedScalarFieldContainer[str]
     wait: str
-    def __init__(self, id: _Optional[str] = ..., keep: _Optional[str] = ..., content: _Optional[str] = ..., expected_heads: _Optional[_Iterable[str]] = ..., wait: _Optional[str] = ...) -> None: ...
+    other: str
+    def __init__(self, id: _Optional[str] = ..., keep: _Optional[str] = ..., content: _Optional[str] = ..., expected_heads: _Optional[_Iterable[str]] = ..., wait: _Optional[str] = ..., other: _Optional[str] = ...) -> None: ...
 
 class ResolveResponse(_message.Message):
     __slots__ = ("action", "memory", "reason", "indexed")

@@ -90,14 +90,14 @@ class HistoryServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Conflicts(self, request, context):
-        """Memories that two writers changed at the same time, with all their versions.
+        """Memories that two writers changed at the same time, with all their versions, and pairs of memories that contradict each other while both stand.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Resolve(self, request, context):
-        """End a conflict: keep one of the versions, or give another text; the others stay in its history.
+        """End a conflict: keep one of the versions, or give another text; the others stay in its history. Or decide between two memories that contradict each other.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

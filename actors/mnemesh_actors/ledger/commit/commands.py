@@ -102,6 +102,16 @@ class Resolve(Command):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Decide(Command):
+    """End the contradiction between the memories `id` and `other`: `keep` holds and replaces the other one; "" when
+    both hold."""
+
+    id: str
+    other: str
+    keep: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tie(Command):
     """Put a link of memory `id`, or take it away."""
 
@@ -206,4 +216,5 @@ def action_of(command: Command) -> str:
         Restore: "RESTORE",
         Rollback: "ROLLBACK",
         Resolve: "RESOLVE",
+        Decide: "RESOLVE",
     }[type(command)]

@@ -12,6 +12,7 @@ from typing import Final, TypeAlias, TypeVar
 from mnemesh_actors.ledger.commit.commands import Committed, Resolve, Restore, Rollback
 from mnemesh_actors.ledger.integrity.faults import reading
 from mnemesh_actors.ledger.integrity.view_repair import Mending
+from mnemesh_actors.ledger.store import link_table
 from mnemesh_actors.ledger.store.reads import covered, cursor_in, cursor_out
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row
 from mnemesh_crdt.admission.budget import deps_of, within
@@ -29,16 +30,30 @@ from mnemesh_crdt.document.revisions import (
     visible,
 )
 from mnemesh_crdt.document.shape import FORGET, DocumentState, rank
+from mnemesh_memory.policy import standing
 from mnemesh_memory.text.text import duplicate_key
+from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
 from mnemesh_memory.values.limits import CLOCK_AHEAD_MS_MAX, READ_BYTES_MAX
+from mnemesh_memory.values.memory_links import BOTH_HOLD
 from mnemesh_memory.values.model import Link, Memory, Revision
-from mnemesh_memory.values.past import Conflict, ConflictPage, HistoryPage, Origin, Origins, Recorded
+from mnemesh_memory.values.past import (
+    BOTH,
+    Conflict,
+    ConflictPage,
+    Contradiction,
+    HistoryPage,
+    Opponent,
+    Origin,
+    Origins,
+    Recorded,
+)
 
 Item = TypeVar("Item")
 Past: TypeAlias = tuple[DocumentState, Origins]
 # When an entry came into this log by this node's clock.
 _LOCAL_TIME: Final = "CASE WHEN received > 0 THEN received ELSE at END"
+PAIRS: Final = "pairs_"  # the beginning of a token that `cursor_out` never makes
 BESIDE_MAX: Final = 10_000  # entries looked at for one that a right clock dated
 
 
@@ -117,7 +132,43 @@ class Histories(Mending):
 
     @reading
     def conflicts(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
-        """Memories in conflict, superseded ones too, oldest first. `spaces` may be patterns."""
+        """Memories in conflict, superseded ones too, oldest first. Behind the last one, pairs of memories that
+        contradict each other. `spaces` may be patterns."""
+        after = _pair_in(cursor)
+        page = ConflictPage(conflicts=(), cursor="", total=0) if after else self._edited(spaces, limit, cursor)
+        if page.cursor:
+            return replace(page, contradictions_total=link_table.contradictions(self._db, spaces, ("", ""), 0)[1])
+        room = limit - len(page.conflicts)
+        found, total = link_table.contradictions(self._db, spaces, after or ("", ""), room + 1)
+        shown = _fitting(
+            map(self._contradiction, found[:room]),
+            lambda one: sum(bytes_of(side.says.revision) for side in (one.newer, one.older)),
+        )
+        last = found[len(shown) - 1] if shown else (after or ("", ""))
+        return replace(
+            page,
+            total=page.total if not after else self._edited(spaces, 0, "").total,
+            contradictions=tuple(shown),
+            contradictions_total=total,
+            cursor=_pair_out(last) if len(found) > len(shown) else "",
+        )
+
+    def _contradiction(self, pair: tuple[str, str]) -> Contradiction:
+        older, newer = sorted((self._journal.memory(id_) for id_ in pair), key=standing.age)
+        says = {}
+        for memory in (older, newer):
+            state, origins = self.past(memory.id)
+            says[memory.id] = _recorded(revisions.shown(state), memory.heads, origins)
+        return Contradiction(
+            newer=Opponent(memory=newer, says=says[newer.id]),
+            older=Opponent(memory=older, says=says[older.id]),
+            commands=tuple(
+                f"mnemesh resolve {older.id} --other {newer.id} --keep {keep}" for keep in (newer.id, older.id, BOTH)
+            ),
+        )
+
+    def _edited(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
+        """Memories with several versions."""
         seen, patterns = covered(spaces)
         where, values = f"conflicted = 1 AND {seen}", list[str | int](patterns)
         total = int(self._db.execute(f"SELECT count(*) FROM memory WHERE {where}", values).fetchone()[0])
@@ -204,7 +255,7 @@ class Histories(Mending):
 
     def _reopen(self, document: MemoryDocument, memory: Memory, command: Restore) -> Committed:
         """A superseded memory stands for itself again, when it is asked for by name. A successor that is there stands
-        beside it, and contradicts it from then on."""
+        beside it: both hold, and the pair is not judged again."""
         ends = self._admission.dead_ends(memory)
         beside: list[Memory] = []
         if memory.superseded_by not in {link.id for link in ends}:
@@ -225,12 +276,12 @@ class Histories(Mending):
             )
         for successor in beside:
             said += f"; {successor.id} stands beside it"
-            opposed = Edit(
-                links_put=(Link("contradicts", memory.id),),
+            agreed = Edit(
+                links_put=(Link(BOTH_HOLD, memory.id),),
                 links_remove=(Link("supersedes", memory.id),),
                 at=command.at,
             )
-            self._journal.write(self._journal.document(successor), opposed, os.urandom(16), command)
+            self._journal.write(self._journal.document(successor), agreed, os.urandom(16), command)
         return self._admission.written(document, edit, command, said)
 
     def _as_written(self, memory: Memory, state: DocumentState, revision: Revision) -> DocumentState:
@@ -249,6 +300,19 @@ class Histories(Mending):
                 todo += deps[hash_]
         past = {hash: raw for hash, raw in log.items() if hash in kept}
         return MemoryDocument(memory.id, memory.space, *within(memory.id, memory.space, past)).state()
+
+
+def _pair_out(pair: tuple[str, str]) -> str:
+    """The token of the page after a pair."""
+    return f"{PAIRS}{pair[0]}_{pair[1]}"
+
+
+def _pair_in(token: str) -> tuple[str, str] | None:
+    """The pair of a token, None for a token of another list. Raises InvalidArgument."""
+    if not token.startswith(PAIRS):
+        return None
+    one, _, other = token.removeprefix(PAIRS).partition("_")
+    return one and field_checks.memory_id("cursor", one), other and field_checks.memory_id("cursor", other)
 
 
 def _fitting(items: Iterable[Item], size_of: Callable[[Item], int]) -> list[Item]:

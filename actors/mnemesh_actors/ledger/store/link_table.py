@@ -18,6 +18,7 @@ from mnemesh_memory.values import limits
 from mnemesh_memory.values.memory_links import (
     AMBIGUOUS,
     ATTACHED_TYPES,
+    BOTH_HOLD,
     CONTRADICTS,
     DERIVED_FROM,
     IN,
@@ -99,6 +100,31 @@ def derived(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str]]
         f"SELECT target, source FROM link WHERE target IN ({asked}) AND type = ? ORDER BY target, source LIMIT ?",
         (*ids, DERIVED_FROM, DERIVED_MAX),
     ).fetchall()
+
+
+def contradictions(
+    db: sqlite3.Connection, spaces: Sequence[str], after: tuple[str, str], limit: int
+) -> tuple[list[tuple[str, str]], int]:
+    """Up to `limit` pairs of active memories of `spaces`, patterns, that a link `contradicts` joins and no link
+    `both-hold`, in order of their ids from `after` on, and how many there are in all."""
+    seen, patterns = covered(spaces)
+    joined = " AND ".join(f"{side}.state = 'active' AND {seen.replace('space', side + '.space')}" for side in "ab")
+    pairs = (
+        "SELECT DISTINCT min(l.source, l.target) AS one, max(l.source, l.target) AS other FROM link AS l "
+        "JOIN memory AS a ON a.id = l.source JOIN memory AS b ON b.id = l.target "
+        f"WHERE l.type = ? AND a.id <> b.id AND {joined} AND NOT EXISTS (SELECT 1 FROM link AS agreed WHERE "
+        "agreed.type = ? AND (agreed.source = a.id AND agreed.target = b.id "
+        "OR agreed.source = b.id AND agreed.target = a.id))"
+    )
+    values = (CONTRADICTS, *patterns, *patterns, BOTH_HOLD)
+    total = int(db.execute(f"SELECT count(*) FROM ({pairs})", values).fetchone()[0])
+    if not total:
+        return [], 0
+    rows = db.execute(
+        f"SELECT one, other FROM ({pairs}) WHERE (one, other) > (?, ?) ORDER BY one, other LIMIT ?",
+        (*values, *after, limit),
+    )
+    return rows.fetchall(), total
 
 
 def hidden(db: sqlite3.Connection, ids: Sequence[str], within: Sequence[str]) -> list[str]:

@@ -45,8 +45,9 @@ def rollback(id: str, to: str, *, expected_heads: Words | None = None, wait: str
 def conflicts(
     *, space: Words | None = None, spaces: Words | None = None, limit: int | None = None, cursor: str = ""
 ) -> Call[values.Conflicts]:
-    """Memories that two writers changed at the same time, with all their versions. At most `limit` (1 to 200, default
-    20) a page, without spaces of all that the caller may see.
+    """Memories that two writers changed at the same time, with all their versions, and behind them pairs of memories
+    that contradict each other while both stand. At most `limit` (1 to 200, default 20) a page, without spaces of all
+    that the caller may see.
 
     >>> for conflict in client.conflicts().conflicts:
     ...     print(conflict.id, [version.content for version in conflict.versions])
@@ -61,13 +62,17 @@ def resolve(
     keep: str = "",
     content: str | None = None,
     expected_heads: Words | None = None,
+    other: str = "",
     wait: str = "",
 ) -> Call[values.Written]:
     """End a conflict: `keep` one of the heads, or say `content` instead of all of them. FailedPrecondition when there
-    is no conflict. With `expected_heads`, Aborted when the memory has other heads by then.
+    is no conflict. With `expected_heads`, Aborted when the memory has other heads by then. With `other`, decide between
+    two memories that contradict each other: `keep` the one that holds, by its id, or "both".
 
     >>> client.resolve("018f6f0e", content="Deploys run from CI, or from the release laptop").action
     'RESOLVE'
     """
-    fields = {"id": id, "keep": keep, "content": content, "expected_heads": expected_heads, "wait": wait}
+    fields = {
+        "id": id, "keep": keep, "content": content, "expected_heads": expected_heads, "other": other, "wait": wait
+    }  # fmt: skip
     return ask(history_pb2, "Resolve", fields, values.Written, repeatable=False)

@@ -11,8 +11,9 @@ from mnemesh_proto.v1 import link_pb2
 
 
 def link(id: str, type: str, to: str, *, wait: str = "") -> Call[values.Written]:
-    """Link a memory to another: `type` is resolved-by, part-of, depends-on, supports, contradicts, see-also,
-    derived-from or copied-from. NOOP when it is linked already; both ends may be ids, unique id prefixes or titles.
+    """Link a memory to another: `type` is resolved-by, part-of, depends-on, supports, contradicts, both-hold (they do
+    not contradict), see-also, derived-from or copied-from. NOOP when it is linked already; both ends may be ids, unique
+    id prefixes or titles.
 
     >>> client.link("The build hangs", "resolved-by", "Raise the limit").action
     'LINK'

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from mnemesh.api.values.history import BlamedLines as BlamedLines
     from mnemesh.api.values.history import Conflict as Conflict
     from mnemesh.api.values.history import Conflicts as Conflicts
+    from mnemesh.api.values.history import Contradiction as Contradiction
     from mnemesh.api.values.history import History as History
+    from mnemesh.api.values.history import Opponent as Opponent
     from mnemesh.api.values.history import Revision as Revision
     from mnemesh.api.values.hygiene import DuplicatePair as DuplicatePair
     from mnemesh.api.values.hygiene import Duplicates as Duplicates
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from mnemesh.api.values.memories import Head as Head
     from mnemesh.api.values.memories import Link as Link
     from mnemesh.api.values.memories import Memory as Memory
+    from mnemesh.api.values.memories import Replaced as Replaced
     from mnemesh.api.values.memories import Source as Source
     from mnemesh.api.values.node import ActorStatus as ActorStatus
     from mnemesh.api.values.node import ConsumerStatus as ConsumerStatus
@@ -138,6 +141,7 @@ MODULES: Final = MappingProxyType(
         "ConsumerStatus": "node",
         "ContextGroup": "sessions",
         "ContextMemory": "sessions",
+        "Contradiction": "history",
         "Count": "reads",
         "CreatedTrigger": "triggers",
         "DeletedTrigger": "triggers",
@@ -165,6 +169,7 @@ MODULES: Final = MappingProxyType(
         "ModelStatus": "embedding",
         "Nearby": "related",
         "Neighbourhood": "related",
+        "Opponent": "history",
         "Page": "reads",
         "PeerStatus": "peers",
         "Pending": "peers",
@@ -182,6 +187,7 @@ MODULES: Final = MappingProxyType(
         "Related": "writes",
         "Remembered": "writes",
         "RemovedPeer": "peers",
+        "Replaced": "memories",
         "Result": "recall",
         "Resumed": "sessions",
         "Retried": "peers",
@@ -240,6 +246,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.ContextGroup": "ContextGroup",
         "mnemesh.v1.ContextMemory": "ContextMemory",
         "mnemesh.v1.ContextResponse": "SessionContext",
+        "mnemesh.v1.Contradiction": "Contradiction",
         "mnemesh.v1.Count": "Count",
         "mnemesh.v1.CreateBackupResponse": "MadeBackup",
         "mnemesh.v1.CreateTriggerResponse": "CreatedTrigger",
@@ -270,6 +277,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.MaskedTurn": "MaskedTurn",
         "mnemesh.v1.Memory": "Memory",
         "mnemesh.v1.ModelStatus": "ModelStatus",
+        "mnemesh.v1.Opponent": "Opponent",
         "mnemesh.v1.PeerStatus": "PeerStatus",
         "mnemesh.v1.PendingEntry": "PendingEntry",
         "mnemesh.v1.PurgeResponse": "Purged",
@@ -288,6 +296,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.RelatedResult": "Nearby",
         "mnemesh.v1.RememberResponse": "Remembered",
         "mnemesh.v1.RemovePeerResponse": "RemovedPeer",
+        "mnemesh.v1.Replaced": "Replaced",
         "mnemesh.v1.ResumeResponse": "Resumed",
         "mnemesh.v1.RetryQuarantineResponse": "Retried",
         "mnemesh.v1.Revision": "Revision",

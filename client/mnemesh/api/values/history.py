@@ -98,9 +98,30 @@ class Conflict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Opponent:
+    """One of two memories that contradict each other, and its statement."""
+
+    id: str
+    space: str
+    says: Revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """Two memories that contradict each other while both stand. `commands` keep the newer one, the older one, or both."""
+
+    newer: Opponent
+    older: Opponent
+    commands: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Conflicts:
-    """One page of memories in conflict, oldest first. `cursor` is the token of the next page, "" on the last."""
+    """One page of memories in conflict, oldest first, and behind them the pairs of memories that contradict each other.
+    `cursor` is the token of the next page, "" on the last."""
 
     conflicts: tuple[Conflict, ...]
     cursor: str
     total: int
+    contradictions: tuple[Contradiction, ...] = ()
+    contradictions_total: int = 0

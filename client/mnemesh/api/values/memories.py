@@ -44,12 +44,21 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Replaced:
+    """A memory that gave way to another one, which holds `since`."""
+
+    id: str
+    since: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
     """A memory. `state` is active, forgotten or superseded. More than one of `heads` is a conflict, whose other
     texts are in `conflicts`. `importance` is from 0 to 1. `useful` and `not_useful` count votes. `linked` is given by
     get: both ends of its links. `linked_more` counts further links to it, left out. `notes` name the parts too
     large to show. `shown` is gist or tags when the content is shortened; get gives the whole. `anchor`
-    says why it is anchored."""
+    says why it is anchored. `replaces` are memories that it took the place of. `older_than` are ids of newer ones that
+    contradict it while both stand: it may not hold."""
 
     id: str
     space: str
@@ -81,3 +90,5 @@ class Memory:
     notes: tuple[str, ...] = ()
     shown: str = ""
     anchor: str = ""
+    replaces: tuple[Replaced, ...] = ()
+    older_than: tuple[str, ...] = ()

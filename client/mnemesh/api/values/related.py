@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mnemesh.api.values.memories import Replaced
     from mnemesh.api.values.recall import Recalled
 
 
@@ -29,6 +30,8 @@ class Nearby:
     kind: str
     score: float
     reasons: tuple[str, ...]
+    replaces: tuple[Replaced, ...] = ()
+    older_than: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -56,7 +56,8 @@ def conflicts(
     limit: Annotated[Number, option("ConflictsRequest.limit", "--limit", "-n")] = None,
     cursor: Cursor = "",
 ) -> None:
-    """Show memories that two writers changed at the same time, with all their versions."""
+    """Show memories that two writers changed at the same time, with all their versions, and pairs of memories that
+    contradict each other while both stand."""
     shell.ask(lambda client: client.conflicts(space=space, limit=limit, cursor=cursor), people_conflicts.conflicts)
 
 
@@ -64,6 +65,7 @@ def resolve(
     shell: Shell,
     id: Id,
     keep: Annotated[str, option("ResolveRequest.keep", "--keep", metavar="REVISION")] = "",
+    other: Annotated[str, option("ResolveRequest.other", "--other", metavar="ID")] = "",
     content: Annotated[
         Text, option("ResolveRequest.content", "--content", metavar="TEXT", more=" - reads standard input.")
     ] = None,
@@ -74,8 +76,9 @@ def resolve(
     wait: Wait = "",
     space: Space = None,
 ) -> None:
-    """End a conflict: keep one version, or give another text. The other versions stay in the history."""
-    wanted = given(keep=keep, content=new_text(content, file), expected_heads=heads, wait=wait)
+    """End a conflict: keep one version, or give another text. The other versions stay in the history. With --other,
+    decide between two memories that contradict each other."""
+    wanted = given(keep=keep, content=new_text(content, file), expected_heads=heads, other=other, wait=wait)
     shell.ask(lambda client: client.resolve(id, **wanted), people.written, space)
 
 

@@ -8,6 +8,7 @@ from mnemesh.api import values
 from mnemesh.cli.people import conflict_commands
 from mnemesh.cli.people.history import INDENT, notes_of, revision_of
 from mnemesh.cli.people.memories import DIM, YELLOW, paint
+from mnemesh.cli.people.standing import older_than
 from mnemesh.cli.shell import one_line
 
 
@@ -20,7 +21,15 @@ def conflicts(page: values.Conflicts) -> Iterator[str]:
             yield from (INDENT + line for line in revision_of(version))
         yield from notes_of(conflict.notes)
         yield from conflict_commands.ends(conflict.id, [version.id for version in conflict.versions])
+    for pair in page.contradictions:
+        newer, older = pair.newer, pair.older
+        yield f"{paint(newer.id, YELLOW)}  {one_line(newer.space)}  contradicts"
+        yield from (INDENT + line for line in revision_of(newer.says))
+        yield f"{paint(older.id, YELLOW)}  {one_line(older.space)}  {older_than([newer.id])}"
+        yield from (INDENT + line for line in revision_of(older.says))
+        yield from (f"  {one_line(command)}" for command in pair.commands)
     if page.cursor:
-        yield paint(f"{len(page.conflicts)} of {page.total}; next page: --cursor {page.cursor}", DIM)
-    elif not page.conflicts:
+        shown, total = len(page.conflicts) + len(page.contradictions), page.total + page.contradictions_total
+        yield paint(f"{shown} of {total}; next page: --cursor {page.cursor}", DIM)
+    elif not (page.conflicts or page.contradictions):
         yield "no memories in conflict"

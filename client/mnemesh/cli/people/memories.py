@@ -19,6 +19,7 @@ from mnemesh.api.values.embedding import ModelStatus
 from mnemesh.cli.people import advice as people_advice
 from mnemesh.cli.people import conflict_commands
 from mnemesh.cli.people import links as people_links
+from mnemesh.cli.people.standing import replaced, standing
 from mnemesh.cli.shell import count_of, one_line, printable
 
 ID_CHARS: Final = 13
@@ -53,11 +54,11 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
             yield f"          {one_line(conflict_commands.said(head, result.content))}"
         if result.memory.shown:
             yield paint(f"          {_shortened(result.memory)}", DIM)
-        yield from (paint(f"          {line}", YELLOW) for line in _standing(result.memory))
+        yield from (paint(f"          {line}", YELLOW) for line in standing(result.memory))
         if result.memory.superseded_by:
             yield paint(f"          superseded by {result.memory.superseded_by[:ID_CHARS]}", YELLOW)
         if result.redirected_from:
-            yield paint(f"          replaces {result.redirected_from[:ID_CHARS]}, which matched", DIM)
+            yield paint(f"          {result.redirected_from[:ID_CHARS]} matched, and leads here", DIM)
         for line in people_links.ends(result.attached):
             yield paint(f"          {line}", CYAN)
         if explain:
@@ -91,6 +92,7 @@ def related(found: values.Neighbourhood) -> Iterator[str]:
         yield f"    {paint(f'{near.score:.2f}', GREEN)}  {paint(clip(one_line(near.title or near.snippet)), BOLD)}"
         yield paint(f"          {one_line('; '.join(near.reasons))}", DIM)
         yield "          " + _where(near.id, near.space, near.kind, ())
+        yield from (paint(f"          {line}", YELLOW) for line in replaced(near))
     if not found.results:
         yield "nothing has to do with it"
     for reason in found.degraded_reasons:
@@ -311,7 +313,7 @@ def _whole(memory: values.Memory) -> Iterator[str]:
         ("attrs", one_line(", ".join(f"{key}={value}" for key, value in memory.attrs.items() if key != "anchor"))),
     )
     yield paint("  ".join(f"{name} {value}" for name, value in facts if value), DIM)
-    yield from (paint(line, YELLOW) for line in _standing(memory))
+    yield from (paint(line, YELLOW) for line in standing(memory))
     yield ""
     yield printable(memory.content)
     if memory.linked or memory.linked_more:
@@ -327,12 +329,6 @@ def _whole(memory: values.Memory) -> Iterator[str]:
         yield from conflict_commands.ends_of(memory)
 
 
-def _standing(memory: values.Memory) -> Iterator[str]:
-    """Why it stays."""
-    if memory.anchor:
-        yield f"anchored: {one_line(memory.anchor)}"
-
-
 def _line(memory: values.Memory) -> str:
     marks = ", ".join(filter(None, (memory.state if memory.state != "active" else "", one_line(memory.shown))))
     state = paint(f" ({marks})", YELLOW) if marks else ""
@@ -343,7 +339,7 @@ def _line(memory: values.Memory) -> str:
         + clip(_said_by(head, memory))
         for head in memory.conflicts
     )
-    others += "".join(paint(f"\n{' ' * ID_CHARS}  {line}", YELLOW) for line in _standing(memory))
+    others += "".join(paint(f"\n{' ' * ID_CHARS}  {line}", YELLOW) for line in standing(memory))
     return f"{memory.id[:ID_CHARS]}  {day}  {memory.kind:<11} {clip(title_of(memory))}{state}{tags}{others}"
 
 

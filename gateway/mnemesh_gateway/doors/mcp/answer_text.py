@@ -10,11 +10,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from mnemesh_gateway.doors.mcp import report_text
+from mnemesh_gateway.doors.mcp import history_text, report_text
 from mnemesh_gateway.doors.mcp.data_elements import NOTE as NOTE
 from mnemesh_gateway.doors.mcp.data_elements import data_block as data_block
 from mnemesh_gateway.doors.mcp.data_elements import defused as defused
 from mnemesh_gateway.doors.mcp.data_elements import element as element
+from mnemesh_gateway.doors.mcp.history_text import more, unusual
+from mnemesh_gateway.doors.mcp.history_text import named as named
 
 Json = Mapping[str, Any]
 
@@ -45,11 +47,7 @@ def _around(answer: Json) -> str:
 
 def _page(answer: Json) -> str:
     lost = "".join(f"\nMay be incomplete: {reason}." for reason in answer["degraded_reasons"])
-    return _listed(answer["memories"]) + f"\n{len(answer['memories'])} of {answer['total']}.{_more(answer)}{lost}"
-
-
-def _more(answer: Json) -> str:
-    return f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
+    return _listed(answer["memories"]) + f"\n{len(answer['memories'])} of {answer['total']}.{more(answer)}{lost}"
 
 
 def memory_element(memory: Json, content: str | None = None, **more: object) -> str:
@@ -72,23 +70,27 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
         id=memory["id"],
         **more,
         **named(memory, "title", "kind", "space", "tags"),
-        state=_unusual(memory["state"]),
+        state=unusual(memory["state"]),
         by=memory["by"],
         updated=to_the_second(memory.get("updated_at", "")),
         valid_from=memory.get("valid_from", ""),
         valid_to=memory.get("valid_to", ""),
         superseded_by=memory["superseded_by"],
-        anchored=memory["anchor"],
+        anchored=memory.get("anchor", ""),
+        **standing(memory),
     )
 
 
-def named(fields: Json, *names: str) -> dict[str, Any]:
-    """Some of the fields, in this order."""
-    return {name: fields[name] for name in names}
+def standing(memory: Json) -> dict[str, str]:
+    """What it replaced, and the newer memory that contradicts it."""
+    replaced = ", ".join(f"{one['id']} since {to_the_second(one['since'])}" for one in memory.get("replaces", ()))
+    newer = ", ".join(memory.get("older_than", ()))
+    return {"replaces": replaced, "note": f"older than {newer}, may not hold" if newer else ""}
 
 
-def _unusual(state: str) -> str:
-    return "" if state == "active" else state
+def replaces_it(hit: Json) -> bool:
+    """Whether the memory that led to a result stands among those that the result replaces."""
+    return any(one["id"] == hit["redirected_from"] for one in hit["memory"].get("replaces", ()))
 
 
 def _recalled(answer: Json) -> str:
@@ -130,7 +132,8 @@ def _hit(hit: Json, *, shared: bool) -> list[str]:
     """A result and its attachments. The space of the result is left out when it is `shared` by all."""
     text, score = hit["content"] or hit["snippet"], f"{hit['score']:.2f}"
     lean = {**hit["memory"], "by": "", "space": "" if shared else hit["space"]}
-    found = memory_element(lean, text, score=score, replaces=hit["redirected_from"], why=why(hit["signals"]))
+    origin = "" if replaces_it(hit) else hit["redirected_from"]
+    found = memory_element(lean, text, score=score, redirected_from=origin, why=why(hit["signals"]))
     return [
         found,
         *(
@@ -162,7 +165,7 @@ def _related(answer: Json) -> str:
     elements = (
         element(
             near["snippet"], id=near["id"], title=near["title"], kind=near["kind"], space=near["space"],
-            score=f"{near['score']:.2f}", why=near["reasons"],
+            score=f"{near['score']:.2f}", why=near["reasons"], **standing(near),
         )
         for near in answer["results"]
     )  # fmt: skip
@@ -208,54 +211,6 @@ def _checked(answer: Json) -> str:
         target = f" {answer['target_id']} (similarity {answer['similarity']:.2f})"
     hint = f"\nNext: {answer['hint']}." if answer.get("hint") else ""
     return f"Would {answer['action']}{target}: {answer['reason']}{hint}" + _neighbours(answer["related"])
-
-
-def _history(answer: Json) -> str:
-    shown = data_block(_revision(one) for one in answer["revisions"]) if answer["revisions"] else "No more revisions."
-    notes = "".join(f" Note: {note}." for note in answer.get("notes", ()))
-    count = f"{len(answer['revisions'])} of {answer['total']}"
-    return f"{shown}\n{count} revisions of {answer['id']}, newest first.{_more(answer)}{notes}"
-
-
-def _conflicts(answer: Json) -> str:
-    if not answer["conflicts"]:
-        return "No memories in conflict."
-    elements = (
-        _revision(one, id=conflict["id"], space=conflict["space"], state=_unusual(conflict["state"]))
-        for conflict in answer["conflicts"]
-        for one in conflict["versions"]
-    )
-    return (
-        f"{data_block(elements)}\n{len(answer['conflicts'])} of {answer['total']} memories in conflict.{_more(answer)}"
-    )
-
-
-def _revision(one: Json, **more: object) -> str:
-    marks = [mark for mark in ("shown", "head") if one[mark]]
-    return element(
-        "(forgotten)" if one["op"] == "forget" else one["content"],
-        **more,
-        revision=one["id"],
-        mark=marks[0] if marks else "",
-        **named(one, "title", "kind", "by"),
-        at=one.get("at", ""),
-        **named(one, "node", "parents"),
-        valid_from=one.get("valid_from", ""),
-        valid_to=one.get("valid_to", ""),
-        importance=one.get("importance"),
-        tier=one["tier"] if one["tier"] != "normal" else "",
-        **named(one, "paths", "keywords"),
-        attrs=[f"{key}={value}" for key, value in one["attrs"].items()],
-    )
-
-
-def _blame(answer: Json) -> str:
-    def said(one: Json, text: str, **more: object) -> str:
-        return element(text, **more, revision=one["revision"], by=one["by"], at=one.get("at", ""), node=one["node"])
-
-    elements = [said(run, run["text"], line=run["first"]) for run in answer["lines"]]
-    elements += [said(one, one["value"], field=one["field"]) for one in answer["fields"]]
-    return f"{data_block(elements)}\nWho last set each of these in revision {answer['revision']} of {answer['id']}."
 
 
 def _found_turns(answer: Json) -> str:
@@ -316,7 +271,7 @@ def _sessions(answer: Json) -> str:
         held = f" Backups may still hold them: {', '.join(answer['backups'])}." if answer["backups"] else ""
         pending = f" {answer['pending']}." if answer["pending"] else ""
         return f"{block}\nErased, with {answer['turns']} turns.{pending}{held}"
-    return f"{block}\n{len(answer['sessions'])} of {answer['total']}.{_more(answer)}"
+    return f"{block}\n{len(answer['sessions'])} of {answer['total']}.{more(answer)}"
 
 
 def _triggers(answer: Json) -> str:
@@ -333,7 +288,7 @@ def _triggers(answer: Json) -> str:
     block = data_block(elements) if shown else "No triggers."
     if "kept" in answer:
         return f"{block}\nNo trigger any more; {'the memory stays' if answer['kept'] else 'its text is forgotten'}."
-    return f"{block}\n{len(shown)} of {answer['total']}.{_more(answer)}" if "total" in answer else block
+    return f"{block}\n{len(shown)} of {answer['total']}.{more(answer)}" if "total" in answer else block
 
 
 def _context(answer: Json) -> str:
@@ -394,9 +349,9 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "timeline": _around,
     "list": _page,
     "related": _related,
-    "history": _history,
-    "blame": _blame,
-    "conflicts": _conflicts,
+    "history": history_text.history,
+    "blame": history_text.blame,
+    "conflicts": history_text.conflicts,
     "check": _checked,
     **report_text.FORMS,
     "transcript_search": _found_turns,

@@ -57,7 +57,10 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Roll back",
         "Use it when an update made a memory wrong. Look at its `history` first; to undo `forget`, use `restore`.",
     ),
-    "conflicts": ("Conflicts", "Use it to find memories that say two things at once; `resolve` ends a conflict."),
+    "conflicts": (
+        "Conflicts",
+        "Use it to find memories that say two things at once, or contradict each other; `resolve` decides.",
+    ),
     "duplicates": ("Duplicates", "Use it to find what was stored twice; read both texts before you forget one."),
     "hygiene": (
         "Hygiene",
@@ -65,7 +68,8 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "resolve": (
         "Resolve",
-        "Use it after reading every version: keep the right one, or give one text that says what holds of all.",
+        "Use it after reading every version: keep the right one, or give one text that says what holds of all. "
+        "With other: keep is the id that holds, or both.",
     ),
     "list": ("List", "Use it to go through memories by filter and time; use `recall` to find by meaning."),
     "stats": ("Statistics", "Use it to see what kinds, tags and spaces exist."),

@@ -18,6 +18,7 @@ from mnemesh_gateway.doors.mcp.answer_text import (
     named,
     probably_unknown,
     remarks,
+    replaces_it,
     to_the_second,
     why,
 )
@@ -29,6 +30,7 @@ Form = Callable[[Json], dict[str, Any]]
 # A write's own words come back from `get`. Its answer names the memory.
 WRITTEN: Final = ("id", "space", "kind", "by")
 # Of the answers of a write and of a recall, the fields that have a form of their own, or are left out.
+PAIRS: Final = ("contradictions", "contradictions_total")
 FORMED_WRITE: Final = ("action", "memory", "superseded", "related", "conflicts", "novelty", "indexed")
 FORMED_RECALL: Final = ("results", "spaces", "notes", "coverage", "time", "truncated_by_budget", "tokens_used")
 NUMBERS: Final = (int, float)
@@ -116,6 +118,8 @@ def _standing(memory: Json) -> dict[str, Any]:
         "state": memory["state"],
         "shown": memory.get("shown", ""),
         "superseded_by": memory["superseded_by"],
+        "replaces": [{**one, "since": _time(one, "since")} for one in memory.get("replaces", ())],
+        "older_than": memory.get("older_than", ()),
         "valid_from": _time(memory, "valid_from"),
         "valid_to": _time(memory, "valid_to"),
         "importance": memory.get("importance"),
@@ -156,7 +160,7 @@ def _hit(hit: Json, shared: str) -> dict[str, Any]:
             "updated": _time(memory, "updated_at"),
             **_standing(memory),
             "tags": hit["tags"],
-            "replaces": hit["redirected_from"],
+            "redirected_from": "" if replaces_it(hit) else hit["redirected_from"],
             "why": why(hit["signals"]) if hit["signals"] else "",
             "attached": [_kept(end) for end in hit["attached"]],
         }
@@ -205,6 +209,19 @@ def _found(answer: Json) -> dict[str, Any]:
 
 def _revision(revision: Json) -> dict[str, Any]:
     return _kept({**revision, "at": _time(revision, "at")})
+
+
+def _in_conflict(answer: Json) -> dict[str, Any]:
+    shown = _pruned(conflicts=_pruned(versions=_revision), contradictions=_contradiction)(answer)
+    return shown if shown["contradictions"] else {name: shown[name] for name in shown if name not in PAIRS}
+
+
+def _contradiction(pair: Json) -> dict[str, Any]:
+    return {**pair, **{side: {**pair[side], "says": _revision(pair[side]["says"])} for side in ("newer", "older")}}
+
+
+def _near_memory(near: Json) -> dict[str, Any]:
+    return _kept({**near, "replaces": [{**one, "since": _time(one, "since")} for one in near.get("replaces", ())]})
 
 
 def _pruned(**forms: Form) -> Form:
@@ -272,10 +289,10 @@ FORMS: Final[Mapping[str, Form]] = {
     "get": _found,
     "timeline": _pruned(memories=_memory),
     "list": _pruned(memories=_memory),
-    "related": _pruned(results=_kept),
+    "related": _pruned(results=_near_memory),
     "history": _pruned(revisions=_revision),
     "blame": _pruned(lines=_kept, fields=_kept),
-    "conflicts": _pruned(conflicts=_pruned(versions=_revision)),
+    "conflicts": _in_conflict,
     "check": _checked,
     "duplicates": _pruned(pairs=_pair),
     "hygiene": _pruned(findings=_finding),

@@ -42,7 +42,7 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "blame": "id revision",
         "rollback": "id to",
         "conflicts": "spaces limit cursor",
-        "resolve": "id keep content",
+        "resolve": "id keep content other",
         "duplicates": "spaces threshold limit",
         "hygiene": "spaces stale_days limit",
         "related": "id limit",

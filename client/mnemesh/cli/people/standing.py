@@ -1,0 +1,30 @@
+"""How a memory stands to others, as lines for people: why it stays, what it replaced, what contradicts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mnemesh.api import values
+from mnemesh.api.json_form import rfc3339
+from mnemesh.cli.shell import one_line
+
+
+def standing(memory: values.Memory) -> Iterator[str]:
+    """Everything that a reader should know before the text is believed."""
+    if memory.anchor:
+        yield f"anchored: {one_line(memory.anchor)}"
+    yield from replaced(memory)
+
+
+def replaced(memory: values.Memory | values.Nearby) -> Iterator[str]:
+    """What a memory replaced, and whether a newer one contradicts it."""
+    if memory.replaces:
+        since = ((one.id, rfc3339(one.since) if one.since else "") for one in memory.replaces)
+        yield f"replaces {', '.join(f'{id_} since {time}' for id_, time in since)}"
+    if memory.older_than:
+        yield older_than(memory.older_than)
+
+
+def older_than(ids: Sequence[str]) -> str:
+    """The mark on a memory that newer ones contradict."""
+    return f"older than {', '.join(ids)}, may not hold"

@@ -1,0 +1,86 @@
+"""The text of a memory's past: revisions, their writers, and contradictions, beside answer_text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mnemesh_gateway.doors.mcp.data_elements import data_block, element
+
+Json = Mapping[str, Any]
+
+
+def more(answer: Json) -> str:
+    """How to read the next page."""
+    return f" More with cursor={answer['cursor']}" if answer["cursor"] else ""
+
+
+def named(fields: Json, *names: str) -> dict[str, Any]:
+    """Some of the fields, in this order."""
+    return {name: fields[name] for name in names}
+
+
+def unusual(state: str) -> str:
+    """A state that a reader should know of."""
+    return "" if state == "active" else state
+
+
+def history(answer: Json) -> str:
+    """Revisions, newest first."""
+    shown = data_block(_revision(one) for one in answer["revisions"]) if answer["revisions"] else "No more revisions."
+    notes = "".join(f" Note: {note}." for note in answer.get("notes", ()))
+    count = f"{len(answer['revisions'])} of {answer['total']}"
+    return f"{shown}\n{count} revisions of {answer['id']}, newest first.{more(answer)}{notes}"
+
+
+def conflicts(answer: Json) -> str:
+    """Memories with several versions, then pairs that contradict each other with the calls that decide."""
+    if not (answer["conflicts"] or answer["contradictions"]):
+        return "No memories in conflict."
+    elements = [
+        _revision(one, id=conflict["id"], space=conflict["space"], state=unusual(conflict["state"]))
+        for conflict in answer["conflicts"]
+        for one in conflict["versions"]
+    ]
+    decide = []
+    for pair in answer["contradictions"]:
+        newer, older = pair["newer"], pair["older"]
+        elements.append(_revision(newer["says"], id=newer["id"], space=newer["space"], contradicts=older["id"]))
+        note = f"older than {newer['id']}, may not hold"
+        elements.append(_revision(older["says"], id=older["id"], space=older["space"], note=note))
+        ids = " | ".join((newer["id"], older["id"], "both"))
+        decide.append(f"Next: resolve(id={older['id']}, other={newer['id']}, keep={ids}).")
+    counts = f"{len(answer['conflicts'])} of {answer['total']} memories in conflict."
+    if decide:
+        counts += f" {len(decide)} of {answer['contradictions_total']} pairs that contradict each other."
+    return "\n".join((data_block(elements), counts + more(answer), *decide))
+
+
+def _revision(one: Json, **more: object) -> str:
+    marks = [mark for mark in ("shown", "head") if one[mark]]
+    return element(
+        "(forgotten)" if one["op"] == "forget" else one["content"],
+        **more,
+        revision=one["id"],
+        mark=marks[0] if marks else "",
+        **named(one, "title", "kind", "by"),
+        at=one.get("at", ""),
+        **named(one, "node", "parents"),
+        valid_from=one.get("valid_from", ""),
+        valid_to=one.get("valid_to", ""),
+        importance=one.get("importance"),
+        tier=one["tier"] if one["tier"] != "normal" else "",
+        **named(one, "paths", "keywords"),
+        attrs=[f"{key}={value}" for key, value in one["attrs"].items()],
+    )
+
+
+def blame(answer: Json) -> str:
+    """Lines and fields with their last writers."""
+
+    def said(one: Json, text: str, **more: object) -> str:
+        return element(text, **more, revision=one["revision"], by=one["by"], at=one.get("at", ""), node=one["node"])
+
+    elements = [said(run, run["text"], line=run["first"]) for run in answer["lines"]]
+    elements += [said(one, one["value"], field=one["field"]) for one in answer["fields"]]
+    return f"{data_block(elements)}\nWho last set each of these in revision {answer['revision']} of {answer['id']}."

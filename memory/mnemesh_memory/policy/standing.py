@@ -1,0 +1,112 @@
+"""How a memory stands to others on the same thing: those it replaced, and newer ones that contradict it. Pure.
+
+Two memories with a link `contradicts` both stand until somebody decides. The one that holds from later is believed
+first. A link `both-hold` says that somebody has decided that both are true: then the pair is neither judged nor marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias, TypeVar
+
+from mnemesh_memory.policy.validity import SUPERSEDES, successors
+from mnemesh_memory.text.traits import happened_at
+from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
+from mnemesh_memory.values.model import Link, Memory, Replaced
+
+# Of one memory so many of each are told, the latest.
+TOLD_MAX: Final = 3
+Pair: TypeAlias = frozenset[str]
+Item = TypeVar("Item")
+
+
+def age(memory: Memory) -> tuple[int, str]:
+    """The order of two memories that contradict each other: the greater one is newer, on every node."""
+    return happened_at(memory), memory.id
+
+
+def pairs(memories: Iterable[Memory], type_: str = CONTRADICTS) -> set[Pair]:
+    """The pairs that links of a type join, whichever of the two has the link."""
+    return {frozenset((memory.id, link.id)) for memory in memories for link in memory.links if link.type == type_}
+
+
+def contested(memories: Collection[Memory]) -> dict[str, list[Memory]]:
+    """By id of each active memory, the newer active ones that contradict it, the newest first. A memory that had ended
+    when the newer one began is not contradicted."""
+    known = {memory.id: memory for memory in memories if memory.state == "active"}
+    newer: dict[str, list[Memory]] = {}
+    for pair in pairs(memories) - pairs(memories, BOTH_HOLD):
+        if len(pair) == 2 and pair <= known.keys():
+            older, later = sorted((known[id_] for id_ in pair), key=age)
+            if older.valid_to is None or older.valid_to > happened_at(later):
+                newer.setdefault(older.id, []).append(later)
+    return {id_: sorted(found, key=age, reverse=True) for id_, found in newer.items()}
+
+
+def held_before(memories: Collection[Memory]) -> dict[str, list[Memory]]:
+    """By id of each memory that replaced others, the superseded ones among them."""
+    known = {memory.id: memory for memory in memories}
+    return {
+        later.id: [memory] for memory in memories if memory.state == "superseded" for later in successors(memory, known)
+    }
+
+
+def replacements(memory: Memory, others: Mapping[str, Memory]) -> tuple[Replaced, ...]:
+    """The memories that this one replaced, and since when it holds instead."""
+    olds = (others.get(link.id) for link in memory.links if link.type == SUPERSEDES)
+    here = [old for old in olds if old is not None and old.space == memory.space and old.superseded_by]
+    found = [Replaced(old.id, _since(memory, old)) for old in here]
+    return tuple(sorted(found, key=lambda one: (-one.since, one.id))[:TOLD_MAX])
+
+
+def _since(memory: Memory, old: Memory) -> int:
+    if memory.valid_from is not None:
+        return memory.valid_from
+    return memory.created_at if old.valid_to is None else old.valid_to
+
+
+def told(memories: Sequence[Memory], others: Mapping[str, Memory]) -> list[Memory]:
+    """The memories with what `others`, which may be shown, say of them."""
+    newer = contested({**others, **{memory.id: memory for memory in memories}}.values())
+    return [
+        replace(
+            memory,
+            replaces=replacements(memory, others),
+            older_than=tuple(later.id for later in newer.get(memory.id, ())[:TOLD_MAX]),
+        )
+        for memory in memories
+    ]
+
+
+def newer_first(items: Sequence[Item], ids: Sequence[str], newer: Mapping[str, Sequence[Memory]]) -> list[Item]:
+    """`items`, whose memories have these `ids`, with each newer memory directly before the first one that it
+    contradicts. Everything else keeps its order."""
+    by_id = dict(zip(ids, items, strict=True))
+    placed: dict[str, Item] = {}
+
+    def place(id_: str) -> None:
+        for later in newer.get(id_, ()):
+            if later.id in by_id and later.id not in placed:
+                place(later.id)
+        placed.setdefault(id_, by_id[id_])
+
+    for id_ in ids:
+        place(id_)
+    return list(placed.values())
+
+
+def linked(one: Memory, other: Memory) -> bool:
+    """Whether any link joins the two: somebody has said already how they belong together."""
+    return _leads(one, other) or _leads(other, one)
+
+
+def _leads(one: Memory, other: Memory) -> bool:
+    return any(link.id == other.id for link in one.links)
+
+
+def contradiction(one: Memory, other: Memory) -> tuple[Memory, Link]:
+    """The memory that gets the link, and the link. Both are the same whoever writes it, so two nodes write one link:
+    it leads from the memory that was created later."""
+    older, later = sorted((one, other), key=lambda memory: (memory.created_at, memory.id))
+    return later, Link(CONTRADICTS, older.id)

@@ -1,0 +1,81 @@
+"""What no longer holds steps back, and a person decides between two memories, through every door."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scenario_doors import Door, refusal
+from test_scenarios import space as space
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def opposed(door: Door, space: str) -> tuple[str, str]:
+    """Ids of an older and a newer decision, neither of which may replace the other."""
+    old = await door.call("remember", content="We decided to use gRPC between services", space=space)
+    new = await door.call("remember", content="We decided to use REST between services", space=space)
+    assert new["reason"].startswith(f"contradicts {old['memory']['id']}")
+    return old["memory"]["id"], new["memory"]["id"]
+
+
+async def shown(door: Door, space: str, id_: str) -> dict[str, list[dict[str, Any]]]:
+    """The memories of each read surface."""
+    answer = await door.call("recall", query="what do we use between services", spaces=[space])
+    return {
+        "recall": [result["memory"] for result in answer["results"]],
+        "get": (await door.call("get", ids=[id_]))["memories"],
+        "list": (await door.call("list", spaces=[space]))["memories"],
+        "timeline": (await door.call("timeline", id=id_))["memories"],
+        "related": (await door.call("related", id=id_))["results"],
+    }
+
+
+async def test_a_successor_names_what_it_replaces_and_since_when(door: Door, space: str) -> None:
+    old = (await door.call("remember", content="Services talk gRPC to each other", space=space))["memory"]["id"]
+    done = await door.call("supersede", id=old, content="Services talk REST to each other")
+    new, ended = done["memory"]["id"], done["superseded"]["valid_to"]
+    for surface, memories in (await shown(door, space, new)).items():
+        if surface != "related":
+            assert [(one["id"], one["replaces"]) for one in memories] == [(new, [{"id": old, "since": ended}])], surface
+    assert [one["replaces"] for one in (await shown(door, space, old))["related"]] == [[{"id": old, "since": ended}]]
+
+
+async def test_of_two_that_contradict_each_other_the_newer_comes_first_until_a_person_decides(
+    door: Door, space: str
+) -> None:
+    old, new = await opposed(door, space)
+    for surface, memories in (await shown(door, space, old)).items():
+        marks = {one["id"]: list(one.get("older_than") or ()) for one in memories}
+        assert marks.get(old, [new]) == [new], surface
+        assert not marks.get(new), surface
+    answer = await door.call("recall", query="gRPC between services", spaces=[space])
+    assert [result["memory"]["id"] for result in answer["results"]] == [new, old]
+    page = await door.call("conflicts", spaces=[space])
+    (pair,) = page["contradictions"]
+    assert (pair["newer"]["id"], pair["older"]["id"], page["contradictions_total"]) == (new, old, 1)
+    assert pair["newer"]["says"]["content"] == "We decided to use REST between services"
+    assert pair["older"]["says"]["by"]
+    assert pair["commands"][0] == f"mnemesh resolve {old} --other {new} --keep {new}"
+    await refusal(door.call("resolve", id=old, other=new), "INVALID_ARGUMENT", "keep")
+    done = await door.call("resolve", id=old, other=new, keep=new)
+    assert (done["action"], done["memory"]["id"]) == ("RESOLVE", new)
+    assert (await door.call("get", ids=[old]))["memories"][0]["state"] == "superseded"
+    assert not (await door.call("conflicts", spaces=[space]))["contradictions"]
+
+
+async def test_both_may_hold_and_then_neither_is_marked(door: Door, space: str) -> None:
+    old, new = await opposed(door, space)
+    done = await door.call("resolve", id=old, other=new, keep="both")
+    assert done["reason"] == f"{old} and {new} both hold; the pair is not judged again"
+    assert not (await door.call("get", ids=[old]))["memories"][0].get("older_than")
+    assert not (await door.call("conflicts", spaces=[space]))["contradictions"]
+
+
+async def test_a_wrong_replacement_is_undone_by_one_call(door: Door, space: str) -> None:
+    old = await door.call("remember", content="Session tokens expire after 15 minutes", space=space)
+    new = await door.call("remember", content="Session tokens expire after 60 minutes", space=space)
+    assert new["action"] == "SUPERSEDE"
+    await door.call("restore", id=old["memory"]["id"])
+    both = (await door.call("list", spaces=[space]))["memories"]
+    assert [(one["state"], list(one.get("older_than") or ())) for one in both] == [("active", [])] * 2

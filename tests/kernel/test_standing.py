@@ -1,0 +1,238 @@
+"""What no longer holds steps back: on every read surface the successor names what it replaced, and of two memories that
+contradict each other the newer one comes first and the older one is marked."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recall_scene import READER, Here
+from recall_scene import here as here
+from recall_scene import mesh as mesh
+
+from mnemesh_memory.policy import standing
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
+from mnemesh_memory.values.model import Caller, Link, ListQuery, Memory, Replaced
+from mnemesh_memory.values.past import BOTH
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+OLD, NEW = "The billing service stores invoices in PostgreSQL", "The billing service stores invoices in MySQL"
+
+
+async def opposed(here: Here) -> tuple[Memory, Memory]:
+    """An older and a newer memory that both stand."""
+    older = await here.remember("Deploys of the billing service run on Jenkins every night", force=True)
+    newer = await here.remember(
+        "Deploys of the billing service run on Spinnaker", force=True, links=(Link(CONTRADICTS, older.id),)
+    )
+    return older, newer
+
+
+async def surfaces(here: Here, text: str, key: str) -> dict[str, list[Memory]]:
+    """The memories that each way of reading shows."""
+    return {
+        "recall": [hit.memory for hit in (await here.recall(text)).results],
+        "get": (await here.mesh.get(READER, [key]))[0],
+        "list": list((await here.mesh.list(READER, ListQuery(spaces=(here.space,)))).memories),
+        "timeline": (await here.mesh.timeline(READER, key))[0],
+    }
+
+
+async def test_a_successor_says_on_every_surface_what_it_replaces_and_since_when(here: Here) -> None:
+    old = await here.remember(OLD)
+    done = await here.mesh.remember(READER, here.draft(NEW))
+    new = done.memory
+    assert done.action == "SUPERSEDE"
+    ((gone,), _) = await here.mesh.get(READER, [old.id])
+    assert gone.valid_to is not None
+    expected = (Replaced(old.id, gone.valid_to),)
+    assert new.replaces == expected
+    for surface, shown in (await surfaces(here, OLD, new.id)).items():
+        assert {memory.id: memory.replaces for memory in shown} == {new.id: expected}, surface
+    answer = await here.recall(OLD, include_superseded=True)
+    assert {hit.memory.id for hit in answer.results} == {old.id, new.id}
+    assert [hit.memory.id for hit in (await here.recall(OLD, as_of=old.created_at)).results] == [old.id]
+    assert [hit.memory.id for hit in (await here.recall(OLD, valid_at=old.created_at)).results] == [old.id]
+    near = await here.mesh.related(READER, old.id)
+    assert [one.memory.replaces for one in near.results] == [expected]
+    ((then,), _) = await here.mesh.get(READER, [new.id], as_of=new.created_at + 10)
+    assert then.replaces == expected
+
+
+async def test_of_two_that_contradict_each_other_the_newer_comes_first_and_the_older_is_marked(here: Here) -> None:
+    older, newer = await opposed(here)
+    for question in ("Deploys of the billing service run on Jenkins every night", "spinnaker", "where do deploys run"):
+        results = (await here.recall(question)).results
+        assert [hit.memory.id for hit in results] == [newer.id, older.id], question
+        assert results[0].score >= results[1].score
+        assert (results[0].memory.older_than, results[1].memory.older_than) == ((), (newer.id,))
+    for surface, shown in (await surfaces(here, "deploys", older.id)).items():
+        marks = {memory.id: memory.older_than for memory in shown}
+        assert marks[older.id] == (newer.id,), surface
+        assert not marks.get(newer.id), surface
+    near = await here.mesh.related(READER, newer.id)
+    assert [one.memory.older_than for one in near.results] == [(newer.id,)]
+    explained = await here.recall(older.content, explain=True)
+    for hit in explained.results:
+        assert abs(sum(share.share for share in hit.signals) - hit.score) < 1e-5
+
+
+async def test_the_order_follows_the_time_since_when_a_statement_holds(here: Here) -> None:
+    first = await here.remember("The gate of quay nine opens at 5", force=True, valid_from=1_600_000_000_000)
+    second = await here.remember(
+        "The gate of quay nine opens at 6",
+        force=True,
+        valid_from=1_500_000_000_000,
+        links=(Link(CONTRADICTS, first.id),),
+    )
+    results = (await here.recall("The gate of quay nine opens at 6")).results
+    assert [hit.memory.id for hit in results] == [first.id, second.id]
+    assert results[1].memory.older_than == (first.id,)
+
+
+async def test_a_reader_without_a_grant_hears_of_no_other_memory(here: Here) -> None:
+    secret = await here.mesh.remember(READER, replace(here.draft("secret", force=True), space="test/hidden"))
+    shared = await here.remember("Ask the keeper of quay ten", links=(Link(CONTRADICTS, secret.memory.id),))
+    later = await here.mesh.remember(
+        READER, replace(here.draft("later", force=True, links=(Link(CONTRADICTS, shared.id),)), space="test/hidden")
+    )
+    guest = Caller("guest/a", "guest", role="reader", spaces=(here.space,))
+    ((seen,), _) = await here.mesh.get(guest, [shared.id])
+    assert seen.older_than == ()
+    ((own,), _) = await here.mesh.get(READER, [shared.id])
+    assert own.older_than == (later.memory.id,)
+
+
+async def test_words_of_the_past_find_what_held_then(here: Here) -> None:
+    day = 86_400_000
+    now = (await here.remember("start")).created_at
+    old = await here.remember("We use flake8 as linter", created_at=now - 30 * day)
+    new = (await here.mesh.supersede(READER, old.id, here.draft("We use ruff as linter")))[0].memory
+    assert (await here.recall("which linter do we use")).results[0].memory.id == new.id
+    past = await here.recall("which linter did we use last week")
+    assert past.results[0].memory.id == old.id
+    assert past.results[0].redirected_from == ""
+    today = await here.recall("which linter do we use today")
+    assert old.id not in [hit.memory.id for hit in today.results]
+
+
+# ---- decisions ------------------------------------------------------------------------------------------------------
+
+
+async def test_conflicts_lists_pairs_with_who_when_and_what_decides(here: Here) -> None:
+    older, newer = await opposed(here)
+    page = await here.mesh.conflicts(READER, [here.space])
+    (pair,) = page.contradictions
+    assert (page.total, page.contradictions_total, page.cursor) == (0, 1, "")
+    assert (pair.newer.memory.id, pair.older.memory.id) == (newer.id, older.id)
+    assert (pair.newer.says.revision.by, pair.newer.says.revision.at) == (READER.agent, newer.created_at)
+    assert pair.older.says.revision.content == older.content
+    assert pair.commands == tuple(
+        f"mnemesh resolve {older.id} --other {newer.id} --keep {keep}" for keep in (newer.id, older.id, BOTH)
+    )
+
+
+async def test_pages_of_conflicts_go_on_into_the_pairs(here: Here) -> None:
+    for number in range(3):
+        older = await here.remember(f"berth {number} is free", force=True)
+        await here.remember(f"berth {number} is taken", force=True, links=(Link(CONTRADICTS, older.id),))
+    seen, cursor = [], ""
+    while True:
+        page = await here.mesh.conflicts(READER, [here.space], 1, cursor)
+        assert page.contradictions_total == 3
+        seen += [pair.older.memory.content for pair in page.contradictions]
+        if not (cursor := page.cursor):
+            break
+    assert seen == [f"berth {number} is free" for number in range(3)]
+    with pytest.raises(InvalidArgument, match="cursor"):
+        await here.mesh.conflicts(READER, [here.space], 1, "pairs_x_y")
+
+
+@pytest.mark.parametrize("keep", ["older", "newer"])
+async def test_resolve_keeps_the_one_that_holds_and_the_other_is_superseded(here: Here, keep: str) -> None:
+    older, newer = await opposed(here)
+    kept, gone = (older, newer) if keep == "older" else (newer, older)
+    done = await here.mesh.resolve(READER, older.id, other=newer.id, keep=kept.id)
+    assert (done.action, done.memory.id, done.memory.state) == ("RESOLVE", kept.id, "active")
+    assert [one.id for one in done.memory.replaces] == [gone.id]
+    assert not (await here.mesh.conflicts(READER, [here.space])).contradictions
+    assert [hit.memory.id for hit in (await here.recall("deploys billing service")).results] == [kept.id]
+    with pytest.raises(FailedPrecondition):
+        await here.mesh.resolve(READER, older.id, other=newer.id, keep=kept.id)
+
+
+async def test_resolve_keeps_both_and_neither_is_marked_any_more(here: Here) -> None:
+    older, newer = await opposed(here)
+    done = await here.mesh.resolve(READER, older.id, other=newer.id, keep=BOTH)
+    assert done.action == "RESOLVE"
+    ((one, other), _) = await here.mesh.get(READER, [older.id, newer.id])
+    assert (one.links, other.links) == ((Link(BOTH_HOLD, newer.id),), ())
+    assert (one.older_than, other.older_than) == ((), ())
+    assert not (await here.mesh.conflicts(READER, [here.space])).contradictions_total
+    with pytest.raises(FailedPrecondition, match="do not contradict"):
+        await here.mesh.resolve(READER, older.id, other=newer.id, keep=BOTH)
+    with pytest.raises(InvalidArgument, match="keep"):
+        await here.mesh.resolve(READER, older.id, other=newer.id)
+    with pytest.raises(NotFound):
+        await here.mesh.resolve(READER, older.id, other="nowhere", keep=BOTH)
+
+
+async def test_restore_undoes_a_wrong_replacement_and_the_pair_is_not_judged_again(here: Here) -> None:
+    old = await here.remember(OLD)
+    new = (await here.mesh.remember(READER, here.draft(NEW))).memory
+    back = await here.mesh.restore(READER, old.id)
+    assert (back.action, back.memory.state) == ("RESTORE", "active")
+    ((one, other), _) = await here.mesh.get(READER, [old.id, new.id])
+    assert (one.state, other.state, one.older_than, other.older_than) == ("active", "active", (), ())
+    assert other.links == (Link(BOTH_HOLD, old.id),)
+    assert {hit.memory.id for hit in (await here.recall(OLD)).results} == {old.id, new.id}
+
+
+# ---- laws -----------------------------------------------------------------------------------------------------------
+
+IDS = [f"m{number}" for number in range(5)]
+MEMORIES = st.lists(
+    st.builds(
+        lambda number, at, links: Memory(
+            id=IDS[number], space="s", kind="fact", title="", content="", state="active", by="a", created_at=at,
+            updated_at=at, heads=(), links=tuple(Link(type_, IDS[to]) for type_, to in links if to != number),
+        ),
+        st.integers(0, 4), st.integers(0, 3),
+        st.lists(st.tuples(st.sampled_from([CONTRADICTS, BOTH_HOLD]), st.integers(0, 4)), max_size=3),
+    ),
+    unique_by=lambda memory: memory.id,
+)  # fmt: skip
+
+
+@given(MEMORIES, st.randoms())
+async def test_the_older_of_a_pair_is_the_same_in_whatever_order_memories_come(
+    memories: list[Memory], random: st.DrawFn
+) -> None:
+    shuffled = list(memories)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    newer = standing.contested(memories)
+    assert newer == standing.contested(shuffled)
+    for id_, found in newer.items():
+        assert all(id_ not in [one.id for one in newer.get(later.id, ())] for later in found)
+
+
+@given(MEMORIES)
+async def test_each_newer_memory_comes_before_the_ones_that_it_contradicts(memories: list[Memory]) -> None:
+    newer = standing.contested(memories)
+    ids = [memory.id for memory in memories]
+    shown = standing.newer_first(ids, ids, newer)
+    assert sorted(shown) == sorted(ids)
+    for id_, found in newer.items():
+        assert all(shown.index(later.id) < shown.index(id_) for later in found)
+
+
+@given(MEMORIES)
+async def test_two_nodes_write_the_same_link(memories: list[Memory]) -> None:
+    for one in memories:
+        for other in memories:
+            if one.id != other.id:
+                assert standing.contradiction(one, other) == standing.contradiction(other, one)
