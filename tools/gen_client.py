@@ -37,6 +37,7 @@ CONTRACT: Final = (
     "recall",
     "session",
     "sleep",
+    "rule",
     "transcript",
     "trigger",
     "upkeep",

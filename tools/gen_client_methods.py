@@ -32,6 +32,7 @@ PARTS: Final = (
     "recall",
     "session",
     "sleep",
+    "rule",
     "sync",
     "transcript",
     "trigger",

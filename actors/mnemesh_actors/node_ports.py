@@ -17,11 +17,12 @@ from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.budget import Foreground
 from mnemesh_actors.runtime.zones import machine_zone
-from mnemesh_memory.policy.recall_rules import Rule
 from mnemesh_memory.policy.reconsolidation import LabileWindow
+from mnemesh_memory.policy.stored_rules import RuleTable
 from mnemesh_memory.policy.triggers import TriggerTable
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import Caller
+from mnemesh_memory.values.rules import Rule
 
 OPERATION_BYTES: Final = 16
 
@@ -64,6 +65,7 @@ class NodePorts:
     foreground: Foreground = field(default_factory=Foreground)
     triggers: TriggerTable = field(default_factory=TriggerTable)
     labile: LabileWindow = field(default_factory=LabileWindow)
+    rules: RuleTable = field(default_factory=RuleTable)
 
     def stamp(self, caller: Caller) -> Stamp:
         """The common fields of a new command of `caller`."""

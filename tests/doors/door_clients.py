@@ -212,6 +212,9 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "consolidate": {"dry_run": True},
     "list_runs": {"limit": 5},
     "undo_run": {"run": "first"},
+    "add_rule": {"condition": "kind = run", "effect": "hide"},
+    "get_rules": {"limit": 5},
+    "delete_rule": {"id": "first"},
     "backup_create": {},
     "backup_list": {},
 }

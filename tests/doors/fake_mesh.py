@@ -15,6 +15,7 @@ from fake_history import FakeHistories
 from fake_hygiene import FakeHygiene
 from fake_links import FakeLinks
 from fake_peers import FakePeers
+from fake_rules import FakeRules
 from fake_sessions import FakeSessions
 from fake_sleep import FakeSleep
 from fake_triggers import FakeTriggers
@@ -147,7 +148,7 @@ class FakeAccess:
         return agent.state(START_MS + 2)
 
 
-class FakeMesh(FakeHistories, FakeHygiene, FakeLinks, FakeSleep, FakeTriggers, FakeUpkeep, FakeSessions):
+class FakeMesh(FakeHistories, FakeHygiene, FakeLinks, FakeSleep, FakeTriggers, FakeUpkeep, FakeSessions, FakeRules):
     """The operations over a dict.
 
     `fail_with` is raised by every operation. `hold` is an event that recall waits for. `break_export` fails an export

@@ -35,8 +35,9 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke", "agent_quota"), "administer"),
     **dict.fromkeys(("backup_create", "backup_list", "reembed"), "own"),
     **dict.fromkeys(("transcript_search", "transcript_read", "transcript_list", "list_triggers"), "read"),
-    **dict.fromkeys(("context", "resume"), "read"),
+    **dict.fromkeys(("context", "resume", "get_rules"), "read"),
     "checkpoint": "write",
+    **dict.fromkeys(("add_rule", "delete_rule"), "write"),
     **dict.fromkeys(("transcript_add", "transcript_erase", "create_trigger", "delete_trigger"), "write"),
     "list_runs": "read",
     **dict.fromkeys(("consolidate", "undo_run"), "write"),
@@ -274,8 +275,10 @@ async def test_an_export_that_is_under_way_ends_when_its_token_does(
 
 # ---- quotas: which operations a full one refuses, decided here a second time and by hand -----------------------------
 
-FREES: Final = frozenset({"forget", "purge", "bulk_forget", "unlink", "transcript_erase", "delete_trigger"})
-BEGINS: Final = frozenset({"remember", "remember_batch", "supersede", "create_trigger", "checkpoint"})
+FREES: Final = frozenset(
+    {"forget", "purge", "bulk_forget", "unlink", "transcript_erase", "delete_trigger", "delete_rule"}
+)
+BEGINS: Final = frozenset({"remember", "remember_batch", "supersede", "create_trigger", "checkpoint", "add_rule"})
 WRITES: Final = frozenset(name for name, needs in DECISIONS.items() if needs == "write") - {"check"}
 
 

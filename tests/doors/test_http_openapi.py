@@ -25,6 +25,7 @@ FILES = [
         "history",
         "hygiene",
         "recall",
+        "rule",
         "watch",
         "admin",
         "peer",

@@ -198,6 +198,10 @@ def test_filters_let_through_what_they_say(index: IndexBackend) -> None:
     assert found(index, Filter(must=(Match("tags", "y"),))) == {1, 2}
     assert found(index, Filter(must=(Match("tags", "x"), Match("tags", "y")))) == {1}
     assert found(index, Filter(must=(MatchAny("tags", ("x", "z")),))) == {1, 3}
+    whole = Filter(must=(Match("space", "a"), Match("tags", "y")), must_not=(Match("tags", "x"),))
+    assert found(index, Filter(must_not=(whole,))) == {1, 3, 4}
+    assert found(index, Filter(must=(whole,))) == {2}
+    assert found(index, Filter(must_not=(Filter(must=(Match("space", "a"),), must_not=(whole,)),))) == {2, 3, 4}
     assert found(index, Filter(must=(MatchAny("tags", ()),))) == set()
     assert found(index, Filter(must_not=(MatchAny("tags", ("x", "z")),))) == {2, 4}
     assert found(index, Filter(must=(Range("at", gte=20),))) == {2, 3}

@@ -50,6 +50,9 @@ COMMANDS = {
     "delete_trigger": "trigger remove",
     "list_runs": "consolidate --runs",
     "undo_run": "consolidate",
+    "add_rule": "rule add",
+    "get_rules": "rule list",
+    "delete_rule": "rule remove",
 }
 # Fields whose command-line option has another name.
 OPTIONS = {
@@ -391,6 +394,8 @@ class CliDoor(Door):
             return ["--undo", str(fields["run"])]
         if operation == "create_trigger":
             named = ("on", "pattern")
+        if operation == "add_rule":
+            named = ("condition", "effect", "reason")
         if operation == "anchor":
             named = ("id", "reason")
         if operation == "checkpoint":

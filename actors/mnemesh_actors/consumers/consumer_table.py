@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from mnemesh_actors.consumers.trigger_follower import TriggerFollower
+from mnemesh_actors.consumers.tag_follower import TagFollower
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.ports import Consumer, LedgerPort
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_memory.policy import stored_rules
+from mnemesh_memory.policy import triggers as trigger_table
+from mnemesh_memory.policy.stored_rules import RuleTable
 from mnemesh_memory.policy.triggers import TriggerTable
 from mnemesh_memory.values import limits
 
@@ -23,6 +26,7 @@ class ConsumerParts:
     embedder: Callable[[], Embedder]  # of the vector space that answers now
     home: Path  # the data directory
     triggers: TriggerTable = field(default_factory=TriggerTable)
+    rules: RuleTable = field(default_factory=RuleTable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +52,13 @@ TRIGGERS: Final = ConsumerRow(
     page_entries=256,
     share=1.0,
     cursor="in memory: the table is filled at every start",
-    make=lambda parts: TriggerFollower(parts.triggers, parts.ledger),
+    make=lambda parts: TagFollower(parts.triggers, parts.ledger, trigger_table.TAG, (trigger_table.FIRED_TAG,)),
 )
-CONSUMERS: Final[tuple[ConsumerRow, ...]] = (INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS, TRIGGERS)
+RULES: Final = ConsumerRow(
+    name="rules",
+    page_entries=256,
+    share=1.0,
+    cursor="in memory: the table is filled at every start",
+    make=lambda parts: TagFollower(parts.rules, parts.ledger, stored_rules.TAG),
+)
+CONSUMERS: Final[tuple[ConsumerRow, ...]] = (INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS, TRIGGERS, RULES)

@@ -70,15 +70,15 @@ class HasId:
     ids: tuple[str, ...]
 
 
-Condition = Match | MatchAny | Range | HasId
-
-
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """All of `must` and none of `must_not`."""
+    """All of `must` and none of `must_not`. It can be a condition of another one."""
 
     must: tuple[Condition, ...] = ()
     must_not: tuple[Condition, ...] = ()
+
+
+Condition: TypeAlias = Match | MatchAny | Range | HasId | Filter
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,6 +16,7 @@ from typing import Final
 from mnemesh_actors.index.points import IndexItem
 from mnemesh_actors.index.scope import Search
 from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.rules import Rule
 
 KEY_BYTES: Final = 32
 HASH_BYTES: Final = 12
@@ -62,7 +63,8 @@ class Mask:
 
     def search(self, search: Search) -> Search:
         """As the index filters by it."""
-        if not (search.tags_any or search.tags_all or search.tags_none or search.agent or search.session):
+        by_words = search.tags_any or search.tags_all or search.tags_none or search.agent or search.session
+        if not (by_words or search.hidden):
             return search
         return replace(
             search,
@@ -71,4 +73,13 @@ class Mask:
             tags_none=self._tags(search.tags_none),
             agent=self._agent(search.agent),
             session=self.session(search.session),
+            hidden=tuple(map(self._rule, search.hidden)),
         )
+
+    def _rule(self, rule: Rule) -> Rule:
+        names = {"tag": "tags", "agent": "agent"}
+        compared = (
+            replace(one, value=self._hashed(names[one.field], one.value)) if one.field in names else one
+            for one in rule.conditions
+        )
+        return replace(rule, conditions=tuple(compared))

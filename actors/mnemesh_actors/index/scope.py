@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from mnemesh_actors.index.engine_port import Condition, Filter, Match, MatchAny, Range
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.rules import IS, Rule
 
 if TYPE_CHECKING:
     from mnemesh_actors.index.engine_port import DenseVector
@@ -37,8 +38,8 @@ class Search:
     `limit` counts memories in each list, `words_limit` in those by words when they are to be shorter.
     `superseded_limit` asks for as many superseded memories in lists of their own, so that many versions crowd out
     nothing active. `window` bounds when a memory happened; without `only` its memories get extra places beside the
-    others. `windows`: what was said before a memory may count, too. `as_stated`: words are looked for in the form of a
-    statement.
+    others. Rules of `hidden` leave memories out. `windows`: what was said before a memory may count, too. `as_stated`:
+    words are looked for in the form of a statement.
     """
 
     text: str
@@ -60,6 +61,7 @@ class Search:
     words_limit: int = SEARCH_LIMIT_MAX
     superseded_limit: int = 0
     window: Window | None = None
+    hidden: tuple[Rule, ...] = ()
     bm25: bool = True
     windows: bool = True
     as_stated: bool = False
@@ -104,8 +106,21 @@ def filter_of(search: Search, only: Sequence[Condition] = ()) -> Filter:
         must.append(Range("created_at", gte=search.since, lt=search.before))
     if search.window is not None and search.window.only:
         must.append(Range("happened_at", gte=search.window.since, lt=search.window.before))
-    must_not = (_one_of("tags", search.tags_none),) if search.tags_none else ()
+    must_not: list[Condition] = [_one_of("tags", search.tags_none)] if search.tags_none else []
+    must_not += [_ruled(rule, allowed) for rule in search.hidden if rule.indexed]
     return in_spaces(search.spaces, allowed, must, must_not)
+
+
+def _ruled(rule: Rule, allowed: int) -> Condition:
+    """The memories that a rule is about."""
+    names = {"kind": "kind", "tag": "tags", "agent": "agent"}
+    compared = [(one.op == IS, Match(names[one.field], one.value)) for one in rule.conditions]
+    within: tuple[Condition, ...] = (Match(SCOPE, f"{allowed}:{rule.space}"),) if rule.space else ()
+    having = tuple(match for positive, match in compared if positive)
+    lacking = tuple(match for positive, match in compared if not positive)
+    if rule.only:
+        return Filter(must=within, must_not=(Filter(must=having, must_not=lacking),))
+    return Filter(must=(*within, *having), must_not=lacking)
 
 
 def filters_of(search: Search, only: Sequence[Condition] = ()) -> list[Filter]:

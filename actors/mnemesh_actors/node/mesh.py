@@ -30,6 +30,7 @@ from mnemesh_actors.remember.anchor_operations import Anchoring
 from mnemesh_actors.remember.history_operations import Histories
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.remember.removal import BulkForgetting, Purging
+from mnemesh_actors.remember.rule_operations import Ruling
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.rows.past_rows import PastRows
@@ -109,6 +110,8 @@ class Mesh:
         self.list_triggers = triggering.page
         sessions = Sessions(parts, writing, self._recalling, triggering)
         self.checkpoint, self.resume, self.context = sessions.checkpoint, sessions.resume, sessions.context
+        ruling = Ruling(parts, writing)
+        self.add_rule, self.get_rules, self.delete_rule = ruling.add, ruling.page, ruling.delete
         self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget
         self.duplicates, self.hygiene = hygiene.duplicates, hygiene.hygiene
         self.watch, self.touched = watching.watch, watching.touched

@@ -14,7 +14,7 @@ from mnemesh_actors.actor_table import LEDGER, RERANKER, TRANSCRIPTS
 from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.consumers.consumer_table import ConsumerParts
 from mnemesh_actors.consumers.follower import IndexFollower
-from mnemesh_actors.consumers.trigger_follower import fill
+from mnemesh_actors.consumers.tag_follower import fill
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
 from mnemesh_actors.generations.active_index import Serving
 from mnemesh_actors.generations.generation_file import Choice, Generation, GenerationFile, Generations, choice_of
@@ -42,6 +42,7 @@ from mnemesh_actors.transcripts.transcript_operations import Transcribing
 from mnemesh_actors.transcripts.transcript_store import TranscriptStore
 from mnemesh_actors.watch.cursor_seal import CursorSeal
 from mnemesh_crdt.sync.handshake import Me
+from mnemesh_memory.policy import stored_rules, triggers
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
 
@@ -142,9 +143,14 @@ def _me(directory: DataDirectory, config: StartConfig, incarnation: str, key: by
 
 
 async def _consumers(parts: NodePorts, directory: DataDirectory, notices: Notices) -> ConsumerSet:
-    await fill(parts.triggers, parts.ledger)
+    await fill(parts.triggers, parts.ledger, triggers.TAG, (triggers.FIRED_TAG,))
+    await fill(parts.rules, parts.ledger, stored_rules.TAG)
     own = ConsumerParts(
-        ledger=parts.ledger, embedder=lambda: parts.embedder, home=directory.path, triggers=parts.triggers
+        ledger=parts.ledger,
+        embedder=lambda: parts.embedder,
+        home=directory.path,
+        triggers=parts.triggers,
+        rules=parts.rules,
     )
     consumers = ConsumerSet(own, parts.news, parts.foreground, notices)
     consumers.start()

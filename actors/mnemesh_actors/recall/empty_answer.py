@@ -10,10 +10,10 @@ from datetime import tzinfo
 
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.policy.emptiness import contradictions, leftovers, steps, unread, without_words
-from mnemesh_memory.policy.recall_rules import Rule
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.times.window import Window, stretch_told
 from mnemesh_memory.values.model import Query
+from mnemesh_memory.values.rules import Rule
 
 
 async def empty_by_filters(parts: NodePorts, query: Query, answer: Recalled, zone: tzinfo) -> tuple[str, ...]:

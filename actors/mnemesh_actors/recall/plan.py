@@ -14,12 +14,13 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from mnemesh_actors.recall.subject import asked_kind, asks_for_everything
-from mnemesh_memory.policy.recall_rules import Rule, narrowed
+from mnemesh_memory.policy.recall_rules import narrowed
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.times.question_time import TimeWords, read
 from mnemesh_memory.times.window import BY_EVENT, Window
 from mnemesh_memory.values.model import Memory, Query
+from mnemesh_memory.values.rules import Rule
 
 
 class Role(StrEnum):

@@ -30,6 +30,7 @@ from mnemesh_memory.ranking.fusion import scaled_weights
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values.errors import DeadlineExceeded, MnemeshError
 from mnemesh_memory.values.model import Caller, Query
+from mnemesh_memory.values.rules import Rule
 
 # The share of a recall's time by whose end the index must have answered; then the words of the newest memories are
 # counted here. No row of the past is read after the other share.
@@ -61,10 +62,11 @@ class Recalling:
             async with asyncio.timeout(limit_s):
                 start = asyncio.get_running_loop().time()
                 ends = Ends(start + limit_s * INDEX_SHARE, start + limit_s * ATTACHING_SHARE)
-                asked = narrowed(own, self._parts.config.rules)
-                answer = await self._answer(asked, zone, ends)
+                rules = (*self._parts.config.rules, *self._parts.rules.of(own.spaces, caller.private_space))
+                asked = narrowed(own, rules)
+                answer = await self._answer(asked, rules, zone, ends)
                 if not answer.results:
-                    return replace(answer, notes=await self._reasons(own, answer, zone, ends))
+                    return replace(answer, notes=await self._reasons(own, answer, rules, zone, ends))
                 answer = await self._linking.attached(caller, asked, answer, ends.rows)
         except TimeoutError:
             raise DeadlineExceeded(f"recall took longer than {limit_s:g} s; ask again or narrow the spaces") from None
@@ -90,20 +92,21 @@ class Recalling:
             answers.append(outcome)
         return answers
 
-    async def _answer(self, query: Query, zone: tzinfo, ends: Ends) -> Recalled:
-        plan = plan_of(query, self._parts.clock(), zone, self._parts.config.rules)
+    async def _answer(self, query: Query, rules: Sequence[Rule], zone: tzinfo, ends: Ends) -> Recalled:
+        plan = plan_of(query, self._parts.clock(), zone, rules)
         answers: dict[Role, Recalled] = {}
         for step in steps(plan, answers):
             answers[step.role] = await Retrieval(self._parts, self._index, step.query, ends).answer()
         return answer_of(plan, answers)
 
-    async def _reasons(self, query: Query, answer: Recalled, zone: tzinfo, ends: Ends) -> tuple[str, ...]:
+    async def _reasons(
+        self, query: Query, answer: Recalled, rules: Sequence[Rule], zone: tzinfo, ends: Ends
+    ) -> tuple[str, ...]:
         """Why `answer` to `query`, the reader's own question, is empty."""
         if reasons := await empty_by_filters(self._parts, query, answer, zone):
             return reasons
-        rules = self._parts.config.rules
         if not answer.degraded and (everything := kept_back(query, rules)) is not None:
-            matching = await self._answer(everything, zone, ends)
+            matching = await self._answer(everything, (), zone, ends)
             if reasons := left_out(query, [hit.memory for hit in matching.results], rules):
                 return reasons
         return await empty_by_match(self._parts, query, answer, zone)

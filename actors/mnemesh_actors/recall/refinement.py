@@ -36,7 +36,7 @@ async def second_look(
     signals = [row for row in OPTIONAL.values() if weights[row.name] and row.concerns(query.text)]
     gains = [(row.name, row.gain) for row in signals if row.gain]
     changes = [(row.name, row.change) for row in signals if row.change]
-    rules = [rule for rule in parts.config.rules if rule.weight]
+    rules = query.weighing
     if not fused or not (gains or changes or rules):
         return fused, ()
     first = fused[:LOOKED_AT]

@@ -34,7 +34,8 @@ _FILTERS: Final = [field.name for field in fields(MemoryFilter) if field.name !=
 
 def for_the_ledger(query: Query) -> bool:
     """Whether it has a filter that the index can't judge."""
-    return bool(query.paths or query.source_dir or query.min_heat > 0 or query.valid_at is not None)
+    late = any(not rule.indexed for rule in query.hidden)
+    return bool(query.paths or query.source_dir or query.min_heat > 0 or query.valid_at is not None or late)
 
 
 def among_of(matching: tuple[list[str], list[str]] | None) -> tuple[str, ...] | None:

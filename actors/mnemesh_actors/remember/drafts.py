@@ -18,7 +18,7 @@ from mnemesh_actors.ledger.commit.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import guard, reconsolidation, triggers
+from mnemesh_memory.policy import guard, reconsolidation, stored_rules, triggers
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key, snippet, title_of
 from mnemesh_memory.validation import field_checks, request_checks
@@ -242,9 +242,10 @@ def update_of(memory: Memory, draft: Draft, content: str) -> Patch:
 
 
 def _kept(memory: Memory) -> bool:
-    """Whether a memory steps back only when somebody names it: a pinned one, a trigger, and one in conflict, of which
-    the guard has read a single version."""
-    return memory.tier == "pinned" or triggers.TAG in memory.tags or bool(memory.conflicts)
+    """Whether a memory steps back only when somebody names it: a pinned one, a trigger, a rule, and one in conflict, of
+    which the guard has read a single version."""
+    stated = triggers.TAG in memory.tags or stored_rules.TAG in memory.tags
+    return memory.tier == "pinned" or stated or bool(memory.conflicts)
 
 
 def _later(memory: Memory, draft: Draft, now: int) -> bool:

@@ -23,7 +23,14 @@ from mnemesh_memory.values.memory_links import ATTACHED_TYPES, OUT
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query
 
 # Index and view hold today's words and states: filters on fields that may have had other values are left out.
-_OPEN: Final[dict[str, Any]] = {"kinds": (), "tags_any": (), "tags_all": (), "tags_none": (), "window": None}
+_OPEN: Final[dict[str, Any]] = {
+    "kinds": (),
+    "tags_any": (),
+    "tags_all": (),
+    "tags_none": (),
+    "window": None,
+    "hidden": (),
+}
 
 
 def rows_of(parts: NodePorts, query: Query, by: float) -> RowSource:

@@ -655,6 +655,41 @@ class Operations:
 
         return self._send(purge(id))
 
+    def add_rule(
+        self, /, condition: str, effect: str, reason: str = "", *, space: str = "", directory: str = "", file: str = ""
+    ) -> values.AddedRule:
+        """Store a rule of recall: memories for which `condition` holds are hidden (`hide`), are alone shown (`only`), or
+        count more or less (`+0.3`). `directory` and `file` (a path or glob) narrow its scope.
+
+        >>> client.add_rule("kind = run and tag != keep", "hide", "Runs are noise.").rule.hard
+        True
+        """
+        from mnemesh.api.calls.rules import add_rule
+
+        return self._send(add_rule(condition, effect, reason, space=space, directory=directory, file=file))
+
+    def get_rules(
+        self, /, *, space: Words | None = None, spaces: Words | None = None, limit: int | None = None, cursor: str = ""
+    ) -> values.Rules:
+        """Rules, newest first, at most `limit` (1 to 200, default 20) a page; those of the node's settings come first.
+
+        >>> for rule in client.get_rules(space="team").rules:
+        ...     print(rule.condition, rule.effect)
+        """
+        from mnemesh.api.calls.rules import get_rules
+
+        return self._send(get_rules(space=space, spaces=spaces, limit=limit, cursor=cursor))
+
+    def delete_rule(self, /, id: str) -> values.DeletedRule:
+        """End a rule, by id, unique id prefix or title: its memory is forgotten. Raises NotFound, PermissionDenied.
+
+        >>> client.delete_rule("018f6f0e").rule.effect
+        'hide'
+        """
+        from mnemesh.api.calls.rules import delete_rule
+
+        return self._send(delete_rule(id))
+
     def checkpoint(
         self,
         /,

@@ -49,7 +49,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Files and sessions": {
         "import": "imports.memories", "export": "export", "import-transcript": "imports.transcripts",
-        "transcript": "transcripts", "trigger": "triggers",
+        "transcript": "transcripts", "trigger": "triggers", "rule": "rules",
     },
     "Agent hosts": {"install": "hosts", "uninstall": "hosts", "hook": ""},
     "Agents and other nodes": {"whoami": "read", "agent": "agents", "peer": "peers", "sync": "peers"},

@@ -9,6 +9,7 @@ READING_TOOLS: Final = frozenset(
         *("recall", "get", "timeline"),
         *("check", "list", "stats", "history", "blame", "conflicts", "related", "duplicates", "hygiene"),
         *("transcript_search", "transcript_read", "transcript_list", "list_triggers", "list_runs", "context", "resume"),
+        "get_rules",
         *("whoami", "agent_list", "sync_status", "sync_quarantine"),
         *("search", "fetch"),
     }

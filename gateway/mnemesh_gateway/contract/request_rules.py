@@ -13,6 +13,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import triggers
+from mnemesh_memory.policy.rule_grammar import TEXT_BYTES_MAX
 from mnemesh_memory.transcripts.sessions import ROLES
 from mnemesh_memory.validation.request_checks import CLEARABLE, ORDERS
 from mnemesh_memory.values import limits
@@ -61,7 +62,7 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         **_alike("Remember Update", "tier", enum=list(TIERS)),
         **_alike("Remember Update Resolve", "content", minLength=1, maxLength=limits.CONTENT_BYTES_MAX),
         **_alike(
-            "List History Conflicts ListTranscripts ListTriggers ListRuns",
+            "List History Conflicts ListTranscripts ListTriggers ListRuns GetRules",
             "limit",
             minimum=1,
             maximum=limits.LIST_LIMIT_MAX,
@@ -84,6 +85,9 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "CreateTriggerRequest.on": {"enum": list(triggers.ON)},
         "CreateTriggerRequest.pattern": {"minLength": 1, "maxLength": limits.PATH_BYTES_MAX},
         "CreateTriggerRequest.content": {"maxLength": limits.CONTENT_BYTES_MAX},
+        "AddRuleRequest.condition": {"minLength": 1, "maxLength": TEXT_BYTES_MAX},
+        "AddRuleRequest.effect": {"minLength": 1},
+        "AddRuleRequest.reason": {"maxLength": limits.CONTENT_BYTES_MAX},
         "RememberRequest.tags": {"maxItems": limits.TAGS_MAX},
         "RememberBatchRequest.items": {"minItems": 1, "maxItems": limits.BATCH_ITEMS_MAX},
         "UpdateRequest.clear": {"maxItems": len(CLEARABLE)},

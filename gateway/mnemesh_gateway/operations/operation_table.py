@@ -20,6 +20,7 @@ from mnemesh_gateway.operations import (
     hygiene_calls,
     memory_calls,
     peer_calls,
+    rule_calls,
     session_calls,
     sleep_calls,
     transcript_calls,
@@ -144,6 +145,10 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _row("list_runs", sleep_calls.runs, "Sleep.ListRuns", "knowledge", READ, "GET /v1/consolidate/runs", tool=True),
     _row("undo_run", sleep_calls.undo, "Sleep.UndoRun", "knowledge", WRITE, "POST /v1/consolidate/runs/{id}/undo run",
          tool=True, destructive=True, idempotent=True),
+    _row("add_rule", rule_calls.add, "Rule.AddRule", "session", WRITE, "POST /v1/rules", tool=True, begins=True),
+    _row("get_rules", rule_calls.page, "Rule.GetRules", "session", READ, "GET /v1/rules", tool=True),
+    _row("delete_rule", rule_calls.delete, "Rule.DeleteRule", "session", WRITE, "DELETE /v1/rules/{id} id", tool=True,
+         destructive=True, frees=True),
     _row("status", admin_calls.status, "Admin.Status", "admin", ADMINISTER, "GET /v1/status", read_only=True),
     # It names a folder of the node's machine, and the model that all recall depends on.
     _row("reembed", admin_calls.reembed, "Admin.Reembed", "admin", OWN, "POST /v1/reembed", tool=True, destructive=True,

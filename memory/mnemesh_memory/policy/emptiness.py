@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mnemesh_memory.policy.recall_rules import Rule, hiding
+from mnemesh_memory.policy.recall_rules import hiding
 from mnemesh_memory.values.errors import shorten, shown_time
 from mnemesh_memory.values.model import ListQuery, Memory, Query
+from mnemesh_memory.values.rules import Rule
 
 
 def contradictions(query: Query) -> tuple[str, ...]:
@@ -101,10 +102,13 @@ def left_out(query: Query, kept_back: Iterable[Memory], rules: Sequence[Rule]) -
     memories = list(kept_back)
     open_query = replace(query, include_archive=True, window=None)
     found = []
-    if names := hiding(open_query, memories, rules):
+    hides = hiding(open_query, memories, rules)
+    if names := [rule.text for rule in hides if not rule.id]:
         found.append(
             f"recall_rules: this node hides what matches by {'; '.join(names)}; who names that kind or tag sees it"
         )
+    if names := [f"{rule.text} (rule {rule.id})" for rule in hides if rule.id]:
+        found.append(f"rules: what matches is hidden by {'; '.join(names)}; who names that kind or tag sees it")
     if not query.include_archive and any(memory.tier == "archive" for memory in memories):
         found.append("include_archive: what matches is in the archive tier, which is left out unless it is set")
     return tuple(found)

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.model import Memory, Query
+from mnemesh_memory.values.rules import CONTAINS, IS, Comparison, Rule, Ruled
 
 
 def passes(query: Query, memory: Memory) -> bool:
@@ -24,12 +25,60 @@ def passes(query: Query, memory: Memory) -> bool:
         and (query.before is None or memory.created_at < query.before)
         and (query.window is None or not query.window.only or query.window.holds(happened_at(memory), memory.id))
         and in_place(query, memory.paths, memory.source.dir)
+        and not (query.hidden and any_holds(query.hidden, ruled(memory)))
     )
 
 
 def _past(query: Query) -> bool:
     """Whether a query asks for what held at a moment, and judges superseded memories by it."""
     return query.valid_at is not None or query.asked_at is not None
+
+
+def ruled(memory: Memory) -> Ruled:
+    """The facts of a memory that rules look at."""
+    return Ruled(
+        space=memory.space, kind=memory.kind, tags=memory.tags, by=memory.by, tier=memory.tier,
+        importance=memory.importance, paths=memory.paths, folder=memory.source.dir, title=memory.title,
+        content=memory.content,
+    )  # fmt: skip
+
+
+def any_holds(rules: Iterable[Rule], facts: Ruled) -> bool:
+    """Whether a memory is one of those that any of the rules is about."""
+    return any(rule_holds(rule, facts) for rule in rules)
+
+
+def rule_holds(rule: Rule, facts: Ruled) -> bool:
+    """Whether a memory is one of those that the rule hides or weighs."""
+    if rule.space and facts.space != rule.space:
+        return False
+    if rule.directory and not any(_below(path, rule.directory) for path in (facts.folder, *facts.paths)):
+        return False
+    if rule.file and not any(matches(path, rule.file) for path in facts.paths):
+        return False
+    return all(_compares(one, facts) for one in rule.conditions) is not rule.only
+
+
+def _compares(one: Comparison, facts: Ruled) -> bool:
+    match one.field:
+        case "importance":
+            return _ordered(one, 0.5 if facts.importance is None else facts.importance)
+        case "title" | "content":
+            return (one.value.casefold() in getattr(facts, one.field).casefold()) is (one.op == CONTAINS)
+        case "tag":
+            found = one.value in facts.tags
+        case "path":
+            found = any(matches(path, one.value) for path in facts.paths)
+        case "agent":
+            found = facts.by == one.value
+        case _:
+            found = getattr(facts, one.field) == one.value
+    return found is (one.op == IS)
+
+
+def _ordered(one: Comparison, value: float) -> bool:
+    bound = float(one.value)
+    return {"<": value < bound, "<=": value <= bound, ">": value > bound, ">=": value >= bound}[one.op]
 
 
 def in_place(query: Query, paths: Iterable[str], folder: str) -> bool:

@@ -15,6 +15,7 @@ from mnemesh_memory.values.memory_links import Linked
 from mnemesh_memory.values.model_status import ConsumerStatus, ModelStatus, ReembedStatus
 from mnemesh_memory.values.quotas import NO_OWN, Quota
 from mnemesh_memory.values.replica_status import LedgerReplica
+from mnemesh_memory.values.rules import Rule
 
 # The attribute of a pinned memory that says why it is pinned.
 ANCHOR: Final = "anchor"
@@ -251,6 +252,7 @@ class MemoryFilter:
     agent: str = ""
     session: str = ""
     window: Window | None = None  # Time of the event. Read from words, never given by a caller.
+    hidden: tuple[Rule, ...] = ()  # Rules that leave memories out. Never given by a caller.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,6 +278,7 @@ class Query(MemoryFilter):
     time_zone: str = ""
     about: str = ""  # The text without its words of time, for coverage. "" when that is the whole text.
     asked_at: int | None = None  # The end of the past stretch that words name: what was superseded later stays.
+    weighing: tuple[Rule, ...] = ()  # Rules that raise or lower scores. Never given by a caller.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -310,7 +310,9 @@ class EdgeBackend:
             must_not=[self._condition(condition) for condition in where.must_not],
         )
 
-    def _condition(self, condition: Condition) -> edge.FieldCondition | edge.HasIdCondition:
+    def _condition(self, condition: Condition) -> edge.FieldCondition | edge.HasIdCondition | edge.Filter:
+        if isinstance(condition, Filter):
+            return self._filter(condition)
         if isinstance(condition, HasId):
             return edge.HasIdCondition(cast("set[Any]", self.numbers(condition.ids)))
         if isinstance(condition, Range):

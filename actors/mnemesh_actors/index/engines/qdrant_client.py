@@ -264,7 +264,9 @@ def _filter(where: Filter) -> models.Filter:
     )
 
 
-def _condition(condition: Condition) -> models.FieldCondition | models.HasIdCondition:
+def _condition(condition: Condition) -> models.FieldCondition | models.HasIdCondition | models.Filter:
+    if isinstance(condition, Filter):
+        return _filter(condition)
     if isinstance(condition, HasId):
         return models.HasIdCondition(has_id=[check_id(text) for text in condition.ids])
     if isinstance(condition, Range):

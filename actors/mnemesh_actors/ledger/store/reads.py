@@ -18,17 +18,18 @@ from mnemesh_memory.ranking.usefulness import liking
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.validation import field_checks
-from mnemesh_memory.validation.filters import in_place
+from mnemesh_memory.validation.filters import any_holds, in_place
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import WIKILINK
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query, Stats
+from mnemesh_memory.values.rules import IS, Rule, Ruled
 
 FACETS_MAX = 200
 # Filters that a recall and a listing have in common.
 _SHARED = (
     *("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "valid_at"),
-    *("agent", "session", "window"),
+    *("agent", "session", "window", "hidden"),
 )
 # Whether a link begins or ends there: most memories have none, and are then not asked about again.
 TIED = (
@@ -168,6 +169,11 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
         if among:
             parts.append(condition.format(marks(among)))
             values += among
+    for rule in query.hidden:
+        if rule.indexed:
+            condition, given = _ruled(rule, has)
+            parts.append(f"NOT ({condition})")
+            values += given
     window = query.window if query.window is not None and query.window.only else Window(None, None)
     for condition, value in (
         ("created_at >= ?", query.since),
@@ -187,6 +193,15 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
     return " AND ".join(parts), values
 
 
+def _ruled(rule: Rule, has_tag: str) -> tuple[str, list[str]]:
+    """The memories that a rule is about, as filters.rule_holds says, and the values of the condition."""
+    columns = {"kind": "kind = ?", "agent": "by = ?", "tag": has_tag.format("?")}
+    compared = [columns[one.field] if one.op == IS else f"NOT {columns[one.field]}" for one in rule.conditions]
+    whole = f"{'NOT ' if rule.only else ''}({' AND '.join(compared)})"
+    values = [one.value for one in rule.conditions]
+    return (f"space = ? AND {whole}", [rule.space, *values]) if rule.space else (whole, values)
+
+
 def matching(
     db: sqlite3.Connection, query: Query, pending: Mapping[str, tuple[int, int]], now: int
 ) -> tuple[list[str], list[str]]:
@@ -197,16 +212,40 @@ def matching(
     where += " AND state <> 'forgotten'" + ("" if query.include_archive else " AND tier <> 'archive'")
     found: list[str] = []
     warmth: list[HeatRow] = []
-    for id_, kind, tier, updated_at, importance, useful, against, folder, paths, accesses, last in db.execute(
-        "SELECT memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), "
+    late = [rule for rule in query.hidden if not rule.indexed]
+    for (
+        space,
+        by,
+        tags,
+        id_,
+        kind,
+        tier,
+        updated_at,
+        importance,
+        useful,
+        against,
+        folder,
+        paths,
+        accesses,
+        last,
+    ) in db.execute(
+        "SELECT space, by, tags, memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), "
         "coalesce(json_extract(detail, '$.useful'), 0), coalesce(json_extract(detail, '$.not_useful'), 0), "
         "json_extract(detail, '$.dir'), json_extract(detail, '$.paths'), coalesce(accesses, 0), coalesce(last_used, 0) "
         f"FROM memory LEFT JOIN activity USING (id) WHERE {where} "
         f"ORDER BY {_time_of(query.window)} DESC, memory.id DESC",
         values,
     ):
-        if not in_place(query, json.loads(paths or "[]"), folder or ""):
+        about = tuple(json.loads(paths or "[]"))
+        if not in_place(query, about, folder or ""):
             continue
+        if late:
+            facts = Ruled(
+                space=space, kind=kind, tags=tuple(json.loads(tags)), by=by, tier=tier, importance=importance,
+                paths=about, folder=folder or "",
+            )  # fmt: skip
+            if any_holds(late, facts):
+                continue
         found.append(id_)
         if query.min_heat > 0:
             more, later = pending.get(id_, (0, 0))

@@ -80,6 +80,10 @@ if TYPE_CHECKING:
     from mnemesh.api.values.removals import Bulk as Bulk
     from mnemesh.api.values.removals import Purged as Purged
     from mnemesh.api.values.removals import Refused as Refused
+    from mnemesh.api.values.rules import AddedRule as AddedRule
+    from mnemesh.api.values.rules import DeletedRule as DeletedRule
+    from mnemesh.api.values.rules import Rule as Rule
+    from mnemesh.api.values.rules import Rules as Rules
     from mnemesh.api.values.sessions import Checkpoint as Checkpoint
     from mnemesh.api.values.sessions import Checkpointed as Checkpointed
     from mnemesh.api.values.sessions import ContextGroup as ContextGroup
@@ -120,6 +124,7 @@ MODULES: Final = MappingProxyType(
     {
         "ActorStatus": "node",
         "AddedPeer": "peers",
+        "AddedRule": "rules",
         "AddedTurns": "transcripts",
         "Agent": "agents",
         "AgentQuota": "agents",
@@ -144,6 +149,7 @@ MODULES: Final = MappingProxyType(
         "Contradiction": "history",
         "Count": "reads",
         "CreatedTrigger": "triggers",
+        "DeletedRule": "rules",
         "DeletedTrigger": "triggers",
         "Discarded": "peers",
         "DuplicatePair": "hygiene",
@@ -193,6 +199,8 @@ MODULES: Final = MappingProxyType(
         "Retried": "peers",
         "Revision": "history",
         "RevokedAgent": "agents",
+        "Rule": "rules",
+        "Rules": "rules",
         "Runs": "sleep",
         "Session": "transcripts",
         "SessionContext": "sessions",
@@ -228,6 +236,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.ActorStatus": "ActorStatus",
         "mnemesh.v1.AddAgentResponse": "IssuedToken",
         "mnemesh.v1.AddPeerResponse": "AddedPeer",
+        "mnemesh.v1.AddRuleResponse": "AddedRule",
         "mnemesh.v1.AddTranscriptResponse": "AddedTurns",
         "mnemesh.v1.Agent": "Agent",
         "mnemesh.v1.AgentQuota": "AgentQuota",
@@ -250,6 +259,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.Count": "Count",
         "mnemesh.v1.CreateBackupResponse": "MadeBackup",
         "mnemesh.v1.CreateTriggerResponse": "CreatedTrigger",
+        "mnemesh.v1.DeleteRuleResponse": "DeletedRule",
         "mnemesh.v1.DeleteTriggerResponse": "DeletedTrigger",
         "mnemesh.v1.DiscardQuarantineResponse": "Discarded",
         "mnemesh.v1.DuplicatePair": "DuplicatePair",
@@ -257,6 +267,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.EraseTranscriptResponse": "ErasedSessions",
         "mnemesh.v1.Finding": "Finding",
         "mnemesh.v1.GetResponse": "Found",
+        "mnemesh.v1.GetRulesResponse": "Rules",
         "mnemesh.v1.Head": "Head",
         "mnemesh.v1.Heat": "Heat",
         "mnemesh.v1.HistoryResponse": "History",
@@ -302,6 +313,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.Revision": "Revision",
         "mnemesh.v1.RevokeAgentResponse": "RevokedAgent",
         "mnemesh.v1.RollbackResponse": "Written",
+        "mnemesh.v1.Rule": "Rule",
         "mnemesh.v1.SearchTranscriptsResponse": "FoundTurns",
         "mnemesh.v1.SetAgentQuotaResponse": "ChangedAgent",
         "mnemesh.v1.SettingStatus": "SettingStatus",

@@ -328,6 +328,20 @@ def _checkpoint_element(checkpoint: Json) -> str:
     return element(text, "checkpoint", **named(checkpoint, "id", "session", "by"), at=to_the_second(checkpoint["at"]))
 
 
+def _rules(answer: Json) -> str:
+    shown = answer["rules"] if "rules" in answer else [answer["rule"]]
+    elements = (
+        element(
+            one["content"] or "(a setting of the node)",
+            "rule",
+            **named(one, "id", "space", "condition", "effect", "directory", "file", "by"),
+        )
+        for one in shown
+    )
+    block = data_block(elements) if shown else "No rules."
+    return f"{block}\n{len(shown)} of {answer['total']}.{more(answer)}" if "total" in answer else block
+
+
 def _neighbours(related: Sequence[Json]) -> str:
     if not related:
         return ""
@@ -364,4 +378,5 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "create_trigger": _triggers,
     "list_triggers": _triggers,
     "delete_trigger": _triggers,
+    **dict.fromkeys(("add_rule", "get_rules", "delete_rule"), _rules),
 }

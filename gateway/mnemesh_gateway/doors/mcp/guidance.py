@@ -107,6 +107,9 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "list_runs": ("List runs of consolidation", "Use it to see what consolidation did and why."),
     "undo_run": ("Undo a run of consolidation", "Use it when a run merged, promoted or linked by mistake."),
+    "add_rule": ("Add a rule", "Use it when a person wants some memories to count more, less or not at all."),
+    "get_rules": ("Rules", "Use it to see why something is not recalled, or comes first."),
+    "delete_rule": ("Delete a rule", "Use it when a rule no longer holds or was a mistake."),
     "whoami": ("Who am I", "Use it to see under which name you write and which space is used when you name none."),
     "agent_list": ("Agents", "Use it when someone asks who has access, to what, and who still uses it."),
     "reembed": (

@@ -262,6 +262,10 @@ def _run(run: Json) -> dict[str, Any]:
     return {**_kept(run), "steps": [_kept(step) for step in run["steps"]]}
 
 
+def _one_rule(answer: Json) -> dict[str, Any]:
+    return {"rule": _kept(answer["rule"])}
+
+
 def _turns(hit: Json) -> dict[str, Any]:
     around = {side: [_kept(turn) for turn in hit[side]] for side in ("before", "after")}
     return _kept({**hit, "turn": _kept(hit["turn"]), **around})
@@ -309,6 +313,9 @@ FORMS: Final[Mapping[str, Form]] = {
     "consolidate": _pruned(steps=_kept, gaps=_kept),
     "list_runs": _pruned(runs=_run),
     "undo_run": lambda answer: {**_kept(answer), "run": _run(answer["run"])},
+    "add_rule": _one_rule,
+    "get_rules": _pruned(rules=_kept),
+    "delete_rule": _one_rule,
 }
 
 

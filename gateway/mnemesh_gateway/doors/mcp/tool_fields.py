@@ -62,6 +62,9 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "consolidate": "space dry_run",
         "list_runs": "spaces limit",
         "undo_run": "run",
+        "add_rule": "condition effect reason space directory file",
+        "get_rules": "spaces limit cursor",
+        "delete_rule": "id",
     }
 )
 UNSHOWN: Final = ("wait", "idempotency_key", "sensitive")

@@ -1,27 +1,43 @@
-"""The table of triggers follows the log. It lives in memory and is filled anew at every start.
+"""A table of the memories with one tag follows the log. It lives in memory and is filled anew at every start.
 
-A start asks the ledger for the triggers alone, so a long log costs nothing.
+A start asks the ledger for the tagged memories alone, so a long log costs nothing.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.ports import LedgerPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.access.grants import EVERY_SPACE
-from mnemesh_memory.policy.triggers import FIRED_TAG, TAG, TriggerTable
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.model import ListQuery
+from mnemesh_memory.values.model import ListQuery, Memory
 
 
-async def fill(table: TriggerTable, ledger: Handle[LedgerPort]) -> None:
-    """Put every armed trigger of the ledger into the table."""
+class TagTable(Protocol):
+    """The table. `position` is the incarnation and number up to which the log was read."""
+
+    position: tuple[str, int]
+
+    def clear(self) -> None:
+        """Forget everything."""
+
+    def take(self, memory: Memory) -> None:
+        """The memory as it is now."""
+
+    def end(self, id_: str) -> None:
+        """The memory has the tag no longer."""
+
+
+async def fill(table: TagTable, ledger: Handle[LedgerPort], tag: str, without: Sequence[str] = ()) -> None:
+    """Put every memory of the ledger with the tag, and none of the tags `without`, into the table."""
     table.clear()
     table.position = await ledger.position()
     query = ListQuery(
-        within=(EVERY_SPACE,), tags_any=(TAG,), tags_none=(FIRED_TAG,), order="oldest", limit=limits.LIST_LIMIT_MAX
+        within=(EVERY_SPACE,), tags_any=(tag,), tags_none=tuple(without), order="oldest", limit=limits.LIST_LIMIT_MAX
     )
     while True:
         page = await ledger.page(query)
@@ -32,17 +48,19 @@ async def fill(table: TriggerTable, ledger: Handle[LedgerPort]) -> None:
         query = replace(query, cursor=page.cursor)
 
 
-class TriggerFollower:
+class TagFollower:
     """A consumer that keeps its own cursor, together with the table."""
 
-    def __init__(self, table: TriggerTable, ledger: Handle[LedgerPort]) -> None:
+    def __init__(self, table: TagTable, ledger: Handle[LedgerPort], tag: str, without: Sequence[str] = ()) -> None:
         self._table = table
         self._ledger = ledger
+        self._tag = tag
+        self._without = without
 
     async def take(self, page: EntryPage) -> None:
         """Take in a page: every changed memory is looked at as it is now."""
         changed = page.changed
-        marked = await self._ledger.tagged(changed, TAG) if changed else []
+        marked = await self._ledger.tagged(changed, self._tag) if changed else []
         for id_ in set(page.ids) - {memory.id for memory in marked}:
             self._table.end(id_)
         for memory in marked:
@@ -50,7 +68,7 @@ class TriggerFollower:
 
     async def reset(self) -> None:
         """Another log goes on."""
-        await fill(self._table, self._ledger)
+        await fill(self._table, self._ledger, self._tag, self._without)
 
     async def cursor(self, name: str) -> tuple[str, int]:
         """The place up to which the table knows the log."""

@@ -1,0 +1,36 @@
+"""Rules of recall through every door: stored, listed, with their effect, ended."""
+
+from __future__ import annotations
+
+import pytest
+from scenario_doors import Door, refusal
+from test_scenarios import remember
+from test_scenarios import space as space
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_a_rule_hides_a_kind_until_it_ends_and_a_question_by_name_finds_it(door: Door, space: str) -> None:
+    await remember(door, space, "The nightly build took nine minutes.", kind="run")
+    added = await door.call("add_rule", condition="kind = run", effect="hide", reason="Runs are noise.", space=space)
+    rule = added["rule"]
+    assert (rule["condition"], rule["effect"], rule["hard"], rule["space"]) == ("kind = run", "hide", True, space)
+    assert (await door.call("get_rules", spaces=[space]))["rules"] == [rule]
+
+    async def runs(**more: object) -> int:
+        asked = await door.call("recall", query="how long did the build take", spaces=[space], **more)
+        return sum(hit["kind"] == "run" for hit in asked["results"])
+
+    assert (await runs(), await runs(kinds=["run"])) == (0, 1)
+    assert (await door.call("delete_rule", id=rule["id"]))["rule"]["id"] == rule["id"]
+    assert await runs() == 1
+
+
+async def test_a_rule_that_does_not_parse_is_refused_with_its_place(door: Door, space: str) -> None:
+    error = await refusal(
+        door.call("add_rule", condition="kind ~ run", effect="hide", space=space), "INVALID_ARGUMENT", "condition"
+    )
+    assert "character 6" in str(error)
+    await refusal(
+        door.call("add_rule", condition="kind = run", effect="boost", space=space), "INVALID_ARGUMENT", "effect"
+    )

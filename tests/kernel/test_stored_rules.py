@@ -1,0 +1,211 @@
+"""Rules of recall that are memories: their grammar, their effect, and the one meaning of a hard rule in index, ledger
+and policy."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from recall_scene import READER, Here, found
+from recall_scene import here as here
+from recall_scene import mesh as mesh
+
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_memory.policy import stored_rules
+from mnemesh_memory.policy.recall_rules import RULES_MAX
+from mnemesh_memory.policy.rule_grammar import conditions
+from mnemesh_memory.policy.stored_rules import RuleTable
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, PermissionDenied, SecretRefused
+from mnemesh_memory.values.model import Caller, Draft, Memory, Query
+from mnemesh_memory.values.rules import Comparison
+
+PROPERTY = settings(max_examples=300, derandomize=True, database=None)
+ANA = Caller("ana", "ana", role="writer", spaces=("team",))
+RITA = Caller("rita", "rita", role="reader", spaces=("team",))
+BOB = Caller("bob", "bob", role="writer", spaces=("team", "other"))
+
+
+def memory(number: int = 1, **fields: object) -> Memory:
+    usual: dict[str, object] = {
+        "id": f"m{number}", "space": "team", "kind": "fact", "title": "", "content": "x", "state": "active",
+        "by": "ana", "created_at": number, "updated_at": number, "heads": ("h",),
+    }  # fmt: skip
+    return Memory(**(usual | fields))  # type: ignore[arg-type]
+
+
+# ---- grammar ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_condition_is_read_as_it_is_written() -> None:
+    assert conditions("condition", ' kind=bug  and tag != "in review" and importance >= .5') == (
+        Comparison("kind", "=", "error"), Comparison("tag", "!=", "in review"), Comparison("importance", ">=", "0.5"),
+    )  # fmt: skip
+    assert conditions("condition", r'title contains "a \"b\""') == (Comparison("title", "contains", 'a "b"'),)
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "wanted"),
+    [
+        ("size = 3", 1, "one of kind"),
+        ("kind run", 6, "= !="),
+        ("kind < run", 6, "= !="),
+        ("kind =", 7, "a value of kind"),
+        ("kind = = run", 8, "a value of kind"),
+        ("kind = nonsense", 8, "fact"),
+        ("importance > 2", 14, "from 0 to 1"),
+        ("tag = on hold", 10, "`and` or the end"),
+        ("tag = x and", 12, "one of kind"),
+        ("tag = x and and = y", 13, "one of kind"),
+        ('tag = "x', 7, "a value of tag"),
+        ("path = " + "*" * 9, 8, "at most 8"),
+        ("tag=a and tag=b and tag=c and tag=d and tag=e", 37, "at most 4"),
+        ("content ~ .*", 9, "contains lacks"),
+    ],
+)
+def test_a_fault_is_refused_with_its_place(text: str, place: int, wanted: str) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        conditions("condition", text)
+    assert f"at character {place}," in refused.value.message
+    assert wanted in refused.value.message
+
+
+@PROPERTY
+@given(st.text(max_size=80) | st.from_regex(r'(kind|tag|path|content) ?(=|!=|contains|<) ?["\w* ]{0,20}( and )?'))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    with contextlib.suppress(InvalidArgument):
+        assert 1 <= len(conditions("condition", text)) <= 4
+
+
+@pytest.mark.parametrize(
+    ("condition", "effect", "field"),
+    [
+        ("", "hide", "condition"), ("tag = x", "", "effect"), ("tag = x", "boost", "effect"),
+        ("tag = x", "+2", "effect"), ("tag = x", "+nan", "effect"), ("tag = x", "0.3", "effect"),
+        ("content contains x", "hide", "condition"), ("title lacks x", "only", "condition"),
+    ],
+)  # fmt: skip
+def test_what_is_no_rule_is_refused(condition: str, effect: str, field: str) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        stored_rules.checked(condition, effect)
+    assert refused.value.fields["field"] == field
+
+
+def test_a_memory_with_words_that_no_door_takes_is_no_rule() -> None:
+    good = memory(tags=("rule",), attrs={"rule": "kind = run", "rule.effect": "hide"})
+    assert stored_rules.rule_of(good) is not None
+    for attrs in ({}, {"rule": "kind ~ run", "rule.effect": "hide"}, {"rule": "kind = run", "rule.effect": "+9"}):
+        assert stored_rules.rule_of(replace(good, attrs=attrs)) is None
+    assert stored_rules.rule_of(replace(good, state="forgotten")) is None
+    assert stored_rules.rule_of(replace(good, tags=())) is None
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+
+
+def test_the_oldest_rules_of_a_space_count_in_whatever_order_they_come() -> None:
+    rules = [
+        memory(n, id=f"m{n:03}", tags=("rule",), attrs={"rule": f"tag = t{n}", "rule.effect": "+0.1"})
+        for n in range(RULES_MAX + 5)
+    ]
+    orders = (rules, rules[::-1])
+    kept = []
+    for order in orders:
+        table = RuleTable()
+        for one in order:
+            table.take(one)
+        kept.append([rule.id for rule in table.of(("team",), "@ana")])
+        with pytest.raises(FailedPrecondition, match="delete some"):
+            table.check_room("team")
+        table.end("m000")
+        assert next(rule.id for rule in table.of(("team",), "@ana")) == "m001"
+    assert kept[0] == kept[1] == [f"m{n:03}" for n in range(RULES_MAX)]
+
+
+def test_a_rule_of_a_private_space_is_about_all_that_its_owner_recalls() -> None:
+    table = RuleTable()
+    table.take(memory(space="@ana", tags=("rule",), attrs={"rule": "kind = run", "rule.effect": "hide"}))
+    assert [rule.space for rule in table.of(("team",), "@ana")] == [""]
+    assert table.of(("team", "@bob"), "@bob") == ()
+
+
+# ---- recall ----------------------------------------------------------------------------------------------------------
+
+HARD = (
+    "kind = run", "kind != run", "tag = a and kind = fact", "tag != a", "agent = owner/test", "agent != owner/test",
+    "importance < 0.3", "path = src/*", "path != src/* and tag = a", "tier = pinned",
+)  # fmt: skip
+
+
+def drafts() -> Iterator[dict[str, object]]:
+    for kind, tags, importance in itertools.product(("run", "fact"), ((), ("a",), ("a", "b")), (0.1, 0.9)):
+        paths = ("src/x.py",) if importance > 0.5 and tags else ()
+        yield {"kind": kind, "tags": tags, "importance": importance, "paths": paths}
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("text", ["harbour", ""])
+async def test_a_hard_rule_leaves_out_what_it_says_in_index_and_ledger_alike(here: Here, text: str) -> None:
+    for number, fields in enumerate(drafts()):
+        await here.remember(f"harbour {number} is {fields['kind']}", force=True, **fields)
+    for condition in HARD:
+        by_effect = []
+        for effect in ("hide", "only"):
+            rule = await here.mesh.add_rule(READER, condition, effect, space=here.space)
+            answer = await here.recall(text, limit=50)
+            shown = {content for content in found(answer) if not content.startswith("Rule of")}
+            by_effect.append(shown)
+            await here.mesh.delete_rule(READER, rule.id)
+        everything = {content for content in found(await here.recall(text, limit=50)) if "harbour" in content}
+        hidden, only = by_effect
+        assert hidden | only == everything, condition
+        assert not hidden & only, condition
+    assert len(everything) == 12
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_soft_rule_moves_a_score_and_says_so(here: Here) -> None:
+    low = await here.remember("the kiln is fired on Monday", tags=("draft",))
+    before = (await here.recall("when is the kiln fired", explain=True)).results[0].score
+    rule = await here.mesh.add_rule(READER, "content contains KILN and tag = draft", "-0.5", space=here.space)
+    answer = await here.recall("when is the kiln fired", explain=True)
+    (hit,) = [hit for hit in answer.results if hit.memory.id == low.id]
+    assert hit.score < before
+    assert any(share.name == "rules" and share.share < 0 for share in hit.signals)
+    await here.mesh.delete_rule(READER, rule.id)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_a_rule_hides_is_named_when_nothing_else_is_there(here: Here) -> None:
+    rule = await here.mesh.add_rule(READER, "kind != preference", "hide", space=here.space)
+    await here.remember("the harbour closes at nine", kind="run")
+    answer = await here.recall("harbour", mode="keyword")
+    assert answer.results == ()
+    assert answer.notes == (
+        f"rules: what matches is hidden by kind != preference hide (rule {rule.id}); "
+        "who names that kind or tag sees it",
+    )
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_only_who_may_write_a_space_gives_rules_to_it_and_a_rule_shows_nothing(mesh: Mesh) -> None:
+    await mesh.remember(BOB, Draft(content="bob fires the kiln", space="other"))
+    await mesh.remember(ANA, Draft(content="the kiln was run", kind="run", space="team"))
+    for caller, space in ((RITA, "team"), (ANA, "other")):
+        with pytest.raises(PermissionDenied):
+            await mesh.add_rule(caller, "kind = run", "hide", space=space)
+    with pytest.raises(SecretRefused):
+        await mesh.add_rule(ANA, "tag = x", "hide", reason="key AKIA" + "Z7Q5XK2M4N6P8R3T", space="team")
+    rule = await mesh.add_rule(ANA, "kind != fact", "only", space="team")
+    other = await mesh.add_rule(BOB, "agent = bob", "+1", space="@bob")
+    with pytest.raises(PermissionDenied):
+        await mesh.delete_rule(RITA, rule.id)
+    seen = await mesh.recall(RITA, Query(text="kiln", spaces=("team",)))
+    assert "bob fires the kiln" not in found(seen)
+    assert (await mesh.get_rules(RITA, ("team",)))[0] == (rule,)
+    await mesh.delete_rule(ANA, rule.id)
+    await mesh.delete_rule(BOB, other.id)
