@@ -99,7 +99,7 @@ def main(argv: Sequence[str]) -> int:
 
 def answers(node: Path, collections: Sequence[Collection]) -> Iterator[Answer]:
     """Every question of a corpus, with the evidence of its best results."""
-    keys = _stored(node, collections)
+    keys = stored(node, collections)
     texts = {unit.id: unit.text for collection in collections for unit in collection.units}
     unit_of = {key: unit for unit, key in keys.items()}
     shard = open_shard(node)
@@ -138,7 +138,7 @@ def _answer(
     return Answer(question.label, np.clip(np.reshape(evidence, (-1, 2)), 0.0, 1.0), np.array(right))
 
 
-def _stored(node: Path, collections: Sequence[Collection]) -> dict[str, str]:
+def stored(node: Path, collections: Sequence[Collection]) -> dict[str, str]:
     """The memory of each unit; stores what is not stored yet."""
     kept = node / STORED
     if not kept.exists():

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from bench import locomo_data
 from bench.documents import Document
-from bench.locomo_data import harness_at, moment
+from bench.locomo_data import MULTI_HOP, harness_at, moment
 
 Label: TypeAlias = Literal["answerable", "unanswerable", "same_topic"]
 LABELS: Final[tuple[Label, ...]] = ("answerable", "unanswerable", "same_topic")
@@ -27,13 +27,15 @@ QUESTION_CHARS_MAX: Final = 8_000
 @dataclass(frozen=True, slots=True)
 class Question:
     """`wanted`: the units that answer, none for the two other labels. `replaced`: units that answered before.
-    `before`: the first so many units are known when the question comes, all when None."""
+    `before`: the first so many units are known when the question comes, all when None. `several`: the answer has
+    pieces in several units (multi-hop)."""
 
     text: str
     label: Label
     wanted: frozenset[str] = frozenset()
     replaced: frozenset[str] = frozenset()
     before: int | None = None
+    several: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,11 @@ def locomo(harness: Path, data: Path) -> list[Collection]:
             )
             for number, unit in enumerate(talk.units)
         ]
-        asked = [Question(asked.text, "answerable", asked.wanted) for asked in talk.asked if asked.wanted]
+        asked = [
+            Question(asked.text, "answerable", asked.wanted, several=asked.category == MULTI_HOP)
+            for asked in talk.asked
+            if asked.wanted
+        ]
         found.append(Collection(talk.name, units, asked))
     return found
 
@@ -93,7 +99,8 @@ def turns(path: Path) -> Collection:
         )
         for one in data["questions"]
     ]
-    return Collection(name, units, [question for question in asked if question.wanted])
+    asked = [replace(question, several=len(question.wanted) > 1) for question in asked if question.wanted]
+    return Collection(name, units, asked)
 
 
 def team(half: str) -> list[Collection]:
@@ -114,6 +121,7 @@ def team(half: str) -> list[Collection]:
                 one["label"],
                 frozenset(f"{name}/{id_}" for id_ in one["answers"]),
                 frozenset(f"{name}/{id_}" for id_ in one["stale"]),
+                several=len(one["answers"]) > 1,
             )
             for one in data["questions"]
         ]
