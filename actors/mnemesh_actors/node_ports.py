@@ -17,6 +17,7 @@ from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.budget import Foreground
 from mnemesh_actors.runtime.zones import machine_zone
+from mnemesh_memory.policy.engram import EngramTable
 from mnemesh_memory.policy.reconsolidation import LabileWindow
 from mnemesh_memory.policy.stored_rules import RuleTable
 from mnemesh_memory.policy.triggers import TriggerTable
@@ -38,6 +39,7 @@ class MeshConfig:
     rules: tuple[Rule, ...] = ()
     shows_gists: bool = True
     labile_minutes: float = limits.LABILE_MINUTES
+    temporal_neighbours: bool = True
     zone: tzinfo = field(default_factory=machine_zone)
 
 
@@ -64,6 +66,7 @@ class NodePorts:
     reranker: Handle[Rerank] | None = None
     foreground: Foreground = field(default_factory=Foreground)
     triggers: TriggerTable = field(default_factory=TriggerTable)
+    temporal: EngramTable = field(default_factory=EngramTable)
     labile: LabileWindow = field(default_factory=LabileWindow)
     rules: RuleTable = field(default_factory=RuleTable)
 

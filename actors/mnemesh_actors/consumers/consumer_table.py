@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from mnemesh_actors.consumers.engram_follower import EngramFollower
 from mnemesh_actors.consumers.tag_follower import TagFollower
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.ports import Consumer, LedgerPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import stored_rules
 from mnemesh_memory.policy import triggers as trigger_table
+from mnemesh_memory.policy.engram import EngramTable
 from mnemesh_memory.policy.stored_rules import RuleTable
 from mnemesh_memory.policy.triggers import TriggerTable
 from mnemesh_memory.values import limits
@@ -27,6 +29,7 @@ class ConsumerParts:
     home: Path  # the data directory
     triggers: TriggerTable = field(default_factory=TriggerTable)
     rules: RuleTable = field(default_factory=RuleTable)
+    temporal: EngramTable = field(default_factory=EngramTable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,4 +64,11 @@ RULES: Final = ConsumerRow(
     cursor="in memory: the table is filled at every start",
     make=lambda parts: TagFollower(parts.rules, parts.ledger, stored_rules.TAG),
 )
-CONSUMERS: Final[tuple[ConsumerRow, ...]] = (INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS, TRIGGERS, RULES)
+ENGRAMS: Final = ConsumerRow(
+    name="engrams",
+    page_entries=1000,
+    share=0.2,
+    cursor="in memory: the log is read at every start",
+    make=lambda parts: EngramFollower(parts.temporal),
+)
+CONSUMERS: Final[tuple[ConsumerRow, ...]] = (INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS, TRIGGERS, RULES, ENGRAMS)

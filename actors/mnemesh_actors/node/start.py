@@ -151,6 +151,7 @@ async def _consumers(parts: NodePorts, directory: DataDirectory, notices: Notice
         home=directory.path,
         triggers=parts.triggers,
         rules=parts.rules,
+        temporal=parts.temporal,
     )
     consumers = ConsumerSet(own, parts.news, parts.foreground, notices)
     consumers.start()

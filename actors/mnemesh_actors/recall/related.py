@@ -1,11 +1,11 @@
-"""The neighbourhood of a memory: nearest by stored vectors, beside it in its session, linked either way.
+"""The neighbourhood of a memory: nearest by stored vectors, beside it in its session or in time, linked either way.
 
 Nothing is embedded for it, and asking is no use of what is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import numpy as np
@@ -16,6 +16,7 @@ from mnemesh_actors.memory_lookup import find_many, granted
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import guard
+from mnemesh_memory.policy.engram import in_words
 from mnemesh_memory.ranking.answers import Nearby, Neighbourhood, left_out
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, snippet
@@ -27,6 +28,8 @@ from mnemesh_memory.values.model import Caller, Memory
 
 # Neighbours on each side in the session.
 BESIDE: Final = 3
+# One of so many results is a neighbour in time, if there is any.
+IN_TIME_SHARE: Final = 4
 # Of a long memory so many passages are compared.
 PASSAGES_MAX: Final = 8
 SCORE_DECIMALS: Final = 6
@@ -60,6 +63,9 @@ async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: 
         for place, memory in enumerate(line):
             side = f"{abs(place - here)} {'before' if place < here else 'after'}"
             reasons.setdefault(memory.id, []).append(f"same session: {side}")
+    in_time = parts.temporal.neighbours(middle.id) if parts.config.temporal_neighbours else []
+    for one in in_time:
+        reasons.setdefault(one.id, []).append(in_words(one))
     own = (await stored_vectors(parts, space, [middle]))[middle.id]
     near, degraded = await _nearest(space, middle, own, limit + 1)
     for id_ in near:
@@ -81,7 +87,17 @@ async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: 
         for one in shown
     ]
     found.sort(key=lambda one: (one.memory.id not in linked, -one.score, one.memory.id))
-    return Neighbourhood(id=middle.id, results=tuple(found[:limit]), degraded=degraded)
+    results = with_some(found, {one.id for one in in_time}, limit)
+    return Neighbourhood(id=middle.id, results=tuple(results), degraded=degraded)
+
+
+def with_some(found: Sequence[Nearby], wanted: Collection[str], limit: int) -> list[Nearby]:
+    """The first `limit`. One in IN_TIME_SHARE of them is of `wanted` if there are so many, in the order of all: the
+    texts of neighbours in time may have little in common."""
+    extra = [one for one in found[limit:] if one.memory.id in wanted]
+    lacking = limit // IN_TIME_SHARE - sum(one.memory.id in wanted for one in found[:limit])
+    added = extra[: max(0, lacking)]
+    return [*found[: limit - len(added)], *added]
 
 
 async def _nearest(

@@ -305,6 +305,7 @@ def _start_config(settings: Settings) -> StartConfig:
             weights={name: getattr(settings, f"recall_weight_{name}") for name in (*DEFAULT_WEIGHTS, *OPTIONAL)},
             abstain_below=settings.abstain_below,
             rules=rules_of(settings.recall_rules),
+            temporal_neighbours=settings.temporal_neighbours,
             labile_minutes=settings.labile_minutes,
             shows_gists=settings.shows_gists,
             zone=zone_named("time_zone", settings.time_zone),

@@ -139,6 +139,7 @@ class Settings:
     shows_gists: bool = _setting(
         True, "Show cold memories as gist or tags in recall, list and timeline; get gives the whole text.", FLAG
     )
+    temporal_neighbours: bool = _setting(True, "Show neighbours in time, by engram slots, in related.", FLAG)
     labile_minutes: float = _setting(
         limits.LABILE_MINUTES,
         "How long a recalled memory may be updated or replaced by what the same principal remembers next; 0 turns "

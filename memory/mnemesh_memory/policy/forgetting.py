@@ -8,7 +8,7 @@ for capacity in the same way (Sims 2016; Nagy, Toeroek and Orban 2020).
 - Level by heat: full from GIST_BELOW on, gist below, tags below TAGS_BELOW.
 - A gist holds whole sentences in their order, so that a negation stays with its verb. The choice is greedy by gain for
   each token, the usual approximation of a submodular cover (Wolsey 1982). The first sentence is always there.
-- A question is side information (Wyner and Ziv 1976): the sentence that fits a question best stays at every level.
+- A question is side information (Wyner and Ziv 1976): the three sentences that fit best stay at every level.
 
 Nothing is stored, so an erased memory leaves no gist behind.
 """
@@ -37,6 +37,9 @@ DISTORTION_MAX: Final[Mapping[str, float]] = {FULL: 0.0, GIST: 0.4, TAGS: 0.8}
 WHOLE_TOKENS: Final = 64
 # A form that saves less than this share of the tokens is not worth the loss.
 SAVING_MIN: Final = 0.2
+# Sentences that stay for a question.
+FITTING_MAX: Final = 3
+STEM_CHARS: Final = 6
 GAP: Final = " \u2026 "
 _TERM: Final = re.compile(r"[^\W_]+(?:[._/:@#-][^\W_]+)*")
 
@@ -73,10 +76,10 @@ def shown(content: str, heat: float, question: str = "") -> Shown:
     if not weights:
         return full  # no words by which to choose
     parts = sentences(content)
-    fitting = _best_for(question, parts)
+    fitting = _fitting(question, parts)
     forms = [Shown(GIST, *_gist(parts, weights, fitting))]
     if level == TAGS:
-        forms.append(Shown(TAGS, *_tags(content, weights, parts[fitting] if fitting is not None else "")))
+        forms.append(Shown(TAGS, *_tags(content, weights, [parts[place].strip() for place in fitting])))
     best = min((full, *forms), key=lambda form: estimate_tokens(form.text))
     return best if estimate_tokens(best.text) <= (1.0 - SAVING_MIN) * whole else full
 
@@ -108,16 +111,18 @@ def _terms(text: str) -> set[str]:
     return {word.casefold() for word in _TERM.findall(text)}
 
 
-def _best_for(question: str, parts: Sequence[str]) -> int | None:
-    """The place of the sentence with most words of a question; None without any."""
+def _fitting(question: str, parts: Sequence[str]) -> list[int]:
+    """The places of the sentences that fit a question best, by its words in them; a rare word counts more."""
     if not question.strip():
-        return None
-    hits = [len(marks(part, question)) for part in parts]
-    best = max(range(len(parts)), key=lambda place: (hits[place], -place), default=0)
-    return best if hits and hits[best] else None
+        return []
+    words = [{part[start:end].casefold()[:STEM_CHARS] for start, end in marks(part, question)} for part in parts]
+    spread = Counter(word for found in words for word in found)
+    scores = [math.fsum(1.0 / spread[word] for word in sorted(found)) for found in words]
+    best = sorted(range(len(parts)), key=lambda place: (-scores[place], place))[:FITTING_MAX]
+    return sorted(place for place in best if scores[place])
 
 
-def _gist(parts: Sequence[str], weights: Mapping[str, float], fitting: int | None) -> tuple[str, float]:
+def _gist(parts: Sequence[str], weights: Mapping[str, float], fitting: Sequence[int]) -> tuple[str, float]:
     """Sentences whose terms reach the bound of a gist, and their distortion."""
     terms = [_terms(part) & weights.keys() for part in parts]
     costs = [max(1, estimate_tokens(part)) for part in parts]
@@ -132,9 +137,8 @@ def _gist(parts: Sequence[str], weights: Mapping[str, float], fitting: int | Non
         chosen.add(place)
         covered.update(terms[place])
 
-    take(0)
-    if fitting is not None:
-        take(fitting)
+    for place in {0, *fitting}:
+        take(place)
     # Gains only fall as more is covered, so a stale gain is a bound: lazy greedy (Minoux 1978).
     heap = [(-gain(place), place) for place in range(len(parts)) if place not in chosen]
     heapq.heapify(heap)
@@ -156,10 +160,10 @@ def _gist(parts: Sequence[str], weights: Mapping[str, float], fitting: int | Non
     return (text.rstrip() + (GAP.rstrip() if last < len(parts) - 1 else "")), lost
 
 
-def _tags(content: str, weights: Mapping[str, float], sentence: str) -> tuple[str, float]:
-    """The heaviest terms up to the bound of tags, with the sentence that fits the question."""
+def _tags(content: str, weights: Mapping[str, float], fitting: Sequence[str]) -> tuple[str, float]:
+    """The heaviest terms up to the bound of tags, with the sentences that fit the question."""
     total = math.fsum(weights.values())
-    covered = _terms(sentence) & weights.keys()
+    covered = _terms(" ".join(fitting)) & weights.keys()
     tags: list[str] = []
     for term in sorted(weights, key=lambda one: -weights[one]):
         if _lost(covered, weights, total) <= DISTORTION_MAX[TAGS] and tags:
@@ -169,7 +173,7 @@ def _tags(content: str, weights: Mapping[str, float], sentence: str) -> tuple[st
             covered.add(term)
     spelled = _spellings(content)
     named = ", ".join(spelled[term] for term in tags)
-    return (f"about: {named}" + (f" \u2026 {sentence.strip()}" if sentence else "")), _lost(covered, weights, total)
+    return GAP.join((f"about: {named}", *fitting)), _lost(covered, weights, total)
 
 
 def _lost(covered: set[str], weights: Mapping[str, float], total: float) -> float:

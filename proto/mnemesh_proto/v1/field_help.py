@@ -707,7 +707,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RelatedResult.id": "Its id.",
         "mnemesh.v1.RelatedResult.kind": "Its kind.",
         "mnemesh.v1.RelatedResult.older_than": "Newer memories that contradict it while both stand: it may not hold.",
-        "mnemesh.v1.RelatedResult.reasons": "Why it is here: \"linked by it: TYPE\" (the memory asked about links to this one), \"links to it: TYPE\" (this one links there), \"same session: N before\" (or after), \"similar text\".",
+        "mnemesh.v1.RelatedResult.reasons": "Why it is here: \"linked by it: TYPE\" (the memory asked about links to this one), \"links to it: TYPE\" (this one links there), \"same session: N before\" (or after), \"temporal: written N min before\" (or after), \"similar text\".",
         "mnemesh.v1.RelatedResult.replaces": "Memories that it took the place of.",
         "mnemesh.v1.RelatedResult.score": "Cosine of the two texts, from 0 to 1.",
         "mnemesh.v1.RelatedResult.snippet": "The passage that has most to do with the other's title, or with its beginning.",
