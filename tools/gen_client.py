@@ -31,6 +31,7 @@ CONTRACT: Final = (
     "backup",
     "history",
     "hygiene",
+    "knowledge",
     "link",
     "memory",
     "peer",

@@ -26,6 +26,7 @@ PARTS: Final = (
     "backup",
     "history",
     "hygiene",
+    "knowledge",
     "link",
     "memory",
     "peer",

@@ -9,6 +9,8 @@ from typing import Any, Final, Generic, TypeVar
 from mnemesh_actors.astrocytes.astrocyte import Astrocyte, AstrocytePort
 from mnemesh_actors.astrocytes.sleep_record import RecordPort, SleepRecord
 from mnemesh_actors.index.shard import RetrievalShard
+from mnemesh_actors.knowledge.graph_port import GraphPort
+from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.replica_ledger import ReplicaLedger, Scout
 from mnemesh_actors.models.reranker import Reranker
@@ -68,3 +70,5 @@ SLEEP_RECORD: Final = ActorRow[RecordPort]("sleep-record", SleepRecord, Place(he
 RERANKER: Final = ActorRow[Rerank]("reranker", Reranker, PINNED)
 # One, in the process of the doors.
 TRANSCRIPTS: Final = ActorRow[TranscriptPort]("transcripts", TranscriptStore, Place(here=True))
+# One, in the process of the doors: its file can be made anew.
+GRAPH: Final = ActorRow[GraphPort]("graph", GraphStore, Place(here=True))

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from fake_history import FakeHistories
 from fake_hygiene import FakeHygiene
+from fake_knowledge import FakeKnowledge
 from fake_links import FakeLinks
 from fake_peers import FakePeers
 from fake_rules import FakeRules
@@ -148,7 +149,9 @@ class FakeAccess:
         return agent.state(START_MS + 2)
 
 
-class FakeMesh(FakeHistories, FakeHygiene, FakeLinks, FakeSleep, FakeTriggers, FakeUpkeep, FakeSessions, FakeRules):
+class FakeMesh(
+    FakeHistories, FakeHygiene, FakeKnowledge, FakeLinks, FakeSleep, FakeTriggers, FakeUpkeep, FakeSessions, FakeRules
+):
     """The operations over a dict.
 
     `fail_with` is raised by every operation. `hold` is an event that recall waits for. `break_export` fails an export

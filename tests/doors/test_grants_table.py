@@ -38,6 +38,8 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("context", "resume", "get_rules"), "read"),
     "checkpoint": "write",
     **dict.fromkeys(("add_rule", "delete_rule"), "write"),
+    **dict.fromkeys(("graph", "graph_audit"), "read"),
+    "graph_rebuild": "administer",
     **dict.fromkeys(("transcript_add", "transcript_erase", "create_trigger", "delete_trigger"), "write"),
     "list_runs": "read",
     **dict.fromkeys(("consolidate", "undo_run"), "write"),

@@ -24,6 +24,7 @@ FILES = [
         "link",
         "history",
         "hygiene",
+        "knowledge",
         "recall",
         "rule",
         "watch",

@@ -168,7 +168,7 @@ async def test_an_unknown_toolset_is_refused_with_the_list(node: Node, transport
     with pytest.raises((MCPError, BaseExceptionGroup)) as refusal:
         async with connect(node, transport, "?toolsets=core,everything") as client:
             await client.list_tools()
-    assert "core, curate, session, admin, connector" in _messages(refusal.value)
+    assert "core, curate, session, knowledge, admin, connector" in _messages(refusal.value)
 
 
 async def test_an_unknown_toolset_on_sse_is_refused_before_the_stream_opens(node: Node) -> None:

@@ -31,6 +31,8 @@ READS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("conflicts", {}),
     ("duplicates", {}),
     ("hygiene", {}),
+    ("graph", {"name": "Ships"}),
+    ("graph_audit", {}),
     ("check", {"content": "ships again"}),
     ("remember", {"content": "ships once more"}),
 )

@@ -134,7 +134,7 @@ def test_toolsets_travel_in_the_url(node: Node) -> None:
     with Host("--endpoint", node.address, "--token", TOKEN, "--space", "@owner", "--toolsets", "all") as other:
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
         refused = other.answer(other.ask("initialize", **params))
-        assert "core, curate, session, admin, connector" in refused["error"]["message"]
+        assert "core, curate, session, knowledge, admin, connector" in refused["error"]["message"]
 
 
 def test_an_option_that_makes_no_sense_is_bad_usage() -> None:

@@ -10,10 +10,12 @@ A consumer is one class and one row of `consumer_table.py`. `ConsumerRunner` doe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from mnemesh_actors.consumers.consumer_table import CONSUMERS, ConsumerParts, ConsumerRow
 from mnemesh_actors.consumers.feed_loop import FeedLoop
 from mnemesh_actors.consumers.log_reader import LogReader
+from mnemesh_actors.consumers.waiters import Waiting
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.ports import Consumer, CursorStore, LedgerFeed
 from mnemesh_actors.runtime.base import Handle
@@ -46,6 +48,7 @@ class ConsumerRunner(FeedLoop):
         self._moves = 0  # how often the ledger of another machine went on
         self._anew = False  # the consumer has to drop what is of another log
         self._unkept = False  # the cursor moved since it was kept
+        self._waiting = Waiting()
 
     def start(self) -> None:
         """Begin to follow. A ledger or a store that does not answer yet is asked again."""
@@ -110,7 +113,17 @@ class ConsumerRunner(FeedLoop):
             self._unkept = True  # until it is kept
             await self._store.keep_cursor(self.name, page.incarnation, page.seq)
             self._unkept = moves != self._moves
+        self._waiting.reached(self.applied)
         return moved
+
+    async def behind(self, wait_s: float) -> int:
+        """How many of the entries that are known now are not taken in after `wait_s` seconds at most."""
+        goal = max(self.head, self._bell.head)
+        if self._reader is None or self.applied < goal:
+            self.look()
+            with suppress(TimeoutError):
+                await self._waiting.until(goal, wait_s)
+        return max(0, goal - self.applied)
 
     async def _find_cursor(self) -> bool:
         moves = self._moves
@@ -120,6 +133,7 @@ class ConsumerRunner(FeedLoop):
             self._anew = known != incarnation
             self.applied, self.head = 0 if self._anew else seq, head
             self._reader = LogReader(self._bell, self._ask, incarnation, self.applied)
+            self._waiting.reached(self.applied)
         return True
 
     async def _ask(self, after: int) -> EntryPage:
@@ -139,10 +153,10 @@ class ConsumerSet:
     ) -> None:
         self.runners = tuple(
             ConsumerRunner(
-                row.name, row.make(parts), parts.ledger, news, notice, row.page_entries, Budget(foreground, row.share)
+                row.name, consumer, parts.ledger, news, notice, row.page_entries, Budget(foreground, row.share)
             )
             for row in rows
-            if row.make is not None
+            if row.make is not None and (consumer := row.make(parts)) is not None
         )
 
     def start(self) -> None:
@@ -160,6 +174,10 @@ class ConsumerSet:
         for runner in self.runners:
             if runner.name == name:
                 runner.again()
+
+    async def behind(self, name: str, wait_s: float) -> int:
+        """How many entries that consumer has not taken in after `wait_s` seconds at most. See ConsumerRunner.behind."""
+        return max([await runner.behind(wait_s) for runner in self.runners if runner.name == name], default=0)
 
     def status(self) -> list[ConsumerStatus]:
         """How far each one is."""

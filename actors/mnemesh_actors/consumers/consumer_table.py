@@ -10,6 +10,9 @@ from typing import Final
 from mnemesh_actors.consumers.engram_follower import EngramFollower
 from mnemesh_actors.consumers.tag_follower import TagFollower
 from mnemesh_actors.embedding.embedder import Embedder
+from mnemesh_actors.knowledge.graph_follower import NAME as GRAPH_NAME
+from mnemesh_actors.knowledge.graph_follower import GraphFollower
+from mnemesh_actors.knowledge.graph_port import GraphPort
 from mnemesh_actors.ports import Consumer, LedgerPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import stored_rules
@@ -30,6 +33,8 @@ class ConsumerParts:
     triggers: TriggerTable = field(default_factory=TriggerTable)
     rules: RuleTable = field(default_factory=RuleTable)
     temporal: EngramTable = field(default_factory=EngramTable)
+    graph: Handle[GraphPort] | None = None
+    notice: Callable[[str], None] = lambda text: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +45,8 @@ class ConsumerRow:
     page_entries: int  # of the log in one step, at most
     share: float  # of the time while somebody waits for the node
     cursor: str  # the place of the cursor
-    make: Callable[[ConsumerParts], Consumer] | None = None  # None: the room of the consumer starts it
+    # None: the room of the consumer starts it, or the node is without that part.
+    make: Callable[[ConsumerParts], Consumer | None] | None = None
 
 
 INDEX: Final = ConsumerRow(name="index", page_entries=256, share=1.0, cursor="beside the index: writers wait for it")
@@ -71,4 +77,12 @@ ENGRAMS: Final = ConsumerRow(
     cursor="in memory: the log is read at every start",
     make=lambda parts: EngramFollower(parts.temporal),
 )
-CONSUMERS: Final[tuple[ConsumerRow, ...]] = (INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS, TRIGGERS, RULES, ENGRAMS)
+# Reading a text takes a millisecond, so it yields to whoever waits for the node.
+GRAPH: Final = ConsumerRow(
+    name=GRAPH_NAME,
+    page_entries=32,
+    share=0.25,
+    cursor="in derived/graph.sqlite",
+    make=lambda parts: None if parts.graph is None else GraphFollower(parts.graph, parts.ledger, parts.notice),
+)
+CONSUMERS: Final[tuple[ConsumerRow, ...]] = (INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS, TRIGGERS, RULES, ENGRAMS, GRAPH)

@@ -87,6 +87,10 @@ class DerivedFile:
         with self._guarded() as db, _transaction(db):
             _keep(db, begun="yes")
 
+    def drop(self, why: str) -> None:
+        """Make the file anew. It takes nothing before `reset`."""
+        self._make(why)
+
     def close(self) -> None:
         """Nothing more is asked."""
         if self._db is not None:

@@ -16,6 +16,7 @@ from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.generations.active_index import model_status
 from mnemesh_actors.generations.generation_file import Choice
 from mnemesh_actors.generations.reembedding import Reembedding
+from mnemesh_actors.knowledge.graph_operations import Graphing
 from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node.node_status import index_consumers, index_status
 from mnemesh_actors.node.session_operations import Sessions
@@ -82,7 +83,8 @@ class Mesh:
         seal: CursorSeal,
         consumers: ConsumerSet,
         sleeping: Consolidating,
-        room: DiskRoom | None = None,
+        room: DiskRoom | None,
+        graphing: Graphing,
     ) -> None:
         self.syncing = syncing
         self.transcripts = transcripts
@@ -115,6 +117,8 @@ class Mesh:
         self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget
         self.duplicates, self.hygiene = hygiene.duplicates, hygiene.hygiene
         self.watch, self.touched = watching.watch, watching.touched
+        self.graph, self.graph_audit = graphing.graph, graphing.graph_audit
+        self.graph_rebuild = graphing.graph_rebuild
         self._last = AsyncExitStack()
         self._asking: asyncio.Task[str] | None = None  # whether the ledger answers
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 
-from mnemesh_actors.actor_table import LEDGER, RERANKER, TRANSCRIPTS
+from mnemesh_actors.actor_table import GRAPH, LEDGER, RERANKER, TRANSCRIPTS
 from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.consumers.consumer_table import ConsumerParts
 from mnemesh_actors.consumers.follower import IndexFollower
@@ -21,6 +21,9 @@ from mnemesh_actors.generations.generation_file import Choice, Generation, Gener
 from mnemesh_actors.generations.reembedding import Reembedding
 from mnemesh_actors.generations.space_factory import Workshop, spawn_embedders
 from mnemesh_actors.index.storage import ServerConfig
+from mnemesh_actors.knowledge.graph_operations import Graphing
+from mnemesh_actors.knowledge.graph_port import GraphPort
+from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.models import ModelConfig, ModelInfo
 from mnemesh_actors.models.embedding_model import MODEL_NAME
@@ -125,13 +128,16 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     key = load_key(directory.key_file)
     me = _me(directory, config, status.incarnation, key.public_key().public_bytes_raw())
     syncing = Syncing(ledger, serving.publish, parts.news, me, config.clock, signing_with(key))
-    consumers = await _consumers(parts, directory, notices)
+    graph = await _graph(directory, undo)
+    consumers = await _consumers(parts, directory, notices, graph)
     if fleet is not None:
         _follow(fleet, serving, syncing, consumers)
     else:
         undo.push_async_callback(Scrubber(ledger).start().close)
     sleeping = await start_sleep(directory, runtime, parts, config.astrocytes, undo)
-    rest = (await _transcribing(directory, config, undo), CursorSeal(key), consumers, sleeping, directory.room)
+    graphing = Graphing(graph, parts.ledger, consumers, config.clock)
+    transcripts = await _transcribing(directory, config, undo)
+    rest = (transcripts, CursorSeal(key), consumers, sleeping, directory.room, graphing)
     reembedding = Reembedding(serving, file, state, workshop, config.entropy)
     reembedding.start()
     return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, *rest)
@@ -142,7 +148,17 @@ def _me(directory: DataDirectory, config: StartConfig, incarnation: str, key: by
     return Me(node_id=directory.node_id, key=key, incarnation=incarnation, life=config.entropy(16).hex())
 
 
-async def _consumers(parts: NodePorts, directory: DataDirectory, notices: Notices) -> ConsumerSet:
+async def _graph(directory: DataDirectory, undo: AsyncExitStack) -> Handle[GraphPort]:
+    """In this process whatever the runtime: the file lies in its data directory."""
+    store: LocalHandle[GraphPort] = LocalHandle(f"{GRAPH.name}-0")
+    await store.construct(GraphStore, str(directory.derived("graph.sqlite")))
+    undo.push_async_callback(store.shut)
+    return store
+
+
+async def _consumers(
+    parts: NodePorts, directory: DataDirectory, notices: Notices, graph: Handle[GraphPort]
+) -> ConsumerSet:
     await fill(parts.triggers, parts.ledger, triggers.TAG, (triggers.FIRED_TAG,))
     await fill(parts.rules, parts.ledger, stored_rules.TAG)
     own = ConsumerParts(
@@ -152,6 +168,8 @@ async def _consumers(parts: NodePorts, directory: DataDirectory, notices: Notice
         triggers=parts.triggers,
         rules=parts.rules,
         temporal=parts.temporal,
+        graph=graph,
+        notice=notices,
     )
     consumers = ConsumerSet(own, parts.news, parts.foreground, notices)
     consumers.start()

@@ -6,6 +6,7 @@
                     ledger/0.head how far it was; ledger/alarms.json what a person has to acknowledge
     embedding.json  which model the memories are embedded with, and which one takes over
     index/0/        the retrieval index, rebuildable; index/0-SLOT/ of a model that took over
+    derived/        what is derived from the log, rebuildable: graph.sqlite
     transcripts/0.sqlite  sessions as they were said, once there are any
 The files by which clients find the node (owner.token, node.json, node.lock) and the tokens of agents (access.sqlite)
 belong to the gateway.
@@ -64,6 +65,10 @@ class DataDirectory:
     def transcripts(self) -> Path:
         """The SQLite file of the transcripts, made when the first is stored."""
         return self.path / "transcripts" / "0.sqlite"
+
+    def derived(self, name: str) -> Path:
+        """A file that is derived from the log."""
+        return self.path / "derived" / name
 
     def index(self, shard: int) -> Path:
         """The folder of a shard."""

@@ -57,8 +57,8 @@ class Operations:
         """Issue a token to an agent. The token stands only in this answer.
 
         `role` is reader, writer or admin. `spaces` are paths of shared spaces, `team/*` for all below, `*` for all. The
-        private space @name needs no grant. `toolsets` core, curate, session, admin; none means all that the role may.
-        `expires` is an aware datetime, a timedelta or a text such as 30d. `max_memories`, `max_bytes` and
+        private space @name needs no grant. `toolsets` is core, curate, session, knowledge, admin; none means all that the
+        role may. `expires` is an aware datetime, a timedelta or a text such as 30d. `max_memories`, `max_bytes` and
         `writes_per_second` bound what it writes, 0 for no limit, None for the node's defaults. Raises AlreadyExists while
         the name has a token.
 
@@ -248,6 +248,47 @@ class Operations:
         from mnemesh.api.calls.hygiene import hygiene
 
         return self._send(hygiene(space=space, spaces=spaces, stale_days=stale_days, limit=limit))
+
+    def graph(
+        self,
+        /,
+        name: str,
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        limit: int | None = None,
+        as_of: Time | None = None,
+    ) -> values.Graph:
+        """The neighbourhood of an entity, named as texts write it, or of a memory: id, unique id prefix or title. At most
+        `limit` relations (1 to 200, default 20), with `as_of` those that held then. Raises NotFound.
+
+        >>> for relation in client.graph("billing").relations:
+        ...     print(relation.subject, relation.type, relation.object, relation.memories)
+        """
+        from mnemesh.api.calls.knowledge import graph
+
+        return self._send(graph(name, space=space, spaces=spaces, limit=limit, as_of=as_of))
+
+    def graph_audit(
+        self, /, *, space: Words | None = None, spaces: Words | None = None, limit: int | None = None
+    ) -> values.GraphAudit:
+        """Memories without connection, dead links, hubs and titles that lead nowhere. At most `limit` (1 to 200, default
+        20) of each type.
+
+        >>> client.graph_audit(space="team/billing").counts["orphan"]
+        """
+        from mnemesh.api.calls.knowledge import graph_audit
+
+        return self._send(graph_audit(space=space, spaces=spaces, limit=limit))
+
+    def graph_rebuild(self, /) -> values.GraphRebuilt:
+        """Make the graph of the node anew from the log. Needs an admin token.
+
+        >>> client.graph_rebuild().memories
+        """
+        from mnemesh.api.calls.knowledge import graph_rebuild
+
+        return self._send(graph_rebuild())
 
     def link(self, /, id: str, type: str, to: str, *, wait: str = "") -> values.Written:
         """Link a memory to another: `type` is resolved-by, part-of, depends-on, supports, contradicts, both-hold (they do

@@ -47,6 +47,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "history": "history", "blame": "history", "rollback": "history", "conflicts": "history", "resolve": "history",
         "watch": "watch",
     },
+    "Knowledge": {"graph": "knowledge", "graph-audit": "knowledge", "graph-rebuild": "knowledge"},
     "Files and sessions": {
         "import": "imports.memories", "export": "export", "import-transcript": "imports.transcripts",
         "transcript": "transcripts", "trigger": "triggers", "rule": "rules",

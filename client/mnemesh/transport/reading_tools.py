@@ -10,6 +10,7 @@ READING_TOOLS: Final = frozenset(
         *("check", "list", "stats", "history", "blame", "conflicts", "related", "duplicates", "hygiene"),
         *("transcript_search", "transcript_read", "transcript_list", "list_triggers", "list_runs", "context", "resume"),
         "get_rules",
+        *("graph", "graph_audit"),
         *("whoami", "agent_list", "sync_status", "sync_quarantine"),
         *("search", "fetch"),
     }

@@ -12,6 +12,7 @@ from typing import Any, Final
 from google.protobuf.descriptor import FieldDescriptor
 
 from mnemesh_memory.access import grants
+from mnemesh_memory.graph import answers
 from mnemesh_memory.policy import triggers
 from mnemesh_memory.policy.rule_grammar import TEXT_BYTES_MAX
 from mnemesh_memory.transcripts.sessions import ROLES
@@ -45,6 +46,7 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "CreateTriggerRequest": ("on", "pattern"),
         "DeleteTriggerRequest": ("id",),
         "UndoRunRequest": ("run",),
+        "GraphRequest": ("name",),
     }
 )
 
@@ -81,6 +83,8 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         ),
         "ContextRequest.query": {"maxLength": limits.QUERY_CHARS_MAX},
         "ContextRequest.task": {"maxLength": limits.QUERY_CHARS_MAX},
+        **_alike("Graph GraphAudit", "limit", minimum=1, maximum=answers.LIMIT_MAX),
+        "GraphRequest.name": {"minLength": 1, "maxLength": limits.TITLE_BYTES_MAX},
         "Link.type": {"enum": list(LINK_TYPES)},
         "CreateTriggerRequest.on": {"enum": list(triggers.ON)},
         "CreateTriggerRequest.pattern": {"minLength": 1, "maxLength": limits.PATH_BYTES_MAX},

@@ -18,6 +18,7 @@ from mnemesh_gateway.operations import (
     backup_calls,
     history_calls,
     hygiene_calls,
+    knowledge_calls,
     memory_calls,
     peer_calls,
     rule_calls,
@@ -149,6 +150,12 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _row("get_rules", rule_calls.page, "Rule.GetRules", "session", READ, "GET /v1/rules", tool=True),
     _row("delete_rule", rule_calls.delete, "Rule.DeleteRule", "session", WRITE, "DELETE /v1/rules/{id} id", tool=True,
          destructive=True, frees=True),
+    _row("graph", knowledge_calls.graph, "Knowledge.Graph", "knowledge", READ, "GET /v1/graph", tool=True),
+    _row("graph_audit", knowledge_calls.graph_audit, "Knowledge.GraphAudit", "knowledge", READ, "GET /v1/graph/audit",
+         tool=True),
+    # No MCP tool: nothing that an agent sees asks for it.
+    _row("graph_rebuild", knowledge_calls.graph_rebuild, "Knowledge.GraphRebuild", "knowledge", ADMINISTER,
+         "POST /v1/graph/rebuild", idempotent=True),
     _row("status", admin_calls.status, "Admin.Status", "admin", ADMINISTER, "GET /v1/status", read_only=True),
     # It names a folder of the node's machine, and the model that all recall depends on.
     _row("reembed", admin_calls.reembed, "Admin.Reembed", "admin", OWN, "POST /v1/reembed", tool=True, destructive=True,

@@ -26,8 +26,8 @@ def add_agent(
     """Issue a token to an agent. The token stands only in this answer.
 
     `role` is reader, writer or admin. `spaces` are paths of shared spaces, `team/*` for all below, `*` for all. The
-    private space @name needs no grant. `toolsets` core, curate, session, admin; none means all that the role may.
-    `expires` is an aware datetime, a timedelta or a text such as 30d. `max_memories`, `max_bytes` and
+    private space @name needs no grant. `toolsets` is core, curate, session, knowledge, admin; none means all that the
+    role may. `expires` is an aware datetime, a timedelta or a text such as 30d. `max_memories`, `max_bytes` and
     `writes_per_second` bound what it writes, 0 for no limit, None for the node's defaults. Raises AlreadyExists while
     the name has a token.
 

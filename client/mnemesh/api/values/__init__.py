@@ -39,6 +39,12 @@ if TYPE_CHECKING:
     from mnemesh.api.values.hygiene import Heat as Heat
     from mnemesh.api.values.hygiene import Hygiene as Hygiene
     from mnemesh.api.values.hygiene import TidyMemory as TidyMemory
+    from mnemesh.api.values.knowledge import Graph as Graph
+    from mnemesh.api.values.knowledge import GraphAudit as GraphAudit
+    from mnemesh.api.values.knowledge import GraphEntity as GraphEntity
+    from mnemesh.api.values.knowledge import GraphFinding as GraphFinding
+    from mnemesh.api.values.knowledge import GraphRebuilt as GraphRebuilt
+    from mnemesh.api.values.knowledge import GraphRelation as GraphRelation
     from mnemesh.api.values.links import Linked as Linked
     from mnemesh.api.values.links import RatedMemory as RatedMemory
     from mnemesh.api.values.links import Ratings as Ratings
@@ -158,6 +164,12 @@ MODULES: Final = MappingProxyType(
         "Finding": "hygiene",
         "Found": "reads",
         "FoundTurns": "transcripts",
+        "Graph": "knowledge",
+        "GraphAudit": "knowledge",
+        "GraphEntity": "knowledge",
+        "GraphFinding": "knowledge",
+        "GraphRebuilt": "knowledge",
+        "GraphRelation": "knowledge",
         "Head": "memories",
         "Heat": "hygiene",
         "History": "history",
@@ -268,6 +280,12 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.Finding": "Finding",
         "mnemesh.v1.GetResponse": "Found",
         "mnemesh.v1.GetRulesResponse": "Rules",
+        "mnemesh.v1.GraphAuditResponse": "GraphAudit",
+        "mnemesh.v1.GraphEntity": "GraphEntity",
+        "mnemesh.v1.GraphFinding": "GraphFinding",
+        "mnemesh.v1.GraphRebuildResponse": "GraphRebuilt",
+        "mnemesh.v1.GraphRelation": "GraphRelation",
+        "mnemesh.v1.GraphResponse": "Graph",
         "mnemesh.v1.Head": "Head",
         "mnemesh.v1.Heat": "Heat",
         "mnemesh.v1.HistoryResponse": "History",

@@ -110,6 +110,15 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     "add_rule": ("Add a rule", "Use it when a person wants some memories to count more, less or not at all."),
     "get_rules": ("Rules", "Use it to see why something is not recalled, or comes first."),
     "delete_rule": ("Delete a rule", "Use it when a rule no longer holds or was a mistake."),
+    "graph": (
+        "Graph of a name",
+        "Use it to see what a package, file, error, person or decision depends on, caused, replaced or belongs to, "
+        "with the memories that say so; `get` reads them.",
+    ),
+    "graph_audit": (
+        "Graph audit",
+        "Use it to find memories without connection, dead links and titles that lead nowhere.",
+    ),
     "whoami": ("Who am I", "Use it to see under which name you write and which space is used when you name none."),
     "agent_list": ("Agents", "Use it when someone asks who has access, to what, and who still uses it."),
     "reembed": (

@@ -39,11 +39,45 @@ def hygiene(answer: Json) -> str:
     return f"{block}\nIn all: {counts or 'no findings'}.{_scope(answer)}"
 
 
+def graph(answer: Json) -> str:
+    """Relations with time and source, then what is near."""
+    elements = [
+        element(
+            f"{one['subject']} {one['type']} {one['object']}",
+            since=one.get("valid_from", ""),
+            until=one.get("valid_to", ""),
+            memories=one["memories"],
+        )
+        for one in answer["relations"]
+    ]
+    near = ", ".join(f"{one['name']} ({one['kind']})" if one["kind"] else one["name"] for one in answer["entities"])
+    if near:
+        elements.append(element(near, near=answer["name"]))
+    block = data_block(elements) if elements else "No relations."
+    memories = f" Near memories: {', '.join(answer['memories'])}; `get` reads them." if answer["memories"] else ""
+    return f"{block}\n{len(answer['relations'])} of {answer['relations_total']} relations.{memories}{_lacks(answer)}"
+
+
+def graph_audit(answer: Json) -> str:
+    """Findings, and how many there are of each type."""
+    elements = (
+        element(found["detail"], finding=found["type"], name=found["name"], memories=found["memories"])
+        for found in answer["findings"]
+    )
+    block = data_block(elements) if answer["findings"] else "Nothing found."
+    counts = ", ".join(f"{count} {type_}" for type_, count in sorted(answer["counts"].items()) if count)
+    size = f"{answer['memories']} memories, {answer['entities']} entities, {answer['relations']} relations"
+    return f"{block}\nIn all: {counts or 'no findings'}; {size}.{_lacks(answer)}"
+
+
+def _lacks(answer: Json) -> str:
+    return f" May be incomplete: {'; '.join(answer['degraded_reasons'])}." if answer["degraded"] else ""
+
+
 def _scope(answer: Json) -> str:
     """What a report has looked at."""
     more = f" {answer['unexamined']} older memories were not: name one space." if answer["unexamined"] else ""
-    incomplete = f" May be incomplete: {'; '.join(answer['degraded_reasons'])}." if answer["degraded"] else ""
-    return f" {answer['examined']} memories were looked at.{more}{incomplete}"
+    return f" {answer['examined']} memories were looked at.{more}{_lacks(answer)}"
 
 
 def consolidated(answer: Json) -> str:
@@ -52,8 +86,7 @@ def consolidated(answer: Json) -> str:
     lines += [f"{gap['type']}: {defused(gap['text'])} ({gap['count']} times)" for gap in answer["gaps"]]
     done = f"{answer['proposed']} steps would be done" if answer["dry_run"] else f"{answer['applied']} steps applied"
     way = f' Undo with undo_run(run="{answer["run"]}").' if answer["run"] else ""
-    incomplete = f" May be incomplete: {'; '.join(answer['degraded_reasons'])}." if answer["degraded"] else ""
-    return "\n".join([*lines, f"{answer['read']} new memories of {answer['space']} read, {done}.{way}{incomplete}"])
+    return "\n".join([*lines, f"{answer['read']} new memories of {answer['space']} read, {done}.{way}{_lacks(answer)}"])
 
 
 def runs(answer: Json) -> str:
@@ -78,6 +111,8 @@ def _step(step: Json) -> str:
 FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "duplicates": duplicates,
     "hygiene": hygiene,
+    "graph": graph,
+    "graph_audit": graph_audit,
     "consolidate": consolidated,
     "list_runs": runs,
     "undo_run": undone,

@@ -283,6 +283,10 @@ def _finding(found: Json) -> dict[str, Any]:
     return _kept({**found, "memory": _tidy(found["memory"])})
 
 
+def _near_entity(entity: Json) -> dict[str, Any]:
+    return _kept({**entity, "score": round(entity["score"], 4)})
+
+
 def _read(answer: Json) -> dict[str, Any]:
     return {"session": _kept(answer["session"]), "turns": [_kept(turn) for turn in answer["turns"]]}
 
@@ -307,6 +311,8 @@ FORMS: Final[Mapping[str, Form]] = {
     "context": _context,
     "checkpoint": _checkpointed,
     "resume": _context,
+    "graph": _pruned(relations=_kept, entities=_near_entity),
+    "graph_audit": _pruned(findings=_kept),
     "create_trigger": _one_trigger,
     "list_triggers": _pruned(triggers=_kept),
     "delete_trigger": _one_trigger,

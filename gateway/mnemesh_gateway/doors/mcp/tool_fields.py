@@ -65,6 +65,8 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "add_rule": "condition effect reason space directory file",
         "get_rules": "spaces limit cursor",
         "delete_rule": "id",
+        "graph": "name spaces limit as_of",
+        "graph_audit": "spaces limit",
     }
 )
 UNSHOWN: Final = ("wait", "idempotency_key", "sensitive")
@@ -118,6 +120,11 @@ WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "hygiene.spaces": "Default: all that you may read.",
         "hygiene.stale_days": "Idle when neither used nor changed for so long. Default 90.",
         "hygiene.limit": "Findings of each type, default 20.",
+        "graph.name": "A name as memories write it, or a memory's id or title.",
+        "graph.spaces": "Default: all that you may read.",
+        "graph.as_of": "Relations that held then: date or RFC 3339 time.",
+        "graph_audit.spaces": "Default: all that you may read.",
+        "graph_audit.limit": "Findings of each type, default 20.",
         "create_trigger.content": "The text to be reminded of.",
         "create_trigger.id": "Instead of content: the memory that becomes a trigger.",
         "id": _ID,

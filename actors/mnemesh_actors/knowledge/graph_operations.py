@@ -1,0 +1,110 @@
+"""The operations on the knowledge graph. Only memories that the caller may read count."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Final, Protocol, TypeVar
+
+from mnemesh_actors.knowledge.graph_follower import NAME
+from mnemesh_actors.knowledge.graph_port import GraphPort
+from mnemesh_actors.ports import LedgerRead
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_memory.access import grants
+from mnemesh_memory.graph.answers import DEAD_LINK, LIMIT, LIMIT_MAX, GraphAnswer, GraphAudit, GraphFinding
+from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import DataLoss, InvalidArgument, NotFound, Unavailable
+from mnemesh_memory.values.model import Caller, Memory
+
+# A question waits so long for the graph to know what was written before it.
+WAIT_S: Final = 2.0
+REBUILD_WAIT_S: Final = 15.0
+Answer = TypeVar("Answer")
+
+
+class Followers(Protocol):
+    """What is needed of the consumers of a node."""
+
+    def again(self, name: str) -> None: ...
+
+    async def behind(self, name: str, wait_s: float) -> int: ...
+
+
+class Graphing:
+    """`graph` is the actor with the file, `consumers` the followers of the log."""
+
+    def __init__(
+        self, graph: Handle[GraphPort], ledger: Handle[LedgerRead], consumers: Followers, clock: Callable[[], int]
+    ) -> None:
+        self._graph = graph
+        self._ledger = ledger
+        self._consumers = consumers
+        self._clock = clock
+
+    async def graph(
+        self, caller: Caller, name: str, spaces: Sequence[str] = (), limit: int = LIMIT, as_of: int | None = None
+    ) -> GraphAnswer:
+        """The neighbourhood of an entity, or of the memory with that id, unique prefix or title. With `as_of` (ms) only
+        relations that held then. Raises NotFound, InvalidArgument, PermissionDenied."""
+        field_checks.bounded_text("name", name, limits.TITLE_BYTES_MAX, empty=False)
+        field_checks.whole("limit", limit, 1, LIMIT_MAX)
+        field_checks.moment("as_of", as_of)
+        within = _within(caller, spaces)
+        degraded = await self._behind()
+        now = self._clock()
+        answer = await self._sound(self._graph.entity(name, within, limit, now, as_of))
+        if answer is None:
+            memory = await self._memory(caller, name, spaces, within)
+            answer = await self._sound(self._graph.memory(memory.id, within, limit, now, as_of))
+        return replace(answer, degraded=degraded)
+
+    async def graph_audit(self, caller: Caller, spaces: Sequence[str] = (), limit: int = LIMIT) -> GraphAudit:
+        """Orphans, dead links, hubs and unresolved names of `spaces`, or of all that the caller may read."""
+        field_checks.whole("limit", limit, 1, LIMIT_MAX)
+        within = _within(caller, spaces)
+        degraded = await self._behind()
+        audit = await self._sound(self._graph.audit(within, limit))
+        unread = {id_ for finding in audit.findings if finding.type == DEAD_LINK for id_ in (finding.name,)}
+        hidden = set(await self._ledger.hidden(sorted(unread), grants.readable(caller))) if unread else set()
+        findings = tuple(finding for finding in audit.findings if not _is_hidden(finding, hidden))
+        return replace(audit, findings=findings, degraded=degraded)
+
+    async def graph_rebuild(self, caller: Caller) -> GraphAudit:
+        """Make the graph anew from the log, and its counts once everything is read again."""
+        await self._graph.drop("somebody asked for it")
+        self._consumers.again(NAME)
+        left = await self._consumers.behind(NAME, REBUILD_WAIT_S)
+        audit = await self._sound(self._graph.audit(grants.readable(caller), 1))
+        degraded = (f"graph: {left} entries of the log are still to be read",) if left else ()
+        return replace(audit, findings=(), degraded=degraded)
+
+    async def _memory(self, caller: Caller, name: str, spaces: Sequence[str], within: Sequence[str]) -> Memory:
+        (found,) = await self._ledger.find([name], request_checks.title_spaces(spaces, caller), within)
+        if isinstance(found, Memory) and found.state != "forgotten":
+            return found
+        if isinstance(found, InvalidArgument):
+            raise found
+        alike = await self._sound(self._graph.alike(name, within))
+        hint = f"near it: {', '.join(alike)}" if alike else "no memory that you may read names it"
+        raise NotFound("entity or memory", name, hint, field="name")
+
+    async def _behind(self) -> tuple[str, ...]:
+        left = await self._consumers.behind(NAME, WAIT_S)
+        return (f"graph: {left} entries of the log are still to be read",) if left else ()
+
+    async def _sound(self, answer: Awaitable[Answer]) -> Answer:
+        """The answer of a sound file. A damaged one is being made anew."""
+        try:
+            return await answer
+        except DataLoss as error:
+            self._consumers.again(NAME)
+            raise Unavailable(f"{error.message}; ask again in a moment", part="graph") from error
+
+
+def _within(caller: Caller, spaces: Sequence[str]) -> tuple[str, ...]:
+    return request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+
+
+def _is_hidden(finding: GraphFinding, hidden: set[str]) -> bool:
+    return finding.type == DEAD_LINK and finding.name in hidden

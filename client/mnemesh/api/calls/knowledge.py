@@ -1,0 +1,46 @@
+"""The knowledge that a node derives from memories. Each function builds the Call of one operation."""
+
+from __future__ import annotations
+
+from mnemesh.api import values
+from mnemesh.api.call import Call, ask
+from mnemesh.api.calls.filters import Time, Words, places
+from mnemesh_proto.v1 import knowledge_pb2
+
+
+def graph(
+    name: str,
+    *,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    limit: int | None = None,
+    as_of: Time | None = None,
+) -> Call[values.Graph]:
+    """The neighbourhood of an entity, named as texts write it, or of a memory: id, unique id prefix or title. At most
+    `limit` relations (1 to 200, default 20), with `as_of` those that held then. Raises NotFound.
+
+    >>> for relation in client.graph("billing").relations:
+    ...     print(relation.subject, relation.type, relation.object, relation.memories)
+    """
+    fields = {"name": name, "spaces": places(space, spaces), "limit": limit, "as_of": as_of}
+    return ask(knowledge_pb2, "Graph", fields, values.Graph, repeatable=True)
+
+
+def graph_audit(
+    *, space: Words | None = None, spaces: Words | None = None, limit: int | None = None
+) -> Call[values.GraphAudit]:
+    """Memories without connection, dead links, hubs and titles that lead nowhere. At most `limit` (1 to 200, default
+    20) of each type.
+
+    >>> client.graph_audit(space="team/billing").counts["orphan"]
+    """
+    fields = {"spaces": places(space, spaces), "limit": limit}
+    return ask(knowledge_pb2, "GraphAudit", fields, values.GraphAudit, repeatable=True)
+
+
+def graph_rebuild() -> Call[values.GraphRebuilt]:
+    """Make the graph of the node anew from the log. Needs an admin token.
+
+    >>> client.graph_rebuild().memories
+    """
+    return ask(knowledge_pb2, "GraphRebuild", {}, values.GraphRebuilt, repeatable=True)

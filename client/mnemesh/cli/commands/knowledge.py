@@ -1,0 +1,40 @@
+"""The commands on the knowledge that a node derives from memories."""
+
+from __future__ import annotations
+
+from typing import Annotated, Final
+
+from mnemesh.cli.options import SPACES, Number, Text, Texts, argument, each, option
+from mnemesh.cli.people import knowledge as people
+from mnemesh.cli.shell import Shell
+
+GraphSpaces = Annotated[Texts, each("GraphRequest.spaces", *SPACES)]
+AuditSpaces = Annotated[Texts, each("GraphAuditRequest.spaces", *SPACES)]
+
+
+def graph(
+    shell: Shell,
+    name: Annotated[str, argument("GraphRequest.name", "NAME")],
+    space: GraphSpaces = None,
+    limit: Annotated[Number, option("GraphRequest.limit", "--limit", "-n")] = None,
+    as_of: Annotated[Text, option("GraphRequest.as_of", "--as-of", metavar="TIME")] = None,
+) -> None:
+    """Show the neighbourhood of an entity or a memory: relations with their sources, near entities, near memories."""
+    shell.ask(lambda client: client.graph(name, space=space, limit=limit, as_of=as_of), people.graph)
+
+
+def graph_audit(
+    shell: Shell,
+    space: AuditSpaces = None,
+    limit: Annotated[Number, option("GraphAuditRequest.limit", "--limit", "-n")] = None,
+) -> None:
+    """Show memories without connection, dead links, hubs and titles that lead nowhere."""
+    shell.ask(lambda client: client.graph_audit(space=space, limit=limit), people.graph_audit)
+
+
+def graph_rebuild(shell: Shell) -> None:
+    """Make the graph of the node anew from the log. Memories stay as they are."""
+    shell.ask(lambda client: client.graph_rebuild(), people.graph_rebuilt)
+
+
+COMMANDS: Final = (("graph", graph), ("graph-audit", graph_audit), ("graph-rebuild", graph_rebuild))

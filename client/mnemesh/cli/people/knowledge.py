@@ -1,0 +1,65 @@
+"""Derived knowledge as lines for people, by the rules of `people`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mnemesh.api import values
+from mnemesh.cli.people.memories import BOLD, DIM, ID_CHARS, YELLOW, clip, paint
+from mnemesh.cli.shell import count_of, one_line
+
+DATE_CHARS = 10
+
+
+def graph(found: values.Graph) -> Iterator[str]:
+    """Each relation with its time and sources, then near entities and memories."""
+    kind = f"  {one_line(found.kind)}" if found.kind else ""
+    yield paint(one_line(found.name), BOLD) + paint(kind, DIM)
+    for relation in found.relations:
+        yield from _relation(relation)
+    yield paint(f"{len(found.relations)} of {count_of(found.relations_total, 'relation')}", DIM)
+    if found.entities:
+        near = (f"{one_line(entity.name)} {entity.score:.3f}" for entity in found.entities)
+        yield f"near: {', '.join(near)}"
+    if found.memories:
+        yield paint(f"read with: mnemesh get {' '.join(found.memories[:3])}", DIM)
+    yield from _lacks(found.degraded_reasons)
+
+
+def graph_audit(found: values.GraphAudit) -> Iterator[str]:
+    """Each finding, then the counts."""
+    for finding in found.findings:
+        sources = " ".join(id_[:ID_CHARS] for id_ in finding.memories)
+        name, detail = clip(one_line(finding.name)), clip(one_line(finding.detail))
+        yield f"{paint(one_line(finding.type), YELLOW)}  {name}  {detail}"
+        if sources:
+            yield paint(f"    {sources}", DIM)
+    counted = ", ".join(f"{count} {one_line(type_)}" for type_, count in sorted(found.counts.items()) if count)
+    yield paint(counted or "nothing found", DIM)
+    yield paint(_size(found.memories, found.entities, found.relations), DIM)
+    if found.made:
+        yield paint(f"the graph was made anew: {one_line(found.made)}", YELLOW)
+    yield from _lacks(found.degraded_reasons)
+
+
+def graph_rebuilt(done: values.GraphRebuilt) -> Iterator[str]:
+    """The size of the new graph."""
+    yield f"made anew: {_size(done.memories, done.entities, done.relations)}"
+    yield from _lacks(done.degraded_reasons)
+
+
+def _relation(relation: values.GraphRelation) -> Iterator[str]:
+    until = f" until {relation.valid_to.isoformat()[:DATE_CHARS]}" if relation.valid_to else ""
+    since = f"since {relation.valid_from.isoformat()[:DATE_CHARS]}" if relation.valid_from else ""
+    sources = " ".join(id_[:ID_CHARS] for id_ in relation.memories[:3])
+    yield f"  {clip(one_line(relation.subject))}  {paint(relation.type, YELLOW)}  {clip(one_line(relation.object))}"
+    yield paint(f"      {since}{until}  {count_of(relation.memories_total, 'source')}: {sources}", DIM)
+
+
+def _size(memories: int, entities: int, relations: int) -> str:
+    return f"{memories} memories, {entities} entities, {relations} relations"
+
+
+def _lacks(reasons: Sequence[str]) -> Iterator[str]:
+    for reason in reasons:
+        yield paint(f"incomplete: {one_line(reason)}", YELLOW)

@@ -1,0 +1,42 @@
+"""The functions behind the rows of KnowledgeService in the table of operations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from mnemesh_gateway.contract import wire
+from mnemesh_memory.graph.answers import LIMIT
+from mnemesh_memory.values.model import Caller
+from mnemesh_proto.v1 import knowledge_pb2
+
+if TYPE_CHECKING:
+    from mnemesh_gateway.operations.gate import MeshGate
+
+
+async def graph(gate: MeshGate, caller: Caller, request: knowledge_pb2.GraphRequest) -> knowledge_pb2.GraphResponse:
+    """The neighbourhood of an entity or a memory."""
+    mesh, limit = await gate.ready(), wire.optional(request, "limit", LIMIT)
+    as_of = wire.moment(request, "as_of")
+    found = await mesh.graph(caller, request.name, wire.spaces(request), limit, as_of)
+    return wire.message_of(knowledge_pb2.GraphResponse, found, **_told(found.degraded))
+
+
+async def graph_audit(
+    gate: MeshGate, caller: Caller, request: knowledge_pb2.GraphAuditRequest
+) -> knowledge_pb2.GraphAuditResponse:
+    """What the graph of some spaces lacks."""
+    mesh, limit = await gate.ready(), wire.optional(request, "limit", LIMIT)
+    found = await mesh.graph_audit(caller, wire.spaces(request), limit)
+    return wire.message_of(knowledge_pb2.GraphAuditResponse, found, **_told(found.degraded))
+
+
+async def graph_rebuild(
+    gate: MeshGate, caller: Caller, request: knowledge_pb2.GraphRebuildRequest
+) -> knowledge_pb2.GraphRebuildResponse:
+    """Make the graph anew."""
+    found = await (await gate.ready()).graph_rebuild(caller)
+    return wire.message_of(knowledge_pb2.GraphRebuildResponse, found, **_told(found.degraded))
+
+
+def _told(degraded: tuple[str, ...]) -> dict[str, object]:
+    return {"degraded": bool(degraded), "degraded_reasons": degraded}
