@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from tools.markdown_table import table_text
 
-from mnemesh.hooks import context, events, injection
+from mnemesh.hooks import captures, context, events, injection, notes, transcript_tail
 from mnemesh.hooks.host_table import HOSTS, NAME, Part
 from mnemesh.hooks.registration import installed
 from mnemesh.hooks.shim import TIMEOUT_S
@@ -52,10 +52,39 @@ A hook is the command `mnemesh hook HOST EVENT`. It asks the running node over H
 node or an answer in time the hook prints nothing and ends with status 0. An unknown event does the same.
 
 Memories come as data in one `<{tag}>` block, which no memory can close. A session gets up to {session:,}
-characters at the start: pinned memories, preferences, decisions and recent memories of the project's space. A prompt
-gets up to {prompt:,} characters, only of memories that answer the prompt, and none for greetings and commands. A
+characters at the start: the groups of `mnemesh context` ([sessions.md](sessions.md)). A session that goes on, also
+after a compaction, gets its checkpoint before them. A prompt gets up to {prompt:,} characters, only of memories that
+answer the prompt, and none for greetings and commands. A
 session never gets the same memory twice, until the host clears or compacts the context. The ids that were shown lie in
 `hosts/sessions/` in the data directory, for 14 days.
+
+## What hooks keep of a session
+
+These events get no answer, and the host waits for none of them longer than for the program.
+
+| event | what is kept |
+|---|---|
+| before compaction, session end | a checkpoint from the end of the transcript and the capture buffer |
+| after compaction | the host's summary, in the checkpoint |
+| file changed, command failed | a line of the capture buffer; after {every} lines, a checkpoint |
+| turn end, subagent end, session end | a note for the miner |
+
+A checkpoint has the task, changed files, failed tools, open to-dos, open questions and last words of the last {tail}
+KiB of the transcript. It is added to the session's last one, with credentials masked by the node. A command is kept up
+to its first word that is no plain word. The buffer lies in `hosts/captures/`, for this user alone, for 14 days.
+
+Without a node, a note in `hosts/spool/` takes the place of a checkpoint. A later hook that finds a node stores the
+checkpoint from the note. A note names the transcript and says how far it was written, so it holds no text of a session.
+Notes for the miner lie in `hosts/mining/`, one a transcript, at most {notes_max} in each folder. Each is a JSON object:
+
+```json
+{{"version": 1, "host": "claude-code", "event": "turn end", "session": "ID", "agent": "",
+ "transcript": "/path/to.jsonl", "bytes": 48213, "cwd": "/path/to/project", "at": 1795654800}}
+```
+
+`agent` is the id of a subagent, `bytes` the size of the transcript and `at` the second of the event.
+
+## Permissions and choices
 
 Where the host asks for permission, a tool of Mnemesh that only reads is approved. Any other tool is left to you.
 
@@ -76,18 +105,17 @@ def hosts_page() -> str:
         (f"{host.title}: `{host.name}`", f"`{json.dumps(host.shape(('/path/to/mnemesh', 'mcp')))}`")
         for host in HOSTS.values()
     ]
-    notes = [
-        f"- {host.title}: {note}\n" for host in HOSTS.values() if (note := f"{host.confirm} {host.remark}".strip())
-    ]
+    told = [f"- {host.title}: {note}\n" for host in HOSTS.values() if (note := f"{host.confirm} {host.remark}".strip())]
     modes = [(f"`{mode}`", text) for mode, text in injection.MODES.items()]
-    fired = [(HOSTS[name].title, *_fired(known)) for name, known in events.EVENTS.items()]
+    fired = [(meaning, *(_fired(known, meaning) for known in events.EVENTS.values())) for meaning in events.MEANINGS]
     return HOSTS_PAGE.format(
         places=table_text(("host", "part", "the user's file", "a project's file", "form and key"), places, "---"),
         entries=table_text(("host and its word", "entry of the server"), entries, "---"),
-        notes="".join(notes),
-        hooks=table_text(("host", events.SESSION_START, events.PROMPT, events.PERMISSION), fired, "---"),
+        notes="".join(told),
+        hooks=table_text(("event", *(HOSTS[name].title for name in events.EVENTS)), fired, "---"),
         modes=table_text(("inject", "the model is given"), modes, "---"),
         timeout=TIMEOUT_S, tag=context.TAG, session=context.SESSION_CHARS_MAX, prompt=context.PROMPT_CHARS_MAX,
+        tail=transcript_tail.TAIL_BYTES // 1024, every=captures.CHECKPOINT_EVERY, notes_max=notes.NOTES_MAX,
     )  # fmt: skip
 
 
@@ -114,6 +142,5 @@ def _key(part: Part) -> str:
     return f"{part.format} `{'.'.join(part.key)}`"
 
 
-def _fired(known: Mapping[str, str]) -> Iterator[str]:
-    names = {meaning: f"`{event}`" for event, meaning in known.items()}
-    return (names.get(meaning, "") for meaning in (events.SESSION_START, events.PROMPT, events.PERMISSION))
+def _fired(known: Mapping[str, str], meaning: str) -> str:
+    return ", ".join(f"`{event}`" for event, told in known.items() if told == meaning)

@@ -104,7 +104,7 @@ async def test_a_prompt_without_an_answer_or_a_question_gets_nothing(shared_node
 
 
 @session_loop
-async def test_a_session_starts_with_pins_preferences_decisions_and_recent_work(
+async def test_a_session_starts_with_what_matters_and_is_told_it_again_after_a_compaction(
     shared_node: NodeUnderTest, host: Host
 ) -> None:
     for content, more in (
@@ -116,9 +116,10 @@ async def test_a_session_starts_with_pins_preferences_decisions_and_recent_work(
         await remembered(shared_node, host, content, **more)
     text = host.fire("SessionStart", source="startup")
     lines = text.splitlines()
-    assert [line for line in lines if line.endswith(":")] == ["Pinned:", "Preferences:", "Decisions:", "Recent:"]
+    assert [line for line in lines if line.endswith(":")] == ["Pinned:", "Preferences:", "Decisions:", "Recent work:"]
     assert lines[2].endswith("Never push on Fridays")
-    assert lines[-2].endswith("The flaky test of the harbour crane is fixed")
+    assert lines[-3].endswith("The flaky test of the harbour crane is fixed")
+    assert lines[-2] == f"Session: {host.session}"
     assert host.fire("SessionStart", source="resume") == ""
     assert host.fire("UserPromptSubmit", prompt="npm or pnpm, which does the user want?") == ""
     assert host.fire("SessionStart", source="compact") == text

@@ -67,8 +67,10 @@ def test_fired_triggers_come_first_also_when_nothing_answers_and_they_were_shown
     fired = [a_memory(7, "Ask Ana first")]
     text, ids = context.prompt_block(answer, [fired[0]["id"]], fired)
     assert (text.splitlines()[1], ids) == ("Triggered:", [fired[0]["id"]])
-    text, _ = context.session_block({"Recent": an_answer("one")}, (), fired)
-    assert [line for line in text.splitlines() if line.endswith(":")] == ["Triggered:", "Recent:"]
+    groups = [{"name": "triggered", "memories": fired}, {"name": "recent", "memories": [a_memory(8, "one")]}]
+    text, ids = context.session_block({"groups": groups}, [fired[0]["id"]])
+    assert [line for line in text.splitlines() if line.endswith(":")] == ["Triggered:", "Recent work:"]
+    assert len(ids) == 2
 
 
 def test_a_memory_already_shown_is_left_out() -> None:
@@ -84,24 +86,39 @@ def test_a_long_memory_is_given_by_its_best_passage() -> None:
     assert text.splitlines()[1].endswith("x" * 200 + "...")
 
 
-def test_the_context_of_a_session_has_pins_first_and_each_memory_once() -> None:
-    pinned = a_result(1, "never push on Fridays", tier="pinned")
-    warm = a_result(2, "important but not pinned", importance=1.0)
+CHECKPOINT = {
+    "id": "c" * 36, "at": "2026-11-26T01:02:03Z", "task": "Fix </mnemesh-memory> login", "questions": ["why?"],
+    "next_steps": [], "decisions": [], "errors": [], "files": ["a.py"], "custom": "two\nlines " + "x" * 5_000,
+}  # fmt: skip
+
+
+def test_the_context_of_a_session_has_each_memory_once_and_names_the_session() -> None:
     decision = a_memory(3, "deploys run from CI", kind="decision")
-    answers = {
-        "Pinned": {"results": [pinned, warm]},
-        "Preferences": {"memories": []},
-        "Decisions": {"memories": [decision]},
-        "Recent": {"memories": [decision, a_memory(1, "never push on Fridays"), a_memory(4, "the build is green")]},
-    }
-    text, ids = context.session_block(answers, ())
-    assert [line for line in text.splitlines() if not line.startswith("-")][1:-1] == [
-        "Pinned:",
-        "Decisions:",
-        "Recent:",
+    groups = [
+        {"name": "pinned", "memories": [a_memory(1, "never push on Fridays")]},
+        {"name": "decisions", "memories": [decision]},
+        {"name": "recent", "memories": [decision, a_memory(4, "the build is green")]},
     ]
+    text, ids = context.session_block({"groups": groups}, (), None, "s</mnemesh-memory>1")
+    assert [line for line in text.splitlines() if not line.startswith("-")][1:-1] == [
+        "Pinned:", "Decisions:", "Recent work:", "Session: s&lt;/mnemesh-memory>1",
+    ]  # fmt: skip
     assert [int(identity[:8], 16) for identity in ids] == [1, 3, 4]
-    assert "important but not pinned" not in text
+    assert context.session_block({"groups": []}, (), None, "s1") == ("", [])
+
+
+def test_work_that_goes_on_begins_with_its_checkpoint() -> None:
+    recent = [{"name": "recent", "memories": [a_memory(4, "the build is green"), {**a_memory(5, ""), "id": "c" * 36}]}]
+    resumed = {"checkpoint": CHECKPOINT, "groups": [{"name": "hot", "memories": [a_memory(4, "the build is green")]}]}
+    text, ids = context.session_block({"groups": recent}, (), resumed)
+    lines = text.splitlines()
+    assert lines[1:5] == [
+        "Checkpoint [ccccccccccccc 2026-11-26 01:02]:", "- Task: Fix &lt;/mnemesh-memory> login",
+        "- Open questions: why?", "- Files: a.py",
+    ]  # fmt: skip
+    assert lines[5].startswith("- Else: two lines xxx")
+    assert len(text) <= context.SESSION_CHARS_MAX
+    assert [int(identity[:8], 16) for identity in ids] == [4]
 
 
 @pytest.mark.parametrize("prompt", ["", "   ", "yes", "Ok, go on!", "2", "/compact now", "!ls -la", "thanks :)"])

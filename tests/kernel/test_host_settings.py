@@ -127,7 +127,7 @@ def test_foreign_hooks_keep_their_places_even_inside_a_shared_group() -> None:
     assert CLAUDE.hooks is not None
     text = json.dumps({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "mine.sh"}]}]}})
     new = json.loads(installed(text, CLAUDE, CLAUDE.hooks, COMMAND))
-    assert [len(groups) for groups in new["hooks"].values()] == [2, 1, 1]
+    assert [len(groups) for groups in new["hooks"].values()] == [2, *[1] * (len(EVENTS["claude-code"]) - 1)]
     assert (
         new["hooks"]["SessionStart"][1]["hooks"][0]["command"]
         == "'/opt/my tools/mnemesh' hook claude-code SessionStart"

@@ -29,15 +29,23 @@ QUERY_CHARS_MAX: Final = 2_000
 PROMPT_RESULTS_MAX: Final = 5
 # The least score of a memory for a prompt, by the mode of injection. A score is the probability of an answer.
 MIN_SCORES: Final[Mapping[str, float]] = {"auto": 0.05, "gated": 0.3}
-PINNED: Final = "Pinned"
+SESSION_TOKENS: Final = 1_500
+# Of a checkpoint and its surroundings, when work goes on.
+RESUME_TOKENS: Final = 1_000
+SESSION_CHARS_NAMED: Final = 200
+DIRECTORY_BYTES_MAX: Final = 512
+CHECKPOINT_LINE_CHARS_MAX: Final = 1_500
 TRIGGERED: Final = "Triggered"
-# A request of recall without words lists by time. Pinned memories have heat 1, so few others come along.
-SESSION_QUESTIONS: Final[Mapping[str, Question]] = {
-    PINNED: ("POST /v1/recall", {"query": "", "min_heat": 1.0, "limit": 50}),
-    "Preferences": ("GET /v1/memories?kinds=preference&limit=10", None),
-    "Decisions": ("GET /v1/memories?kinds=decision&limit=10", None),
-    "Recent": ("GET /v1/memories?limit=10", None),
-}
+# The heading of each group of a context.
+HEADINGS: Final[Mapping[str, str]] = {
+    "triggered": TRIGGERED, "pinned": "Pinned", "answers": "Answers", "preferences": "Preferences",
+    "rules": "Working rules", "questions": "Open questions", "decisions": "Decisions", "recent": "Recent work",
+    "hot": "Often used",
+}  # fmt: skip
+CHECKPOINT_PARTS: Final[Mapping[str, str]] = {
+    "questions": "Open questions", "next_steps": "Next steps", "decisions": "Decisions", "errors": "Errors",
+    "files": "Files",
+}  # fmt: skip
 _TAG_BEGINS: Final = re.compile(r"<(?=\s*[/!?a-z])", re.IGNORECASE)
 _WORD: Final = re.compile(r"\w+")
 # A prompt of these words alone asks nothing of a memory.
@@ -83,31 +91,62 @@ def _reminders(fired: Sequence[Json]) -> list[Section]:
 
 
 def _unseen(shown: Collection[str], fired: Iterable[Json]) -> set[str]:
-    """What is shown no second time. A trigger is, because it has fired just now."""
+    """The memories that are shown no second time. A trigger is, because it has fired just now."""
     return set(shown) - {memory["id"] for memory in fired}
 
 
+def session_question(session: str, directory: str, *, anew: bool) -> Question:
+    """The context of a session that starts."""
+    known = {"dir": directory} if len(directory.encode("utf-8", "replace")) <= DIRECTORY_BYTES_MAX else {}
+    asked = {"session": session[:SESSION_CHARS_NAMED], "anew": anew, "token_budget": SESSION_TOKENS}
+    return "POST /v1/context", {**asked, **known}
+
+
+def resume_question(session: str) -> Question:
+    """The checkpoint of a session that goes on, and what belongs to it."""
+    return "POST /v1/resume", {"session": session[:SESSION_CHARS_NAMED], "token_budget": RESUME_TOKENS}
+
+
 def session_block(
-    answers: Mapping[str, Json], shown: Collection[str], fired: Sequence[Json] = ()
+    answer: Json, shown: Collection[str], resumed: Json | None = None, session: str = ""
 ) -> tuple[str, list[str]]:
-    """The block for the start of a session with the ids in it, by the answers to SESSION_QUESTIONS. The memories of the
-    triggers that `fired` come first."""
-    sections = _reminders(fired)
-    for name, answer in answers.items():
-        memories = answer.get("results") or answer.get("memories") or ()
-        if name == PINNED:
-            memories = [found for found in memories if found["memory"]["tier"] == "pinned"]
-        sections.append((name, memories))
-    return _block(sections, _unseen(shown, fired), SESSION_CHARS_MAX)
+    """The block for the start of a session with the ids in it: the checkpoint that was `resumed`, then the groups.
+    A trigger that fired is told again. The last line names the session, for tools that ask for its name."""
+    groups = answer["groups"]
+    fired = [memory for group in groups if group["name"] == "triggered" for memory in group["memories"]]
+    sections = [(HEADINGS.get(group["name"], group["name"]), group["memories"]) for group in groups]
+    checkpoint = (resumed or {}).get("checkpoint")
+    first = _checkpoint_lines(checkpoint) if checkpoint else []
+    unseen = _unseen(shown, fired) | ({checkpoint["id"]} if checkpoint else set())
+    last = [f"Session: {harmless(session)}"] if session else []
+    return _block(sections, unseen, SESSION_CHARS_MAX, first, last)
+
+
+def _checkpoint_lines(checkpoint: Json) -> list[str]:
+    parts = [("Task", checkpoint["task"])]
+    parts += [(heading, "; ".join(checkpoint[name])) for name, heading in CHECKPOINT_PARTS.items()]
+    parts.append(("Else", checkpoint["custom"]))
+    day = str(checkpoint.get("at") or "")[:16].replace("T", " ")
+    told = (f"- {heading}: {harmless(text)[:CHECKPOINT_LINE_CHARS_MAX]}" for heading, text in parts if text)
+    return [f"Checkpoint [{checkpoint['id'][:ID_CHARS]} {day}]:", *told]
 
 
 def _block(
-    sections: Iterable[tuple[str, Sequence[Json]]], shown: Collection[str], chars_max: int
+    sections: Iterable[Section],
+    shown: Collection[str],
+    chars_max: int,
+    first: Sequence[str] = (),
+    last: Sequence[str] = (),
 ) -> tuple[str, list[str]]:
-    """The sections in their order, each memory once, until the next line would exceed `chars_max`."""
-    left = min(chars_max, REPLY_CHARS_MAX) - len(OPENING) - len(CLOSING) - 2
+    """The lines of `first`, then the sections in their order, each memory once, until the next line would exceed
+    `chars_max`. The lines of `last` follow, where any other stands."""
     lines: list[str] = []
     ids: list[str] = []
+    left = min(chars_max, REPLY_CHARS_MAX) - len(OPENING) - len(CLOSING) - 2 - sum(len(line) + 1 for line in last)
+    for line in first:
+        if len(line) + 1 <= left:
+            left -= len(line) + 1
+            lines.append(line)
     for name, memories in sections:
         heading = f"{name}:" if name else ""
         for memory in memories:
@@ -121,7 +160,7 @@ def _block(
             lines += [heading, line] if heading else [line]
             heading = ""
             ids.append(memory["id"])
-    return ("\n".join((OPENING, *lines, CLOSING)), ids) if lines else ("", [])
+    return ("\n".join((OPENING, *lines, *last, CLOSING)), ids) if lines else ("", [])
 
 
 def _line(memory: Json) -> str:
@@ -129,7 +168,7 @@ def _line(memory: Json) -> str:
     text = memory["content"]
     if len(text) > MEMORY_CHARS_MAX:
         text = f"{(memory.get('snippet') or text)[:MEMORY_CHARS_MAX]}..."
-    day = str(whole.get("created_at") or "")[:10]
+    day = str(whole.get("created_at") or whole.get("updated_at") or "")[:10]
     facts = " ".join(filter(None, (memory["id"][:ID_CHARS], memory["kind"], day)))
     title = f"{memory['title']}: " if memory.get("title") else ""
     return f"- [{facts}{_standing(whole)}] {harmless(title + text)}"

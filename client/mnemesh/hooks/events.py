@@ -13,19 +13,44 @@ from mnemesh.transport.reading_tools import READING_TOOLS
 SESSION_START: Final = "session start"
 PROMPT: Final = "prompt"
 PERMISSION: Final = "permission"
+# Events that get no answer; `session_record` keeps something of them.
+BEFORE_COMPACTION: Final = "before compaction"
+COMPACTED: Final = "after compaction"
+TOOL_USE: Final = "file changed"
+TOOL_FAILURE: Final = "command failed"
+TURN_END: Final = "turn end"
+SUBAGENT_END: Final = "subagent end"
+SESSION_END: Final = "session end"
+MEANINGS: Final = (
+    SESSION_START, PROMPT, PERMISSION, BEFORE_COMPACTION, COMPACTED, TOOL_USE, TOOL_FAILURE, TURN_END, SUBAGENT_END,
+    SESSION_END,
+)  # fmt: skip
+ANSWERED: Final = (SESSION_START, PROMPT, PERMISSION)
+CODEX_EVENTS: Final = {
+    "SessionStart": SESSION_START, "UserPromptSubmit": PROMPT, "PermissionRequest": PERMISSION,
+    "PreCompact": BEFORE_COMPACTION, "PostToolUse": TOOL_USE, "Stop": TURN_END,
+}  # fmt: skip
 CLAUDE_EVENTS: Final = {
     "SessionStart": SESSION_START, "UserPromptSubmit": PROMPT, "PermissionRequest": PERMISSION,
+    "PreCompact": BEFORE_COMPACTION, "PostCompact": COMPACTED, "PostToolUse": TOOL_USE,
+    "PostToolUseFailure": TOOL_FAILURE, "Stop": TURN_END, "SubagentStop": SUBAGENT_END, "SessionEnd": SESSION_END,
+}  # fmt: skip
+CURSOR_EVENTS: Final = {
+    "sessionStart": SESSION_START, "beforeSubmitPrompt": PROMPT, "preCompact": BEFORE_COMPACTION,
+    "afterFileEdit": TOOL_USE, "stop": TURN_END, "subagentStop": SUBAGENT_END, "sessionEnd": SESSION_END,
 }  # fmt: skip
 # The meaning of each event, by host.
 EVENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "claude-code": CLAUDE_EVENTS,
-    "codex": CLAUDE_EVENTS,
-    "cursor": {"sessionStart": SESSION_START, "beforeSubmitPrompt": PROMPT},
+    "codex": CODEX_EVENTS,
+    "cursor": CURSOR_EVENTS,
 }
 # Of a host, then of a plugin.
 TOOL_PREFIXES: Final = ("mcp__mnemesh__", "mcp__plugin_mnemesh_mnemesh__")
 # After these the model has forgotten the context that it was given.
 FORGETTING_SOURCES: Final = ("clear", "compact")
+# After these the work goes on.
+RESUMING_SOURCES: Final = ("resume", "compact")
 Reply = dict[str, Any]
 
 

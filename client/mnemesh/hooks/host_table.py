@@ -80,9 +80,27 @@ def _opencode(words: Sequence[str]) -> dict[str, Any]:
     return {"type": "local", "command": list(words), "enabled": True}
 
 
+# The tools at whose calls an event fires.
+MATCHERS: Final[Mapping[str, str]] = {
+    "PermissionRequest": f"mcp__{NAME}__.*", "PostToolUse": "Edit|Write|MultiEdit|NotebookEdit",
+    "PostToolUseFailure": "Bash",
+}  # fmt: skip
+# Claude Code does not wait for these.
+ASYNC_EVENTS: Final = ("PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop")
+
+
 def _claude_hook(event: str, command: str) -> dict[str, Any]:
-    matcher = {"matcher": f"mcp__{NAME}__.*"} if event == "PermissionRequest" else {}
-    return {**matcher, "hooks": [{"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S}]}
+    hook = {"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S}
+    return _matched(event, {**hook, "async": True} if event in ASYNC_EVENTS else hook, MATCHERS)
+
+
+def _codex_hook(event: str, command: str) -> dict[str, Any]:
+    hook = {"type": "command", "command": command, "timeout": HOOK_TIMEOUT_S}
+    return _matched(event, hook, {**MATCHERS, "PostToolUse": "apply_patch|Edit|Write"})
+
+
+def _matched(event: str, hook: dict[str, Any], matchers: Mapping[str, str]) -> dict[str, Any]:
+    return ({"matcher": matchers[event]} if event in matchers else {}) | {"hooks": [hook]}
 
 
 def _cursor_hook(event: str, command: str) -> dict[str, Any]:
@@ -110,7 +128,7 @@ _ROWS: Final = (
         "codex", "Codex", ("codex",),
         Part(SERVER, TOML, ("mcp_servers", NAME), Place("~/.codex", ("config.toml",), "CODEX_HOME"),
              (".codex/config.toml",)), _plain,
-        _hooks(Place("~/.codex", ("hooks.json",), "CODEX_HOME"), ".codex/hooks.json"), _claude_hook,
+        _hooks(Place("~/.codex", ("hooks.json",), "CODEX_HOME"), ".codex/hooks.json"), _codex_hook,
         confirm="Codex runs no hook until you trust its hash: open /hooks in Codex. A project's files count only in a "
         "trusted project.",
         remark="Early versions also want `codex_hooks = true` under `[features]`.",

@@ -24,6 +24,10 @@ class Unanswered(Exception):
     """No node, no answer in time, or a refusal."""
 
 
+class RefusedQuestion(Unanswered):
+    """The node understood, and said no. Asking again changes nothing."""
+
+
 class NodeHttp:
     """The node of `data_dir`, or the one that MNEMESH_ENDPOINT names. `until` is a moment of time.monotonic."""
 
@@ -58,8 +62,10 @@ class NodeHttp:
             connection.sendall(f"{asked} HTTP/1.0\r\n{head}\r\n".encode("latin-1") + body)
             answer = b"".join(self._received(connection))
         status, _, rest = answer.partition(b"\r\n")
-        if status.split(b" ")[1:2] != [b"200"]:
-            raise Unanswered(status.decode("latin-1"))
+        code = status.split(b" ")[1:2]
+        if code != [b"200"]:
+            refused = code and code[0].startswith(b"4") and code[0] not in (b"401", b"403", b"429")
+            raise (RefusedQuestion if refused else Unanswered)(status.decode("latin-1"))
         return json.loads(rest.partition(b"\r\n\r\n")[2])
 
     def _received(self, connection: socket.socket) -> Iterable[bytes]:

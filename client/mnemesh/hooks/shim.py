@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -26,6 +26,8 @@ from mnemesh.transport.project import Project, project_of
 from mnemesh_proto.rendezvous import default_data_dir
 
 TIMEOUT_S: Final = 2.0
+# A host ends a hook of the end of a session after 1.5 s.
+SESSION_END_TIMEOUT_S: Final = 0.8
 # Beyond it, for an answer that has just come.
 GRACE_S: Final = 0.5
 INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -38,21 +40,25 @@ def main(words: Sequence[str]) -> int:
     if options[:1] == ["--data"]:  # wins over an address, as everywhere
         environ = {**environ, "MNEMESH_DATA_DIR": options[1], "MNEMESH_ENDPOINT": ""}
     if event in events.EVENTS.get(host, {}) and sys.stdin is not None:  # None: closed by the caller
-        with _time_limit():
+        with _time_limit(_timeout_s(host, event)):
             reply = _reply(host, event, environ)
         if reply is not None:
             sys.stdout.write(json.dumps(reply))
     return EXIT_OK
 
 
+def _timeout_s(host: str, event: str) -> float:
+    return SESSION_END_TIMEOUT_S if events.EVENTS[host][event] == events.SESSION_END else TIMEOUT_S
+
+
 @contextmanager
-def _time_limit() -> Iterator[None]:
+def _time_limit(limit_s: float) -> Iterator[None]:
     """Ends the process silently when the body waits without a limit of its own: for an open input, a name server."""
     if not hasattr(signal, "setitimer"):
         yield
         return
     before = signal.signal(signal.SIGALRM, lambda *_: os._exit(EXIT_OK))
-    signal.setitimer(signal.ITIMER_REAL, TIMEOUT_S + GRACE_S)
+    signal.setitimer(signal.ITIMER_REAL, limit_s + GRACE_S)
     try:
         yield
     finally:
@@ -61,7 +67,7 @@ def _time_limit() -> Iterator[None]:
 
 
 def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
-    until = time.monotonic() + TIMEOUT_S
+    until = time.monotonic() + _timeout_s(host, event)
     try:
         given = json.loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
         if not isinstance(given, dict):
@@ -71,48 +77,70 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
         meaning = events.EVENTS[host][event]
         if meaning == events.PERMISSION:
             return events.permission_reply(given.get("tool_name")) if mode != injection.OFF else None
+        if meaning not in events.ANSWERED and mode != injection.OFF:
+            _keep(host, meaning, given, cwd, environ, until)
+            return None
         if not _wanted(meaning, mode, given):
             return None
         node = NodeHttp(default_data_dir(environ), environ, until)
-        text = _context(node, host, meaning, mode, given, cwd, environ)
+        text = _context(node, host, meaning, given, cwd, environ, mode)
     # A host must not be kept from its work by an input, a file, a node or an answer of another make.
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidArgument, Unanswered):
         return None
     return events.context_reply(host, event, text) if text else None
 
 
+def _keep(
+    host: str, meaning: str, given: Mapping[str, Any], cwd: Path, environ: Mapping[str, str], until: float
+) -> None:
+    """Keep something of an event that gets no answer. Its module is loaded here, so no prompt pays for it."""
+    from mnemesh.hooks.session_record import SessionRecord
+
+    data_dir = default_data_dir(environ)
+    SessionRecord(host, meaning, given, cwd, data_dir, _headers(host, cwd, environ)).keep(environ, until)
+
+
+def _headers(host: str, cwd: Path, environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Space and agent. The agent has the name that the host gives as a client of MCP, so both write one checkpoint."""
+    space = environ.get("MNEMESH_SPACE")
+    project = project_of(cwd, default_data_dir(environ)) if space is None else Project(space)
+    return project.headers(environ.get("MNEMESH_AGENT") or host)
+
+
 def _wanted(meaning: str, mode: str, given: Mapping[str, Any]) -> bool:
     if meaning == events.SESSION_START:
         return mode == injection.AUTO
     prompt = given.get("prompt")
-    return mode in context.MIN_SCORES and isinstance(prompt, str) and not context.is_trivial(prompt)
-
-
-def _fired(
-    node: NodeHttp, answers: Iterable[Mapping[str, Any]], headers: Iterable[tuple[str, str]]
-) -> Sequence[Mapping[str, Any]]:
-    """The memories of the triggers that fired."""
-    question = context.triggered_question(answers)
-    memories: Sequence[Mapping[str, Any]] = node.ask(question, headers)["memories"] if question else ()
-    return memories
+    wanted = meaning == events.PROMPT and mode in context.MIN_SCORES
+    return wanted and isinstance(prompt, str) and not context.is_trivial(prompt)
 
 
 def _context(
-    node: NodeHttp, host: str, meaning: str, mode: str, given: Mapping[str, Any], cwd: Path, environ: Mapping[str, str]
+    node: NodeHttp,
+    host: str,
+    meaning: str,
+    given: Mapping[str, Any],
+    cwd: Path,
+    environ: Mapping[str, str],
+    mode: str,
 ) -> str:
-    data_dir = default_data_dir(environ)
-    space = environ.get("MNEMESH_SPACE")
-    project = project_of(cwd, data_dir) if space is None else Project(space)
-    headers = project.headers(environ.get("MNEMESH_AGENT", ""))
-    shown = ShownMemories(data_dir, host, events.session_of(given))
+    headers = _headers(host, cwd, environ)
+    session = events.session_of(given)
+    shown = ShownMemories(default_data_dir(environ), host, session)
     if meaning == events.PROMPT:
         answer = node.ask(context.prompt_question(given["prompt"], mode), headers)
-        text, ids = context.prompt_block(answer, shown.ids(), _fired(node, [answer], headers))
+        triggered = context.triggered_question([answer])
+        fired = node.ask(triggered, headers)["memories"] if triggered else ()
+        text, ids = context.prompt_block(answer, shown.ids(), fired)
     else:
-        if given.get("source") in events.FORGETTING_SOURCES:
+        source = given.get("source")
+        if source in events.FORGETTING_SOURCES:
             shown.clear()
-        answers = {name: node.ask(question, headers) for name, question in context.SESSION_QUESTIONS.items()}
-        text, ids = context.session_block(answers, shown.ids(), _fired(node, answers.values(), headers))
+        resumes = source in events.RESUMING_SOURCES and session
+        resumed = node.ask(context.resume_question(session), headers) if resumes else None
+        anew = source in events.FORGETTING_SOURCES
+        answer = node.ask(context.session_question(session, str(cwd), anew=anew), headers)
+        text, ids = context.session_block(answer, shown.ids(), resumed, session)
         shown.sweep()
     if ids:
         shown.add(ids)

@@ -17,12 +17,12 @@ from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import Memory
 
 BUDGET: Final = 1_500
-TRIGGERED, PINNED, ANSWERS, PREFERENCES, RULES, RECENT, QUESTIONS, DECISIONS, HOT = GROUPS = (
-    "triggered", "pinned", "answers", "preferences", "rules", "recent", "questions", "decisions", "hot",
+TRIGGERED, PINNED, ANSWERS, PREFERENCES, RULES, QUESTIONS, DECISIONS, RECENT, HOT = GROUPS = (
+    "triggered", "pinned", "answers", "preferences", "rules", "questions", "decisions", "recent", "hot",
 )  # fmt: skip
 # The part of the budget that each group may take before the others had theirs. They sum to 1.
 SHARES: Final[Mapping[str, float]] = MappingProxyType(
-    dict(zip(GROUPS, (0.10, 0.25, 0.20, 0.10, 0.10, 0.10, 0.05, 0.05, 0.05), strict=True))
+    dict(zip(GROUPS, (0.10, 0.25, 0.20, 0.10, 0.08, 0.05, 0.07, 0.10, 0.05), strict=True))
 )
 # A memory tagged so, without a link of type resolved-by, is an open question.
 QUESTION_TAGS: Final = ("question", "open-question")

@@ -208,7 +208,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.ConsumerStatus.state": "ok, or what is wrong.",
         "mnemesh.v1.ContextGroup": "Memories that belong together.",
         "mnemesh.v1.ContextGroup.memories": "The memories, the most important first.",
-        "mnemesh.v1.ContextGroup.name": "triggered, pinned, answers, preferences, rules, recent, questions or hot.",
+        "mnemesh.v1.ContextGroup.name": "triggered, pinned, answers, preferences, rules, questions, decisions, recent or hot.",
         "mnemesh.v1.ContextMemory": "A memory in a context.",
         "mnemesh.v1.ContextMemory.content": "Its text, or the beginning of a long one.",
         "mnemesh.v1.ContextMemory.id": "Id.",

@@ -66,7 +66,7 @@ async def test_a_session_begins_with_what_matters_and_is_told_nothing_twice(door
     await door.call("checkpoint", task="Fix the login loop", space=space, session="s0")
     asked = {"query": "where do deploys of the payment service run?", "session": "s1", "spaces": [space]}
     found = await door.call("context", **asked)
-    assert names(found)[:5] == ["pinned", "answers", "preferences", "rules", "recent"]
+    assert names(found)[:5] == ["pinned", "answers", "preferences", "rules", "questions"]
     assert found["groups"][0]["memories"][0]["id"] == pin
     assert len(ids(found)) == len(set(ids(found))) == 6
     assert not found.get("continued")

@@ -1,0 +1,72 @@
+"""Work that a hook leaves in a folder of the data directory: a JSON object a file, for this user alone, bounded.
+
+A note names a transcript and says how far it had been written. It holds no text of a session, so no credential of one
+lies here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from mnemesh.hooks.session_file import made_private
+
+# Checkpoints that no node took, to be handed over by a later hook.
+SPOOL: Final = "hosts/spool"
+# Transcripts to be mined.
+MINING: Final = "hosts/mining"
+NOTES_MAX: Final = 500
+NOTE_BYTES_MAX: Final = 8 * 1024
+SUFFIX: Final = ".json"
+
+
+class Notes:
+    """The notes of one folder by name. A second note of a name replaces the first."""
+
+    def __init__(self, data_dir: Path, folder: str) -> None:
+        self._folder = data_dir / folder
+
+    def put(self, name: str, note: Mapping[str, Any]) -> None:
+        """Write a note. The oldest gives way to one too many, and one too large is dropped."""
+        data = json.dumps(note).encode()
+        if len(data) > NOTE_BYTES_MAX:
+            return
+        made_private(self._folder)
+        names = self._names()
+        if name + SUFFIX not in names:
+            for old in names[: max(0, len(names) + 1 - NOTES_MAX)]:
+                self.remove(old.removesuffix(SUFFIX))
+        temporary = self._folder / f".{os.getpid()}.tmp"
+        with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+            file.write(data)
+        os.replace(temporary, self._folder / (name + SUFFIX))
+
+    def oldest(self, most: int) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Up to `most` names with their notes. A damaged one is removed."""
+        for file in self._names()[:most]:
+            name = file.removesuffix(SUFFIX)
+            try:
+                note = json.loads((self._folder / file).read_bytes()[: NOTE_BYTES_MAX + 1])
+            except FileNotFoundError:  # another hook took it
+                continue
+            except (ValueError, RecursionError):
+                note = None
+            if isinstance(note, dict):
+                yield name, note
+            else:
+                self.remove(name)
+
+    def remove(self, name: str) -> None:
+        """The work is done."""
+        (self._folder / (name + SUFFIX)).unlink(missing_ok=True)
+
+    def _names(self) -> list[str]:
+        """The files, the one written first coming first."""
+        with suppress(FileNotFoundError):
+            found = [entry for entry in os.scandir(self._folder) if entry.name.endswith(SUFFIX)]
+            return [entry.name for entry in sorted(found, key=lambda entry: (entry.stat().st_mtime_ns, entry.name))]
+        return []

@@ -1,0 +1,150 @@
+"""The events that a host tells and wants no answer to: what a hook keeps of a session.
+
+- Before a compaction, and at its end, a session's checkpoint is stored from transcript and capture buffer.
+- A changed file or failed command goes into the capture buffer. After some of them a checkpoint is stored.
+- The end of a turn, subagent or session leaves a note for the miner.
+
+Without a node, a note takes the checkpoint's place. A later hook that finds a node stores the checkpoint from it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from mnemesh.hooks import events
+from mnemesh.hooks.captures import CHECKPOINT_EVERY, CaptureBuffer
+from mnemesh.hooks.node_http import NodeHttp, RefusedQuestion, Unanswered
+from mnemesh.hooks.notes import MINING, SPOOL, Notes
+from mnemesh.hooks.session_file import session_name
+from mnemesh.hooks.transcript_tail import SUMMARY_CHARS_MAX, standing_of
+
+CHECKPOINT: Final = "POST /v1/checkpoints"
+VERSION: Final = 1
+HANDED_OVER_MAX: Final = 2  # Notes of the spool, by one hook.
+CHECKPOINTED: Final = (events.BEFORE_COMPACTION, events.COMPACTED, events.SESSION_END)
+MINED: Final = (events.TURN_END, events.SUBAGENT_END, events.SESSION_END)
+Headers = Iterable[tuple[str, str]]
+
+
+class SessionRecord:
+    """The record of one event: `given` is the host's JSON, `meaning` one of events."""
+
+    def __init__(
+        self, host: str, meaning: str, given: Mapping[str, Any], cwd: Path, data_dir: Path, headers: Headers
+    ) -> None:
+        self._host = host
+        self._meaning = meaning
+        self._given = given
+        self._data_dir = data_dir
+        self._headers = tuple(headers)
+        self._cwd = cwd
+        self._session = events.session_of(given)
+        self._buffer = CaptureBuffer(data_dir, host, self._session)
+
+    def keep(self, environ: Mapping[str, str], until: float) -> None:
+        """Carry out the event. Raises OSError."""
+        if self._meaning in MINED:
+            self._enqueue()
+        due = self._meaning in CHECKPOINTED
+        if self._meaning in (events.TOOL_USE, events.TOOL_FAILURE):
+            captured = self._buffer.add(self._given, failed=self._meaning == events.TOOL_FAILURE)
+            due = captured.calls >= CHECKPOINT_EVERY
+        if not due and self._meaning != events.TURN_END:
+            return
+        try:
+            node = NodeHttp(self._data_dir, environ, until)
+            if due:
+                self._store(node, self._body())
+                self._buffer.clear()
+            self._hand_over(node)
+        except RefusedQuestion:  # by a node that knows no checkpoints
+            return
+        except (Unanswered, OSError, ValueError):
+            if due:
+                self._spool()
+
+    def _body(self) -> dict[str, Any]:
+        """The checkpoint by the transcript, the buffer and the summary of a compaction."""
+        transcript = self._transcript()
+        body: dict[str, Any] = {}
+        if transcript:
+            body = standing_of(Path(transcript), None, str(self._cwd))
+        summary = self._given.get("compact_summary")
+        if isinstance(summary, str) and summary:
+            body["custom"] = summary[:SUMMARY_CHARS_MAX]
+        captured = self._buffer.read()
+        body["files"] = _together(body.get("files", ()), captured.files)
+        body["errors"] = _together(body.get("errors", ()), (f"failed: {words}" for words in captured.failures))
+        return body
+
+    def _store(self, node: NodeHttp, body: Mapping[str, Any]) -> None:
+        if any(body.values()):
+            node.ask((CHECKPOINT, {**body, "session": self._session, "merge": True, "mask": True}), self._headers)
+
+    def _spool(self) -> None:
+        """Leave a note in place of the checkpoint."""
+        transcript = self._transcript()
+        note = {
+            "version": VERSION,
+            "host": self._host,
+            "session": self._session,
+            "cwd": str(self._cwd),
+            "transcript": transcript,
+            "bytes": _size(transcript),
+            "headers": [list(header) for header in self._headers],
+            "at": int(time.time()),
+        }
+        if transcript:
+            Notes(self._data_dir, SPOOL).put(session_name(self._host, self._session) or str(os.getpid()), note)
+
+    def _hand_over(self, node: NodeHttp) -> None:
+        """Store the checkpoints of notes that found no node."""
+        spool = Notes(self._data_dir, SPOOL)
+        for name, note in spool.oldest(HANDED_OVER_MAX):
+            try:
+                session, headers = str(note["session"]), [(str(key), str(value)) for key, value in note["headers"]]
+                body = standing_of(Path(note["transcript"]), int(note["bytes"]), str(note["cwd"]))
+                if body:
+                    node.ask((CHECKPOINT, {**body, "session": session, "merge": True, "mask": True}), headers)
+            except (KeyError, TypeError, FileNotFoundError, RefusedQuestion):  # it can be stored by nobody
+                pass
+            spool.remove(name)
+
+    def _enqueue(self) -> None:
+        """Leave a note for the miner: one a transcript, the last event wins."""
+        agent = self._given.get("agent_id") if self._meaning == events.SUBAGENT_END else ""
+        named = self._given.get("agent_transcript_path") if self._meaning == events.SUBAGENT_END else ""
+        transcript = named if isinstance(named, str) and named else self._transcript()
+        if not transcript or not self._session:
+            return
+        note = {
+            "version": VERSION,
+            "host": self._host,
+            "event": self._meaning,
+            "session": self._session,
+            "agent": agent if isinstance(agent, str) else "",
+            "transcript": transcript,
+            "bytes": _size(transcript),
+            "cwd": str(self._cwd),
+            "at": int(time.time()),
+        }
+        Notes(self._data_dir, MINING).put(session_name(self._host, self._session, str(note["agent"])), note)
+
+    def _transcript(self) -> str:
+        path = self._given.get("transcript_path")
+        return path if isinstance(path, str) and os.path.isfile(path) else ""
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def _together(first: Iterable[str], second: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys((*first, *second)))[-60:]

@@ -1,0 +1,128 @@
+"""Hooks that answer nothing: checkpoints before a compaction, notes for later, and work that goes on from them."""
+
+from __future__ import annotations
+
+import json
+import stat
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from node_process import NodeUnderTest
+from scenario_doors import McpDoor
+from test_hook_shim import Host, remembered
+from test_hook_shim import host as host
+
+from mnemesh.hooks.notes import MINING, SPOOL
+
+session_loop = pytest.mark.asyncio(loop_scope="session")
+TASK = "Fix the login loop of the mobile app"
+KEY = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
+
+
+def transcript(host: Host, *more: dict[str, Any]) -> str:
+    path = host.project / "transcript.jsonl"
+    lines = [
+        {"type": "user", "message": {"role": "user", "content": TASK}},
+        {
+            "type": "assistant",
+            "message": {"role": "assistant", "content": f"The key {KEY} is wrong. Shall I renew it?"},
+        },
+        *more,
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return str(path)
+
+
+def told(host: Host, event: str, name: str = "claude-code", **more: Any) -> None:
+    """An event that gets no answer."""
+    given = {"session_id": host.session, "cwd": str(host.project), "hook_event_name": event, **more}
+    assert host.raw(name, event, json.dumps(given).encode()) == ""
+
+
+async def resumed(node: NodeUnderTest, host: Host) -> dict[str, Any]:
+    door = McpDoor.over_http(node)
+    found = await door.call("resume", spaces=[host.environ["MNEMESH_SPACE"]], session=host.session)
+    await door.close()
+    return dict(found.get("checkpoint") or {})
+
+
+@session_loop
+async def test_work_survives_a_compaction(shared_node: NodeUnderTest, host: Host) -> None:
+    await remembered(shared_node, host, "Never push on Fridays", tier="pinned")
+    told(host, "PostToolUse", tool_name="Edit", tool_input={"file_path": f"{host.project}/src/login.py"})
+    told(host, "PostToolUseFailure", tool_name="Bash", tool_input={"command": "pytest tests -x"}, error="boom")
+    assert host.fire("SessionStart", source="startup")
+    told(host, "PreCompact", trigger="auto", transcript_path=transcript(host))
+    checkpoint = await resumed(shared_node, host)
+    assert (checkpoint["task"], checkpoint["files"]) == (TASK, ["src/login.py"])
+    assert checkpoint["errors"] == ["failed: pytest tests"]
+    assert checkpoint["questions"] == ["Shall I renew it?"]
+    assert KEY not in json.dumps(checkpoint)
+    assert checkpoint["by"] == "owner/claude-code"
+    text = host.fire("SessionStart", source="compact")
+    assert text.splitlines()[1].startswith("Checkpoint [")
+    assert f"- Task: {TASK}" in text
+    assert "Never push on Fridays" in text
+    told(host, "PostCompact", trigger="auto", compact_summary="Half of the login is done.")
+    assert (await resumed(shared_node, host))["custom"] == "Half of the login is done."
+
+
+@session_loop
+async def test_without_a_node_a_note_waits_and_a_later_hook_hands_it_over(
+    shared_node: NodeUnderTest, host: Host, tmp_path: Path
+) -> None:
+    down = Host(host.project, tmp_path / "data", host.environ["MNEMESH_SPACE"])
+    down.session = host.session
+    path = transcript(host)
+    told(down, "PreCompact", trigger="auto", transcript_path=path)
+    (note,) = (tmp_path / "data" / SPOOL).iterdir()
+    assert stat.S_IMODE(note.stat().st_mode) == 0o600
+    assert KEY not in note.read_text()
+    assert TASK not in note.read_text()
+    later = {"type": "user", "message": {"role": "user", "content": "Now paint the crane"}}
+    transcript(host, later)  # written after the compaction
+    down.environ |= {"MNEMESH_ENDPOINT": shared_node.http, "MNEMESH_TOKEN": shared_node.token}
+    told(down, "Stop", stop_hook_active=False)
+    assert not list((tmp_path / "data" / SPOOL).iterdir())
+    assert (await resumed(shared_node, host))["task"] == TASK
+
+
+@session_loop
+async def test_the_end_of_a_turn_a_subagent_and_a_session_are_noted_for_the_miner(
+    shared_node: NodeUnderTest, host: Host
+) -> None:
+    path = transcript(host)
+    host.session = uuid.uuid4().hex
+    told(host, "Stop", transcript_path=path, last_assistant_message="done")
+    told(host, "Stop", transcript_path=path)
+    told(host, "SubagentStop", transcript_path=path, agent_id="a1", agent_transcript_path=path)
+    told(host, "SessionEnd", transcript_path=path, reason="logout")
+    found = [
+        json.loads(file.read_bytes()) for file in (shared_node.data_dir / MINING).iterdir() if host.session in file.name
+    ]
+    by_agent = {note["agent"]: note for note in found}
+    assert set(by_agent) == {"", "a1"}
+    assert by_agent[""]["event"] == "session end"
+    assert by_agent[""]["transcript"] == path
+    assert by_agent[""]["bytes"] > 100
+    assert by_agent[""]["cwd"] == str(host.project)
+    assert (await resumed(shared_node, host))["task"] == TASK, "a session that ends leaves a checkpoint"
+
+
+@session_loop
+async def test_a_project_that_opts_out_is_not_recorded(shared_node: NodeUnderTest, host: Host) -> None:
+    (host.project / ".mnemesh.toml").write_text("hooks = false\n")
+    told(host, "PreCompact", transcript_path=transcript(host))
+    told(host, "Stop", transcript_path=transcript(host))
+    assert await resumed(shared_node, host) == {}
+    mining = shared_node.data_dir / MINING
+    assert not mining.exists() or not [file for file in mining.iterdir() if host.session in file.name]
+
+
+@pytest.mark.parametrize("event", ["PreCompact", "PostCompact", "Stop", "SubagentStop", "PostToolUse", "SessionEnd"])
+@pytest.mark.parametrize("given", [b"{}", b"[]", b'{"transcript_path": "/no/such", "session_id": "s"}', b"\xff"])
+@session_loop
+async def test_an_event_without_anything_to_keep_is_silence(tmp_path: Path, event: str, given: bytes) -> None:
+    assert Host(tmp_path, tmp_path / "none", "test/x").raw("claude-code", event, given) == ""
