@@ -16,6 +16,7 @@ from structlog.testing import capture_logs
 from mnemesh_actors.consumers import feed_loop
 from mnemesh_actors.consumers.consumer import ConsumerSet, status_of
 from mnemesh_actors.consumers.consumer_table import CONSUMERS, ConsumerParts, ConsumerRow
+from mnemesh_actors.consumers.contradiction_judge import JudgeParts
 from mnemesh_actors.consumers.log_reader import LogReader
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store.cursors import UNWRITTEN_ENTRIES_MAX
@@ -382,7 +383,9 @@ async def test_one_class_and_one_row_are_a_consumer_of_the_node(scene: Scene) ->
         return made[0]
 
     row = ConsumerRow(name="tally", page_entries=3, share=0.5, cursor="in the ledger", make=make)
-    parts: Any = ConsumerParts(ledger=scene.ledger, embedder=lambda: scene.embedder, home=scene.home.file)  # type: ignore[arg-type]
+    nobody: Any = None  # whom the judge would ask, had two writers written at once here
+    judge = JudgeParts(ledger=scene.ledger, embedder=nobody, index=nobody, commit=nobody, clock=nobody, entropy=nobody)
+    parts = ConsumerParts(ledger=scene.ledger, embedder=nobody, home=scene.home.file, judge=judge)
     news = News(await history(scene))
     consumers = ConsumerSet(parts, news, Foreground(), scene.notices.append, (*CONSUMERS, row))
     consumers.start()

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from mnemesh_actors.consumers.contradiction_judge import ContradictionJudge, JudgeParts
 from mnemesh_actors.consumers.engram_follower import EngramFollower
 from mnemesh_actors.consumers.tag_follower import TagFollower
 from mnemesh_actors.embedding.embedder import Embedder
@@ -30,6 +31,7 @@ class ConsumerParts:
     ledger: Handle[LedgerPort]
     embedder: Callable[[], Embedder]  # of the vector space that answers now
     home: Path  # the data directory
+    judge: JudgeParts
     triggers: TriggerTable = field(default_factory=TriggerTable)
     rules: RuleTable = field(default_factory=RuleTable)
     temporal: EngramTable = field(default_factory=EngramTable)
@@ -85,4 +87,15 @@ GRAPH: Final = ConsumerRow(
     cursor="in derived/graph.sqlite",
     make=lambda parts: None if parts.graph is None else GraphFollower(parts.graph, parts.ledger, parts.notice),
 )
-CONSUMERS: Final[tuple[ConsumerRow, ...]] = (INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS, TRIGGERS, RULES, ENGRAMS, GRAPH)
+# A judgement reads, compares and writes, so somebody who waits for the node goes first.
+CONTRADICTIONS: Final = ConsumerRow(
+    name="contradictions",
+    page_entries=32,
+    share=0.2,
+    cursor="in the ledger",
+    make=lambda parts: ContradictionJudge(parts.judge),
+)
+CONSUMERS: Final[tuple[ConsumerRow, ...]] = (
+    *(INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS, TRIGGERS, RULES, ENGRAMS, GRAPH),
+    CONTRADICTIONS,
+)

@@ -13,6 +13,7 @@ import structlog
 from mnemesh_actors.actor_table import GRAPH, LEDGER, RERANKER, TRANSCRIPTS
 from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.consumers.consumer_table import ConsumerParts
+from mnemesh_actors.consumers.contradiction_judge import JudgeParts
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.consumers.tag_follower import fill
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
@@ -161,10 +162,19 @@ async def _consumers(
 ) -> ConsumerSet:
     await fill(parts.triggers, parts.ledger, triggers.TAG, (triggers.FIRED_TAG,))
     await fill(parts.rules, parts.ledger, stored_rules.TAG)
+    judge = JudgeParts(
+        ledger=parts.ledger,
+        embedder=lambda: parts.embedder,
+        index=lambda: parts.follower,
+        commit=parts.commits.submit,
+        clock=parts.clock,
+        entropy=parts.entropy,
+    )
     own = ConsumerParts(
         ledger=parts.ledger,
         embedder=lambda: parts.embedder,
         home=directory.path,
+        judge=judge,
         triggers=parts.triggers,
         rules=parts.rules,
         temporal=parts.temporal,

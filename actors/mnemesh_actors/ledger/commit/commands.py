@@ -113,11 +113,12 @@ class Decide(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tie(Command):
-    """Put a link of memory `id`, or take it away."""
+    """Put a link of memory `id`, or take it away. With `heads`, refused unless they are still its heads."""
 
     id: str
     link: Link
     put: bool
+    heads: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,8 @@ from mnemesh_crdt.document.document import Edit
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
-from mnemesh_memory.values.memory_links import PART_OF
-from mnemesh_memory.values.model import Memory
+from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, PART_OF
+from mnemesh_memory.values.model import Link, Memory
 
 
 class Linking:
@@ -31,14 +31,17 @@ class Linking:
         self._node_id = node_id
 
     def tie(self, command: Tie) -> Committed:
-        """Put a link or take it away. Raises NotFound, InvalidArgument, FailedPrecondition."""
-        memory, link = self._journal.writable(command.id), command.link
+        """Put a link or take it away. A writer who takes a `contradicts` away has decided that both hold, and the pair
+        is not judged again. Raises NotFound, InvalidArgument, FailedPrecondition, Aborted (other heads)."""
+        memory, link = self._journal.writable(command.id, command.heads or None), command.link
         if (link in self._journal.links(memory)) == command.put:
             said = f"{link.type} {link.id} is linked already" if command.put else f"no {link.type} link to {link.id}"
             return self._journal.unchanged(memory, said)
         if command.put:
             self._may_link(memory, command)
-        put, removed = ((link,), ()) if command.put else ((), (link,))
+        put = (link,) if command.put else _instead(link) if link.type == CONTRADICTS else ()
+        removed = _instead(link) if command.put else (link,)
+        removed = tuple(one for one in removed if one in self._journal.links(memory))
         edit = Edit(links_put=put, links_remove=removed, at=command.at)
         changed, seq = self._write(memory, edit, command)
         action, done = ("LINK", "is linked") if command.put else ("UNLINK", "is not linked any more")
@@ -99,3 +102,9 @@ class Linking:
     def _write(self, memory: Memory, edit: Edit, command: Tie | Rate | Mark) -> tuple[Memory, int]:
         refuse_endless(self._db, memory, command.agent)
         return self._journal.write(self._journal.document(memory), edit, command.actor, command)
+
+
+def _instead(link: Link) -> tuple[Link, ...]:
+    """The link that says the opposite."""
+    opposites = {CONTRADICTS: BOTH_HOLD, BOTH_HOLD: CONTRADICTS}
+    return (Link(opposites[link.type], link.id),) if link.type in opposites else ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mnemesh_crdt.changes.envelope import CHANGE
@@ -46,6 +47,15 @@ class EntryPage:
     def erased(self) -> list[str]:
         """The memories that the page erases: whatever follows from them has to go."""
         return list(dict.fromkeys(entry.id for entry in self.entries if entry.erased))
+
+
+def first_nodes(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:
+    """By id the node that accepted the first change of a memory."""
+    asked = ", ".join("?" * len(ids))
+    rows = db.execute(
+        f"SELECT doc, node, min(seq) FROM entry WHERE doc IN ({asked}) AND type = ? GROUP BY doc", (*ids, CHANGE)
+    )
+    return {doc: node for doc, node, _ in rows}
 
 
 def page(db: sqlite3.Connection, after: int, limit: int, head: int, incarnation: str) -> EntryPage:

@@ -38,6 +38,8 @@ class Feeds(Mending):
         """The changes in `spaces` after `after`, for watchers. See changes.page."""
         return changes.page(self._db, after, spaces, limit, self._journal.last_seq(), self._incarnation)
 
+    first_nodes = question(entry_feed.first_nodes)
+
     @reading
     def entries(self, after: int, limit: int) -> EntryPage:
         """The next `limit` entries after `after`, for consumers."""

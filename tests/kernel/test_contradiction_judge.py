@@ -1,0 +1,114 @@
+"""Memories of two writers at once are judged as soon as both are here: one link, nobody's memory replaced, no loop."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from follower_scene import until
+from recall_scene import READER, Here, started
+from recall_scene import here as here
+from recall_scene import mesh as mesh
+
+from mnemesh_actors.consumers import contradiction_judge
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_memory.policy import guard
+from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
+from mnemesh_memory.values.model import Caller, Link, Memory
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+ANA = Caller("ana", "ana", role="writer", spaces=("test", "test/*"))
+BOB = Caller("bob", "bob", role="writer", spaces=("test", "test/*"))
+
+
+async def judged(mesh: Mesh) -> None:
+    """Everything of the log was judged."""
+    (runner,) = [one for one in mesh._consumers.runners if one.name == "contradictions"]
+    _, head = await mesh._parts.ledger.position()
+    await until(lambda: runner.applied >= head)
+
+
+async def at_once(here: Here, one: str, other: str) -> tuple[Memory, Memory]:
+    """Two memories of two writers, neither of whom has seen the other's: `force` passes the guard."""
+    done = await asyncio.gather(
+        here.mesh.remember(ANA, here.draft(one, force=True)), here.mesh.remember(BOB, here.draft(other, force=True))
+    )
+    older, newer = sorted((found.memory for found in done), key=lambda memory: (memory.created_at, memory.id))
+    return older, newer
+
+
+async def links_of(here: Here, *memories: Memory) -> list[tuple[Link, ...]]:
+    found, _ = await here.mesh.get(READER, [memory.id for memory in memories])
+    return [memory.links for memory in found]
+
+
+async def test_two_writers_at_once_end_in_one_link_and_both_stand(here: Here) -> None:
+    older, newer = await at_once(here, "The search cluster has 3 nodes", "The search cluster has 5 nodes")
+    await judged(here.mesh)
+    assert await links_of(here, older, newer) == [(), (Link(CONTRADICTS, older.id),)]
+    found, _ = await here.mesh.get(READER, [older.id, newer.id])
+    assert [memory.state for memory in found] == ["active", "active"]
+    page = await here.mesh.history(READER, newer.id)
+    assert page.total == 1, "a link is no revision"
+
+
+async def test_its_own_links_and_a_decision_cause_no_new_judgement(here: Here) -> None:
+    older, newer = await at_once(here, "The lease of the harbour ends in 2031", "The lease of the harbour ends in 2035")
+    await judged(here.mesh)
+    _, head = await here.mesh._parts.ledger.position()
+    await judged(here.mesh)
+    assert (await here.mesh._parts.ledger.position())[1] == head
+    await here.mesh.unlink(READER, newer.id, CONTRADICTS, older.id)
+    await here.mesh.rate(BOB, older.id, useful=True)
+    await judged(here.mesh)
+    assert await links_of(here, older, newer) == [(), (Link(BOTH_HOLD, older.id),)]
+
+
+async def test_a_pair_that_somebody_linked_and_distinct_facts_are_left_alone(here: Here) -> None:
+    first = await here.mesh.remember(ANA, here.draft("The pump runs at 40 bar", force=True))
+    second = await here.mesh.remember(
+        BOB, here.draft("The pump runs at 60 bar", force=True, links=(Link("see-also", first.memory.id),))
+    )
+    tea = await here.mesh.remember(ANA, here.draft("Ana drinks tea", force=True))
+    gate = await here.mesh.remember(BOB, here.draft("The gate of quay nine opens at 5", force=True))
+    await judged(here.mesh)
+    memories = (first.memory, second.memory, tea.memory, gate.memory)
+    assert [len(links) for links in await links_of(here, *memories)] == [0, 1, 0, 0]
+
+
+async def test_a_fault_of_the_index_and_a_restart_lose_no_judgement(tmp_path: Path) -> None:
+    mesh = await started(tmp_path)
+    here = Here(mesh, "test")
+    (runner,) = [one for one in mesh._consumers.runners if one.name == "contradictions"]
+    runner._able.clear()  # as if it had not come round to it before the end
+    older, newer = await at_once(here, "The search cluster has 3 nodes", "The search cluster has 5 nodes")
+    assert await links_of(here, older, newer) == [(), ()]
+    await mesh.close()
+    here.mesh = mesh = await started(tmp_path)
+    try:
+        await judged(mesh)
+        assert await links_of(here, older, newer) == [(), (Link(CONTRADICTS, older.id),)]
+    finally:
+        await mesh.close()
+
+
+async def test_many_texts_against_one_get_a_bounded_number_of_links(here: Here) -> None:
+    most = contradiction_judge.CONTRADICTIONS_MAX
+    texts = [f"The billing service stores invoices in database number {number}" for number in range(most + 4)]
+    drafts = [here.draft(text, force=True) for text in texts]
+    writers = (ANA, BOB)
+    done = await asyncio.gather(*(here.mesh.remember(writers[n % 2], draft) for n, draft in enumerate(drafts)))
+    await judged(here.mesh)
+    for links in await links_of(here, *(one.memory for one in done)):
+        assert len(links) <= most
+
+
+async def test_a_hostile_text_is_judged_within_the_bounds_of_the_guard(here: Here) -> None:
+    hostile = "The search cluster has 3 nodes. " * 900
+    older, newer = await at_once(here, hostile[:30_000], "The search cluster has 5 nodes")
+    await judged(here.mesh)
+    found, _ = await here.mesh.get(READER, [older.id, newer.id])
+    assert [memory.state for memory in found] == ["active", "active"]
+    assert all(len(memory.links) <= guard.CONTRADICTS_MAX for memory in found)
