@@ -89,6 +89,7 @@ class Mesh:
         self.syncing = syncing
         self.transcripts = transcripts
         self._room = room
+        self._sleeping = sleeping
         self.consolidate, self.list_runs, self.undo_run = sleeping.consolidate, sleeping.runs, sleeping.undo
         self._consumers = consumers
         self._parts = parts

@@ -1,7 +1,7 @@
-"""Whether two memories say the same, agree, or contradict each other. Values, names and negation decide.
+"""Whether two memories say the same, or whether two reports agree. Values, names and negation decide.
 
-The write guard judges contradictions and word-for-word equality. Here are the looser readings for texts that are not
-new: a restatement in other function words, and two reports of one kind of event.
+The write guard judges a new text beside old ones. Here are the looser readings for texts that are not new: a
+restatement in words of form, and two reports of one kind of event.
 """
 
 from __future__ import annotations
@@ -13,26 +13,47 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from mnemesh_memory.policy.grammar import LEADS, LIGHT, NEGATORS, OPPOSITES
-from mnemesh_memory.policy.guard import Candidate, judge, says_the_same
-from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, statements
+from mnemesh_memory.policy.contest import contest
+from mnemesh_memory.policy.grammar import BE, LIGHT, NEGATORS, OPPOSITES, VERB_FORMS, VERBS
+from mnemesh_memory.policy.guard import says_the_same
+from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, Statement, statements
 
 # Dimensions of the moment of an event, which say nothing about the event.
-MOMENTS: Final = frozenset(("day", "date", "month", "year", "weekday"))
+MOMENTS: Final = frozenset(("day", "date", "month", "weekday"))
 # Nouns whose number names one occasion: build 4312 and build 4410 are two occasions of one thing.
-OCCASIONS: Final = (
+_OCCASIONS: Final = (
     "build|run|job|ticket|issue|pr|pull|request|commit|incident|attempt|deploy|deployment|session|sprint|week|case|"
     "pipeline|review|round|shift"
 )
-_OCCASION: Final = re.compile(rf"\b(?:{OCCASIONS})s?\s?#?\d+\b|(?<!\w)#\d+\b", re.IGNORECASE)
+_OCCASION: Final = re.compile(rf"\b(?:{_OCCASIONS})s?\s?#?\d+\b|(?<!\w)#\d+\b", re.IGNORECASE)
 _CODE: Final = re.compile(r"`([^`\n]{1,120})`")
 _IDENTIFIER: Final = re.compile(
     r"(?<![\w.])(?:[A-Za-z_]\w*(?:\.\w+)+|[a-z]+[A-Z]\w*|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|[a-z]+_\w+|[A-Z][A-Z0-9_]{2,})\b"
 )
 # Words of a report that tell nothing of the event.
 _FILLERS: Final = frozenset(
-    ("today", "again", "also", "just", "once", "morning", "evening", "night", "yesterday", "note")
+    (
+        *("today", "again", "also", "just", "once", "morning", "evening", "night", "yesterday", "note", "because"),
+        *("due", "after", "before", "bc", "still", "then", "need", "standup", "retro", "ugh", "fyi", "vs", "q"),
+    )
 )
+# Words that say, as a negation does, that something did not come about.
+_LACKS: Final = frozenset(
+    (
+        *("fail", "fails", "failed", "failing", "failure", "missing", "lacks", "lacked", "unable", "nothing"),
+        *("blocked", "blocks"),
+    )
+)
+_SHORT_NEGATIONS: Final = re.compile(
+    r"\b(do|does|did|is|was|are|were|ca|wo|has|have|had|should|could|would)nt\b", re.IGNORECASE
+)
+_HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
+_DIGITS: Final = re.compile(r"\d+")
+# So much of the beginning of two words makes them forms of one word.
+_ROOT_CHARS: Final = 4
+# So many words that stand in one another's place make two things of two reports.
+SWAPPED_MAX: Final = 2
+COSINE_MIN: Final = 0.55
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +62,13 @@ class Reading:
 
     text: str
     order: tuple[str, ...]  # Keys of the words and values that say something, in order.
+    subject: frozenset[str]  # The words before the verb of the first sentence.
+    passive: bool  # The first sentence tells by whom something is done.
     values: frozenset[tuple[str, str]]  # (dimension, key), without moments.
     names: frozenset[str]
+    verbs: frozenset[str]
     negations: int
+    lacks: bool  # Something is negated, missing or failed.
 
     @property
     def keys(self) -> frozenset[str]:
@@ -54,24 +79,52 @@ class Reading:
 @lru_cache(maxsize=2048)
 def read(text: str) -> Reading:
     """The reading of the beginning of a text."""
-    plain = _OCCASION.sub(" ", text[:LOOKED_AT_CHARS])
+    plain = _SHORT_NEGATIONS.sub(r"\1 not", _OCCASION.sub(" ", text[:LOOKED_AT_CHARS]))
     order: list[str] = []
     values: set[tuple[str, str]] = set()
     names = {found.casefold() for found in (*_CODE.findall(plain), *_IDENTIFIER.findall(plain))}
-    negations = 0
-    for sentence in statements(plain):
-        negations += sum(token.text.casefold() in NEGATORS for token in sentence.tokens)
+    verbs: set[str] = set()
+    words: list[str] = []
+    parts = statements(plain)
+    for sentence in parts:
+        words += [token.text.casefold() for token in sentence.tokens]
         for place in sentence.content:
             token = sentence.tokens[place]
             if token.dimension in MOMENTS or token.text.casefold() in _FILLERS:
                 continue
+            key = token.key.rstrip("'")
+            if key in _FILLERS:
+                continue
             if token.dimension:
-                values.add((token.dimension, token.key))
+                values.add((token.dimension, key))
             elif token.key.endswith("'") and place > 0:
-                names.add(token.key.rstrip("'"))
-            if token.dimension or token.key not in LIGHT:
-                order.append(token.key.rstrip("'"))
-    return Reading(text, tuple(order), frozenset(values), frozenset(names), negations)
+                names.add(key)
+            elif place == sentence.verb or key in VERBS or token.text.casefold() in VERB_FORMS:
+                verbs.add(key)
+            if token.dimension or key not in LIGHT or token.key.endswith("'"):
+                order.append(key)
+    negations = sum(word in NEGATORS for word in words)
+    return Reading(
+        text=text,
+        order=tuple(order),
+        subject=_subject(parts[0]) if parts else frozenset(),
+        passive=bool(parts) and _is_passive(parts[0]),
+        values=frozenset(values),
+        names=frozenset(names),
+        verbs=frozenset(verbs),
+        negations=negations,
+        lacks=bool(negations) or any(word in _LACKS for word in words),
+    )
+
+
+def _subject(sentence: Statement) -> frozenset[str]:
+    before = (sentence.tokens[place] for place in sentence.content if place < sentence.verb)
+    return frozenset(token.key.rstrip("'") for token in before if not token.dimension)
+
+
+def _is_passive(sentence: Statement) -> bool:
+    words = [token.text.casefold() for token in sentence.tokens]
+    return "by" in words and any(word in BE for word in words)
 
 
 def overlap(one: Reading, other: Reading) -> float:
@@ -80,53 +133,96 @@ def overlap(one: Reading, other: Reading) -> float:
     return len(one.keys & other.keys) / least if least else 0.0
 
 
-def contested(one: str, other: str, cosine: float) -> bool:
-    """Whether one of two texts gives another value of what the other says, by the write guard."""
-    return _contests(one, other, cosine) or _contests(other, one, cosine)
-
-
-def _contests(older: str, newer: str, cosine: float) -> bool:
-    found = judge(newer, "fact", [Candidate(id="", text=older, kind="fact", cosine=cosine, replaceable=True)])
-    return bool(found.supersedes or found.contradicts)
-
-
-def same_figures(one: Reading, other: Reading) -> bool:
-    """Whether numbers, names and negation agree."""
-    same_values = {key for _, key in one.values} == {key for _, key in other.values}
-    return same_values and one.names == other.names and one.negations == other.negations
+# ---- the same statement ---------------------------------------------------------------------------------------------
 
 
 def restates(one: str, other: str) -> bool:
-    """Whether two texts are one statement: word for word, or in other function words, forms and order of clauses."""
+    """Whether two texts are one statement: word for word, or in other function words, forms and order of phrases."""
     if says_the_same(one, other):
         return True
-    first, second = read(one), read(other)
-    if not first.order or not same_figures(first, second) or "?" in one + other:
+    if one.count("?") != other.count("?") or Counter(_DIGITS.findall(one)) != Counter(_DIGITS.findall(other)):
+        return _numbers_in_words(one, other)
+    if _run_together(one) == _run_together(other):
+        return True
+    return _same_words(one, other)
+
+
+def _numbers_in_words(one: str, other: str) -> bool:
+    """Whether the texts differ in how they write a number alone."""
+    return bool(_DIGITS.search(one + other)) and one.count("?") == other.count("?") and _same_words(one, other)
+
+
+def _same_words(one: str, other: str) -> bool:
+    first, second = (read(_HYPHEN.sub(" ", text.casefold())) for text in (one, other))
+    if not first.order or Counter(first.order) != Counter(second.order) or first.negations != second.negations:
         return False
-    if Counter(first.order) != Counter(second.order):
+    if not _share_names(one, other):
         return False
-    return first.order == second.order or ((_fronted(one) or _fronted(other)) and _turned(first.order, second.order))
+    if first.order == second.order or first.subject == second.subject or first.passive != second.passive:
+        return True
+    return any(
+        read(_HYPHEN.sub(" ", turn.casefold())).order == goal.order
+        for text, goal in ((one, second), (other, first))
+        for turn in _turned(text)
+    )
 
 
-def _fronted(text: str) -> bool:
-    """Whether a text begins with a clause that may stand at its end, too."""
-    return text.lstrip().partition(" ")[0].casefold() in LEADS
+def _share_names(one: str, other: str) -> bool:
+    """Whether each name of one text stands in the other one, in whatever case."""
+    folded = one.casefold(), other.casefold()
+    return all(name in folded[1] for name in read(one).names) and all(name in folded[0] for name in read(other).names)
 
 
-def _turned(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether a clause moved from one end to the other."""
-    return any(one[at:] + one[:at] == other for at in range(max(1, len(one))))
+def _turned(text: str) -> list[str]:
+    """The text with its first clause behind the rest."""
+    first, comma, rest = text.rstrip(" .!").partition(", ")
+    return [f"{rest} {first}"] if comma else []
+
+
+def _run_together(text: str) -> str:
+    return "".join(re.findall(r"[^\W_]+", text.casefold()))
+
+
+# ---- two reports of one kind of event -------------------------------------------------------------------------------
 
 
 def consistent(one: Reading, other: Reading, cosine: float) -> bool:
     """Whether two reports of one kind of event agree: no value, name or negation of one is against the other."""
-    if one.negations != other.negations or _unlike(one.values, other.values):
+    if one.lacks != other.lacks or _unlike(one.values, other.values):
         return False
     if one.names and other.names and not (one.names <= other.names or other.names <= one.names):
         return False
-    if any(_opposed(one.keys - other.keys, other.keys - one.keys)):
+    left, right = _swapped(one, other)
+    if any(
+        frozenset((before, after)) in OPPOSITES for before in one.keys - other.keys for after in other.keys - one.keys
+    ):
         return False
-    return not contested(one.text, other.text, cosine)
+    if not (left and right):
+        return True  # one of them only tells more
+    swapped = len(left) == len(right) <= SWAPPED_MAX
+    return not swapped and not contested(one.text, other.text, cosine)
+
+
+def _swapped(one: Reading, other: Reading) -> tuple[set[str], set[str]]:
+    """The words of each report that the other one lacks, without verbs and other forms of its words."""
+
+    def lacking(here: Reading, there: Reading) -> set[str]:
+        known = {key[:_ROOT_CHARS] for key in there.keys if len(key) >= _ROOT_CHARS}
+        return {key for key in here.keys - there.keys - here.verbs if key[:_ROOT_CHARS] not in known}
+
+    return lacking(one, other), lacking(other, one)
+
+
+def contested(one: str, other: str, cosine: float) -> bool:
+    """Whether two texts have two values of one slot, by the write guard. A change that a text tells of is none."""
+    if cosine < COSINE_MIN:
+        return False
+    pairs = ((older, newer) for older in statements(one)[:4] for newer in statements(other)[:4])
+    for older, newer in pairs:
+        for found in (contest(older, newer, cosine), contest(newer, older, cosine)):
+            if found is not None and not found.stated:
+                return True
+    return False
 
 
 def _unlike(one: Iterable[tuple[str, str]], other: Iterable[tuple[str, str]]) -> bool:
@@ -137,7 +233,3 @@ def _unlike(one: Iterable[tuple[str, str]], other: Iterable[tuple[str, str]]) ->
         for dimension, key in values:
             found.setdefault(dimension, set()).add(key)
     return any(first[dimension] != second[dimension] for dimension in first.keys() & second.keys())
-
-
-def _opposed(one: frozenset[str], other: frozenset[str]) -> Iterable[bool]:
-    return (frozenset((left, right)) in OPPOSITES for left in one for right in other)

@@ -12,6 +12,7 @@ from typing import Final
 
 from mnemesh_memory.consolidation.domains.domain import Domain
 from mnemesh_memory.consolidation.steps import UNEXPLAINED, Gap
+from mnemesh_memory.policy.guard import RECORDS
 from mnemesh_memory.values.model import Memory
 
 USES_MIN: Final = 3
@@ -63,14 +64,19 @@ def explains(memory: Memory, name: str) -> bool:
 
 
 def uses(memories: Iterable[Memory], domain: Domain) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
-    """By name the memories that use the name, and the names that one of these memories explains."""
+    """By name the memories that use the name, and the names that one of these memories explains. Records of what
+    happened repeat each other, so one of them counts."""
     found: dict[str, list[str]] = {}
     explained: set[str] = set()
+    recorded: set[str] = set()
     for memory in memories:
         if memory.state != "active":
             continue
         for name in sorted(names_in(memory, domain)):
-            found.setdefault(name, []).append(memory.id)
+            if memory.kind not in RECORDS or name not in recorded:
+                found.setdefault(name, []).append(memory.id)
+            if memory.kind in RECORDS:
+                recorded.add(name)
             if explains(memory, name):
                 explained.add(name.casefold())
     return {name: tuple(ids) for name, ids in found.items()}, frozenset(explained)

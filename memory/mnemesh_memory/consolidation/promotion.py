@@ -30,6 +30,7 @@ GROUP_MAX: Final = 24
 NEAR_COSINE: Final = 0.8
 TOPIC_COSINE: Final = 0.55
 TOPIC_OVERLAP: Final = 0.5
+TOPIC_SHARED: Final = 0.35  # of the words of both
 # An episode this near with other values speaks against a group, also when it is not a member.
 OBJECTS_COSINE: Final = 0.62
 
@@ -81,7 +82,11 @@ def _groups(portion: Portion) -> list[list[_Episode]]:
 
 
 def _one_topic(one: _Episode, other: _Episode, cosine: float) -> bool:
-    return cosine >= NEAR_COSINE or (cosine >= TOPIC_COSINE and overlap(one.reading, other.reading) >= TOPIC_OVERLAP)
+    if cosine >= NEAR_COSINE:
+        return True
+    first, second = one.reading, other.reading
+    shared = len(first.keys & second.keys) / max(1, len(first.keys | second.keys))
+    return cosine >= TOPIC_COSINE and overlap(first, second) >= TOPIC_OVERLAP and shared >= TOPIC_SHARED
 
 
 def _agree(portion: Portion, group: Sequence[_Episode]) -> bool:

@@ -1,0 +1,226 @@
+"""`python -m bench.sleep`: what consolidation finds of what was planted, and what it costs.
+
+The corpus of tests/data/sleep goes through a whole node, in one space, written as agents write. `--cost` measures the
+CPU time for 1,000 new memories in a space of 10,000 beside that of embedding these, and the same in a larger space.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+import random
+import resource
+import secrets
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from mnemesh_actors.models import ModelConfig
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node.start import StartConfig, start_mesh
+from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_memory.consolidation.steps import MERGE, PROMOTE, Consolidated
+from mnemesh_memory.values.model import Caller, Draft, Source, Written
+
+DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data" / "sleep"
+FILES: Final = ("consistent", "inconsistent", "duplicates", "gaps", "distractors")
+EPISODES: Final = ("consistent", "inconsistent")
+SPACE: Final = "bench/sleep"
+OWNER: Final = Caller("owner/bench", "owner")
+BATCH: Final = 256
+NEW: Final = 1_000
+
+
+def groups(name: str) -> list[dict[str, Any]]:
+    """The groups of a file."""
+    return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text("utf-8").splitlines()]
+
+
+async def started(path: Path) -> Mesh:
+    """A whole node without doors. No two writes happen in one millisecond."""
+    ticks = itertools.count(1_760_000_000_000, 1_000)
+    config = StartConfig(clock=lambda: next(ticks), entropy=secrets.token_bytes, model=ModelConfig(download=False))
+    return await start_mesh(open_directory(path), LocalRuntime(), config)
+
+
+def drafts_of(name: str) -> list[tuple[str, Draft]]:
+    """(group, draft) for each text of a file: episodes of sessions, or facts."""
+    kind = "episode" if name in EPISODES else "fact"
+    return [
+        (group["group"], Draft(content=text, kind=kind, space=SPACE, source=Source(session=f"s{place}"), force=True))
+        for group in groups(name)
+        for place, text in enumerate(group["texts"])
+    ]
+
+
+async def planted(mesh: Mesh) -> dict[str, str]:
+    """Write the corpus, mixed. By memory its group."""
+    told = [one for name in FILES for one in drafts_of(name)]
+    random.Random(5).shuffle(told)
+    found: dict[str, str] = {}
+    for start in range(0, len(told), BATCH):
+        part = told[start : start + BATCH]
+        for (group, draft), done in zip(
+            part, await mesh.remember_batch(OWNER, [draft for _, draft in part]), strict=True
+        ):
+            assert isinstance(done, Written), (draft.content, done)
+            found[done.memory.id] = group
+    return found
+
+
+def quality(done: Consolidated, group_of: dict[str, str], show: bool) -> dict[str, tuple[int, int]]:
+    """(found, of) by name."""
+    promoted = [step for step in done.steps if step.action == PROMOTE]
+    merged = [step for step in done.steps if step.action == MERGE]
+    made = {frozenset(group_of[id_] for id_ in step.others) for step in promoted}
+    whole = {next(iter(names)) for names in made if len(names) == 1}
+    mixed = {name for names in made if len(names) > 1 for name in names}
+    kept: dict[str, set[str]] = {}
+    for step in merged:
+        kept.setdefault(group_of[step.id], set()).update(group_of[other] for other in step.others)
+    right = {name for name, others in kept.items() if others == {name}}
+    wrong = {name for name, others in kept.items() if others != {name} or name[0] != "d" or is_distractor(name)}
+    open_names = {name for gap in done.gaps for name in {group_of[id_] for id_ in gap.ids}}
+    wanted = {name: {group["group"] for group in groups(name)} for name in FILES}
+    gaps = {name for name in wanted["gaps"] if name in open_names}
+    wrong_names = sum(not {group_of[id_] for id_ in gap.ids} <= wanted["gaps"] for gap in done.gaps)
+    found = {
+        "consistent groups promoted": (len(whole & wanted["consistent"]), len(wanted["consistent"])),
+        "inconsistent groups promoted": (len((whole | mixed) & wanted["inconsistent"]), len(wanted["inconsistent"])),
+        "groups mixed in one fact": (len(mixed), len(promoted)),
+        "duplicate groups merged": (len(right & wanted["duplicates"]), len(wanted["duplicates"])),
+        "other groups merged": (len(wrong), len(merged)),
+        "gaps found": (len(gaps), len(wanted["gaps"])),
+        "names reported wrongly": (wrong_names, len(done.gaps)),
+    }  # fmt: skip
+    if show:
+        missed = (wanted["consistent"] - whole) | (wanted["duplicates"] - right) | (wanted["gaps"] - gaps)
+        for name in sorted(missed | wrong | mixed | (whole & wanted["inconsistent"])):
+            print(
+                name, next((group["texts"] for file in FILES for group in groups(file) if group["group"] == name), "")
+            )
+        print([gap.text for gap in done.gaps])
+    return found
+
+
+def is_distractor(name: str) -> bool:
+    """Whether a group is made to be left alone."""
+    return name.startswith("x")
+
+
+async def measured_quality(show: bool) -> dict[str, tuple[int, int]]:
+    """The figures of the corpus."""
+    with tempfile.TemporaryDirectory() as folder:
+        mesh = await started(Path(folder) / "data")
+        try:
+            group_of = await planted(mesh)
+            done = await mesh.consolidate(OWNER, SPACE)
+            again = await mesh.consolidate(OWNER, SPACE)
+            found = quality(done, group_of, show)
+            return found | {"steps of a second run": (again.applied, again.proposed)}
+        finally:
+            await mesh.close()
+
+
+def texts(count: int, seed: int) -> list[str]:
+    """Short sentences of a software project, most of them of their own."""
+    chance = random.Random(seed)
+    things = [
+        "gateway",
+        "mailer",
+        "indexer",
+        "importer",
+        "scheduler",
+        "ledger",
+        "parser",
+        "cache",
+        "queue",
+        "proxy",
+        "dashboard",
+        "exporter",
+    ]
+    verbs = ["reads", "writes", "drops", "retries", "delays", "rejects", "stores", "forwards", "splits", "merges"]
+    ends = ["orders", "invoices", "events", "sessions", "tokens", "metrics", "pages", "uploads", "reports", "alerts"]
+    places = ["staging", "production", "testing", "the", "archive", "the", "edge", "the", "lab", "north", "south"]
+    made = []
+    for number in range(count):
+        thing, verb, end = chance.choice(things), chance.choice(verbs), chance.choice(ends)
+        where, size = chance.choice(places), chance.randrange(10_000)
+        made.append(f"The {thing} {verb} {end} in {where} after {size} units of lot {seed}-{number}.")
+    return made
+
+
+async def filled(mesh: Mesh, contents: Sequence[str]) -> None:
+    """Write texts as facts and episodes."""
+    for start in range(0, len(contents), BATCH):
+        part = contents[start : start + BATCH]
+        drafts = [
+            Draft(content=text, kind="episode" if place % 3 == 0 else "fact", space=SPACE,
+                  source=Source(session=f"s{start + place}"), force=True, importance=0.7)
+            for place, text in enumerate(part)
+        ]  # fmt: skip
+        await mesh.remember_batch(OWNER, drafts)
+
+
+async def measured_cost(size: int, new: int) -> dict[str, float]:
+    """CPU seconds for `new` memories in a space of `size`: of writing (which embeds) and of consolidating."""
+    with tempfile.TemporaryDirectory() as folder:
+        mesh = await started(Path(folder) / "data")
+        try:
+            await filled(mesh, texts(size, 1))
+            incarnation, seq = await mesh._parts.ledger.position()
+            await mesh._sleeping._record.keep_watermark(SPACE, incarnation, seq)
+            embedded = await _embedding(mesh, texts(new, 3))
+            await filled(mesh, texts(new, 2))
+            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+            began = time.process_time()
+            done = await mesh.consolidate(OWNER, SPACE)
+            spent = time.process_time() - began
+            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+            return {
+                "size": size,
+                "new": done.read,
+                "embedding_s": embedded,
+                "consolidating_s": spent,
+                "rss_mb": grown / 1024,
+            }
+        finally:
+            await mesh.close()
+
+
+async def _embedding(mesh: Mesh, contents: Sequence[str]) -> float:
+    began = time.process_time()
+    for start in range(0, len(contents), 64):
+        await mesh._parts.embedder.embed(list(contents[start : start + 64]))
+    return time.process_time() - began
+
+
+def main() -> None:
+    """The table of figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--show", action="store_true", help="print what was missed")
+    parser.add_argument("--cost", type=int, nargs="*", metavar="SIZE", help="measure the cost in spaces of these sizes")
+    parser.add_argument("--new", type=int, default=NEW, help="new memories for --cost")
+    asked = parser.parse_args()
+    console = Console()
+    if asked.cost is not None:
+        for size in asked.cost or [10_000]:
+            found = asyncio.run(measured_cost(size, asked.new))
+            console.print({name: round(value, 2) for name, value in found.items()})
+        return
+    table = Table("figure", "found", "of", title="consolidation of tests/data/sleep")
+    for name, (count, of) in asyncio.run(measured_quality(asked.show)).items():
+        table.add_row(name, str(count), str(of))
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
