@@ -7,7 +7,9 @@ from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
+from mnemesh_actors.node.mesh import Mesh
 from mnemesh_memory.consolidation.steps import MERGE, PROMOTE
+from mnemesh_memory.values.errors import NotFound
 from mnemesh_memory.values.model import Draft, Source
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -38,6 +40,19 @@ async def test_repeated_episodes_become_one_fact_once(here: Here) -> None:
     assert (fact.kind, fact.content in EPISODES, fact.tags, fact.by) == ("fact", True, ("ops",), "owner/sleep")
     assert sorted(link.id for link in fact.links) == sorted(ids)
     assert (await here.mesh.consolidate(READER, here.space)).applied == 0
+
+
+async def test_a_purge_of_a_source_takes_the_fact_and_its_bytes_along(here: Here, mesh: Mesh) -> None:
+    texts = tuple(text.replace("archive", "quagmire") for text in EPISODES)
+    ids = await tell(here, texts)
+    (step,) = (await here.mesh.consolidate(READER, here.space)).steps
+    for id_ in ids:
+        await here.mesh.purge(READER, id_)
+    with pytest.raises(NotFound):
+        await here.mesh.get(READER, [step.id], include_forgotten=True)
+    assert mesh._room is not None
+    home = mesh._room.path
+    assert not [path for path in home.rglob("*") if path.is_file() and b"quagmire" in path.read_bytes()]
 
 
 async def test_duplicates_become_one_and_an_undo_brings_both_back(here: Here) -> None:

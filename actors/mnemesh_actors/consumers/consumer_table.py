@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from mnemesh_actors.consumers.contradiction_judge import ContradictionJudge, JudgeParts
+from mnemesh_actors.consumers.derived_texts import DerivedTexts
 from mnemesh_actors.consumers.engram_follower import EngramFollower
 from mnemesh_actors.consumers.tag_follower import TagFollower
 from mnemesh_actors.embedding.embedder import Embedder
@@ -37,6 +38,8 @@ class ConsumerParts:
     temporal: EngramTable = field(default_factory=EngramTable)
     graph: Handle[GraphPort] | None = None
     notice: Callable[[str], None] = lambda text: None
+    clock: Callable[[], int] = lambda: 0
+    publish: Callable[[int], None] = lambda seq: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +98,14 @@ CONTRADICTIONS: Final = ConsumerRow(
     cursor="in the ledger",
     make=lambda parts: ContradictionJudge(parts.judge),
 )
+DERIVED_TEXTS: Final = ConsumerRow(
+    name="derived texts",
+    page_entries=256,
+    share=1.0,
+    cursor="in the ledger",
+    make=lambda parts: DerivedTexts(parts.ledger, parts.clock, parts.publish),
+)
 CONSUMERS: Final[tuple[ConsumerRow, ...]] = (
     *(INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS, TRIGGERS, RULES, ENGRAMS, GRAPH),
-    CONTRADICTIONS,
+    *(CONTRADICTIONS, DERIVED_TEXTS),
 )

@@ -180,6 +180,8 @@ async def _consumers(
         temporal=parts.temporal,
         graph=graph,
         notice=notices,
+        clock=parts.clock,
+        publish=parts.serving.publish,
     )
     consumers = ConsumerSet(own, parts.news, parts.foreground, notices)
     consumers.start()

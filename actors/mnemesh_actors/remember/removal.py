@@ -16,6 +16,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from mnemesh_actors.consumers.derived_texts import erase_derived
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import answered, find
@@ -48,18 +49,22 @@ class Purging:
             gone = await self._erased(caller, memory.id)
         except NotFound as unseen:
             gone = await self._out_of_view(caller, key, unseen)
+        facts = await erase_derived(self._parts.ledger, [gone.id], self._parts.clock())
+        last = max([gone.seq, *(seq for _, seq in facts)])
         serving = self._parts.serving
         serving.forget()
-        serving.publish(gone.seq)
+        serving.publish(last)
         pending = [] if gone.folded else ["its bytes leave the write-ahead log with a later write"]
         if gone.alone:
             pending.append(f"other machines erase it once they are level again ({gone.alone})")
         try:
-            await self._parts.follower.wait_for(gone.seq)
+            await self._parts.follower.wait_for(last)
         except (DeadlineExceeded, Unavailable):
             pending.append(f"the index drops it later ({self._parts.follower.fault or 'it is behind'})")
-        if serving.next is not None and not await serving.next.follower.take_out(gone.id):
-            pending.append("the index that `reembed` is making drops it in its turn")
+        if serving.next is not None:
+            taken = [await serving.next.follower.take_out(id_) for id_ in (gone.id, *(fact for fact, _ in facts))]
+            if not all(taken):
+                pending.append("the index that `reembed` is making drops it in its turn")
         if unreached := serving.unreached():
             pending.append(unreached)
         return Purged(

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Final
 
 from mnemesh_memory.policy.contest import contest
-from mnemesh_memory.policy.grammar import BE, LIGHT, NEGATORS, OPPOSITES, VERB_FORMS, VERBS
+from mnemesh_memory.policy.grammar import BE, LEADS, LIGHT, NEGATORS, OPPOSITES, VERB_FORMS, VERBS
 from mnemesh_memory.policy.guard import says_the_same
 from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, Statement, statements
 
@@ -160,6 +160,8 @@ def _same_words(one: str, other: str) -> bool:
         return False
     if first.order == second.order or first.subject == second.subject or first.passive != second.passive:
         return True
+    if (_fronted(one) or _fronted(other)) and _rotated(first.order, second.order):
+        return True
     return any(
         read(_HYPHEN.sub(" ", turn.casefold())).order == goal.order
         for text, goal in ((one, second), (other, first))
@@ -171,6 +173,15 @@ def _share_names(one: str, other: str) -> bool:
     """Whether each name of one text stands in the other one, in whatever case."""
     folded = one.casefold(), other.casefold()
     return all(name in folded[1] for name in read(one).names) and all(name in folded[0] for name in read(other).names)
+
+
+def _fronted(text: str) -> bool:
+    """Whether a text begins with a phrase that may stand at its end, too."""
+    return text.lstrip().partition(" ")[0].casefold() in LEADS
+
+
+def _rotated(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    return any(one[at:] + one[:at] == other for at in range(1, len(one)))
 
 
 def _turned(text: str) -> list[str]:
