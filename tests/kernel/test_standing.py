@@ -13,9 +13,10 @@ from recall_scene import here as here
 from recall_scene import mesh as mesh
 
 from mnemesh_memory.policy import standing
+from mnemesh_memory.policy.session_context import ContextQuery
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
-from mnemesh_memory.values.model import Caller, Link, ListQuery, Memory, Replaced
+from mnemesh_memory.values.model import Caller, Link, ListQuery, Memory, Patch, Replaced
 from mnemesh_memory.values.past import BOTH
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -118,6 +119,24 @@ async def test_words_of_the_past_find_what_held_then(here: Here) -> None:
     assert past.results[0].redirected_from == ""
     today = await here.recall("which linter do we use today")
     assert old.id not in [hit.memory.id for hit in today.results]
+
+
+async def test_a_context_marks_the_older_and_puts_the_newer_first(here: Here) -> None:
+    older, newer = await opposed(here)
+    await here.mesh.update(READER, older.id, Patch(tier="pinned"))
+    await here.mesh.update(READER, newer.id, Patch(tier="pinned"))
+    context = await here.mesh.context(READER, ContextQuery(spaces=(here.space,)))
+    (pinned,) = [group for group in context.groups if group.name == "pinned"]
+    assert [(one.id, one.older_than) for one in pinned.memories] == [(newer.id, ()), (older.id, (newer.id,))]
+
+
+async def test_a_report_leaves_a_decided_pair_alone(here: Here) -> None:
+    older, newer = await opposed(here)
+    report = await here.mesh.hygiene(READER, (here.space,))
+    (found,) = [one for one in report.findings if one.type == "contradiction"]
+    assert found.command == f"mnemesh resolve {older.id} --other {newer.id} --keep {newer.id}"
+    await here.mesh.link(READER, older.id, BOTH_HOLD, newer.id)
+    assert not [one for one in (await here.mesh.hygiene(READER, (here.space,))).findings if one.type == "contradiction"]
 
 
 # ---- decisions ------------------------------------------------------------------------------------------------------

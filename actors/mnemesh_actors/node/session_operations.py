@@ -6,17 +6,19 @@ Neither resume nor context counts as a use of what is shown, or hot memories wou
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
 
+from mnemesh_actors.memory_lookup import granted
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.remember.deadlines import answered
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_memory.policy import checkpoints, session_context
+from mnemesh_memory.policy import standing as precedence
 from mnemesh_memory.policy.checkpoints import Checkpoint, Standing
 from mnemesh_memory.policy.session_context import (
     ANSWERS,
@@ -106,7 +108,7 @@ class Sessions:
         field_checks.whole("token_budget", budget, limits.CONTEXT_BUDGET_MIN, limits.CONTEXT_BUDGET_MAX)
         async with self._in_time():
             last = await self._parts.ledger.last_checkpoint(named, session or None, agent)
-            opening = await self._opening(named)
+            opening = await self._told(caller, await self._opening(named))
         checkpoint, used = None, 0
         if last is not None:
             room = int(CHECKPOINT_SHARE * budget) - session_context.MEMORY_TOKENS
@@ -138,7 +140,8 @@ class Sessions:
             opening, (answers, degraded) = await asyncio.gather(self._opening(named), self._answers(caller, query))
             fired = self._triggering.recalled(caller, clean, named)
             armed = await self._parts.ledger.read(list(fired)) if fired else {}
-        opening |= {ANSWERS: answers, TRIGGERED: [armed[id_] for id_ in fired if id_ in armed]}
+            opening |= {ANSWERS: answers, TRIGGERED: [armed[id_] for id_ in fired if id_ in armed]}
+            opening = await self._told(caller, opening)
         key = (session, caller.agent, named)
         if asked.anew:
             self._given.forget(key)
@@ -149,6 +152,14 @@ class Sessions:
 
     async def _opening(self, spaces: Sequence[str]) -> dict[str, list[Memory]]:
         return await self._parts.ledger.opening(spaces, limits.CONTEXT_GROUP_MAX, self._parts.clock())
+
+    async def _told(self, caller: Caller, groups: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
+        """The groups with what other memories say of each. Of two that contradict each other the newer comes first."""
+        memories = {memory.id: memory for group in groups.values() for memory in group}
+        told = {memory.id: memory for memory in await granted(self._parts, caller, list(memories.values()))}
+        newer = precedence.contested(told.values())
+        ids = {name: list(dict.fromkeys(memory.id for memory in group)) for name, group in groups.items()}
+        return {name: precedence.newer_first([told[id_] for id_ in group], group, newer) for name, group in ids.items()}
 
     async def _answers(self, caller: Caller, query: Query) -> tuple[list[Memory], tuple[str, ...]]:
         """The memories that answer a question, and why there are none."""

@@ -17,14 +17,17 @@ from numpy.typing import NDArray
 from mnemesh_memory.policy import triggers
 from mnemesh_memory.policy.guard import Candidate, judge, says_the_same
 from mnemesh_memory.policy.heat import Heat, heat_parts
+from mnemesh_memory.policy.standing import age, pairs
 from mnemesh_memory.ranking.usefulness import liking
 from mnemesh_memory.text.text import snippet, title_of
+from mnemesh_memory.values.memory_links import BOTH_HOLD
 from mnemesh_memory.values.model import Memory
 
 IDLE, ORPHANED, DUPLICATE, CONTRADICTION, SUPERSEDED = TYPES = (
     "idle", "orphaned", "duplicate", "contradiction", "superseded",
 )  # fmt: skip
 SAME, CONTESTED, NEAR = "same", "contested", "near"
+DECIDED: Final = "both hold, as somebody has decided"
 THRESHOLD: Final = 0.92
 STALE_DAYS: Final = 90
 LIMIT: Final = 20
@@ -160,7 +163,8 @@ def judged(one: Tidy, other: Tidy, similarity: float) -> Pair:
             reason=f"they say the same; {kept.memory.id} is warmer, or as warm and older",
             command=f"mnemesh forget {spare.memory.id}",
         )  # fmt: skip
-    found = judge(after.content, after.kind, [candidate])
+    agreed = pairs((before, after), BOTH_HOLD)
+    found = judge(after.content, after.kind, [] if agreed else [candidate])
     if found.supersedes or found.contradicts:
         return Pair(
             older=older, newer=newer, similarity=similarity, verdict=CONTESTED,
@@ -169,7 +173,7 @@ def judged(one: Tidy, other: Tidy, similarity: float) -> Pair:
         )  # fmt: skip
     return Pair(
         older=older, newer=newer, similarity=similarity, verdict=NEAR,
-        reason="similar words, and both may hold: read both before you decide",
+        reason=DECIDED if agreed else "similar words, and both may hold: read both before you decide",
         command=_look(before, after),
     )  # fmt: skip
 
@@ -177,6 +181,13 @@ def judged(one: Tidy, other: Tidy, similarity: float) -> Pair:
 def _older_goes(older: Memory, newer: Memory) -> str:
     """The command that ends a contradiction. No report proposes to forget a pinned memory."""
     return _look(older, newer) if older.tier == "pinned" else f"mnemesh forget {older.id}"
+
+
+def _newer_holds(older: Memory, newer: Memory) -> str:
+    """The command that ends a contradiction of two linked memories. No report proposes to replace a pinned memory."""
+    if older.tier == "pinned" or older.space != newer.space:
+        return _look(older, newer)
+    return f"mnemesh resolve {older.id} --other {newer.id} --keep {newer.id}"
 
 
 def _look(older: Memory, newer: Memory) -> str:
@@ -218,11 +229,11 @@ def duplicate(pair: Pair) -> Finding:
 
 def contradiction(one: Tidy, other: Tidy) -> Finding:
     """Two active memories with a link `contradicts`: the finding is about the older one."""
-    older, newer = sorted((one, other), key=lambda item: (item.memory.updated_at, item.memory.id))
+    older, newer = sorted((one, other), key=lambda item: age(item.memory))
     return Finding(
         type=CONTRADICTION, subject=older, others=(newer.memory.id,),
-        verdict=f"{newer.memory.id} contradicts it and is newer: forget the one that does not hold",
-        command=_older_goes(older.memory, newer.memory),
+        verdict=f"{newer.memory.id} contradicts it and is newer: keep the one that holds, or both",
+        command=_newer_holds(older.memory, newer.memory),
     )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from mnemesh_memory.text.text import estimate_tokens, snippet
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.model import Memory
+from mnemesh_memory.values.model import Memory, Replaced
 
 BUDGET: Final = 1_500
 TRIGGERED, PINNED, ANSWERS, PREFERENCES, RULES, QUESTIONS, DECISIONS, RECENT, HOT = GROUPS = (
@@ -57,6 +57,8 @@ class ContextMemory:
     shortened: bool
     space: str
     updated_at: int
+    replaces: tuple[Replaced, ...] = ()
+    older_than: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +144,8 @@ def _shown(memory: Memory, query: str, chars: int) -> ContextMemory:
         shortened=long,
         space=memory.space,
         updated_at=memory.updated_at,
+        replaces=memory.replaces,
+        older_than=memory.older_than,
     )
 
 

@@ -213,6 +213,8 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.ContextMemory.content": "Its text, or the beginning of a long one.",
         "mnemesh.v1.ContextMemory.id": "Id.",
         "mnemesh.v1.ContextMemory.kind": "Its kind.",
+        "mnemesh.v1.ContextMemory.older_than": "Newer memories that contradict it while both stand: it may not hold.",
+        "mnemesh.v1.ContextMemory.replaces": "Memories that it took the place of.",
         "mnemesh.v1.ContextMemory.shortened": "The text is longer; get reads the whole.",
         "mnemesh.v1.ContextMemory.space": "Its space.",
         "mnemesh.v1.ContextMemory.title": "Its title, where that says more than the text.",

@@ -23,33 +23,34 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from mnemesh_proto.v1 import memory_pb2 as mnemesh__proto_dot_v1_dot_memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emnemesh_proto/v1/session.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xf3\x01\n\nCheckpoint\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07session\x18\x02 \x01(\t\x12\r\n\x05space\x18\x03 \x01(\t\x12\n\n\x02\x62y\x18\x04 \x01(\t\x12&\n\x02\x61t\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06number\x18\x06 \x01(\r\x12\x0c\n\x04task\x18\x07 \x01(\t\x12\r\n\x05\x66iles\x18\x08 \x03(\t\x12\x11\n\tdecisions\x18\t \x03(\t\x12\x11\n\tquestions\x18\n \x03(\t\x12\x12\n\nnext_steps\x18\x0b \x03(\t\x12\x0e\n\x06\x65rrors\x18\x0c \x03(\t\x12\x0e\n\x06\x63ustom\x18\r \x01(\t\"\xc7\x01\n\x11\x43heckpointRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\r\n\x05\x66iles\x18\x03 \x03(\t\x12\x11\n\tdecisions\x18\x04 \x03(\t\x12\x11\n\tquestions\x18\x05 \x03(\t\x12\x12\n\nnext_steps\x18\x06 \x03(\t\x12\x0e\n\x06\x65rrors\x18\x07 \x03(\t\x12\x0e\n\x06\x63ustom\x18\x08 \x01(\t\x12\r\n\x05space\x18\t \x01(\t\x12\r\n\x05merge\x18\n \x01(\x08\x12\x0c\n\x04mask\x18\x0b \x01(\x08\"@\n\x12\x43heckpointResponse\x12*\n\ncheckpoint\x18\x01 \x01(\x0b\x32\x16.mnemesh.v1.Checkpoint\"z\n\rResumeRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x0e\n\x06spaces\x18\x02 \x03(\t\x12\r\n\x05space\x18\x03 \x01(\t\x12\r\n\x05\x61gent\x18\x04 \x01(\t\x12\x19\n\x0ctoken_budget\x18\x05 \x01(\rH\x00\x88\x01\x01\x42\x0f\n\r_token_budget\"\x8d\x01\n\x0eResumeResponse\x12*\n\ncheckpoint\x18\x01 \x01(\x0b\x32\x16.mnemesh.v1.Checkpoint\x12(\n\x06groups\x18\x02 \x03(\x0b\x32\x18.mnemesh.v1.ContextGroup\x12\x13\n\x0btokens_used\x18\x03 \x01(\r\x12\x10\n\x08left_out\x18\x04 \x01(\r\"\xb3\x01\n\x0e\x43ontextRequest\x12\r\n\x05query\x18\x01 \x01(\t\x12\x0f\n\x07session\x18\x02 \x01(\t\x12\x0c\n\x04task\x18\x03 \x01(\t\x12\x0e\n\x06spaces\x18\x04 \x03(\t\x12\r\n\x05space\x18\x05 \x01(\t\x12\x0b\n\x03\x64ir\x18\x06 \x01(\t\x12\r\n\x05paths\x18\x07 \x03(\t\x12\x19\n\x0ctoken_budget\x18\x08 \x01(\rH\x00\x88\x01\x01\x12\x0c\n\x04\x61new\x18\t \x01(\x08\x42\x0f\n\r_token_budget\"I\n\x0c\x43ontextGroup\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x08memories\x18\x02 \x03(\x0b\x32\x19.mnemesh.v1.ContextMemory\"\x9b\x01\n\rContextMemory\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x04 \x01(\t\x12\x11\n\tshortened\x18\x05 \x01(\x08\x12\r\n\x05space\x18\x06 \x01(\t\x12.\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"\x87\x01\n\x0f\x43ontextResponse\x12(\n\x06groups\x18\x01 \x03(\x0b\x32\x18.mnemesh.v1.ContextGroup\x12\x13\n\x0btokens_used\x18\x02 \x01(\r\x12\x10\n\x08left_out\x18\x03 \x01(\r\x12\x11\n\tcontinued\x18\x04 \x01(\x08\x12\x10\n\x08\x64\x65graded\x18\x05 \x03(\t2\xe2\x01\n\x0eSessionService\x12K\n\nCheckpoint\x12\x1d.mnemesh.v1.CheckpointRequest\x1a\x1e.mnemesh.v1.CheckpointResponse\x12?\n\x06Resume\x12\x19.mnemesh.v1.ResumeRequest\x1a\x1a.mnemesh.v1.ResumeResponse\x12\x42\n\x07\x43ontext\x12\x1a.mnemesh.v1.ContextRequest\x1a\x1b.mnemesh.v1.ContextResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1emnemesh_proto/v1/session.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1dmnemesh_proto/v1/memory.proto\"\xf3\x01\n\nCheckpoint\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0f\n\x07session\x18\x02 \x01(\t\x12\r\n\x05space\x18\x03 \x01(\t\x12\n\n\x02\x62y\x18\x04 \x01(\t\x12&\n\x02\x61t\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06number\x18\x06 \x01(\r\x12\x0c\n\x04task\x18\x07 \x01(\t\x12\r\n\x05\x66iles\x18\x08 \x03(\t\x12\x11\n\tdecisions\x18\t \x03(\t\x12\x11\n\tquestions\x18\n \x03(\t\x12\x12\n\nnext_steps\x18\x0b \x03(\t\x12\x0e\n\x06\x65rrors\x18\x0c \x03(\t\x12\x0e\n\x06\x63ustom\x18\r \x01(\t\"\xc7\x01\n\x11\x43heckpointRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x0c\n\x04task\x18\x02 \x01(\t\x12\r\n\x05\x66iles\x18\x03 \x03(\t\x12\x11\n\tdecisions\x18\x04 \x03(\t\x12\x11\n\tquestions\x18\x05 \x03(\t\x12\x12\n\nnext_steps\x18\x06 \x03(\t\x12\x0e\n\x06\x65rrors\x18\x07 \x03(\t\x12\x0e\n\x06\x63ustom\x18\x08 \x01(\t\x12\r\n\x05space\x18\t \x01(\t\x12\r\n\x05merge\x18\n \x01(\x08\x12\x0c\n\x04mask\x18\x0b \x01(\x08\"@\n\x12\x43heckpointResponse\x12*\n\ncheckpoint\x18\x01 \x01(\x0b\x32\x16.mnemesh.v1.Checkpoint\"z\n\rResumeRequest\x12\x0f\n\x07session\x18\x01 \x01(\t\x12\x0e\n\x06spaces\x18\x02 \x03(\t\x12\r\n\x05space\x18\x03 \x01(\t\x12\r\n\x05\x61gent\x18\x04 \x01(\t\x12\x19\n\x0ctoken_budget\x18\x05 \x01(\rH\x00\x88\x01\x01\x42\x0f\n\r_token_budget\"\x8d\x01\n\x0eResumeResponse\x12*\n\ncheckpoint\x18\x01 \x01(\x0b\x32\x16.mnemesh.v1.Checkpoint\x12(\n\x06groups\x18\x02 \x03(\x0b\x32\x18.mnemesh.v1.ContextGroup\x12\x13\n\x0btokens_used\x18\x03 \x01(\r\x12\x10\n\x08left_out\x18\x04 \x01(\r\"\xb3\x01\n\x0e\x43ontextRequest\x12\r\n\x05query\x18\x01 \x01(\t\x12\x0f\n\x07session\x18\x02 \x01(\t\x12\x0c\n\x04task\x18\x03 \x01(\t\x12\x0e\n\x06spaces\x18\x04 \x03(\t\x12\r\n\x05space\x18\x05 \x01(\t\x12\x0b\n\x03\x64ir\x18\x06 \x01(\t\x12\r\n\x05paths\x18\x07 \x03(\t\x12\x19\n\x0ctoken_budget\x18\x08 \x01(\rH\x00\x88\x01\x01\x12\x0c\n\x04\x61new\x18\t \x01(\x08\x42\x0f\n\r_token_budget\"I\n\x0c\x43ontextGroup\x12\x0c\n\x04name\x18\x01 \x01(\t\x12+\n\x08memories\x18\x02 \x03(\x0b\x32\x19.mnemesh.v1.ContextMemory\"\xd7\x01\n\rContextMemory\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05title\x18\x03 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x04 \x01(\t\x12\x11\n\tshortened\x18\x05 \x01(\x08\x12\r\n\x05space\x18\x06 \x01(\t\x12.\n\nupdated_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12&\n\x08replaces\x18\x08 \x03(\x0b\x32\x14.mnemesh.v1.Replaced\x12\x12\n\nolder_than\x18\t \x03(\t\"\x87\x01\n\x0f\x43ontextResponse\x12(\n\x06groups\x18\x01 \x03(\x0b\x32\x18.mnemesh.v1.ContextGroup\x12\x13\n\x0btokens_used\x18\x02 \x01(\r\x12\x10\n\x08left_out\x18\x03 \x01(\r\x12\x11\n\tcontinued\x18\x04 \x01(\x08\x12\x10\n\x08\x64\x65graded\x18\x05 \x03(\t2\xe2\x01\n\x0eSessionService\x12K\n\nCheckpoint\x12\x1d.mnemesh.v1.CheckpointRequest\x1a\x1e.mnemesh.v1.CheckpointResponse\x12?\n\x06Resume\x12\x19.mnemesh.v1.ResumeRequest\x1a\x1a.mnemesh.v1.ResumeResponse\x12\x42\n\x07\x43ontext\x12\x1a.mnemesh.v1.ContextRequest\x1a\x1b.mnemesh.v1.ContextResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mnemesh_proto.v1.session_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_CHECKPOINT']._serialized_start=80
-  _globals['_CHECKPOINT']._serialized_end=323
-  _globals['_CHECKPOINTREQUEST']._serialized_start=326
-  _globals['_CHECKPOINTREQUEST']._serialized_end=525
-  _globals['_CHECKPOINTRESPONSE']._serialized_start=527
-  _globals['_CHECKPOINTRESPONSE']._serialized_end=591
-  _globals['_RESUMEREQUEST']._serialized_start=593
-  _globals['_RESUMEREQUEST']._serialized_end=715
-  _globals['_RESUMERESPONSE']._serialized_start=718
-  _globals['_RESUMERESPONSE']._serialized_end=859
-  _globals['_CONTEXTREQUEST']._serialized_start=862
-  _globals['_CONTEXTREQUEST']._serialized_end=1041
-  _globals['_CONTEXTGROUP']._serialized_start=1043
-  _globals['_CONTEXTGROUP']._serialized_end=1116
-  _globals['_CONTEXTMEMORY']._serialized_start=1119
-  _globals['_CONTEXTMEMORY']._serialized_end=1274
-  _globals['_CONTEXTRESPONSE']._serialized_start=1277
-  _globals['_CONTEXTRESPONSE']._serialized_end=1412
-  _globals['_SESSIONSERVICE']._serialized_start=1415
-  _globals['_SESSIONSERVICE']._serialized_end=1641
+  _globals['_CHECKPOINT']._serialized_start=111
+  _globals['_CHECKPOINT']._serialized_end=354
+  _globals['_CHECKPOINTREQUEST']._serialized_start=357
+  _globals['_CHECKPOINTREQUEST']._serialized_end=556
+  _globals['_CHECKPOINTRESPONSE']._serialized_start=558
+  _globals['_CHECKPOINTRESPONSE']._serialized_end=622
+  _globals['_RESUMEREQUEST']._serialized_start=624
+  _globals['_RESUMEREQUEST']._serialized_end=746
+  _globals['_RESUMERESPONSE']._serialized_start=749
+  _globals['_RESUMERESPONSE']._serialized_end=890
+  _globals['_CONTEXTREQUEST']._serialized_start=893
+  _globals['_CONTEXTREQUEST']._serialized_end=1072
+  _globals['_CONTEXTGROUP']._serialized_start=1074
+  _globals['_CONTEXTGROUP']._serialized_end=1147
+  _globals['_CONTEXTMEMORY']._serialized_start=1150
+  _globals['_CONTEXTMEMORY']._serialized_end=1365
+  _globals['_CONTEXTRESPONSE']._serialized_start=1368
+  _globals['_CONTEXTRESPONSE']._serialized_end=1503
+  _globals['_SESSIONSERVICE']._serialized_start=1506
+  _globals['_SESSIONSERVICE']._serialized_end=1732
 # @@protoc_insertion_point(module_scope)

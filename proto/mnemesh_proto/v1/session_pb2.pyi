@@ -1,6 +1,7 @@
 import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from mnemesh_proto.v1 import memory_pb2 as _memory_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
@@ -128,7 +129,7 @@ class ContextGroup(_message.Message):
     def __init__(self, name: _Optional[str] = ..., memories: _Optional[_Iterable[_Union[ContextMemory, _Mapping]]] = ...) -> None: ...
 
 class ContextMemory(_message.Message):
-    __slots__ = ("id", "kind", "title", "content", "shortened", "space", "updated_at")
+    __slots__ = ("id", "kind", "title", "content", "shortened", "space", "updated_at", "replaces", "older_than")
     ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
@@ -136,6 +137,8 @@ class ContextMemory(_message.Message):
     SHORTENED_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    REPLACES_FIELD_NUMBER: _ClassVar[int]
+    OLDER_THAN_FIELD_NUMBER: _ClassVar[int]
     id: str
     kind: str
     title: str
@@ -143,7 +146,9 @@ class ContextMemory(_message.Message):
     shortened: bool
     space: str
     updated_at: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., shortened: _Optional[bool] = ..., space: _Optional[str] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    replaces: _containers.RepeatedCompositeFieldContainer[_memory_pb2.Replaced]
+    older_than: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., shortened: _Optional[bool] = ..., space: _Optional[str] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., replaces: _Optional[_Iterable[_Union[_memory_pb2.Replaced, _Mapping]]] = ..., older_than: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ContextResponse(_message.Message):
     __slots__ = ("groups", "tokens_used", "left_out", "continued", "degraded")

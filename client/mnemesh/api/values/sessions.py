@@ -5,6 +5,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mnemesh.api.values.memories import Replaced
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +48,8 @@ class ContextMemory:
     shortened: bool
     space: str
     updated_at: datetime | None
+    replaces: tuple[Replaced, ...] = ()
+    older_than: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,8 @@ from typing import Annotated, Final
 from mnemesh.api import values
 from mnemesh.cli.given import given
 from mnemesh.cli.options import SPACES, Number, Space, Text, Texts, argument, each, option
-from mnemesh.cli.people.memories import BOLD, DIM, paint
+from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, paint
+from mnemesh.cli.people.standing import replaced
 from mnemesh.cli.shell import Shell, one_line
 
 
@@ -91,6 +92,7 @@ def _groups(groups: Iterable[values.ContextGroup]) -> Iterator[str]:
         for memory in group.memories:
             title = f"{one_line(memory.title)}: " if memory.title else ""
             yield f"  {memory.id[:13]}  {memory.kind}  {title}{one_line(memory.content)}"
+            yield from (paint(f"      {line}", YELLOW) for line in replaced(memory))
 
 
 def _checkpoint(checkpoint: values.Checkpoint) -> Iterator[str]:

@@ -16,7 +16,7 @@ def standing(memory: values.Memory) -> Iterator[str]:
     yield from replaced(memory)
 
 
-def replaced(memory: values.Memory | values.Nearby) -> Iterator[str]:
+def replaced(memory: values.Memory | values.Nearby | values.ContextMemory) -> Iterator[str]:
     """What a memory replaced, and whether a newer one contradicts it."""
     if memory.replaces:
         since = ((one.id, rfc3339(one.since) if one.since else "") for one in memory.replaces)

@@ -299,6 +299,7 @@ def _context(answer: Json) -> str:
             group=group["name"],
             **named(memory, "id", "kind", "title"),
             updated=to_the_second(memory.get("updated_at", "")),
+            **standing(memory),
         )
         for group in answer["groups"]
         for memory in group["memories"]

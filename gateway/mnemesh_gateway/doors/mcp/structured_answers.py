@@ -255,7 +255,7 @@ def _context(answer: Json) -> dict[str, Any]:
 
 
 def _in_context(memory: Json) -> dict[str, Any]:
-    return _kept({**memory, "space": "", "updated_at": _time(memory, "updated_at")})
+    return _near_memory({**memory, "space": "", "updated_at": _time(memory, "updated_at")})
 
 
 def _run(run: Json) -> dict[str, Any]:
