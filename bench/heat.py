@@ -30,6 +30,7 @@ def main() -> int:
         last_used=random.integers(0, now, MEMORIES),
         accesses=random.integers(0, 100, MEMORIES),
         liking=random.uniform(-1.0, 1.0, MEMORIES),
+        valence=random.uniform(-1.0, 1.0, MEMORIES),
     )
     best = min(_timed(columns, now) for _ in range(RUNS))
     print(f"heat of {MEMORIES:,} memories: {best:.1f} ms (limit {LIMIT_MS:g} ms)")

@@ -18,6 +18,7 @@ from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.budget import Foreground
 from mnemesh_actors.runtime.zones import machine_zone
 from mnemesh_memory.policy.engram import EngramTable
+from mnemesh_memory.policy.heat import HALF_LIFE_DAYS, HalfLives
 from mnemesh_memory.policy.reconsolidation import LabileWindow
 from mnemesh_memory.policy.stored_rules import RuleTable
 from mnemesh_memory.policy.triggers import TriggerTable
@@ -40,6 +41,7 @@ class MeshConfig:
     shows_gists: bool = True
     labile_minutes: float = limits.LABILE_MINUTES
     temporal_neighbours: bool = True
+    half_lives: HalfLives = field(default_factory=lambda: HALF_LIFE_DAYS)
     zone: tzinfo = field(default_factory=machine_zone)
 
 

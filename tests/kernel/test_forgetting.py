@@ -35,7 +35,7 @@ LONG = (
     "below 250 ms. Never deploy on Fridays without the approval of the on-call engineer. And so on and so forth, as "
     "everyone knows already."
 )
-YEAR_MS = 365 * 86_400_000
+YEARS_MS = 2 * 365 * 86_400_000
 
 words = st.sampled_from(
     ["alpha", "Berlin", "beta", "17", "the", "of", "not", "gamma", "delta", "v1.2", "it", "zeta", "is"]
@@ -104,7 +104,7 @@ def test_pins_and_decisions_stay_whole(fields: dict[str, object]) -> None:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_cold_memory_is_shortened_where_it_is_shown_and_whole_where_it_is_read(here: Here) -> None:
-    old = 1_700_000_000_000 - YEAR_MS
+    old = 1_700_000_000_000 - YEARS_MS
     written = await here.remember(LONG, created_at=old)
     pinned = await here.remember(f"Pinned. {LONG}", created_at=old, tier="pinned")
     page = await here.mesh.list(READER, ListQuery(spaces=(here.space,)))
@@ -127,7 +127,7 @@ async def test_a_cold_memory_is_shortened_where_it_is_shown_and_whole_where_it_i
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_recall_shortens_a_cold_memory_around_its_answer_and_warms_it(here: Here) -> None:
-    written = await here.remember(LONG, created_at=1_700_000_000_000 - YEAR_MS)
+    written = await here.remember(LONG, created_at=1_700_000_000_000 - YEARS_MS)
     (hit,) = (await here.recall("who maintains the Helm charts?")).results
     assert hit.memory.shown == TAGS
     assert "Bob maintains the Helm charts" in hit.memory.content
@@ -142,7 +142,7 @@ async def test_a_recall_shortens_a_cold_memory_around_its_answer_and_warms_it(he
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_setting_shows_every_text_whole(here: Here) -> None:
-    await here.remember(LONG, created_at=1_700_000_000_000 - YEAR_MS)
+    await here.remember(LONG, created_at=1_700_000_000_000 - YEARS_MS)
     here.with_parts(config=replace(here.mesh._parts.config, shows_gists=False))
     (hit,) = (await here.recall("who maintains the Helm charts?")).results
     assert hit.memory.content == LONG

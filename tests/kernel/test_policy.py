@@ -10,8 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemesh_memory.policy.guard import NEAR_MIN, REPLACES_MIN, advice, almost_identical, answer, near, novelty
-from mnemesh_memory.policy.heat import DAY_MS, HALF_LIFE_DAYS, HeatRow, columns_of, heat, heat_of_columns, heat_parts
+from mnemesh_memory.policy.heat import (
+    DAY_MS,
+    HALF_LIFE_DAYS,
+    HALF_LIVES_ALLOWED,
+    HeatRow,
+    columns_of,
+    half_lives_of,
+    heat,
+    heat_of_columns,
+    heat_parts,
+)
 from mnemesh_memory.policy.recall_rules import RULES_MAX, narrowed, rules_of, weighed
+from mnemesh_memory.policy.valence import valence
+from mnemesh_memory.ranking.session_coherence import coherence
 from mnemesh_memory.ranking.usefulness import liking
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.kinds import KINDS, TIERS
@@ -98,7 +110,7 @@ def test_a_missing_importance_counts_as_the_middle() -> None:
 VOTES = st.integers(0, 1000)
 LIKING = st.builds(liking, VOTES, VOTES)
 TIMES = st.integers(TIME_MS_MIN, TIME_MS_MAX)
-ITEMS = st.tuples(st.sampled_from(KINDS), st.sampled_from(TIERS), IMPORTANCE, TIMES, USES, LIKING)
+ITEMS = st.tuples(st.sampled_from(KINDS), st.sampled_from(TIERS), IMPORTANCE, TIMES, USES, LIKING, st.floats(-1, 1))
 
 
 @PROPERTY
@@ -122,7 +134,7 @@ def test_votes_stretch_the_half_life_at_most_to_twice_and_shrink_it_at_most_to_h
 @given(st.lists(ITEMS, max_size=8), TIMES)
 def test_columns_have_the_heat_of_their_memories_whatever_the_clock_says(items: list[HeatRow], now: int) -> None:
     found = heat_of_columns(columns_of(items), now)
-    assert found == pytest.approx([heat(*item[:5], now, item[5]) for item in items])
+    assert found == pytest.approx([heat(*item[:5], now, *item[5:]) for item in items])
     assert all(0.0 <= one <= 1.0 for one in found)  # which NaN is not
 
 
@@ -153,9 +165,79 @@ def test_a_clock_that_runs_years_ahead_and_is_set_right_leaves_no_trace() -> Non
 def test_a_missing_importance_may_be_nan_and_the_parts_multiply_to_the_heat() -> None:
     assert heat("fact", "normal", math.nan, 0, 0, NOW) == heat("fact", "normal", None, 0, 0, NOW)
     parts = heat_parts("error", "normal", 1.0, NOW - 40 * DAY_MS, 3, NOW, liking(4, 1))
-    stability = parts.half_life_days * parts.usage * parts.usefulness
+    stability = parts.half_life_days * parts.usage * parts.usefulness * parts.valence
     assert parts.value == pytest.approx(parts.strength * 2 ** (-parts.age_days / stability))
     assert (parts.strength, parts.half_life_days, parts.uses) == (1.0, 30.0, 3)
+
+
+@PROPERTY
+@given(st.sampled_from(KINDS), IMPORTANCE, MOMENTS, USES, MOMENTS, st.floats(0, 1), st.floats(0, 1))
+def test_a_good_and_a_bad_outcome_keep_a_memory_warm_alike(
+    kind: str, importance: float | None, used: int, uses: int, now: int, one: float, two: float
+) -> None:
+    less, more = sorted((one, two))
+    felt = [heat(kind, "normal", importance, used, uses, now, 0.0, w) for w in (0.0, less, more, -more)]
+    assert felt[0] <= felt[1] <= felt[2] == felt[3] <= 1.0
+
+
+def test_an_outcome_stretches_the_half_life_by_less_than_half() -> None:
+    assert heat("fact", "normal", 1.0, 0, 0, round(90 * math.sqrt(2) * DAY_MS), 0.0, 1.0) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "sign"),
+    [
+        ("The deploy failed and the node crashed.", "fact", -1),
+        ("The test is fixed and the build passes.", "fact", 1),
+        ("The fix was not reliable.", "fact", -1),
+        ("It never failed.", "fact", 1),
+        ("The gateway listens on port 80.", "fact", 0),
+        ("The gateway listens on port 80.", "error", -1),
+    ],
+)
+def test_a_valence_is_read_from_words_of_outcomes(text: str, kind: str, sign: int) -> None:
+    found = valence(text, kind)
+    assert -1.0 < found < 1.0
+    assert (found > 0) - (found < 0) == sign
+
+
+@PROPERTY
+@given(st.text(max_size=400), st.sampled_from(KINDS))
+def test_any_text_has_a_valence_within_its_bounds(text: str, kind: str) -> None:
+    assert -1.0 < valence(text, kind) < 1.0
+
+
+def test_half_lives_of_a_setting_take_the_place_of_the_usual() -> None:
+    given_lives = half_lives_of("error=14; person=365")
+    assert (given_lives["error"], given_lives["person"], given_lives["fact"]) == (14.0, 365.0, 90.0)
+    assert heat("error", "normal", 1.0, 0, 0, 14 * DAY_MS, half_lives=given_lives) == pytest.approx(0.5)
+    assert half_lives_of("") is HALF_LIFE_DAYS
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["fact=0", "fact=-3", "fact=nan", "fact=inf", "fact=1e9", "fact", "fact=", "weather=3", "fact=3; fact=4", "=3"],
+)
+def test_a_half_life_that_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        half_lives_of(text)
+    assert refused.value.fields["limit"] == HALF_LIVES_ALLOWED
+
+
+HOUR_MS = 3_600_000
+
+
+@PROPERTY
+@given(st.integers(0, 10 * HOUR_MS), st.integers(0, 10 * HOUR_MS))
+def test_words_of_the_asking_session_fade_in_four_hours(one: int, two: int) -> None:
+    early, late = sorted((one, two))
+    now = NOW + 10 * HOUR_MS
+    old, new = (coherence("s", NOW + at, "s", now) for at in (early, late))
+    assert 0.0 <= old <= new <= 1.0
+    assert coherence("s", now - 2 * HOUR_MS, "s", now) == pytest.approx(0.5)
+    assert (
+        coherence("s", now - 4 * HOUR_MS, "s", now) == coherence("t", now, "s", now) == coherence("", now, "", now) == 0
+    )
 
 
 # ---- gate ------------------------------------------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from mnemesh_memory.ranking.signals import OPTIONAL
 from mnemesh_memory.ranking.structure import pairs_asked, pairs_of
 from mnemesh_memory.ranking.usefulness import USEFULNESS, liking, rated
 from mnemesh_memory.text.traits import question_of
-from mnemesh_memory.values.model import Memory, Query
+from mnemesh_memory.values.model import Memory, Query, Source
 
 units = st.floats(0, 1)
 scores = units.map(lambda score: round(score, SCORE_DECIMALS))
@@ -392,3 +392,14 @@ def test_who_shares_more_pairs_is_more_alike() -> None:
 def test_who_is_known_by_nothing_resembles_nothing() -> None:
     assert likeness(bundled([]), []).shape == (0,)
     assert abs(likeness(bundled([]), [bundled([("kind", "fact")])])[0]) < CHANCE
+
+
+def test_words_of_the_asking_session_stand_above_equal_matches_alone() -> None:
+    own = Found(memory("own", source=Source("s1"), created_at=NOW - 1000), Fused("own", 0.5))
+    liked = Found(memory("liked", useful=9, importance=1.0, created_at=NOW - 1000), Fused("liked", 0.5))
+    better = Found(memory("better", created_at=NOW - 1000), Fused("better", 0.500001))
+    asked = Query(text="x", current_session="s1")
+    assert [one.memory.id for one in ordered(asked, [liked, own, better], NOW)] == ["better", "own", "liked"]
+    assert [one.memory.id for one in ordered(Query(text="x"), [liked, own, better], NOW)] == ["better", "liked", "own"]
+    later = NOW + 5 * 3_600_000
+    assert [one.memory.id for one in ordered(asked, [liked, own, better], later)] == ["better", "liked", "own"]

@@ -126,7 +126,11 @@ class Choice:
         if query.min_heat > 0 and kept:
             now = self._parts.clock()
             used = await self._parts.ledger.activity([item.memory.id for item in kept])
-            kept = [item for item in kept if heat_of(item.memory, used, now) >= query.min_heat]
+            kept = [
+                item
+                for item in kept
+                if heat_of(item.memory, used, now, self._parts.config.half_lives) >= query.min_heat
+            ]
         return kept
 
     async def _redirected(

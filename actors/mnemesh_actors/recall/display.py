@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.results import heat_of
 from mnemesh_memory.policy import forgetting
+from mnemesh_memory.policy.heat import HalfLives
 from mnemesh_memory.values.model import Memory
 
 # So many characters of an id tell it from any other of a node, as in the command line.
@@ -20,21 +21,26 @@ async def displayed(parts: NodePorts, memories: Sequence[Memory], question: str 
     asked only about the uses of memories that would be shortened without them."""
     if not parts.config.shows_gists:
         return list(memories)
-    now = parts.clock()
-    cold = [memory.id for memory in memories if memory.id != but and _is_cold(memory, now)]
+    now, half_lives = parts.clock(), parts.config.half_lives
+    cold = [memory.id for memory in memories if memory.id != but and _is_cold(memory, now, half_lives)]
     if not cold:
         return list(memories)
     used = await parts.ledger.activity(cold)
-    return [shortened(memory, used, now, question) if memory.id in cold else memory for memory in memories]
+    return [
+        shortened(memory, heat_of(memory, used, now, half_lives), question) if memory.id in cold else memory
+        for memory in memories
+    ]
 
 
-def _is_cold(memory: Memory, now: int) -> bool:
-    return forgetting.level_of(heat_of(memory, {}, now)) != forgetting.FULL and not forgetting.is_kept_whole(memory)
+def _is_cold(memory: Memory, now: int, half_lives: HalfLives) -> bool:
+    return forgetting.level_of(
+        heat_of(memory, {}, now, half_lives)
+    ) != forgetting.FULL and not forgetting.is_kept_whole(memory)
 
 
-def shortened(memory: Memory, used: Mapping[str, tuple[int, int]], now: int, question: str = "") -> Memory:
+def shortened(memory: Memory, heat: float, question: str = "") -> Memory:
     """A memory in the form of its heat, with a note on the way to the whole text."""
-    form = forgetting.shown(memory.content, heat_of(memory, used, now), question)
+    form = forgetting.shown(memory.content, heat, question)
     if form.level == forgetting.FULL:
         return memory
     note = f"{form.level}; full text: mnemesh get {memory.id[:ID_CHARS]}"

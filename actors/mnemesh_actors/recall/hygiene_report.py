@@ -204,11 +204,11 @@ class Hygiene:
     async def _tidied(self, memories: Iterable[Memory], states: Sequence[str] = ("active",)) -> dict[str, Tidy]:
         """The memories in one of `states` with their heat, by id."""
         kept = [memory for memory in memories if memory.state in states]
-        now = self._parts.clock()
+        now, half_lives = self._parts.clock(), self._parts.config.half_lives
         used: dict[str, tuple[int, int]] = {}
         for start in range(0, len(kept), PAGE):
             used |= await self._parts.ledger.activity([memory.id for memory in kept[start : start + PAGE]])
-        return {memory.id: tidy(memory, used, now) for memory in kept}
+        return {memory.id: tidy(memory, used, now, half_lives) for memory in kept}
 
 
 def _mean(vectors: Sequence[np.ndarray]) -> np.ndarray | None:

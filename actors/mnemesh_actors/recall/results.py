@@ -8,14 +8,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from mnemesh_memory.policy.heat import heat
+from mnemesh_memory.policy.heat import HALF_LIFE_DAYS, HalfLives, heat
 from mnemesh_memory.policy.standing import newer_first
+from mnemesh_memory.policy.valence import valence
 from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.ranking.candidates import Candidate
 from mnemesh_memory.ranking.coverage import share
 from mnemesh_memory.ranking.explanation import Explainer
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.ranking.relevance import NO_EVIDENCE, Evidence, relevances
+from mnemesh_memory.ranking.session_coherence import coherence, told
 from mnemesh_memory.ranking.usefulness import liking, rated
 from mnemesh_memory.text.text import estimate_tokens, marks, snippet
 from mnemesh_memory.text.traits import happened_at
@@ -129,7 +131,7 @@ def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
     match = Counter(item.fused.score for item in kept if item.fused.score)
     return sorted(
         kept,
-        key=lambda item: (-item.fused.score, *(_among_equals(item, now) if match[item.fused.score] > 1 else ())),
+        key=lambda item: (-item.fused.score, *(_among_equals(item, query, now) if match[item.fused.score] > 1 else ())),
     )
 
 
@@ -174,16 +176,25 @@ def lying_in(query: Query, fused: Sequence[Fused], candidates: Iterable[Candidat
     return [item for item in fused if item.id in inside]
 
 
-def _among_equals(item: Found, now: int) -> tuple[float, float, float, str]:
-    """How they were rated, importance, heat, id. Heat counts without its uses, which every node counts for itself."""
-    return -item.liking, -(item.memory.importance or 0.0), -heat_of(item.memory, {}, now), item.memory.id
+def _among_equals(item: Found, query: Query, now: int) -> tuple[float, float, float, float, str]:
+    """Words of the asking session, how they were rated, importance, heat, id. Heat counts without its uses, which every
+    node counts for itself, and by the usual half-lives: equal ledgers give equal answers."""
+    own, heat_now = _coherence(item.memory, query, now), heat_of(item.memory, {}, now)
+    return -own, -item.liking, -(item.memory.importance or 0.0), -heat_now, item.memory.id
 
 
-def heat_of(memory: Memory, used: Mapping[str, tuple[int, int]], now: int) -> float:
+def _coherence(memory: Memory, query: Query, now: int) -> float:
+    return coherence(memory.source.session, memory.created_at, query.current_session, now)
+
+
+def heat_of(
+    memory: Memory, used: Mapping[str, tuple[int, int]], now: int, half_lives: HalfLives = HALF_LIFE_DAYS
+) -> float:
     """How warm a memory is; `used` has by id how often and when last it was shown."""
     accesses, last = used.get(memory.id, (0, memory.updated_at))
     liked = liking(memory.useful, memory.not_useful)
-    return heat(memory.kind, memory.tier, memory.importance, max(last, memory.updated_at), accesses, now, liked)
+    at, felt = max(last, memory.updated_at), valence(memory.content, memory.kind)
+    return heat(memory.kind, memory.tier, memory.importance, at, accesses, now, liked, felt, half_lives)
 
 
 def cost_of(hit: Hit) -> int:
@@ -195,7 +206,7 @@ def _cost(memory: Memory, passage: str) -> int:
     return sum(map(estimate_tokens, (memory.content or passage, *(head.content for head in memory.conflicts))))
 
 
-def shaped(query: Query, matches: Matches, abstain_below: float, forms: Mapping[str, Memory] | None = None) -> Recalled:
+def shaped(query: Query, matches: Matches, abstain_below: float, forms: Mapping[str, Memory], now: int) -> Recalled:
     """The first matches as results, as many as the token budget holds. `forms` has shortened memories by id; the
     passage that answers is of the whole text all the same."""
     hits: list[Hit] = []
@@ -204,7 +215,7 @@ def shaped(query: Query, matches: Matches, abstain_below: float, forms: Mapping[
     budget = math.inf if query.token_budget is None else query.token_budget
     for position, item in enumerate(shown):
         passage = snippet(item.memory.content, query.text, SNIPPET_CHARS)
-        form = (forms or {}).get(item.memory.id, item.memory)
+        form = forms.get(item.memory.id, item.memory)
         memory, cost = _given(form, query, passage, whole=not query.snippets_only)
         if not hits and cost > budget:
             # The best is never left out for weaker ones that fit, but given in part.
@@ -214,6 +225,8 @@ def shaped(query: Query, matches: Matches, abstain_below: float, forms: Mapping[
             break
         tokens += cost
         signals = matches.explainer.shares(item.fused) if matches.explainer else ()
+        if signals and query.current_session:
+            signals = (*signals, told(_coherence(item.memory, query, now)))
         hits.append(Hit(
             memory=memory, score=item.fused.score, signals=signals, snippet=passage, marks=marks(passage, query.text),
             redirected_from=item.redirected_from,

@@ -33,6 +33,7 @@ from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vect
 from mnemesh_actors.rows.past_rows import rows_of
 from mnemesh_actors.rows.word_counts import scored
 from mnemesh_memory.policy import standing
+from mnemesh_memory.policy.heat import HALF_LIFE_DAYS
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.coverage import coverage
@@ -82,7 +83,7 @@ class Retrieval:
         if self._query.as_of is None:  # the past is told as it was
             shown = [item.memory for item in matches.found[: self._query.limit]]
             forms = {memory.id: memory for memory in await displayed(self._parts, shown, self._query.text)}
-        return shaped(self._query, matches, self._parts.config.abstain_below, forms)
+        return shaped(self._query, matches, self._parts.config.abstain_below, forms, self._parts.clock())
 
     async def _newest(self) -> Matches:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0. In a
@@ -206,4 +207,7 @@ class Retrieval:
 
     async def _matching(self) -> tuple[list[str], list[str]] | None:
         """The memories that pass, when only the ledger can judge; None when the index can, or each row is judged."""
-        return await self._rows.matching(self._query) if requests.for_the_ledger(self._query) else None
+        if not requests.for_the_ledger(self._query):
+            return None
+        usual = self._parts.config.half_lives == HALF_LIFE_DAYS  # others are known to the choice alone
+        return await self._rows.matching(self._query if usual else replace(self._query, min_heat=0.0))

@@ -628,7 +628,7 @@ class Operations:
         `min_heat` from 0 to 1. `token_budget` bounds the texts. `sort` relevance, recency or importance. `weights` of the
         signals dense and bm25, and of the optional ones. `include_superseded`, `include_archive`, `explain`,
         `snippets_only`. `time_words` of the query ("last week", "before the release") prefer, only or off, in `time_zone`
-        (IANA): see `Recalled.time`.
+        (IANA): see `Recalled.time`. `current_session` is the session that asks; its own words stand above equals.
 
         >>> for result in client.recall("how do we deploy?", space="team/payments", limit=3).results:
         ...     print(f"{result.score:.2f}  {result.content}")

@@ -43,6 +43,7 @@ RECALL: Final = MappingProxyType(
         "--include-archive": ("include_archive", "flag"),
         "--explain": ("explain", "flag"),
         "--snippets-only": ("snippets_only", "flag"),
+        "--current-session": ("current_session", "str"),
         "--time-words": ("time_words", "str"),
         "--time-zone": ("time_zone", "str"),
     }

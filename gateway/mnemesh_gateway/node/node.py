@@ -42,6 +42,7 @@ from mnemesh_gateway.peers.peer_book import PeerBook
 from mnemesh_gateway.security.access import ACCESS_FILE, Access
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_gateway.security.loopback import is_loopback
+from mnemesh_memory.policy.heat import half_lives_of
 from mnemesh_memory.policy.recall_rules import rules_of
 from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.values import limits
@@ -306,6 +307,7 @@ def _start_config(settings: Settings) -> StartConfig:
             abstain_below=settings.abstain_below,
             rules=rules_of(settings.recall_rules),
             temporal_neighbours=settings.temporal_neighbours,
+            half_lives=half_lives_of(settings.half_lives),
             labile_minutes=settings.labile_minutes,
             shows_gists=settings.shows_gists,
             zone=zone_named("time_zone", settings.time_zone),

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from mnemesh_actors.runtime.zones import zone_named
 from mnemesh_memory.access.grants import OWNER, principal_name
+from mnemesh_memory.policy.heat import HALF_LIVES_ALLOWED, half_lives_of
 from mnemesh_memory.policy.recall_rules import ALLOWED, rules_of
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import NOT_SHOWN, InvalidArgument
@@ -98,6 +99,7 @@ ZONE = Rule(
 )
 FLAG = Rule("true or false", _flag)
 RULES = Rule(ALLOWED, _judged(rules_of))
+HALF_LIVES = Rule(HALF_LIVES_ALLOWED, _judged(half_lives_of))
 PRINCIPAL = Rule(
     f"1 to {limits.PRINCIPAL_BYTES_MAX} of a-z 0-9 . _ -, the first a letter or digit, and no credential",
     _judged(lambda name: name == OWNER or principal_name("owner", name)),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mnemesh_gateway.node.setting_rules import ADDRESS, FLAG, KEY, PRINCIPAL, RULES, SERVER_URL, TEXT, ZONE
+from mnemesh_gateway.node.setting_rules import ADDRESS, FLAG, HALF_LIVES, KEY, PRINCIPAL, RULES, SERVER_URL, TEXT, ZONE
 from mnemesh_gateway.node.setting_rules import choice as _choice
 from mnemesh_gateway.node.setting_rules import number as _number
 from mnemesh_gateway.node.setting_rules import setting as _setting
@@ -140,6 +140,7 @@ class Settings:
         True, "Show cold memories as gist or tags in recall, list and timeline; get gives the whole text.", FLAG
     )
     temporal_neighbours: bool = _setting(True, "Show neighbours in time, by engram slots, in related.", FLAG)
+    half_lives: str = _setting("", "Half-lives of heat by kind, in the place of the usual.", HALF_LIVES, "KIND=DAYS")
     labile_minutes: float = _setting(
         limits.LABILE_MINUTES,
         "How long a recalled memory may be updated or replaced by what the same principal remembers next; 0 turns "

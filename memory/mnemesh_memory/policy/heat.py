@@ -1,6 +1,6 @@
 """How warm a memory still is: a closed formula at read time. Nothing is deleted by it and it never reorders relevance.
 
-heat = `s * 2^(-age / (h * u * v))`, from four channels that nothing mixes before this line:
+heat = `s * 2^(-age / (h * u * v * w))`, from five channels that nothing mixes before this line:
 
 - Importance: strength `s = (1 + importance) / 2`, in [1/2, 1]. The share of an item that is there at all at age 0.
 - Kind: half-life `h` in days, HALF_LIFE_DAYS. Exponential forgetting (Ebbinghaus 1885).
@@ -8,6 +8,7 @@ heat = `s * 2^(-age / (h * u * v))`, from four channels that nothing mixes befor
   Age counts from the last use.
 - Usefulness: `v = 2^liking`, in (1/2, 2), with the votes' `liking` in (-1, 1). An item that was needed is needed again
   for longer (Anderson and Schooler 1991).
+- Valence: `w = 2^(|valence| / 2)`, in [1, 1.42), with the valence of the outcome that the text tells of (valence.py).
 
 Monotone: more use, importance or liking is never colder. No sweep stores heat, so the count of evaluations has no
 effect, and a month without a node cools like any month. A time in the future counts as now. `heat_of_columns` is the
@@ -17,9 +18,13 @@ same formula over arrays.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from mnemesh_memory.policy.valence import stretch
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.kinds import KINDS
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,8 +32,9 @@ if TYPE_CHECKING:
 
 DAY_MS: Final = 86_400_000
 DEFAULT_IMPORTANCE: Final = 0.5
+HalfLives: TypeAlias = Mapping[str, float]
 # Days; kinds that are not named do not cool.
-HALF_LIFE_DAYS: Final = {
+HALF_LIFE_DAYS: Final[HalfLives] = {
     "decision": 90.0,
     "error": 30.0,
     "reference": 180.0,
@@ -51,40 +57,79 @@ class Heat:
     half_life_days: float  # Of the kind, without the other channels. 0: it does not cool.
     usage: float  # Factor on the half-life, from 1 on.
     usefulness: float  # Factor on the half-life, between 1/2 and 2.
+    valence: float  # Factor on the half-life, from 1 to the square root of 2.
     age_days: float  # Since the last use, or else the last change.
     uses: int
 
 
+# A filter that has read no text takes this valence: nothing is colder for it, and the text is judged later.
+VALENCE_MOST: Final = 1.0
+HALF_LIVES_ALLOWED: Final = "KIND=DAYS; ... with days above 0 and at most 36500, such as error=14; fact=120"
+HALF_LIFE_DAYS_MAX: Final = 36_500.0
+
+
+def half_lives_of(text: str) -> HalfLives:
+    """The half-lives with those of a setting in the place of the usual. Raises InvalidArgument."""
+    given: dict[str, float] = {}
+    for part in filter(None, map(str.strip, text.split(";"))):
+        kind, sign, days = (word.strip() for word in part.partition("="))
+        try:
+            number = float(days)
+        except ValueError:
+            number = math.nan
+        if kind not in KINDS or not sign or kind in given or not 0.0 < number <= HALF_LIFE_DAYS_MAX:
+            raise InvalidArgument("half_lives", part, HALF_LIVES_ALLOWED)
+        given[kind] = number
+    return {**HALF_LIFE_DAYS, **given} if given else HALF_LIFE_DAYS
+
+
 def heat_parts(
-    kind: str, tier: str, importance: float | None, last_used: int, accesses: int, now: int, liking: float = 0.0
+    kind: str,
+    tier: str,
+    importance: float | None,
+    last_used: int,
+    accesses: int,
+    now: int,
+    liking: float = 0.0,
+    valence: float = 0.0,
+    half_lives: HalfLives = HALF_LIFE_DAYS,
 ) -> Heat:
     """Heat at `now` (ms) of a memory last used (or created) at `last_used` (ms). Pinned ones don't cool."""
     pinned = tier == "pinned"
     strength = 1.0 if pinned else (1.0 + _importance(importance)) / 2.0
-    half_life = 0.0 if pinned else HALF_LIFE_DAYS.get(kind, 0.0)
-    usage, usefulness = 1.0 + math.log1p(max(0, accesses)), math.exp2(liking)
+    half_life = 0.0 if pinned else half_lives.get(kind, 0.0)
+    usage, usefulness, emotion = 1.0 + math.log1p(max(0, accesses)), math.exp2(liking), stretch(valence)
     age_days = max(0, now - last_used) / DAY_MS
-    cooled = math.exp2(-age_days / (half_life * usage * usefulness)) if half_life else 1.0
+    cooled = math.exp2(-age_days / (half_life * usage * usefulness * emotion)) if half_life else 1.0
     return Heat(
         value=strength * cooled,
         strength=strength,
         half_life_days=half_life,
         usage=usage,
         usefulness=usefulness,
+        valence=emotion,
         age_days=age_days,
         uses=accesses,
     )
 
 
 def heat(
-    kind: str, tier: str, importance: float | None, last_used: int, accesses: int, now: int, liking: float = 0.0
+    kind: str,
+    tier: str,
+    importance: float | None,
+    last_used: int,
+    accesses: int,
+    now: int,
+    liking: float = 0.0,
+    valence: float = 0.0,
+    half_lives: HalfLives = HALF_LIFE_DAYS,
 ) -> float:
     """`heat_parts`, in [0, 1], without its parts."""
-    return heat_parts(kind, tier, importance, last_used, accesses, now, liking).value
+    return heat_parts(kind, tier, importance, last_used, accesses, now, liking, valence, half_lives).value
 
 
-# What `heat` takes of a memory: kind, tier, importance, last use (ms), accesses, liking.
-HeatRow = tuple[str, str, float | None, int, int, float]
+# Arguments of `heat` for a memory: kind, tier, importance, last use (ms), accesses, liking, valence.
+HeatRow = tuple[str, str, float | None, int, int, float, float]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,13 +142,14 @@ class HeatColumns:
     last_used: NDArray[np.int64]  # In ms.
     accesses: NDArray[np.int64]
     liking: NDArray[np.float64]
+    valence: NDArray[np.float64]
 
 
 def columns_of(rows: Sequence[HeatRow]) -> HeatColumns:
     """The same memories as columns."""
     import numpy as np  # a program that only reads settings loads none
 
-    kinds, tiers, importance, last_used, accesses, liking = zip(*rows, strict=True) if rows else [()] * 6
+    kinds, tiers, importance, last_used, accesses, liking, valence = zip(*rows, strict=True) if rows else [()] * 7
     return HeatColumns(
         half_life_days=np.array([HALF_LIFE_DAYS.get(kind, 0.0) for kind in kinds], np.float64),
         pinned=np.array([tier == "pinned" for tier in tiers], np.bool_),
@@ -111,6 +157,7 @@ def columns_of(rows: Sequence[HeatRow]) -> HeatColumns:
         last_used=np.array(last_used, np.int64),
         accesses=np.array(accesses, np.int64),
         liking=np.array(liking, np.float64),
+        valence=np.array(valence, np.float64),
     )
 
 
@@ -119,7 +166,8 @@ def heat_of_columns(columns: HeatColumns, now: int) -> NDArray[np.float64]:
     import numpy as np
 
     importance = np.where(np.isnan(columns.importance), DEFAULT_IMPORTANCE, columns.importance)
-    stability = columns.half_life_days * (1.0 + np.log1p(np.maximum(columns.accesses, 0))) * np.exp2(columns.liking)
+    stability = columns.half_life_days * (1.0 + np.log1p(np.maximum(columns.accesses, 0)))
+    stability *= np.exp2(columns.liking + np.abs(columns.valence) / 2.0)
     age_days = np.maximum(0, now - columns.last_used) / DAY_MS
     cooling = (stability > 0.0) & ~columns.pinned
     rate = np.divide(age_days, stability, out=np.zeros_like(age_days), where=cooling)

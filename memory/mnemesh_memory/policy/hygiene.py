@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 
 from mnemesh_memory.policy import triggers
 from mnemesh_memory.policy.guard import Candidate, judge, says_the_same
-from mnemesh_memory.policy.heat import Heat, heat_parts
+from mnemesh_memory.policy.heat import HALF_LIFE_DAYS, HalfLives, Heat, heat_parts
 from mnemesh_memory.policy.standing import age, pairs
+from mnemesh_memory.policy.valence import valence
 from mnemesh_memory.ranking.usefulness import liking
 from mnemesh_memory.text.text import snippet, title_of
 from mnemesh_memory.values.memory_links import BOTH_HOLD
@@ -106,12 +107,16 @@ class Report:
     degraded: tuple[str, ...] = ()
 
 
-def tidy(memory: Memory, used: Mapping[str, tuple[int, int]], now: int) -> Tidy:
+def tidy(memory: Memory, used: Mapping[str, tuple[int, int]], now: int, half_lives: HalfLives = HALF_LIFE_DAYS) -> Tidy:
     """`memory` with its heat; `used` has by id how often and when last it was shown."""
     accesses, last = used.get(memory.id, (0, memory.updated_at))
     liked = liking(memory.useful, memory.not_useful)
     at = max(last, memory.updated_at)
-    return Tidy(memory=memory, heat=heat_parts(memory.kind, memory.tier, memory.importance, at, accesses, now, liked))
+    felt = valence(memory.content, memory.kind)
+    return Tidy(
+        memory=memory,
+        heat=heat_parts(memory.kind, memory.tier, memory.importance, at, accesses, now, liked, felt, half_lives),
+    )
 
 
 def is_idle(item: Tidy, stale_days: int) -> bool:

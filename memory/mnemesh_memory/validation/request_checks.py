@@ -162,6 +162,7 @@ def query(given: Query, caller: Caller) -> Query:
         agent=field_checks.line("agent", given.agent, limits.AGENT_BYTES_MAX),
         session=field_checks.line("session", given.session, limits.SESSION_BYTES_MAX),
         source_dir=field_checks.line("source_dir", given.source_dir, limits.PATH_BYTES_MAX),
+        current_session=field_checks.line("current_session", given.current_session, limits.SESSION_BYTES_MAX),
     )
 
 

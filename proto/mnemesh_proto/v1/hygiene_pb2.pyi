@@ -123,7 +123,7 @@ class TidyMemory(_message.Message):
     def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., state: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heat: _Optional[_Union[Heat, _Mapping]] = ...) -> None: ...
 
 class Heat(_message.Message):
-    __slots__ = ("value", "strength", "half_life_days", "usage", "usefulness", "age_days", "uses")
+    __slots__ = ("value", "strength", "half_life_days", "usage", "usefulness", "age_days", "uses", "valence")
     VALUE_FIELD_NUMBER: _ClassVar[int]
     STRENGTH_FIELD_NUMBER: _ClassVar[int]
     HALF_LIFE_DAYS_FIELD_NUMBER: _ClassVar[int]
@@ -131,6 +131,7 @@ class Heat(_message.Message):
     USEFULNESS_FIELD_NUMBER: _ClassVar[int]
     AGE_DAYS_FIELD_NUMBER: _ClassVar[int]
     USES_FIELD_NUMBER: _ClassVar[int]
+    VALENCE_FIELD_NUMBER: _ClassVar[int]
     value: float
     strength: float
     half_life_days: float
@@ -138,4 +139,5 @@ class Heat(_message.Message):
     usefulness: float
     age_days: float
     uses: int
-    def __init__(self, value: _Optional[float] = ..., strength: _Optional[float] = ..., half_life_days: _Optional[float] = ..., usage: _Optional[float] = ..., usefulness: _Optional[float] = ..., age_days: _Optional[float] = ..., uses: _Optional[int] = ...) -> None: ...
+    valence: float
+    def __init__(self, value: _Optional[float] = ..., strength: _Optional[float] = ..., half_life_days: _Optional[float] = ..., usage: _Optional[float] = ..., usefulness: _Optional[float] = ..., age_days: _Optional[float] = ..., uses: _Optional[int] = ..., valence: _Optional[float] = ...) -> None: ...

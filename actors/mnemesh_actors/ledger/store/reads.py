@@ -12,7 +12,7 @@ from typing import Any
 
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows, marks
 from mnemesh_memory.access.grants import BELOW, EVERY_SHARED, EVERY_SPACE
-from mnemesh_memory.policy.heat import HeatRow, columns_of, heat_of_columns
+from mnemesh_memory.policy.heat import VALENCE_MOST, HeatRow, columns_of, heat_of_columns
 from mnemesh_memory.policy.validity import SUPERSEDES
 from mnemesh_memory.ranking.usefulness import liking
 from mnemesh_memory.text.traits import happened_at
@@ -250,7 +250,7 @@ def matching(
         if query.min_heat > 0:
             more, later = pending.get(id_, (0, 0))
             used, liked = max(last, later, updated_at), liking(useful, against)
-            warmth.append((kind, tier, importance, used, accesses + more, liked))
+            warmth.append((kind, tier, importance, used, accesses + more, liked, VALENCE_MOST))
     if warmth:
         warm = heat_of_columns(columns_of(warmth), now) >= query.min_heat
         found = list(compress(found, warm))

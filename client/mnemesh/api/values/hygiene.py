@@ -20,6 +20,7 @@ class Heat:
     usefulness: float
     age_days: float
     uses: int
+    valence: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

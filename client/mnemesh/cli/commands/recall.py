@@ -35,6 +35,7 @@ class Wanted:
     include_archive: Annotated[bool, option("RecallRequest.include_archive", "--include-archive")] = False
     explain: Annotated[bool, option("RecallRequest.explain", "--explain")] = False
     snippets_only: Annotated[bool, option("RecallRequest.snippets_only", "--snippets-only")] = False
+    current_session: Annotated[Text, option("RecallRequest.current_session", "--current-session", metavar="ID")] = None
     time_words: Annotated[Text, option("RecallRequest.time_words", "--time-words", metavar="MODE")] = None
     time_zone: Annotated[Text, option("RecallRequest.time_zone", "--time-zone", metavar="NAME")] = None
 

@@ -34,7 +34,8 @@ def hygiene(found: values.Hygiene) -> Iterator[str]:
 def _memory(memory: values.TidyMemory) -> str:
     heat = memory.heat
     cooling = f"half-life {heat.half_life_days:g} d" if heat.half_life_days else "does not cool"
-    parts = f"{cooling} x {heat.usage:.2f} usage x {heat.usefulness:.2f} usefulness, strength {heat.strength:.2f}"
+    factors = f"{heat.usage:.2f} usage x {heat.usefulness:.2f} usefulness x {heat.valence:.2f} valence"
+    parts = f"{cooling} x {factors}, strength {heat.strength:.2f}"
     where = paint(f"{memory.id}  {one_line(memory.space)}  {memory.kind}  heat {heat.value:.2f} ({parts})", DIM)
     return f"      {paint(clip(one_line(memory.title)), BOLD)}\n      {where}"
 
