@@ -1,4 +1,4 @@
-"""`python -m bench.command_start`: the processor time of a command beside that of a bare interpreter.
+"""`python -m bench.command_start`: the processor time of a command, hook or status line beside a bare interpreter's.
 
 A node runs in a process of its own and is not measured. The programs take turns, so that a busy machine slows all of
 them. The result is the ratio of medians.
@@ -21,14 +21,23 @@ from mnemesh import Client
 
 ROUNDS: Final = 21
 BARE: Final = ("-c", "pass")
+HOOK: Final = "mnemesh hook"
+STATUS_LINE: Final = "mnemesh statusline"
+# The input of every program: a prompt as a host tells it.
+GIVEN: Final = b'{"session_id": "", "prompt": "how do we deploy?"}'
 VERSION_RATIO_MAX: Final = 6.0
 RECALL_RATIO_MAX: Final = 15.0
+# A host starts these at every prompt, and whenever it draws its status line.
+HOOK_RATIO_MAX: Final = 4.0
 
 
 def processor_s(words: Sequence[str]) -> float:
     """The processor time of the interpreter with `words`, user and system together. Raises RuntimeError."""
-    silent = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1)]
-    process = os.posix_spawn(sys.executable, [sys.executable, *words], os.environ, file_actions=silent)
+    with tempfile.TemporaryFile() as given:
+        given.write(GIVEN)
+        given.seek(0)
+        streams = [(os.POSIX_SPAWN_DUP2, given.fileno(), 0), (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_RDWR, 0)]
+        process = os.posix_spawn(sys.executable, [sys.executable, *words], os.environ, file_actions=streams)
     _, status, usage = os.wait4(process, 0)
     if status:
         raise RuntimeError(f"{' '.join(words)} ended with {os.waitstatus_to_exitcode(status)}")
@@ -57,9 +66,11 @@ def main(argv: Sequence[str]) -> int:
         programs: dict[str, Sequence[str]] = {
             "bare interpreter": BARE, "mnemesh --version": ("-m", "mnemesh", "--version"),
             "mnemesh recall": recall, "mnemesh recall --json": (*recall, "--json"),
+            HOOK: ("-m", "mnemesh", "hook", "claude-code", "UserPromptSubmit", "--data", folder),
+            STATUS_LINE: ("-m", "mnemesh", "statusline", "--data", folder),
         }  # fmt: skip
         times = medians(programs, rounds)
-    limits = {"mnemesh --version": VERSION_RATIO_MAX}
+    limits = {"mnemesh --version": VERSION_RATIO_MAX, HOOK: HOOK_RATIO_MAX, STATUS_LINE: HOOK_RATIO_MAX}
     bare = times.pop("bare interpreter")
     print(f"bare interpreter: {bare * 1000:.1f} ms, median of {rounds}")
     missed = False

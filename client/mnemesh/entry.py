@@ -74,6 +74,10 @@ def _dispatch(words: list[str]) -> int:
         from mnemesh.hooks.shim import main as hook
 
         return hook(words[1:])
+    if words[:1] == ["statusline"] and "--help" not in words:
+        from mnemesh.hooks.statusline import main as statusline
+
+        return statusline(words[1:])
     if words and words[0] in ("mcp", "bench", *NODE_COMMANDS):
         return run_program(words)
     if len(words) > 1 and words[1] in OFFLINE_PROGRAMS.get(words[0], ()):

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
+import subprocess
+import sys
 import uuid
 from pathlib import Path
 from typing import Any
@@ -126,3 +129,27 @@ async def test_a_project_that_opts_out_is_not_recorded(shared_node: NodeUnderTes
 @session_loop
 async def test_an_event_without_anything_to_keep_is_silence(tmp_path: Path, event: str, given: bytes) -> None:
     assert Host(tmp_path, tmp_path / "none", "test/x").raw("claude-code", event, given) == ""
+
+
+def status_line(host: Host, given: bytes = b"") -> str:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MNEMESH_")}
+    ran = subprocess.run(
+        [sys.executable, "-m", "mnemesh", "statusline"], input=given, cwd=host.project, env=clean | host.environ,
+        capture_output=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (0, b"")
+    return ran.stdout.decode()
+
+
+@session_loop
+async def test_the_status_line_says_where_writes_go_and_is_empty_without_a_node(
+    shared_node: NodeUnderTest, host: Host, tmp_path: Path
+) -> None:
+    await remembered(shared_node, host, "Never push on Fridays")
+    space = host.environ["MNEMESH_SPACE"]
+    given = json.dumps({"cwd": str(host.project), "context_window": {"used_percentage": 41.6}}).encode()
+    lines = {status_line(host, given) for _ in range(5)} - {""}  # empty when the machine is too slow for it
+    assert lines <= {f"mnemesh {space} · 1 memory · context 42 %\n"}
+    assert lines
+    assert status_line(Host(tmp_path, tmp_path / "none", "x"), given) == ""
+    assert status_line(Host(tmp_path, tmp_path / "none", "x"), b"\xff") == ""

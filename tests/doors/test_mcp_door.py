@@ -116,12 +116,14 @@ async def test_a_memory_is_a_resource(node: Node, transport: str) -> None:
 async def test_hints_say_which_tools_are_safe(node: Node, transport: str) -> None:
     async with connect(node, transport) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
-        assert list(tools) == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate", "anchor"]
+        core = "remember recall get timeline supersede forget rate anchor context"
+        assert list(tools) == core.split()
         assert all(tool.annotations.open_world_hint is False for tool in tools.values())
         assert {name for name, tool in tools.items() if tool.annotations.read_only_hint} == {
             "recall",
             "get",
             "timeline",
+            "context",
         }
         assert tools["forget"].annotations.destructive_hint
         assert tools["remember"].annotations.destructive_hint is False
@@ -287,7 +289,7 @@ async def test_a_body_beyond_the_limit_is_refused(node: Node) -> None:
 async def test_a_starting_node_lists_its_tools_and_its_calls_say_that_it_starts(node: Node, transport: str) -> None:
     node.gate.facts.state = "starting"
     async with connect(node, transport) as client:
-        assert len((await client.list_tools()).tools) == 7
+        assert len((await client.list_tools()).tools) == 9
         refused = await client.call_tool("recall", {"query": "x"})
         assert refused.is_error
         assert text_of(refused).startswith("UNAVAILABLE")

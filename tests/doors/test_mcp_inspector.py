@@ -49,7 +49,7 @@ async def inspect(folder: Path, modules: Path, node: NodeUnderTest) -> None:
     for server in (http, sse, stdio):
         listed = await ask(server, "tools/list")
         names = [tool["name"] for tool in listed["tools"]]
-        assert names == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate", "anchor"]
+        assert names == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate", "anchor", "context"]
     written = await call(http, "remember", "content=Inspectors look twice", 'tags=["habit"]')
     memory = written["structuredContent"]["memory"]
     assert (written["structuredContent"]["action"], memory["by"]) == ("ADD", "owner/inspector-cli")

@@ -90,7 +90,7 @@ def test_tools_resources_and_errors_pass_through(node: Node, modern: bool) -> No
             assert ours.result("server/discover", modern=True)["capabilities"]["tools"] is not None
         tools = ours.result("tools/list", modern=modern)["tools"]
         names = [tool["name"] for tool in tools]
-        assert names == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate", "anchor"]
+        assert names == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate", "anchor", "context"]
         memory = ours.call("remember", modern=modern, content="Zähler läuft 🦊")["structuredContent"]["memory"]
         assert (memory["space"], memory["by"]) == ("team/tests", "owner/host")
         found = ours.call("recall", modern=modern, query="läuft")

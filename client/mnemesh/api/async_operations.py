@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from collections.abc import Iterable
-    from collections.abc import Sequence
     from datetime import datetime
     from datetime import timedelta
     from mnemesh.api import values
@@ -745,11 +744,11 @@ class AsyncOperations:
         task: str = "",
         *,
         session: str = "",
-        files: Sequence[str] = (),
-        decisions: Sequence[str] = (),
-        questions: Sequence[str] = (),
-        next_steps: Sequence[str] = (),
-        errors: Sequence[str] = (),
+        files: Words = (),
+        decisions: Words = (),
+        questions: Words = (),
+        next_steps: Words = (),
+        errors: Words = (),
         custom: str = "",
         space: str = "",
         merge: bool = False,
@@ -809,7 +808,7 @@ class AsyncOperations:
         space: Words | None = None,
         spaces: Words | None = None,
         dir: str = "",
-        paths: Sequence[str] = (),
+        paths: Words = (),
         token_budget: int | None = None,
         anew: bool = False,
     ) -> values.SessionContext:

@@ -52,7 +52,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "import": "imports.memories", "export": "export", "import-transcript": "imports.transcripts",
         "transcript": "transcripts", "trigger": "triggers", "rule": "rules",
     },
-    "Agent hosts": {"install": "hosts", "uninstall": "hosts", "hook": ""},
+    "Agent hosts": {"install": "hosts", "uninstall": "hosts", "hook": "", "statusline": ""},
     "Agents and other nodes": {"whoami": "read", "agent": "agents", "peer": "peers", "sync": "peers"},
     "The node": {
         "status": "read", "down": "read", "doctor": "", "backup": "backups", "reembed": "embedding", "model": "",
@@ -64,6 +64,7 @@ PROGRAMS: Final[Mapping[str, str]] = {
     "up": "Start a node in the foreground.",
     "mcp": "Speak MCP on standard input and output; starts the local node when none runs.",
     "hook": "Answer one event of an agent host: HOST EVENT, with the host's JSON on standard input. Hosts call this.",
+    "statusline": "Print one line about this project's memory, for a host's status line. Empty without a node.",
     "doctor": "Look for faults of a node, its data and its settings.",
     "bench": "Measure a node on this machine, speed and quality; needs the source tree.",
 }

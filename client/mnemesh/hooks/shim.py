@@ -40,7 +40,7 @@ def main(words: Sequence[str]) -> int:
     if options[:1] == ["--data"]:  # wins over an address, as everywhere
         environ = {**environ, "MNEMESH_DATA_DIR": options[1], "MNEMESH_ENDPOINT": ""}
     if event in events.EVENTS.get(host, {}) and sys.stdin is not None:  # None: closed by the caller
-        with _time_limit(_timeout_s(host, event)):
+        with time_limit(_timeout_s(host, event)):
             reply = _reply(host, event, environ)
         if reply is not None:
             sys.stdout.write(json.dumps(reply))
@@ -52,7 +52,7 @@ def _timeout_s(host: str, event: str) -> float:
 
 
 @contextmanager
-def _time_limit(limit_s: float) -> Iterator[None]:
+def time_limit(limit_s: float) -> Iterator[None]:
     """Ends the process silently when the body waits without a limit of its own: for an open input, a name server."""
     if not hasattr(signal, "setitimer"):
         yield

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
 from mnemesh.api.calls.filters import Words, places
@@ -14,11 +12,11 @@ def checkpoint(
     task: str = "",
     *,
     session: str = "",
-    files: Sequence[str] = (),
-    decisions: Sequence[str] = (),
-    questions: Sequence[str] = (),
-    next_steps: Sequence[str] = (),
-    errors: Sequence[str] = (),
+    files: Words = (),
+    decisions: Words = (),
+    questions: Words = (),
+    next_steps: Words = (),
+    errors: Words = (),
     custom: str = "",
     space: str = "",
     merge: bool = False,
@@ -33,11 +31,11 @@ def checkpoint(
     fields = {
         "task": task,
         "session": session,
-        "files": list(files),
-        "decisions": list(decisions),
-        "questions": list(questions),
-        "next_steps": list(next_steps),
-        "errors": list(errors),
+        "files": files,
+        "decisions": decisions,
+        "questions": questions,
+        "next_steps": next_steps,
+        "errors": errors,
         "custom": custom,
         "space": space,
         "merge": merge,
@@ -72,7 +70,7 @@ def context(
     space: Words | None = None,
     spaces: Words | None = None,
     dir: str = "",
-    paths: Sequence[str] = (),
+    paths: Words = (),
     token_budget: int | None = None,
     anew: bool = False,
 ) -> Call[values.SessionContext]:
@@ -88,7 +86,7 @@ def context(
         "task": task,
         "spaces": places(space, spaces),
         "dir": dir,
-        "paths": list(paths),
+        "paths": paths,
         "token_budget": token_budget,
         "anew": anew,
     }

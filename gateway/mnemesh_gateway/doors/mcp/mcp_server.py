@@ -30,7 +30,7 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from mnemesh_gateway.contract import status
-from mnemesh_gateway.doors.mcp import answer_text
+from mnemesh_gateway.doors.mcp import answer_text, prompts
 from mnemesh_gateway.doors.mcp.operation_tools import (
     ToolRow,
     also_asked,
@@ -160,6 +160,8 @@ class McpServer:
             get_tool_input_schema=_no_header_parameters,
             on_list_tools=list_tools,
             on_call_tool=call_tool,
+            on_list_prompts=_list_prompts,
+            on_get_prompt=_get_prompt,
             on_list_resources=self._resources.list_all,
             on_list_resource_templates=self._resources.list_templates,
             on_read_resource=self._resources.read,
@@ -283,6 +285,31 @@ def _tool(row: ToolRow, description: str) -> types.Tool:
         ),
         _meta=LOADED_META if row.name in LOADED else None,
     )
+
+
+async def _list_prompts(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+    return types.ListPromptsResult(
+        prompts=[
+            types.Prompt(
+                name=row.name,
+                title=row.title,
+                description=row.description,
+                arguments=[
+                    types.PromptArgument(name=row.argument, description=row.argument_help, required=row.choices is None)
+                ],
+            )
+            for row in prompts.ROWS
+        ]
+    )
+
+
+async def _get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+    try:
+        text = prompts.prompt_text(params.name, params.arguments or {})
+    except (NotFound, InvalidArgument) as error:
+        raise protocol_error(types.INVALID_PARAMS, error) from error
+    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
+    return types.GetPromptResult(description=prompts.BY_NAME[params.name].description, messages=[message])
 
 
 def _tool_error(error: MnemeshError, hinted: Callable[[str], str]) -> types.CallToolResult:

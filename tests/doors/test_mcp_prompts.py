@@ -1,0 +1,40 @@
+"""The prompts of the MCP server: listed, filled in, and refused in words."""
+
+from __future__ import annotations
+
+import pytest
+from mcp.shared.exceptions import MCPError
+from node_process import NodeUnderTest
+from test_mcp_context import connected
+
+from mnemesh_gateway.doors.mcp.operation_tools import NAMED, build_tools
+from mnemesh_gateway.doors.mcp.prompts import ROWS, prompt_text
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+
+async def test_a_host_lists_the_prompts_and_fills_one_in(shared_node: NodeUnderTest) -> None:
+    async with connected(shared_node) as client:
+        listed = (await client.list_prompts()).prompts
+        assert [prompt.name for prompt in listed] == ["remember", "recall", "mnemesh"]
+        assert [prompt.arguments[0].required for prompt in listed] == [True, True, False]
+        got = await client.get_prompt("recall", {"query": "where do {given} deploys run?"})
+        text = got.messages[0].content.text
+        assert text.endswith("\n\nwhere do {given} deploys run?")
+        assert "`mnemesh status`" in (await client.get_prompt("mnemesh", {})).messages[0].content.text
+        for name, arguments, word in (
+            ("recall", {}, "query"),
+            ("recall", {"q": "x"}, "query"),
+            ("mnemesh", {"task": "dance"}, "status"),
+            ("other", {}, "remember, recall, mnemesh"),
+        ):
+            with pytest.raises(MCPError, match=word):
+                await client.get_prompt(name, arguments)
+
+
+async def test_a_prompt_names_only_tools_that_are_there() -> None:
+    tools = build_tools()
+    for row in ROWS:
+        for given in row.choices or ("x",):
+            named = NAMED.findall(prompt_text(row.name, {row.argument: given}))
+            assert set(named) <= set(tools)
