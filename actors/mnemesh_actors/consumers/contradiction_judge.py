@@ -1,6 +1,6 @@
-"""Judges memories that met only after they were written: those that peers brought, and those of two writers at once.
+"""Judges memories that met only after their writing: memories from peers, and memories of two writers at once.
 
-The write guard compares a text with the memories that its node holds at that moment. Two writers on two nodes, or two
+The write guard compares a text with the memories of its node at that moment. Two writers on two nodes, or two
 at once on one node, miss each other there. This consumer compares such memories as soon as both are here, and links
 them `contradicts`. The consumer replaces nothing, because a person or the writer decides that. Rules.
 

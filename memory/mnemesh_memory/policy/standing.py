@@ -1,7 +1,7 @@
-"""How a memory stands to others on the same thing: those it replaced, and newer ones that contradict it. Pure.
+"""How a memory stands to others on the same thing: replaced memories, and newer contradicting memories. Pure.
 
-Two memories with a link `contradicts` both stand until somebody decides. The one that holds from later is believed
-first. A link `both-hold` says that somebody has decided that both are true: then the pair is neither judged nor marked.
+Two memories with a link `contradicts` both stand until somebody decides. The newer memory holds from later and is
+believed first. A link `both-hold` records the decision that both are true. Then the pair is neither judged nor marked.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Item = TypeVar("Item")
 
 
 def age(memory: Memory) -> tuple[int, str]:
-    """The order of two memories that contradict each other: the greater one is newer, on every node."""
+    """The order of two contradicting memories: the greater age is newer, on every node."""
     return happened_at(memory), memory.id
 
 
@@ -32,8 +32,8 @@ def pairs(memories: Iterable[Memory], type_: str = CONTRADICTS) -> set[Pair]:
 
 
 def contested(memories: Collection[Memory]) -> dict[str, list[Memory]]:
-    """By id of each active memory, the newer active ones that contradict it, the newest first. A memory that had ended
-    when the newer one began is not contradicted."""
+    """By id of each contested memory the newer memories, the newest first. All are active. A memory that had ended when
+    the newer memory began is not contested."""
     known = {memory.id: memory for memory in memories if memory.state == "active"}
     newer: dict[str, list[Memory]] = {}
     for pair in pairs(memories) - pairs(memories, BOTH_HOLD):
@@ -45,7 +45,7 @@ def contested(memories: Collection[Memory]) -> dict[str, list[Memory]]:
 
 
 def held_before(memories: Collection[Memory]) -> dict[str, list[Memory]]:
-    """By id of each memory that replaced others, the superseded ones among them."""
+    """By id of each successor its superseded predecessor."""
     known = {memory.id: memory for memory in memories}
     return {
         later.id: [memory] for memory in memories if memory.state == "superseded" for later in successors(memory, known)
@@ -53,7 +53,7 @@ def held_before(memories: Collection[Memory]) -> dict[str, list[Memory]]:
 
 
 def replacements(memory: Memory, others: Mapping[str, Memory]) -> tuple[Replaced, ...]:
-    """The memories that this one replaced, and since when it holds instead."""
+    """The predecessors of a memory, and since when it holds instead."""
     olds = (others.get(link.id) for link in memory.links if link.type == SUPERSEDES)
     here = [old for old in olds if old is not None and old.space == memory.space and old.superseded_by]
     found = [Replaced(old.id, _since(memory, old)) for old in here]
@@ -80,8 +80,8 @@ def told(memories: Sequence[Memory], others: Mapping[str, Memory]) -> list[Memor
 
 
 def newer_first(items: Sequence[Item], ids: Sequence[str], newer: Mapping[str, Sequence[Memory]]) -> list[Item]:
-    """`items`, whose memories have these `ids`, with each newer memory directly before the first one that it
-    contradicts. Everything else keeps its order."""
+    """`items` with each newer memory directly before its first contested memory. `ids` are those of the items' memories.
+    Everything else keeps its order."""
     by_id = dict(zip(ids, items, strict=True))
     placed: dict[str, Item] = {}
 
@@ -106,7 +106,7 @@ def _leads(one: Memory, other: Memory) -> bool:
 
 
 def contradiction(one: Memory, other: Memory) -> tuple[Memory, Link]:
-    """The memory that gets the link, and the link. Both are the same whoever writes it, so two nodes write one link:
-    it leads from the memory that was created later."""
+    """The memory that gets the link, and the link. The link leads from the memory that was created later. Two nodes
+    therefore write the same link."""
     older, later = sorted((one, other), key=lambda memory: (memory.created_at, memory.id))
     return later, Link(CONTRADICTS, older.id)
