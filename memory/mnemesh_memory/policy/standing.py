@@ -80,7 +80,7 @@ def told(memories: Sequence[Memory], others: Mapping[str, Memory]) -> list[Memor
 
 
 def newer_first(items: Sequence[Item], ids: Sequence[str], newer: Mapping[str, Sequence[Memory]]) -> list[Item]:
-    """`items` with each newer memory directly before its first contested memory. `ids` are those of the items' memories.
+    """`items` with each newer memory directly before its first contested memory. `ids` name the memories of `items`.
     Everything else keeps its order."""
     by_id = dict(zip(ids, items, strict=True))
     placed: dict[str, Item] = {}
