@@ -1,5 +1,5 @@
-"""What no longer holds steps back: on every read surface the successor names what it replaced, and of two memories that
-contradict each other the newer one comes first and the older one is marked."""
+"""Outdated memories step back on every read surface. A successor names its predecessor. Of two contradicting memories
+the newer comes first, and the older is marked."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def _line(memory: Json) -> str:
 
 
 def _standing(memory: Json) -> str:
-    """What a memory replaced, and whether a newer one contradicts it."""
+    """The predecessors of a memory, and the mark of a newer contradicting memory."""
     replaced = [f"replaces {one['id'][:ID_CHARS]} since {one['since'][:10]}" for one in memory.get("replaces", ())]
     newer = [id_[:ID_CHARS] for id_ in memory.get("older_than", ())]
     marks = [*replaced, *([f"older than {', '.join(newer)}, may not hold"] if newer else [])]

@@ -1,4 +1,4 @@
-"""What no longer holds steps back, and a person decides between two memories, through every door."""
+"""Outdated memories step back, and a person decides between two memories, through every door."""
 
 from __future__ import annotations
 

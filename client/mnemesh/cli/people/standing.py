@@ -1,4 +1,4 @@
-"""How a memory stands to others, as lines for people: why it stays, what it replaced, what contradicts it."""
+"""How a memory stands to others, as lines for people: its anchor, its predecessors, newer contradicting memories."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from mnemesh.cli.shell import one_line
 
 
 def standing(memory: values.Memory) -> Iterator[str]:
-    """Everything that a reader should know before the text is believed."""
+    """The lines that a reader needs before believing the text."""
     if memory.anchor:
         yield f"anchored: {one_line(memory.anchor)}"
     yield from replaced(memory)
 
 
 def replaced(memory: values.Memory | values.Nearby | values.ContextMemory) -> Iterator[str]:
-    """What a memory replaced, and whether a newer one contradicts it."""
+    """The predecessors of a memory, and the mark of a newer contradicting memory."""
     if memory.replaces:
         since = ((one.id, rfc3339(one.since) if one.since else "") for one in memory.replaces)
         yield f"replaces {', '.join(f'{id_} since {time}' for id_, time in since)}"

@@ -82,7 +82,7 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
 
 
 def standing(memory: Json) -> dict[str, str]:
-    """What it replaced, and the newer memory that contradicts it."""
+    """The predecessors of a memory, and the mark of a newer contradicting memory."""
     replaced = ", ".join(f"{one['id']} since {to_the_second(one['since'])}" for one in memory.get("replaces", ()))
     newer = ", ".join(memory.get("older_than", ()))
     return {"replaces": replaced, "note": f"older than {newer}, may not hold" if newer else ""}
