@@ -788,7 +788,7 @@ class AsyncOperations:
         agent: str = "",
         token_budget: int | None = None,
     ) -> values.Resumed:
-        """What a session needs to go on: its last checkpoint, or the last of all, then pinned memories, open questions and
+        """The things a session needs to go on: its last checkpoint, or the last of all, then pinned memories, open questions and
         hot memories.
 
         >>> client.resume().checkpoint.task
@@ -812,7 +812,7 @@ class AsyncOperations:
         token_budget: int | None = None,
         anew: bool = False,
     ) -> values.SessionContext:
-        """What to know when work begins, within `token_budget` (100 to 20000, default 1500). A `session` gets no memory
+        """The things to know when work begins, within `token_budget` (100 to 20000, default 1500). A `session` gets no memory
         twice, unless it begins `anew`.
 
         >>> for group in client.context("how do we deploy", session="s1").groups:

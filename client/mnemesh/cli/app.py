@@ -49,8 +49,9 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Knowledge": {"graph": "knowledge", "graph-audit": "knowledge", "graph-rebuild": "knowledge"},
     "Files and sessions": {
-        "import": "imports.memories", "export": "export", "import-transcript": "imports.transcripts",
-        "transcript": "transcripts", "trigger": "triggers", "rule": "rules",
+        "import": "imports.memories", "export": "export", "vault": "imports.vault",
+        "import-transcript": "imports.transcripts", "transcript": "transcripts", "trigger": "triggers",
+        "rule": "rules",
     },
     "Agent hosts": {"install": "hosts", "uninstall": "hosts", "hook": "", "statusline": ""},
     "Agents and other nodes": {"whoami": "read", "agent": "agents", "peer": "peers", "sync": "peers"},

@@ -22,7 +22,7 @@ DEPTH_MAX: Final = 100_000  # messages of one conversation
 
 
 def read_chats(value: object) -> Iterator[tuple[int, Read]]:
-    """What each conversation of an export holds, with its number from 1."""
+    """The content of each conversation of an export, with its number from 1."""
     chats = value.get("conversations") if isinstance(value, dict) else value
     if not isinstance(chats, list):
         yield 0, Malformed("holds no list of conversations")

@@ -64,7 +64,7 @@ class Unused:
     names: Counter[str] = field(default_factory=Counter)
 
     def note(self) -> Iterator[Problem]:
-        """What was left out, if anything."""
+        """The note on fields that were left out, if any."""
         if self.names:
             told = ", ".join(f"{shorten(name)} ({count})" for name, count in self.names.most_common(8))
             yield Problem(line=0, message=f"fields without a place here: {told}", refused=False)

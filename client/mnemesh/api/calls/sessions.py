@@ -52,7 +52,7 @@ def resume(
     agent: str = "",
     token_budget: int | None = None,
 ) -> Call[values.Resumed]:
-    """What a session needs to go on: its last checkpoint, or the last of all, then pinned memories, open questions and
+    """The things a session needs to go on: its last checkpoint, or the last of all, then pinned memories, open questions and
     hot memories.
 
     >>> client.resume().checkpoint.task
@@ -74,7 +74,7 @@ def context(
     token_budget: int | None = None,
     anew: bool = False,
 ) -> Call[values.SessionContext]:
-    """What to know when work begins, within `token_budget` (100 to 20000, default 1500). A `session` gets no memory
+    """The things to know when work begins, within `token_budget` (100 to 20000, default 1500). A `session` gets no memory
     twice, unless it begins `anew`.
 
     >>> for group in client.context("how do we deploy", session="s1").groups:

@@ -72,7 +72,7 @@ class Resumed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionContext:
-    """What to know when work begins. `left_out` memories did not fit into the budget; `continued`: the session was given
+    """The things to know when work begins. `left_out` memories did not fit into the budget; `continued`: the session was given
     memories before; `degraded` names each part of the node that could not be asked."""
 
     groups: tuple[ContextGroup, ...]

@@ -21,7 +21,7 @@ Name = Annotated[str, argument("AddAgentRequest.name", "NAME")]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quota:
-    """What an agent may write."""
+    """The access of an agent."""
 
     max_memories: Annotated[Number, option("AddAgentRequest.max_memories", "--max-memories", metavar="N")] = None
     max_bytes: Annotated[Number, option("AddAgentRequest.max_bytes", "--max-bytes", metavar="N")] = None
