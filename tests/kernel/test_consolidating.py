@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
+
 import pytest
 from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
+from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.runtime.budget import Budget
+from mnemesh_actors.sleep import application
+from mnemesh_actors.sleep.idle_jobs import IdleParts
+from mnemesh_actors.sleep.idle_scheduler import IdleScheduler, SleepConfig
 from mnemesh_memory.consolidation.steps import MERGE, PROMOTE
 from mnemesh_memory.values.errors import NotFound
-from mnemesh_memory.values.model import Draft, Source
+from mnemesh_memory.values.model import Draft, ListQuery, Patch, Source
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -19,6 +28,7 @@ EPISODES = (
     "Nightly backup failed again: the disk of the archive host was full.",
     "The backup failed at night, because the archive host had a full disk.",
 )
+PAIR = ("The staging database listens on port 5433.", "On port 5433 the staging database is listening.")
 
 
 async def tell(here: Here, texts: tuple[str, ...], kind: str = "episode") -> list[str]:
@@ -56,9 +66,7 @@ async def test_a_purge_of_a_source_takes_the_fact_and_its_bytes_along(here: Here
 
 
 async def test_duplicates_become_one_and_an_undo_brings_both_back(here: Here) -> None:
-    first, second = await tell(
-        here, ("The staging database listens on port 5433.", "On port 5433 the staging database is listening."), "fact"
-    )
+    first, second = await tell(here, PAIR, "fact")
     done = await here.mesh.consolidate(READER, here.space)
     assert [(step.action, step.id, step.others) for step in done.steps] == [(MERGE, first, (second,))]
     (kept, gone), _ = await here.mesh.get(READER, [first, second])
@@ -72,3 +80,87 @@ async def test_duplicates_become_one_and_an_undo_brings_both_back(here: Here) ->
         ("active", (), None, ("ops",))
     ] * 2
     assert (await here.mesh.consolidate(READER, here.space)).applied == 0
+
+
+async def test_the_status_tells_what_each_astrocyte_did_last(here: Here) -> None:
+    await tell(here, EPISODES)
+    await here.mesh.consolidate(READER, here.space)
+    told = {one.name: one for one in (await here.mesh.status()).astrocytes}
+    assert list(told) == ["code", "decisions", "errors", "dependencies", "general"]
+    assert [(one.read, one.proposed, one.applied) for one in told.values() if one.space == here.space] == [(3, 1, 1)]
+
+
+async def test_an_idle_node_consolidates_each_changed_space_once(here: Here) -> None:
+    await tell(here, EPISODES)
+    parts = IdleParts(parts=here.mesh._parts, consolidating=here.mesh._sleeping, owner="owner")
+    scheduler = IdleScheduler(parts, SleepConfig(idle_s=0.0), [].append).start()
+    async with asyncio.timeout(20):
+        await scheduler.slept.wait()
+    await scheduler.close()
+    (run,) = await here.mesh.list_runs(READER, (here.space,))
+    assert (run.by, run.applied, run.state) == ("owner/sleep", 1, "done")
+    assert await here.mesh._sleeping.changed_spaces("owner", Budget()) == []
+
+
+class Dies(Exception):
+    """The process is gone."""
+
+
+@pytest.mark.parametrize("point", ["before", "after"])
+async def test_a_run_that_is_killed_goes_on_and_does_nothing_twice(here: Here, point: str) -> None:
+    await tell(here, EPISODES)
+    await tell(here, PAIR, "fact")
+    sleeping, committed = here.mesh._sleeping, application.committed
+    calls = 0
+
+    async def dying(parts: NodePorts, command: Command) -> Committed:
+        nonlocal calls
+        calls += 1
+        if calls == 2 and point == "before":
+            raise Dies
+        done = await committed(parts, command)
+        if calls == 2:
+            raise Dies
+        return done
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(application, "committed", dying)
+        with pytest.raises(Dies):
+            await sleeping.consolidate(READER, here.space)
+    (run,) = await here.mesh.list_runs(READER, (here.space,))
+    assert (run.state, run.applied) == ("running", 1)
+    await here.mesh.consolidate(READER, here.space)
+    (run,) = await here.mesh.list_runs(READER, (here.space,))
+    assert (run.state, run.applied) == ("done", 2)
+    page = await here.mesh.list(READER, ListQuery(spaces=(here.space,), limit=50))
+    assert len(page.memories) == len(EPISODES) + 1 + 1
+    assert (await here.mesh.consolidate(READER, here.space)).applied == 0
+
+
+async def visible(here: Here) -> str:
+    """A hash of everything that a reader sees of the space, links and validity too."""
+    page = await here.mesh.list(READER, ListQuery(spaces=(here.space,), state="all", limit=100))
+    shown = [
+        (one.id, one.content, one.title, one.kind, sorted(one.tags), sorted((link.type, link.id) for link in one.links),
+         one.valid_from, one.valid_to, one.state, one.tier, sorted(one.attrs.items()))
+        for one in page.memories if one.state != "forgotten"
+    ]  # fmt: skip
+    return hashlib.sha256(repr(sorted(shown)).encode()).hexdigest()
+
+
+async def test_after_an_undo_readers_see_what_was_there_before(here: Here) -> None:
+    await tell(here, EPISODES)
+    first, second = await tell(here, PAIR, "fact")
+    await here.mesh.update(READER, first, Patch(tags=("one",), valid_from=1_600_000_000_000))
+    await here.mesh.update(READER, second, Patch(tags=("two",), valid_from=1_600_000_000_000))
+    for text in ("We decided to keep the ledger in SQLite files.", "The ledger in SQLite files needs a fast disk."):
+        await here.remember(text, kind="decision", importance=0.9)
+    before = await visible(here)
+    done = await here.mesh.consolidate(READER, here.space)
+    assert {step.action for step in done.steps} == {"merge", "promote", "link"}
+    assert await visible(here) != before
+    (kept,), _ = await here.mesh.get(READER, [first])
+    assert set(kept.tags) == {"one", "two"}
+    await here.mesh.undo_run(READER, done.run)
+    assert await visible(here) == before
+    assert (await here.mesh.undo_run(READER, done.run))[1] == 0

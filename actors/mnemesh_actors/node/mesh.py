@@ -20,6 +20,7 @@ from mnemesh_actors.knowledge.graph_operations import Graphing
 from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node.node_status import index_consumers, index_status
 from mnemesh_actors.node.session_operations import Sessions
+from mnemesh_actors.node.sleep_parts import Sleep
 from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices
@@ -36,7 +37,6 @@ from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.rows.past_rows import PastRows
 from mnemesh_actors.runtime.base import Runtime
-from mnemesh_actors.sleep.consolidation import Consolidating
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_actors.transcripts.transcript_operations import Transcribing
@@ -82,14 +82,14 @@ class Mesh:
         transcripts: Transcribing,
         seal: CursorSeal,
         consumers: ConsumerSet,
-        sleeping: Consolidating,
+        sleep: Sleep,
         room: DiskRoom | None,
         graphing: Graphing,
     ) -> None:
         self.syncing = syncing
         self.transcripts = transcripts
         self._room = room
-        self._sleeping = sleeping
+        self._idle, self._sleeping = sleep.idle, (sleeping := sleep.consolidating)
         self.consolidate, self.list_runs, self.undo_run = sleeping.consolidate, sleeping.runs, sleeping.undo
         self._consumers = consumers
         self._parts = parts
@@ -299,6 +299,7 @@ class Mesh:
             notices=(*ledger.alarms, *self._notices, *((full.message,) if full else ())),
             reembed=self._reembedding.status(),
             consumers=(*index_consumers(self._parts.serving), *self._consumers.status()),
+            astrocytes=self._sleeping.astrocytes(),
         )
 
     async def reembed(self, model: str = "", precision: str = "", *, cancel: bool = False) -> MeshStatus:
@@ -319,6 +320,7 @@ class Mesh:
 
     async def close(self) -> None:
         """Stop following the ledger, then end every actor; what was acknowledged is on disk already."""
+        await self._idle.close()
         await self._recalling.close()
         await self._triggering.close()
         await self._consumers.close()

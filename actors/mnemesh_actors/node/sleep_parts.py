@@ -1,8 +1,10 @@
-"""The parts of sleep in a node: astrocytes where the runtime has room, and the record in the data directory."""
+"""The parts of sleep in a node: astrocytes where the runtime has room, the record in the data directory, idle jobs."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AsyncExitStack
+from dataclasses import dataclass
 
 from mnemesh_actors.actor_table import ASTROCYTE, SLEEP_RECORD
 from mnemesh_actors.astrocytes.sleep_record import FILE, SleepRecord
@@ -11,17 +13,34 @@ from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.runtime.local import LocalHandle
 from mnemesh_actors.runtime.worker_pool import WorkerPool
 from mnemesh_actors.sleep.consolidation import Consolidating
+from mnemesh_actors.sleep.idle_jobs import IdleParts
+from mnemesh_actors.sleep.idle_scheduler import IdleScheduler, SleepConfig
 from mnemesh_actors.storage.data_directory import DataDirectory
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sleep:
+    """Consolidation, and the scheduler that calls for it."""
+
+    consolidating: Consolidating
+    idle: IdleScheduler
+
+
 async def start_sleep(
-    directory: DataDirectory, runtime: Runtime, parts: NodePorts, workers: int, undo: AsyncExitStack
-) -> Consolidating:
-    """Consolidation with `workers` astrocytes; 0 for one here, and on Ray for one a machine with processors."""
+    directory: DataDirectory,
+    runtime: Runtime,
+    parts: NodePorts,
+    config: SleepConfig,
+    notice: Callable[[str], None],
+    undo: AsyncExitStack,
+) -> Sleep:
+    """Consolidation with as many astrocytes as `config` says: usually one, on Ray one a machine with processors."""
     record: LocalHandle[SleepRecord] = LocalHandle(f"{SLEEP_RECORD.name}-0")
     await record.construct(SleepRecord, str(directory.path / FILE))
     undo.push_async_callback(record.shut)
     machines = await runtime.machines()
     usual = max(1, sum(machine.processors for machine in machines[1:]))
-    places = [ASTROCYTE.place] * (workers or usual)
-    return Consolidating(parts, record, WorkerPool(await ASTROCYTE.spawn_each(runtime, places=places)))
+    places = [ASTROCYTE.place] * (config.astrocytes or usual)
+    consolidating = Consolidating(parts, record, WorkerPool(await ASTROCYTE.spawn_each(runtime, places=places)))
+    idle = IdleParts(parts=parts, consolidating=consolidating, owner=config.owner)
+    return Sleep(consolidating=consolidating, idle=IdleScheduler(idle, config, notice).start())

@@ -40,6 +40,7 @@ from mnemesh_actors.replication.scrubber import Scrubber
 from mnemesh_actors.runtime.base import Handle, Machine, Place, Runtime
 from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.local import LocalHandle
+from mnemesh_actors.sleep.idle_scheduler import SleepConfig
 from mnemesh_actors.storage.data_directory import DataDirectory, load_key
 from mnemesh_actors.streams.sync_port import Syncing, signing_with
 from mnemesh_actors.transcripts.transcript_operations import Transcribing
@@ -69,7 +70,7 @@ class StartConfig:
     replica_dir: str = ""  # on each machine of a Ray cluster; "" for the default
     ledger_wait_s: float = LEDGER_WAIT_S  # at the start, for ledgers that may hold more than those in the cluster
     workers: int = 0  # that embed; 0 for the usual number
-    astrocytes: int = 0  # that plan consolidation; 0 for the usual number
+    sleep: SleepConfig = field(default_factory=SleepConfig)
 
 
 async def start_mesh(directory: DataDirectory, runtime: Runtime, config: StartConfig) -> Mesh:
@@ -135,7 +136,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         _follow(fleet, serving, syncing, consumers)
     else:
         undo.push_async_callback(Scrubber(ledger).start().close)
-    sleeping = await start_sleep(directory, runtime, parts, config.astrocytes, undo)
+    sleeping = await start_sleep(directory, runtime, parts, config.sleep, notices, undo)
     graphing = Graphing(graph, parts.ledger, consumers, config.clock)
     transcripts = await _transcribing(directory, config, undo)
     rest = (transcripts, CursorSeal(key), consumers, sleeping, directory.room, graphing)

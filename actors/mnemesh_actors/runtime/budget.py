@@ -18,6 +18,16 @@ class Foreground:
         self._under_way = 0
         self._idle = asyncio.Event()
         self._idle.set()
+        self._last: float | None = None  # end of the last operation, by the clock of the loop
+
+    def idle_for(self) -> float:
+        """Seconds since the last operation ended, 0 while one is under way."""
+        if self._under_way:
+            return 0.0
+        now = asyncio.get_running_loop().time()
+        if self._last is None:
+            self._last = now
+        return now - self._last
 
     @contextmanager
     def operation(self) -> Iterator[None]:
@@ -28,6 +38,7 @@ class Foreground:
             yield
         finally:
             self._under_way -= 1
+            self._last = asyncio.get_running_loop().time()
             if not self._under_way:
                 self._idle.set()
 

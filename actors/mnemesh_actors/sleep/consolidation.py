@@ -13,6 +13,7 @@ A batch that is read again finds its memories merged, promoted or linked already
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -20,11 +21,13 @@ from mnemesh_actors.astrocytes.astrocyte import AstrocytePort
 from mnemesh_actors.astrocytes.sleep_record import RecordPort
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.runtime.budget import Budget
 from mnemesh_actors.runtime.worker_pool import WorkerPool
 from mnemesh_actors.sleep.application import apply, undo
-from mnemesh_actors.sleep.candidates import Batch, batch, fresh_ids
+from mnemesh_actors.sleep.candidates import PAGE_ENTRIES, Batch, batch, fresh_ids
 from mnemesh_memory.access import grants
-from mnemesh_memory.consolidation.derived_id import sleep_agent
+from mnemesh_memory.consolidation.derived_id import is_sleep, sleep_agent
+from mnemesh_memory.consolidation.domains.domain_table import DOMAINS, GENERAL
 from mnemesh_memory.consolidation.gaps import unexplained
 from mnemesh_memory.consolidation.portions import joined
 from mnemesh_memory.consolidation.steps import (
@@ -44,8 +47,11 @@ from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, NotFound
 from mnemesh_memory.values.model import Caller
+from mnemesh_memory.values.model_status import AstrocyteStatus
 
 RUN_BYTES = 8
+# The watermark of the look for changed spaces.
+EVERYWHERE = ""
 
 
 @dataclass(slots=True)
@@ -74,23 +80,48 @@ class Consolidating:
         self._parts = parts
         self._record = record
         self._astrocytes = astrocytes
-        self._turn = asyncio.Lock()
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # by space
+        self._latest: dict[str, AstrocyteStatus] = {}
 
     async def consolidate(self, caller: Caller, space: str = "", *, dry_run: bool = False) -> Consolidated:
         """Consolidate what is new in a space, or with `dry_run` only tell. Raises InvalidArgument, PermissionDenied,
         and Unavailable when a part of the node is down: the next call goes on."""
         where = request_checks.write_space(space, caller)
-        async with self._turn:
-            return await self._consolidated(caller.principal, where, dry_run=dry_run)
+        return await self._consolidated(caller.principal, where, Budget(), dry_run=dry_run)
 
-    async def _consolidated(self, principal: str, space: str, *, dry_run: bool) -> Consolidated:
+    async def changed_spaces(self, owner: str, budget: Budget) -> list[Consolidated]:
+        """Consolidate every space that changed since the last such call, within a budget. A private space is
+        consolidated in the name of its principal, the others in that of `owner`."""
+        incarnation, _ = await self._parts.ledger.position()
+        known, seq = await self._record.watermark(EVERYWHERE)
+        after = seq if known == incarnation else 0
+        spaces: dict[str, None] = {}
+        while True:
+            page = await self._parts.ledger.entries(after, PAGE_ENTRIES)
+            spaces |= dict.fromkeys(entry.space for entry in page.entries if not is_sleep(entry.agent) or entry.origin)
+            if page.seq >= page.head or page.seq <= after:
+                break
+            after = page.seq
+        done = []
+        for space in spaces:
+            principal = space[1:].partition("/")[0] if space.startswith("@") else owner
+            done.append(await self._consolidated(principal, space, budget, dry_run=False))
+        await self._record.keep_watermark(EVERYWHERE, incarnation, page.seq)
+        return done
+
+    async def _consolidated(self, principal: str, space: str, budget: Budget, *, dry_run: bool) -> Consolidated:
+        async with self._turns[space]:
+            return await self._run(principal, space, budget, dry_run=dry_run)
+
+    async def _run(self, principal: str, space: str, budget: Budget, *, dry_run: bool) -> Consolidated:
         run = None if dry_run else await self._unfinished(space)
         tally = _Tally(steps=list(run.steps) if run else [])
         incarnation, head = await self._parts.ledger.position()
         await self._parts.follower.wait_for(head)  # near memories are asked of the index
         known, seq = await self._record.watermark(space)
         async for ids, upto in fresh_ids(self._parts, space, seq if known == incarnation else 0):
-            if ids:
+            await budget.turn()
+            with budget.step():
                 found = await batch(self._parts, space, principal, ids, upto)
                 proposals = await asyncio.gather(*map(self._planned, found.portions))
                 tally.add(found, proposals)
@@ -99,6 +130,7 @@ class Consolidating:
                     run = run or await self._begun(space, principal)
                     steps = await self._applied(run, found.read, steps, facts)
                 tally.steps += steps
+                self._note(found, steps)
             if not dry_run:
                 await self._record.keep_watermark(space, incarnation, upto)
         if run is not None:
@@ -155,14 +187,32 @@ class Consolidating:
         """Take every step of a run back, the last first. Gives the run and how many steps were taken back. Raises
         NotFound, PermissionDenied."""
         field_checks.bounded_text("run", run_id, limits.TITLE_BYTES_MAX, empty=False)
-        async with self._turn:
-            run: Run | None = await self._record.find(run_id)
-            if run is None or not grants.may_read(caller, run.space):
-                raise NotFound("run", run_id, "`mnemesh consolidate --runs` lists them", field="run")
-            grants.require_space(caller, grants.WRITE, run.space)
-            if run.state == UNDONE:
-                return run, 0
-            return await self._undone(run)
+        found: Run | None = await self._record.find(run_id)
+        if found is None or not grants.may_read(caller, found.space):
+            raise NotFound("run", run_id, "`mnemesh consolidate --runs` lists them", field="run")
+        grants.require_space(caller, grants.WRITE, found.space)
+        async with self._turns[found.space]:
+            run: Run | None = await self._record.find(run_id)  # another call may have undone it meanwhile
+            assert run is not None
+            return (run, 0) if run.state == UNDONE else await self._undone(run)
+
+    def astrocytes(self) -> tuple[AstrocyteStatus, ...]:
+        """Each domain with what it did last."""
+        names = (*(domain.name for domain in DOMAINS), GENERAL.name)
+        return tuple(self._latest.get(name, AstrocyteStatus(name=name)) for name in names)
+
+    def _note(self, found: Batch, steps: Sequence[Step]) -> None:
+        now = self._parts.clock()
+        for portion in found.portions:
+            own = [step for step in steps if step.domain == portion.domain]
+            self._latest[portion.domain] = AstrocyteStatus(
+                name=portion.domain,
+                at=now,
+                space=portion.space,
+                read=len(portion.fresh),
+                proposed=len(own),
+                applied=sum(step.state == APPLIED for step in own),
+            )
 
     async def _undone(self, run: Run) -> tuple[Run, int]:
         undone = 0

@@ -25,6 +25,7 @@ import uvicorn
 
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.runtime.zones import zone_named
+from mnemesh_actors.sleep.idle_scheduler import SleepConfig
 from mnemesh_actors.storage.data_directory import DataDirectory, keep_owner, open_directory
 from mnemesh_actors.storage.disk import START_ROOM_BYTES, DiskRoom, keep_start_room, take_start_room
 from mnemesh_gateway.backup.backups import Backups
@@ -321,6 +322,12 @@ def _start_config(settings: Settings) -> StartConfig:
             download=settings.model_download,
         ),
         workers=settings.model_workers,
+        sleep=SleepConfig(
+            idle_s=settings.sleep_after_minutes * 60 if settings.sleep else None,
+            share=settings.sleep_share,
+            astrocytes=settings.astrocyte_workers,
+            owner=settings.owner,
+        ),
         replica_dir=settings.ray_replica_dir,
         ledger_wait_s=settings.ray_ledger_wait_s,
         qdrant=None

@@ -113,6 +113,19 @@ class Settings:
         _whole(0, 64),
         "workers",
     )
+    sleep: bool = _setting(True, "Consolidate memories while the node is idle.", FLAG)
+    sleep_after_minutes: float = _setting(
+        10.0, "The node is idle when nobody has asked it for so long.", _number(0, 10_080), "minutes"
+    )
+    sleep_share: float = _setting(
+        0.25, "Share of the time that sleep may take while somebody waits for the node.", _number(0.01, 1)
+    )
+    astrocyte_workers: int = _setting(
+        0,
+        "Workers that plan consolidation. 0 means one in this process, and on Ray one a machine but the gateway's.",
+        _whole(0, 64),
+        "workers",
+    )
     model_cache_dir: str = _setting("", "Where converted models are kept; empty means the user's cache.", TEXT, "path")
     model_download: bool = _setting(True, "Fetch the model from its hub when none is found here.", FLAG)
     recall_timeout_s: float = _setting(limits.RECALL_TIMEOUT_S, "Longest a recall may take.", _number(0.05, 60), "s")

@@ -17,7 +17,7 @@ from mnemesh_memory.consolidation.agreement import Reading, consistent, overlap,
 from mnemesh_memory.consolidation.derived_id import promotion
 from mnemesh_memory.consolidation.domains.domain import Domain
 from mnemesh_memory.consolidation.domains.domain_table import domain_of, named
-from mnemesh_memory.consolidation.steps import EXTEND, PROMOTE, Portion, Promotion, Step
+from mnemesh_memory.consolidation.steps import EXTEND, MERGE, PROMOTE, Portion, Promotion, Step
 from mnemesh_memory.policy.slots import sentences
 from mnemesh_memory.values.limits import LINKS_MAX
 from mnemesh_memory.values.model import Memory
@@ -116,8 +116,11 @@ def _step(portion: Portion, domain: Domain, group: Sequence[_Episode]) -> Iterat
     known = sorted({fact for id_ in ids for fact in portion.derived.get(id_, ())})
     if known:
         active = [fact for fact in known if fact in portion.memories and portion.memories[fact].state == "active"]
-        if active:
+        if active:  # of facts that nodes promoted apart the one of the least id stays, everywhere
             fact = portion.memories[active[0]]
+            if active[1:]:
+                why = f"{len(active)} facts derive from episodes that agree"
+                yield Step(action=MERGE, id=fact.id, others=tuple(active[1:]), why=why, domain=domain.name), None
             lacking = [id_ for id_ in ids if all(link.id != id_ for link in fact.links)]
             if lacking and len(fact.links) + len(lacking) <= LINKS_MAX:
                 why = f"{len(lacking)} more episodes agree with the fact"

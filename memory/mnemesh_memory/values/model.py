@@ -12,7 +12,7 @@ from typing import Final
 
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.values.memory_links import Linked
-from mnemesh_memory.values.model_status import ConsumerStatus, ModelStatus, ReembedStatus
+from mnemesh_memory.values.model_status import AstrocyteStatus, ConsumerStatus, ModelStatus, ReembedStatus
 from mnemesh_memory.values.quotas import NO_OWN, Quota
 from mnemesh_memory.values.replica_status import LedgerReplica
 from mnemesh_memory.values.rules import Rule
@@ -387,4 +387,5 @@ class MeshStatus:
     model: ModelStatus | None
     notices: tuple[str, ...] = ()
     reembed: ReembedStatus = field(default_factory=ReembedStatus)
+    astrocytes: tuple[AstrocyteStatus, ...] = ()
     consumers: tuple[ConsumerStatus, ...] = ()

@@ -40,3 +40,15 @@ class ConsumerStatus:
     seq: int
     lag: int
     state: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AstrocyteStatus:
+    """The astrocyte of a domain, with its last work since the node's start: `at` (ms), in `space`."""
+
+    name: str
+    at: int | None = None
+    space: str = ""
+    read: int = 0
+    proposed: int = 0
+    applied: int = 0

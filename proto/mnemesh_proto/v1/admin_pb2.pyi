@@ -95,6 +95,22 @@ class ConsumerStatus(_message.Message):
     state: str
     def __init__(self, name: _Optional[str] = ..., seq: _Optional[int] = ..., lag: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
 
+class AstrocyteStatus(_message.Message):
+    __slots__ = ("name", "at", "space", "read", "proposed", "applied")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    READ_FIELD_NUMBER: _ClassVar[int]
+    PROPOSED_FIELD_NUMBER: _ClassVar[int]
+    APPLIED_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    at: _timestamp_pb2.Timestamp
+    space: str
+    read: int
+    proposed: int
+    applied: int
+    def __init__(self, name: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., space: _Optional[str] = ..., read: _Optional[int] = ..., proposed: _Optional[int] = ..., applied: _Optional[int] = ...) -> None: ...
+
 class TranscriptStatus(_message.Message):
     __slots__ = ("sessions", "turns", "bytes", "state")
     SESSIONS_FIELD_NUMBER: _ClassVar[int]
@@ -136,7 +152,7 @@ class SettingStatus(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ..., origin: _Optional[str] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices", "transcripts", "reembed", "settings", "consumers")
+    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices", "transcripts", "reembed", "settings", "consumers", "astrocytes")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
@@ -155,6 +171,7 @@ class StatusResponse(_message.Message):
     REEMBED_FIELD_NUMBER: _ClassVar[int]
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
     CONSUMERS_FIELD_NUMBER: _ClassVar[int]
+    ASTROCYTES_FIELD_NUMBER: _ClassVar[int]
     version: str
     state: str
     runtime: str
@@ -173,7 +190,8 @@ class StatusResponse(_message.Message):
     reembed: ReembedStatus
     settings: _containers.RepeatedCompositeFieldContainer[SettingStatus]
     consumers: _containers.RepeatedCompositeFieldContainer[ConsumerStatus]
-    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ..., transcripts: _Optional[_Union[TranscriptStatus, _Mapping]] = ..., reembed: _Optional[_Union[ReembedStatus, _Mapping]] = ..., settings: _Optional[_Iterable[_Union[SettingStatus, _Mapping]]] = ..., consumers: _Optional[_Iterable[_Union[ConsumerStatus, _Mapping]]] = ...) -> None: ...
+    astrocytes: _containers.RepeatedCompositeFieldContainer[AstrocyteStatus]
+    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ..., transcripts: _Optional[_Union[TranscriptStatus, _Mapping]] = ..., reembed: _Optional[_Union[ReembedStatus, _Mapping]] = ..., settings: _Optional[_Iterable[_Union[SettingStatus, _Mapping]]] = ..., consumers: _Optional[_Iterable[_Union[ConsumerStatus, _Mapping]]] = ..., astrocytes: _Optional[_Iterable[_Union[AstrocyteStatus, _Mapping]]] = ...) -> None: ...
 
 class ReembedRequest(_message.Message):
     __slots__ = ("model", "precision", "cancel")

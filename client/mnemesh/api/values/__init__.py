@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from mnemesh.api.values.memories import Replaced as Replaced
     from mnemesh.api.values.memories import Source as Source
     from mnemesh.api.values.node import ActorStatus as ActorStatus
+    from mnemesh.api.values.node import AstrocyteStatus as AstrocyteStatus
     from mnemesh.api.values.node import ConsumerStatus as ConsumerStatus
     from mnemesh.api.values.node import Identity as Identity
     from mnemesh.api.values.node import IndexStatus as IndexStatus
@@ -135,6 +136,7 @@ MODULES: Final = MappingProxyType(
         "Agent": "agents",
         "AgentQuota": "agents",
         "Agents": "agents",
+        "AstrocyteStatus": "node",
         "Backup": "backups",
         "Backups": "backups",
         "Blame": "history",
@@ -252,6 +254,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.AddTranscriptResponse": "AddedTurns",
         "mnemesh.v1.Agent": "Agent",
         "mnemesh.v1.AgentQuota": "AgentQuota",
+        "mnemesh.v1.AstrocyteStatus": "AstrocyteStatus",
         "mnemesh.v1.Backup": "Backup",
         "mnemesh.v1.BlameResponse": "Blame",
         "mnemesh.v1.BlamedField": "BlamedField",

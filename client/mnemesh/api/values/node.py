@@ -89,6 +89,18 @@ class ConsumerStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AstrocyteStatus:
+    """The astrocyte of a domain with its last work since the node's start. `at` is None before the first."""
+
+    name: str
+    at: datetime | None
+    space: str
+    read: int
+    proposed: int
+    applied: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettingStatus:
     """A setting of the running node that is not left at its default. Of a secret only that it is set."""
 
@@ -119,3 +131,4 @@ class Status:
     reembed: ReembedStatus | None = None
     settings: tuple[SettingStatus, ...] = ()
     consumers: tuple[ConsumerStatus, ...] = ()
+    astrocytes: tuple[AstrocyteStatus, ...] = ()

@@ -250,6 +250,10 @@ def status(facts: values.Status) -> Iterator[str]:
         yield f"  index   {index.name} ({index.backend}): {points}, {index.lag} behind, {index.state}"
     for consumer in facts.consumers[1:]:  # the first is the index
         yield f"  consumer {consumer.name}: {consumer.lag} behind, {one_line(consumer.state)}"
+    for astrocyte in facts.astrocytes:
+        if astrocyte.at:
+            did = f"{astrocyte.read} read, {astrocyte.proposed} proposed, {astrocyte.applied} applied"
+            yield f"  astrocyte {astrocyte.name}: {did} in {one_line(astrocyte.space)}, {astrocyte.at:%Y-%m-%d %H:%M}"
     if facts.transcripts:
         said = facts.transcripts
         size = f"{count_of(said.turns, 'turn')}, {said.bytes / 1e6:.1f} MB, {one_line(said.state)}"

@@ -1,0 +1,91 @@
+"""Runs the idle jobs, in the order of the table, once nobody has waited for the node for a while and the log went on.
+
+An error of a job is logged and told, and the job has its next turn with the next sleep. Nothing here decides what a
+memory means.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from mnemesh_actors.notices import Notice
+from mnemesh_actors.runtime.budget import Budget
+from mnemesh_actors.sleep.idle_jobs import IDLE_JOBS, IdleJob, IdleParts
+from mnemesh_memory.access.grants import OWNER
+from mnemesh_memory.values.errors import MnemeshError
+
+# Between two looks at whether the node is idle.
+LOOK_S = 30.0
+log = structlog.get_logger("mnemesh.sleep")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SleepConfig:
+    """When a node sleeps: after `idle_s` without an operation, never when None. `share` is that of the time while
+    operations are under way. `astrocytes` plan, 0 for the usual number. `owner` is the node's principal."""
+
+    idle_s: float | None = None
+    share: float = 0.25
+    astrocytes: int = 0
+    owner: str = OWNER
+
+
+class IdleScheduler:
+    """`notice` hears of jobs that fail."""
+
+    def __init__(
+        self,
+        parts: IdleParts,
+        config: SleepConfig,
+        notice: Callable[[str], None],
+        jobs: Sequence[IdleJob] = IDLE_JOBS,
+    ) -> None:
+        self._parts = parts
+        self._config = config
+        self._notice = notice
+        self._jobs = jobs
+        self._budget = Budget(parts.parts.foreground, config.share)
+        self._task: asyncio.Task[None] | None = None
+        self.slept = asyncio.Event()  # set after each sleep
+        self.last: dict[str, str] = {}  # by job, what was done last
+
+    def start(self) -> IdleScheduler:
+        """Begin to wait for an idle node."""
+        if self._config.idle_s is not None:
+            self._task = asyncio.create_task(self._follow(self._config.idle_s), name="idle-jobs")
+        return self
+
+    async def close(self) -> None:
+        """Stop. A job goes on with the next start."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _follow(self, idle_s: float) -> None:
+        parts = self._parts.parts
+        done = -1  # the entry up to which the last sleep has seen the log
+        while True:
+            left = idle_s - parts.foreground.idle_for()
+            if left > 0 or parts.follower.head <= done:
+                await asyncio.sleep(min(LOOK_S, max(left, 0.05 if idle_s < 1 else 1.0)))
+                continue
+            done = parts.follower.head
+            await self._sleep()
+            self.slept.set()
+
+    async def _sleep(self) -> None:
+        for job in self._jobs:
+            try:
+                told = await job.run(self._parts, self._budget)
+            except MnemeshError as error:
+                log.warning("idle_job_failed", job=job.name, reason=error.message)
+                self._notice(Notice(f"idle job {job.name}", f"idle job {job.name} failed: {error.message}"))
+                continue
+            self._notice(Notice(f"idle job {job.name}", ""))
+            if told:
+                self.last[job.name] = told
+                log.info("idle_job_done", job=job.name, done=told)
