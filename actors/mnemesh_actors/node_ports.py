@@ -9,6 +9,7 @@ from typing import Final, TypedDict
 
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding.embedder import Embedder
+from mnemesh_actors.files.project_files import ProjectFiles
 from mnemesh_actors.generations.active_index import Serving
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.ports import LedgerPort, Rerank
@@ -71,6 +72,7 @@ class NodePorts:
     temporal: EngramTable = field(default_factory=EngramTable)
     labile: LabileWindow = field(default_factory=LabileWindow)
     rules: RuleTable = field(default_factory=RuleTable)
+    files: ProjectFiles = field(default_factory=ProjectFiles)
 
     def stamp(self, caller: Caller) -> Stamp:
         """The common fields of a new command of `caller`."""

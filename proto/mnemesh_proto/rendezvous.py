@@ -26,6 +26,7 @@ AGENT_HEADER = "x-mnemesh-agent"
 SPACE_HEADER = "x-mnemesh-space"
 SPACE_ALIAS_HEADER = "x-mnemesh-space-alias"
 SPACE_TAKEN_HEADER = "x-mnemesh-space-taken"
+ROOT_HEADER = "x-mnemesh-root"  # The folder of the default space's project, on the machine of the client.
 
 
 class NodeAddress(NamedTuple):

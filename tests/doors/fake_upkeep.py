@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
+from mnemesh_actors.files.project_files import FileState
+from mnemesh_actors.recall.file_validation import Validated, Validation
 from mnemesh_memory.policy import anchors
 from mnemesh_memory.values.model import Caller, Memory, Written
 
@@ -17,3 +19,11 @@ class FakeUpkeep:
     async def anchor(self, caller: Caller, key: str, reason: str, *, release: bool, wait: str) -> Written:
         patch = anchors.anchored(memory := self._one(key), anchors.reason_of(reason, release))
         return self._change(memory, "UPDATE", "new revision", tier=patch.tier, attrs=patch.attrs)
+
+    async def validate(self, caller: Caller, key: str, spaces: Sequence[str], *, limit: int, cursor: str) -> Validation:
+        memories = [self._one(key)] if key else []
+        found = tuple(
+            Validated(id=one.id, title=one.title, space=one.space, references=(FileState("src/x.py", "same"),))
+            for one in memories
+        )
+        return Validation(memories=found, examined=len(memories), cursor="", roots=())

@@ -35,7 +35,7 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke", "agent_quota"), "administer"),
     **dict.fromkeys(("backup_create", "backup_list", "reembed"), "own"),
     **dict.fromkeys(("transcript_search", "transcript_read", "transcript_list", "list_triggers"), "read"),
-    **dict.fromkeys(("context", "resume", "get_rules"), "read"),
+    **dict.fromkeys(("context", "resume", "get_rules", "validate"), "read"),
     "checkpoint": "write",
     **dict.fromkeys(("add_rule", "delete_rule"), "write"),
     **dict.fromkeys(("graph", "graph_audit"), "read"),

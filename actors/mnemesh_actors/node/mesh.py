@@ -25,6 +25,7 @@ from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices
 from mnemesh_actors.recall.display import displayed
+from mnemesh_actors.recall.file_validation import Validating
 from mnemesh_actors.recall.hygiene_report import Hygiene
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
@@ -106,6 +107,7 @@ class Mesh:
         # These operations need nothing else of a node. Each is documented where it is defined.
         self.check, self.forget, self.restore = writing.check, writing.forget, writing.restore
         self.anchor = Anchoring(parts, writing).anchor
+        self.validate = Validating(parts).validate
         self.link, self.unlink, self.rate = linking.link, linking.unlink, linking.rate
         self.history, self.conflicts = histories.history, histories.conflicts
         self.rollback, self.resolve = histories.rollback, histories.resolve
@@ -125,11 +127,13 @@ class Mesh:
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         """Store one memory; see Writing.remember."""
+        await self._parts.files.learn(caller)
         with self._parts.foreground.operation():
             return self._triggering.remembered(caller, draft, await self._writing.remember(caller, draft))
 
     async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
         """Store up to 256 memories; see Writing.remember_batch."""
+        await self._parts.files.learn(caller)
         with self._parts.foreground.operation():
             outcomes = await self._writing.remember_batch(caller, drafts)
         return [
@@ -156,15 +160,23 @@ class Mesh:
 
     async def recall(self, caller: Caller, query: Query) -> Recalled:
         """Find memories; see Recalling.recall."""
+        await self._parts.files.learn(caller)
         with self._parts.foreground.operation():
-            answer = await self._recalling.recall(caller, query)
+            (answer,) = await self._with_stale([await self._recalling.recall(caller, query)])
         return self._with_triggered(caller, query, answer)
 
     async def recall_batch(self, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
         """Answer several queries at once; see Recalling.recall_batch."""
         with self._parts.foreground.operation():
-            answers = await self._recalling.recall_batch(caller, queries)
+            answers = await self._with_stale(await self._recalling.recall_batch(caller, queries))
         return [self._with_triggered(caller, query, answer) for query, answer in zip(queries, answers, strict=True)]
+
+    async def _with_stale(self, answers: Sequence[Recalled]) -> list[Recalled]:
+        """The answers with the marks of results that name files which changed."""
+        marked = iter(await self._parts.files.marked([hit.memory for one in answers for hit in one.results]))
+        return [
+            replace(one, results=tuple(replace(hit, memory=next(marked)) for hit in one.results)) for one in answers
+        ]
 
     def _with_triggered(self, caller: Caller, query: Query, answer: Recalled) -> Recalled:
         fired = self._triggering.recalled(caller, query, answer.spaces)
@@ -205,7 +217,7 @@ class Mesh:
             then = None if as_of is None else PastRows(self._parts, grants.readable(caller), as_of, math.inf)
             memories = await granted(self._parts, caller, memories, then)
             if as_of is None:
-                memories = await self._linking.with_ends(caller, memories)
+                memories = await self._parts.files.marked(await self._linking.with_ends(caller, memories))
         return memories, missing
 
     async def timeline(self, caller: Caller, key: str, before: int = 5, after: int = 5) -> tuple[list[Memory], int]:
@@ -215,7 +227,7 @@ class Mesh:
         middle = await find_one(self._parts, caller, key)
         memories, position = await self._parts.ledger.timeline(middle.id, before, after)
         shown = await displayed(self._parts, await granted(self._parts, caller, memories), but=middle.id)
-        return shown, position
+        return await self._parts.files.marked(shown), position
 
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
         """Counts over `spaces`, or over all that the caller may see."""
@@ -336,4 +348,4 @@ class Mesh:
         """One page of a listing."""
         page = await self._parts.ledger.page(request_checks.list_query(query, caller))
         shown = await displayed(self._parts, await granted(self._parts, caller, page.memories))
-        return replace(page, memories=tuple(shown))
+        return replace(page, memories=tuple(await self._parts.files.marked(shown)))

@@ -17,6 +17,7 @@ from mnemesh_actors.consumers.contradiction_judge import JudgeParts
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.consumers.tag_follower import fill
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.files.project_files import ProjectFiles
 from mnemesh_actors.generations.active_index import Serving
 from mnemesh_actors.generations.generation_file import Choice, Generation, GenerationFile, Generations, choice_of
 from mnemesh_actors.generations.reembedding import Reembedding
@@ -125,6 +126,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         entropy=config.entropy,
         config=config.mesh,
         news=serving.current.follower.news,
+        files=ProjectFiles(directory.path),
         reranker=await _reranker(runtime, config),
     )
     key = load_key(directory.key_file)

@@ -118,6 +118,7 @@ class Writing:
     ) -> list[Written | MnemeshError]:
         async def commit(item: Prepared) -> None:
             try:
+                item.draft = await self._parts.files.referenced(caller, item.draft)
                 item.done = await self._updated(caller, item) or await committed(
                     self._parts, self._create(caller, item)
                 )
@@ -154,6 +155,7 @@ class Writing:
         field_checks.times_in_order(
             patched(clean, "valid_from", memory.valid_from), patched(clean, "valid_to", memory.valid_to)
         )
+        clean = await self._parts.files.renewed(clean, memory)
         vectors = Vectors()
         if clean.content is not None or clean.title is not None:
             after = replace(

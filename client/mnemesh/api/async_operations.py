@@ -1028,6 +1028,25 @@ class AsyncOperations:
 
         return await self._send(anchor(id, reason, release=release, wait=wait))
 
+    async def validate(
+        self,
+        /,
+        id: str = "",
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        limit: int | None = None,
+        cursor: str = "",
+    ) -> values.Validation:
+        """Compare the files that a memory names, or the memories of spaces, with what they were at the time of writing.
+
+        >>> for memory in client.validate(space="acme/api").memories:
+        ...     print(memory.title, [(file.path, file.state) for file in memory.references])
+        """
+        from mnemesh.api.calls.upkeep import validate
+
+        return await self._send(validate(id, space=space, spaces=spaces, limit=limit, cursor=cursor))
+
     def watch(
         self,
         /,

@@ -40,7 +40,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "get": "read", "list": "read", "related": "related", "timeline": "read", "stats": "read", "check": "write",
         "duplicates": "hygiene", "hygiene": "hygiene", "consolidate": "sleep",
         "update": "write", "supersede": "write", "forget": "write", "restore": "write", "bulk-forget": "write",
-        "purge": "write", "link": "write", "unlink": "write", "rate": "write", "anchor": "upkeep",
+        "purge": "write", "link": "write", "unlink": "write", "rate": "write", "anchor": "upkeep", "validate": "upkeep",
         "recall-batch": "related",
     },
     "The past": {

@@ -15,9 +15,18 @@ from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from mnemesh.transport.git_root import GitProject, git_project
-from mnemesh.transport.space import SPACE_BYTES_MAX, SPACE_SEGMENTS_MAX, BadSpaceFile, named_here, segment_of, tree_of
+from mnemesh.transport.space import (
+    SPACE_BYTES_MAX,
+    SPACE_SEGMENTS_MAX,
+    BadSpaceFile,
+    named_here,
+    project_files,
+    segment_of,
+    tree_of,
+)
 from mnemesh_proto.rendezvous import (
     AGENT_HEADER,
+    ROOT_HEADER,
     SPACE_ALIAS_HEADER,
     SPACE_HEADER,
     SPACE_TAKEN_HEADER,
@@ -34,7 +43,7 @@ RETIRED: Final = "(before)"
 class Project(NamedTuple):
     """`space`: where writes go, "" for the private space. `alias`: an older name that is read along. `taken`: the name
     that this project would have, had not the repository at `taken_by` come first. `settled`: whether the data directory
-    was there to look at."""
+    was there to look at. `tree`: the folder that relative paths are meant in."""
 
     space: str = ""
     alias: str = ""
@@ -42,11 +51,12 @@ class Project(NamedTuple):
     taken_by: str = ""
     origin: str = "nothing"
     settled: bool = True
+    tree: str = ""
 
     def headers(self, agent: str) -> tuple[tuple[str, str], ...]:
         """The headers that name agent and space: ASCII, other characters and % as percent-encoded UTF-8."""
-        names = (AGENT_HEADER, SPACE_HEADER, SPACE_ALIAS_HEADER, SPACE_TAKEN_HEADER)
-        given = zip(names, (agent, self.space, self.alias, self.taken), strict=True)
+        names = (AGENT_HEADER, SPACE_HEADER, SPACE_ALIAS_HEADER, SPACE_TAKEN_HEADER, ROOT_HEADER)
+        given = zip(names, (agent, self.space, self.alias, self.taken, self.tree), strict=True)
         return tuple((name, quote(value, safe="/@:+,;=!$&'()*~ ")) for name, value in given if value)
 
 
@@ -55,11 +65,16 @@ NO_PROJECT: Final = Project()
 
 def project_of(cwd: Path, data_dir: Path, home: Path | None = None) -> Project:
     """The project of `cwd` as it stands in `data_dir`. Raises BadSpaceFile."""
-    if named := named_here(cwd, home):
-        return Project(named, origin=".mnemesh.toml")
     tree = tree_of(cwd, home)
+    if named := named_here(cwd, home):
+        place = tree or next(path.parent for path, values in project_files(cwd, home) if "space" in values)
+        return Project(named, origin=".mnemesh.toml", tree=str(place))
     if tree is None:
         return Project()
+    return _of_tree(tree, data_dir)._replace(tree=str(tree))
+
+
+def _of_tree(tree: Path, data_dir: Path) -> Project:
     git = git_project(tree)
     old = segment_of(tree.name)
     if git is None:

@@ -7,7 +7,7 @@ from typing import Final
 READING_TOOLS: Final = frozenset(
     {
         *("recall", "get", "timeline"),
-        *("check", "list", "stats", "history", "blame", "conflicts", "related", "duplicates", "hygiene"),
+        *("check", "list", "stats", "history", "blame", "conflicts", "related", "duplicates", "hygiene", "validate"),
         *("transcript_search", "transcript_read", "transcript_list", "list_triggers", "list_runs", "context", "resume"),
         "get_rules",
         *("graph", "graph_audit"),

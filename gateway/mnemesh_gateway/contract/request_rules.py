@@ -64,7 +64,7 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         **_alike("Remember Update", "tier", enum=list(TIERS)),
         **_alike("Remember Update Resolve", "content", minLength=1, maxLength=limits.CONTENT_BYTES_MAX),
         **_alike(
-            "List History Conflicts ListTranscripts ListTriggers ListRuns GetRules",
+            "List History Conflicts ListTranscripts ListTriggers ListRuns GetRules Validate",
             "limit",
             minimum=1,
             maximum=limits.LIST_LIMIT_MAX,

@@ -103,6 +103,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
          tool=True, idempotent=True),
     _row("anchor", upkeep_calls.anchor, "Upkeep.Anchor", "core", WRITE, "POST /v1/memories/{id}/anchor id", tool=True,
          idempotent=True),
+    _row("validate", upkeep_calls.validate, "Upkeep.Validate", "curate", READ, "GET /v1/memories/{id}/validate id",
+         "GET /v1/validate", tool=True),
     _row("history", history_calls.history, "History.History", "curate", READ, "GET /v1/memories/{id}/history id",
          tool=True),
     _row("blame", history_calls.blame, "History.Blame", "curate", READ, "GET /v1/memories/{id}/blame id", tool=True),

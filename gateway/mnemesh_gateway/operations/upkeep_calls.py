@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mnemesh_gateway.contract.wire import asked_wait
+from mnemesh_gateway.contract.wire import asked_wait, message_of, optional, spaces
 from mnemesh_memory.values.model import Caller, Written
 from mnemesh_proto.v1 import upkeep_pb2
 
@@ -16,3 +16,10 @@ async def anchor(gate: MeshGate, caller: Caller, request: upkeep_pb2.AnchorReque
     """A memory pinned for a reason, or let go."""
     mesh = await gate.ready()
     return await mesh.anchor(caller, request.id, request.reason, release=request.release, wait=asked_wait(request))
+
+
+async def validate(gate: MeshGate, caller: Caller, request: upkeep_pb2.ValidateRequest) -> upkeep_pb2.ValidateResponse:
+    """The files that memories name, compared."""
+    mesh, limit = await gate.ready(), optional(request, "limit", 50)
+    found = await mesh.validate(caller, request.id, spaces(request), limit=limit, cursor=request.cursor)
+    return message_of(upkeep_pb2.ValidateResponse, found)

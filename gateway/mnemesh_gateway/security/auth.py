@@ -27,6 +27,7 @@ from mnemesh_memory.values.spaces import space_path
 from mnemesh_proto.rendezvous import (
     AGENT_HEADER,
     AUTHORIZATION,
+    ROOT_HEADER,
     SPACE_ALIAS_HEADER,
     SPACE_HEADER,
     SPACE_TAKEN_HEADER,
@@ -72,6 +73,7 @@ class Authenticator:
             default_space=_space(headers, SPACE_HEADER),
             alias_space=_space(headers, SPACE_ALIAS_HEADER),
             taken_space=_space(headers, SPACE_TAKEN_HEADER),
+            root=_header_text(ROOT_HEADER, headers.get(ROOT_HEADER, "")),
         )
 
     def peer_grant(self, token: str) -> PeerGrant | None:

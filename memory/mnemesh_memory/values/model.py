@@ -19,6 +19,8 @@ from mnemesh_memory.values.rules import Rule
 
 # The attribute of a pinned memory that says why it is pinned.
 ANCHOR: Final = "anchor"
+# Attributes that record the files of a text.
+STALE_PREFIX: Final = "ref."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,7 @@ class Caller:
     spaces: tuple[str, ...] = ("*",)  # Patterns, see grants.
     toolsets: tuple[str, ...] = ()  # Toolsets of the operations allowed, () for all.
     expires_at: int | None = None  # End of the token (ms).
+    root: str = ""  # The folder of the default space's project on the client's machine.
 
     @property
     def private_space(self) -> str:
@@ -200,6 +203,7 @@ class Memory:
     shown: str = ""  # gist or tags when `content` is shortened for display, see policy/forgetting.
     replaces: tuple[Replaced, ...] = ()  # Memories that it took the place of, the latest first. Not stored.
     older_than: tuple[str, ...] = ()  # Newer ones that contradict it while both stand: it may not hold. Not stored.
+    stale: tuple[str, ...] = ()  # Files that it names and that are no longer as they were, in words.
     tied: bool = field(default=True, compare=False)  # False when it is known that no link begins or ends here.
 
     @property

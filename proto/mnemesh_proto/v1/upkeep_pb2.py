@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from mnemesh_proto.v1 import memory_pb2 as mnemesh__proto_dot_v1_dot_memory__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmnemesh_proto/v1/upkeep.proto\x12\nmnemesh.v1\x1a\x1dmnemesh_proto/v1/memory.proto\"J\n\rAnchorRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07release\x18\x03 \x01(\x08\x12\x0c\n\x04wait\x18\x04 \x01(\t\"e\n\x0e\x41nchorResponse\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12\"\n\x06memory\x18\x02 \x01(\x0b\x32\x12.mnemesh.v1.Memory\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07indexed\x18\x04 \x01(\x08\x32P\n\rUpkeepService\x12?\n\x06\x41nchor\x12\x19.mnemesh.v1.AnchorRequest\x1a\x1a.mnemesh.v1.AnchorResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dmnemesh_proto/v1/upkeep.proto\x12\nmnemesh.v1\x1a\x1dmnemesh_proto/v1/memory.proto\"J\n\rAnchorRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06reason\x18\x02 \x01(\t\x12\x0f\n\x07release\x18\x03 \x01(\x08\x12\x0c\n\x04wait\x18\x04 \x01(\t\"e\n\x0e\x41nchorResponse\x12\x0e\n\x06\x61\x63tion\x18\x01 \x01(\t\x12\"\n\x06memory\x18\x02 \x01(\x0b\x32\x12.mnemesh.v1.Memory\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\x0f\n\x07indexed\x18\x04 \x01(\x08\"j\n\x0fValidateRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0e\n\x06spaces\x18\x02 \x03(\t\x12\r\n\x05space\x18\x03 \x01(\t\x12\x12\n\x05limit\x18\x04 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x63ursor\x18\x05 \x01(\tB\x08\n\x06_limit\"r\n\x10ValidateResponse\x12-\n\x08memories\x18\x01 \x03(\x0b\x32\x1b.mnemesh.v1.ValidatedMemory\x12\x10\n\x08\x65xamined\x18\x02 \x01(\r\x12\x0e\n\x06\x63ursor\x18\x03 \x01(\t\x12\r\n\x05roots\x18\x04 \x03(\t\"j\n\x0fValidatedMemory\x12\n\n\x02id\x18\x01 \x01(\t\x12\r\n\x05title\x18\x02 \x01(\t\x12\r\n\x05space\x18\x03 \x01(\t\x12-\n\nreferences\x18\x04 \x03(\x0b\x32\x19.mnemesh.v1.FileReference\"@\n\rFileReference\x12\x0c\n\x04path\x18\x01 \x01(\t\x12\r\n\x05state\x18\x02 \x01(\t\x12\x12\n\nrenamed_to\x18\x03 \x01(\t2\x97\x01\n\rUpkeepService\x12?\n\x06\x41nchor\x12\x19.mnemesh.v1.AnchorRequest\x1a\x1a.mnemesh.v1.AnchorResponse\x12\x45\n\x08Validate\x12\x1b.mnemesh.v1.ValidateRequest\x1a\x1c.mnemesh.v1.ValidateResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,6 +36,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ANCHORREQUEST']._serialized_end=150
   _globals['_ANCHORRESPONSE']._serialized_start=152
   _globals['_ANCHORRESPONSE']._serialized_end=253
-  _globals['_UPKEEPSERVICE']._serialized_start=255
-  _globals['_UPKEEPSERVICE']._serialized_end=335
+  _globals['_VALIDATEREQUEST']._serialized_start=255
+  _globals['_VALIDATEREQUEST']._serialized_end=361
+  _globals['_VALIDATERESPONSE']._serialized_start=363
+  _globals['_VALIDATERESPONSE']._serialized_end=477
+  _globals['_VALIDATEDMEMORY']._serialized_start=479
+  _globals['_VALIDATEDMEMORY']._serialized_end=585
+  _globals['_FILEREFERENCE']._serialized_start=587
+  _globals['_FILEREFERENCE']._serialized_end=651
+  _globals['_UPKEEPSERVICE']._serialized_start=654
+  _globals['_UPKEEPSERVICE']._serialized_end=805
 # @@protoc_insertion_point(module_scope)

@@ -1,7 +1,8 @@
 from mnemesh_proto.v1 import memory_pb2 as _memory_pb2
+from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from collections.abc import Mapping as _Mapping
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
 from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
@@ -29,3 +30,51 @@ class AnchorResponse(_message.Message):
     reason: str
     indexed: bool
     def __init__(self, action: _Optional[str] = ..., memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., reason: _Optional[str] = ..., indexed: _Optional[bool] = ...) -> None: ...
+
+class ValidateRequest(_message.Message):
+    __slots__ = ("id", "spaces", "space", "limit", "cursor")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    space: str
+    limit: int
+    cursor: str
+    def __init__(self, id: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
+
+class ValidateResponse(_message.Message):
+    __slots__ = ("memories", "examined", "cursor", "roots")
+    MEMORIES_FIELD_NUMBER: _ClassVar[int]
+    EXAMINED_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    ROOTS_FIELD_NUMBER: _ClassVar[int]
+    memories: _containers.RepeatedCompositeFieldContainer[ValidatedMemory]
+    examined: int
+    cursor: str
+    roots: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, memories: _Optional[_Iterable[_Union[ValidatedMemory, _Mapping]]] = ..., examined: _Optional[int] = ..., cursor: _Optional[str] = ..., roots: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class ValidatedMemory(_message.Message):
+    __slots__ = ("id", "title", "space", "references")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    REFERENCES_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    title: str
+    space: str
+    references: _containers.RepeatedCompositeFieldContainer[FileReference]
+    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., space: _Optional[str] = ..., references: _Optional[_Iterable[_Union[FileReference, _Mapping]]] = ...) -> None: ...
+
+class FileReference(_message.Message):
+    __slots__ = ("path", "state", "renamed_to")
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    RENAMED_TO_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    state: str
+    renamed_to: str
+    def __init__(self, path: _Optional[str] = ..., state: _Optional[str] = ..., renamed_to: _Optional[str] = ...) -> None: ...

@@ -40,6 +40,11 @@ class UpkeepServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.AnchorRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.AnchorResponse.FromString,
                 _registered_method=True)
+        self.Validate = channel.unary_unary(
+                '/mnemesh.v1.UpkeepService/Validate',
+                request_serializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.ValidateRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.ValidateResponse.FromString,
+                _registered_method=True)
 
 
 class UpkeepServiceServicer:
@@ -53,6 +58,13 @@ class UpkeepServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Validate(self, request, context):
+        """Compare the files that memories name with what they were at the time of writing. Only files of projects on this node's machine can be compared.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_UpkeepServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -60,6 +72,11 @@ def add_UpkeepServiceServicer_to_server(servicer, server):
                     servicer.Anchor,
                     request_deserializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.AnchorRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.AnchorResponse.SerializeToString,
+            ),
+            'Validate': grpc.unary_unary_rpc_method_handler(
+                    servicer.Validate,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.ValidateRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.ValidateResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -90,6 +107,33 @@ class UpkeepService:
             '/mnemesh.v1.UpkeepService/Anchor',
             mnemesh__proto_dot_v1_dot_upkeep__pb2.AnchorRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_upkeep__pb2.AnchorResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Validate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.UpkeepService/Validate',
+            mnemesh__proto_dot_v1_dot_upkeep__pb2.ValidateRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_upkeep__pb2.ValidateResponse.FromString,
             options,
             channel_credentials,
             insecure,

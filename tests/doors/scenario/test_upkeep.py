@@ -25,3 +25,11 @@ async def test_an_anchored_memory_says_why_it_stays_until_it_is_let_go(door: Doo
     assert (memory.get("tier", "normal"), memory.get("anchor", "")) == ("normal", "")
     await refusal(door.call("anchor", id=id_), "INVALID_ARGUMENT", "reason")
     await refusal(door.call("anchor", id=id_, reason=f"key {SECRET}"), "INVALID_ARGUMENT", "reason")
+
+
+async def test_files_that_were_not_recorded_here_are_not_compared(door: Door, space: str) -> None:
+    id_ = (await remember(door, space, "The limit is set in src/limits.py."))["memory"]["id"]
+    assert (await door.call("validate", id=id_))["memories"] == []
+    found = await door.call("validate", spaces=[space], limit=5)
+    assert (found["memories"], found["examined"]) == ([], 1)
+    await refusal(door.call("validate", id="no such memory"), "NOT_FOUND")

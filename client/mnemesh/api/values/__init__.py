@@ -118,6 +118,9 @@ if TYPE_CHECKING:
     from mnemesh.api.values.triggers import DeletedTrigger as DeletedTrigger
     from mnemesh.api.values.triggers import Trigger as Trigger
     from mnemesh.api.values.triggers import Triggers as Triggers
+    from mnemesh.api.values.upkeep import FileReference as FileReference
+    from mnemesh.api.values.upkeep import ValidatedMemory as ValidatedMemory
+    from mnemesh.api.values.upkeep import Validation as Validation
     from mnemesh.api.values.watch import Change as Change
     from mnemesh.api.values.writes import Checked as Checked
     from mnemesh.api.values.writes import Related as Related
@@ -163,6 +166,7 @@ MODULES: Final = MappingProxyType(
         "DuplicatePair": "hygiene",
         "Duplicates": "hygiene",
         "ErasedSessions": "transcripts",
+        "FileReference": "upkeep",
         "Finding": "hygiene",
         "Found": "reads",
         "FoundTurns": "transcripts",
@@ -241,6 +245,8 @@ MODULES: Final = MappingProxyType(
         "TurnHit": "transcripts",
         "UndoneRun": "sleep",
         "Updated": "writes",
+        "ValidatedMemory": "upkeep",
+        "Validation": "upkeep",
         "Written": "writes",
     }
 )
@@ -280,6 +286,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.DuplicatePair": "DuplicatePair",
         "mnemesh.v1.DuplicatesResponse": "Duplicates",
         "mnemesh.v1.EraseTranscriptResponse": "ErasedSessions",
+        "mnemesh.v1.FileReference": "FileReference",
         "mnemesh.v1.Finding": "Finding",
         "mnemesh.v1.GetResponse": "Found",
         "mnemesh.v1.GetRulesResponse": "Rules",
@@ -358,6 +365,8 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.Trigger": "Trigger",
         "mnemesh.v1.UndoRunResponse": "UndoneRun",
         "mnemesh.v1.UpdateResponse": "Updated",
+        "mnemesh.v1.ValidateResponse": "Validation",
+        "mnemesh.v1.ValidatedMemory": "ValidatedMemory",
         "mnemesh.v1.WatchResponse": "Change",
         "mnemesh.v1.WhoamiResponse": "Identity",
     }

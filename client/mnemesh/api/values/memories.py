@@ -57,7 +57,7 @@ class Memory:
     texts are in `conflicts`. `importance` is from 0 to 1. `useful` and `not_useful` count votes. `linked` is given by
     get: both ends of its links. `linked_more` counts further links to it, left out. `notes` name the parts too
     large to show. `shown` is gist or tags when the content is shortened; get gives the whole. `anchor`
-    says why it is anchored. `replaces` are memories that it took the place of. `older_than` are ids of newer ones that
+    says why it is anchored, `stale` which files that it names have changed since. `replaces` are memories that it took the place of. `older_than` are ids of newer ones that
     contradict it while both stand: it may not hold."""
 
     id: str
@@ -90,5 +90,6 @@ class Memory:
     notes: tuple[str, ...] = ()
     shown: str = ""
     anchor: str = ""
+    stale: tuple[str, ...] = ()
     replaces: tuple[Replaced, ...] = ()
     older_than: tuple[str, ...] = ()

@@ -1,12 +1,16 @@
-"""`mnemesh anchor`: what must stay."""
+"""`mnemesh anchor`: what must stay. `mnemesh validate`: whether the files that memories name are as they were."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Annotated, Final
 
-from mnemesh.cli.options import Id, Space, Text, Wait, argument, option
+from mnemesh.api import values
+from mnemesh.cli.given import given
+from mnemesh.cli.options import SPACES, Id, Number, Space, Text, Texts, Wait, argument, each, option
 from mnemesh.cli.people import memories as people
-from mnemesh.cli.shell import Shell
+from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
+from mnemesh.cli.shell import Shell, count_of, one_line
 
 
 def anchor(
@@ -21,4 +25,29 @@ def anchor(
     shell.ask(lambda client: client.anchor(id, reason or "", release=release, wait=wait), people.written, space)
 
 
-COMMANDS: Final = (("anchor", anchor),)
+def validate(
+    shell: Shell,
+    id: Annotated[Text, argument("ValidateRequest.id", "ID")] = None,
+    space: Annotated[Texts, each("ValidateRequest.spaces", *SPACES)] = None,
+    limit: Annotated[Number, option("ValidateRequest.limit", "--limit", "-n")] = None,
+    cursor: Annotated[str, option("ValidateRequest.cursor", "--cursor")] = "",
+) -> None:
+    """Compare the files that memories name with what they were at the time of writing."""
+    fields = given(space=space, limit=limit, cursor=cursor)
+    shell.ask(lambda client: client.validate(id or "", **fields), _validated)
+
+
+def _validated(found: values.Validation) -> Iterator[str]:
+    for memory in found.memories:
+        yield f"{paint(memory.id, BOLD)}  {one_line(memory.space)}  {clip(one_line(memory.title))}"
+        for file in memory.references:
+            to = f" to {one_line(file.renamed_to)}" if file.renamed_to else ""
+            yield paint(f"    {file.state}{to}: {one_line(file.path)}", DIM if file.state == "same" else YELLOW)
+    if not found.memories:
+        yield f"none of {count_of(found.examined, 'memory')} names a file that was recorded"
+    yield from (paint(f"compared in {one_line(root)}", DIM) for root in found.roots)
+    if found.cursor:
+        yield paint(f"next page: --cursor {found.cursor}", DIM)
+
+
+COMMANDS: Final = (("anchor", anchor), ("validate", validate))

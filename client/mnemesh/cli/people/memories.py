@@ -314,7 +314,14 @@ def _whole(memory: values.Memory) -> Iterator[str]:
             "useful",
             f"{memory.useful} of {memory.useful + memory.not_useful}" if memory.useful + memory.not_useful else "",
         ),
-        ("attrs", one_line(", ".join(f"{key}={value}" for key, value in memory.attrs.items() if key != "anchor"))),
+        (
+            "attrs",
+            one_line(
+                ", ".join(
+                    f"{key}={value}" for key, value in memory.attrs.items() if not key.startswith(("anchor", "ref."))
+                )
+            ),
+        ),
     )
     yield paint("  ".join(f"{name} {value}" for name, value in facts if value), DIM)
     yield from (paint(line, YELLOW) for line in standing(memory))

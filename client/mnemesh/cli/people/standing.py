@@ -13,6 +13,7 @@ def standing(memory: values.Memory) -> Iterator[str]:
     """The lines that a reader needs before believing the text."""
     if memory.anchor:
         yield f"anchored: {one_line(memory.anchor)}"
+    yield from (f"stale: {one_line(told)}" for told in memory.stale)
     yield from replaced(memory)
 
 

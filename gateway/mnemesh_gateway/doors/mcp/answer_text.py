@@ -77,6 +77,7 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
         valid_to=memory.get("valid_to", ""),
         superseded_by=memory["superseded_by"],
         anchored=memory.get("anchor", ""),
+        stale=memory.get("stale", ()),
         **standing(memory),
     )
 
@@ -343,6 +344,21 @@ def _rules(answer: Json) -> str:
     return f"{block}\n{len(shown)} of {answer['total']}.{more(answer)}" if "total" in answer else block
 
 
+def _validated(answer: Json) -> str:
+    elements = (
+        element(
+            "\n".join(
+                f"{file['path']}: {file['state']}{' to ' + file['renamed_to'] if file['renamed_to'] else ''}"
+                for file in memory["references"]
+            ),
+            **named(memory, "id", "title", "space"),
+        )
+        for memory in answer["memories"]
+    )
+    shown = data_block(elements) if answer["memories"] else "No files recorded."
+    return f"{shown}\n{answer['examined']} memories looked at.{more(answer)}"
+
+
 def _neighbours(related: Sequence[Json]) -> str:
     if not related:
         return ""
@@ -379,5 +395,6 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "create_trigger": _triggers,
     "list_triggers": _triggers,
     "delete_trigger": _triggers,
+    "validate": _validated,
     **dict.fromkeys(("add_rule", "get_rules", "delete_rule"), _rules),
 }

@@ -51,6 +51,7 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     "unlink": ("Unlink", "Use it to take back a link that is wrong."),
     "rate": ("Rate", "Use it after a memory helped or misled you."),
     "anchor": ("Anchor", "For what must always hold or be known, such as a rule of the project."),
+    "validate": ("Validate", "Use it before you trust memories about code: what they name may have changed since."),
     "history": ("History", "Use it to see how a memory came to say what it says, or to find what to roll back to."),
     "blame": ("Blame", "Use it to see whom to ask about a line or field, and how old it is."),
     "rollback": (

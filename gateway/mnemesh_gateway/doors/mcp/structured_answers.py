@@ -22,7 +22,7 @@ from mnemesh_gateway.doors.mcp.answer_text import (
     to_the_second,
     why,
 )
-from mnemesh_memory.values.model import ANCHOR
+from mnemesh_memory.values.model import ANCHOR, STALE_PREFIX
 
 Json = Mapping[str, Any]
 Form = Callable[[Json], dict[str, Any]]
@@ -101,7 +101,11 @@ def _memory(memory: Json) -> dict[str, Any]:
             "created": created if created != updated else "",
             **_standing(memory),
             **named(memory, "tags", "paths", "keywords"),
-            "attrs": {name: value for name, value in memory["attrs"].items() if name != ANCHOR},
+            "attrs": {
+                name: value
+                for name, value in memory["attrs"].items()
+                if name != ANCHOR and not name.startswith(STALE_PREFIX)
+            },
             "source": _kept(memory.get("source", {})),
             "links": [] if memory["linked"] else memory["links"],
             "linked": [_kept(end) for end in memory["linked"]],
@@ -125,6 +129,7 @@ def _standing(memory: Json) -> dict[str, Any]:
         "importance": memory.get("importance"),
         "tier": memory["tier"],
         "anchor": memory["anchor"],
+        "stale": memory["stale"],
         "revision": memory["heads"][0] if memory["conflicts"] else "",
         "conflicts": [_kept({**head, "at": _time(head, "at")}) for head in memory["conflicts"]],
     }
@@ -319,6 +324,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "consolidate": _pruned(steps=_kept, gaps=_kept),
     "list_runs": _pruned(runs=_run),
     "undo_run": lambda answer: {**_kept(answer), "run": _run(answer["run"])},
+    "validate": _pruned(memories=_kept),
     "add_rule": _one_rule,
     "get_rules": _pruned(rules=_kept),
     "delete_rule": _one_rule,

@@ -33,6 +33,7 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "forget": "id",
         "rate": "id useful answer",
         "anchor": "id reason release",
+        "validate": "id spaces limit cursor",
         "check": "content space",
         "update": "id content kind title tags importance paths valid_from valid_to tier clear",
         "restore": "id",
