@@ -12,10 +12,11 @@ from recall_scene import here as here
 from recall_scene import mesh as mesh
 
 from mnemesh_actors.consumers import contradiction_judge
+from mnemesh_actors.ledger.commit.commands import Committed, Create
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_memory.policy import guard
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
-from mnemesh_memory.values.model import Caller, Link, Memory
+from mnemesh_memory.values.model import Caller, Link, Memory, Patch
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -112,3 +113,31 @@ async def test_a_hostile_text_is_judged_within_the_bounds_of_the_guard(here: Her
     found, _ = await here.mesh.get(READER, [older.id, newer.id])
     assert [memory.state for memory in found] == ["active", "active"]
     assert all(len(memory.links) <= guard.CONTRADICTS_MAX for memory in found)
+
+
+async def test_a_memory_that_another_writer_has_changed_steps_back_for_nobody_but_its_writer(here: Here) -> None:
+    mine = await here.mesh.remember(ANA, here.draft("Session tokens expire after 40 minutes"))
+    await here.mesh.update(BOB, mine.memory.id, Patch(content="Session tokens expire after 50 minutes"))
+    done = await here.mesh.remember(ANA, here.draft("Session tokens expire after 60 minutes"))
+    assert (done.action, done.memory.links) == ("ADD", (Link(CONTRADICTS, mine.memory.id),))
+    assert "another writer's" in done.reason
+    ((stands,), _) = await here.mesh.get(READER, [mine.memory.id])
+    assert stands.state == "active"
+
+
+async def test_a_retried_command_answers_what_its_commit_has_done(here: Here) -> None:
+    old = await here.mesh.remember(ANA, here.draft("Session tokens expire after 40 minutes"))
+    sent: list[Create] = []
+    submit = here.mesh._parts.commits.submit
+
+    async def noted(command: Create) -> Committed:
+        sent.append(command)
+        return await submit(command)
+
+    here.patch.setattr(here.mesh._parts.commits, "submit", noted)
+    await here.mesh.update(BOB, old.memory.id, Patch(content="Session tokens expire after 50 minutes"))
+    done = await here.mesh.remember(ANA, here.draft("Session tokens expire after 60 minutes"))
+    assert done.action == "ADD"
+    assert sent[-1].replaces
+    again = await submit(sent[-1])
+    assert (again.action, again.replayed, again.memory.id) == ("ADD", True, done.memory.id)

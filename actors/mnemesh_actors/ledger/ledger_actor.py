@@ -32,7 +32,6 @@ from mnemesh_actors.ledger.commit.commands import (
     Revise,
     Rollback,
     Tie,
-    action_of,
 )
 from mnemesh_actors.ledger.commit.decisions import Decisions
 from mnemesh_actors.ledger.commit.link_writes import Linking
@@ -179,7 +178,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         if replayed := self._journal.written_by(command.actor):
             memory = self._journal.memory(replayed)
             return Committed(
-                action=action_of(command),
+                action=write_admission.action_again(command, memory),
                 memory=memory,
                 seq=self._journal.last_seq(),
                 reason="written already",

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from mnemesh_actors.ledger.commit.commands import Committed, Create
 from mnemesh_actors.ledger.commit.write_admission import Admission
 from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_crdt.document.revisions import shown
+from mnemesh_memory.access.grants import OWNER, principal_of
 from mnemesh_memory.policy.guard import Verdict
 from mnemesh_memory.values.errors import FailedPrecondition
 from mnemesh_memory.values.model import Link, Memory
@@ -41,11 +43,19 @@ class Verdicts:
         )
 
     def outdated(self, command: Create, standing: Mapping[str, Memory]) -> list[Memory]:
-        """The memories that step back by the verdict of the guard. One that is full stays, and is contradicted."""
+        """The memories that step back by the verdict of the guard. A memory that is full, or says by now the words of
+        another principal, stays and is contradicted."""
         if command.verdict is None or command.draft.supersedes:
             return []
         found = [standing[id_] for id_ in command.verdict.supersedes if id_ in standing]
-        return [memory for memory in found if self._has_room(memory, command.agent)]
+        who = principal_of(command.agent)
+        return [one for one in found if self._has_room(one, command.agent) and self._says_own(one, who)]
+
+    def _says_own(self, memory: Memory, who: str) -> bool:
+        """Whether the shown words are those of the principal `who`, or `who` owns the node."""
+        if who == OWNER or memory.version == 1:
+            return True
+        return principal_of(shown(self._journal.document(memory).state()).by) == who
 
     def _has_room(self, memory: Memory, agent: str) -> bool:
         try:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from mnemesh_actors.ledger.commit.commands import Command, Committed, Vectors, action_of
+from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, Vectors, action_of
 from mnemesh_actors.ledger.store import reads, rows
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.vectors import keep
@@ -295,8 +295,16 @@ def why_added(
     if verdict is None or verdict.target_id not in standing:
         return "new in this space"
     if verdict.supersedes and not outdated:
-        return f"contradicts {verdict.target_id}, whose history is full, so both stand"
+        return f"contradicts {verdict.target_id}, which is another writer's by now or has a full history; both stand"
     return verdict.reason
+
+
+def action_again(command: Command, memory: Memory) -> str:
+    """The action of a command that was carried out before and wrote `memory`. The commit had the last word on whether
+    another memory stepped back."""
+    if isinstance(command, Create):
+        return "SUPERSEDE" if any(link.type == "supersedes" for link in memory.links) else "ADD"
+    return action_of(command)
 
 
 def replaces(olds: Sequence[Memory]) -> str:
