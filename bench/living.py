@@ -5,6 +5,8 @@
   the share of the task's memories (at most five) that are neighbours.
 - Reconsolidation: verdicts on the labelled pairs of tests/data/guard with and without an open window. A second sentence
   beside the older one makes a memory of which only a part is contested.
+- Surprisal: mean bits and the share of surprising texts in the team histories, each memory beside those before it, of
+  updates (they supersede another) and of the rest. "Gone on" counts the same with the discount for a task going on.
 - Forgetting: tokens shown and answers kept on the team histories, at three heats. An answer is kept when a form holds
   every expected word of the question.
 """
@@ -18,20 +20,27 @@ import sys
 from bisect import bisect_left, insort
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_memory.policy.engram import MEMORIES_MAX, NEIGHBOURS_MAX, REACH_MS, EngramTable, Neighbour, nearest
 from mnemesh_memory.policy.forgetting import shown
 from mnemesh_memory.policy.guard import Candidate, judge
 from mnemesh_memory.policy.reconsolidation import Labile, reconsolidated
+from mnemesh_memory.policy.surprisal import SURPRISING_BITS, continuity, surprise
 from mnemesh_memory.text.text import estimate_tokens
 
 DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data"
 MINUTE_MS: Final = 60_000
+BATCH: Final = 32
 SEEDS: Final = 20
 DAYS: Final = 10
 ASIDE: Final = " Petra answers questions about invoices."
@@ -167,6 +176,39 @@ def _verdicts(older: str, newer: str, aside: str) -> Iterator[str]:
     yield f"{reconsolidated(newer, 'fact', alone, [Labile(old, 0)]).verdict.action} in window"
 
 
+def surprisal_rows() -> Iterator[tuple[str, ...]]:
+    """A row for updates, for the rest, and for each of them with the discount."""
+    bits: dict[tuple[str, str], list[float]] = {}
+    for path in sorted((DATA / "team").glob("*.json")):
+        memories = json.loads(path.read_text("utf-8"))["memories"]
+        vectors = unit_vectors([one["content"] for one in memories])
+        at = [int(datetime.fromisoformat(one["at"]).timestamp() * 1000) for one in memories]
+        samples: list[float] = []
+        for number in range(1, len(memories)):
+            cosines = (vectors[:number] @ vectors[number]).tolist()
+            novelty = min(1.0, max(0.0, 1.0 - max(cosines)))
+            author = memories[number]["author"]
+            own = [(cosines[place], at[place]) for place in range(number) if memories[place]["author"] == author]
+            kind = "updates" if memories[number]["supersedes"] else "the rest"
+            for name, going_on in (("alone", 0.0), ("gone on", continuity(own, at[number]))):
+                if (found := surprise(novelty, samples, going_on)) is not None:
+                    bits.setdefault((kind, name), []).append(found.bits)
+            samples.append(novelty)
+    for (kind, name), found in sorted(bits.items()):
+        surprising = sum(one >= SURPRISING_BITS for one in found) / len(found)
+        yield kind, name, str(len(found)), f"{sum(found) / len(found):.2f}", f"{surprising:.3f}"
+
+
+def unit_vectors(texts: Sequence[str]) -> NDArray[np.float64]:
+    """The embeddings of texts, of length 1."""
+    with closing(EmbeddingWorker(ModelConfig(download=False))) as worker:
+        worker.load()
+        parts = [worker.embed(texts[at : at + BATCH]) for at in range(0, len(texts), BATCH)]
+    vectors = np.concatenate(parts).astype(np.float64)
+    made: NDArray[np.float64] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return made
+
+
 def forgetting_rows() -> Iterator[tuple[str, ...]]:
     """For each heat, the shown share of the tokens and the answers that stay, with and without the question."""
     for heat in HEATS:
@@ -210,6 +252,7 @@ TABLES_SHOWN: Final[dict[str, tuple[tuple[str, ...], Callable[[], Iterator[tuple
         ("half", "label", "SUPERSEDE alone", "in window", "UPDATE alone", "in window", "pairs"),
         window_rows,
     ),
+    "surprisal": (("memories", "discount", "number", "mean bits", "surprising"), surprisal_rows),
     "forgetting": (("heat", "tokens shown", "answers kept", "without the question"), forgetting_rows),
 }
 

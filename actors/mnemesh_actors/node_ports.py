@@ -22,6 +22,7 @@ from mnemesh_memory.policy.engram import EngramTable
 from mnemesh_memory.policy.heat import HALF_LIFE_DAYS, HalfLives
 from mnemesh_memory.policy.reconsolidation import LabileWindow
 from mnemesh_memory.policy.stored_rules import RuleTable
+from mnemesh_memory.policy.surprisal import NoveltySamples
 from mnemesh_memory.policy.triggers import TriggerTable
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import Caller
@@ -70,6 +71,7 @@ class NodePorts:
     foreground: Foreground = field(default_factory=Foreground)
     triggers: TriggerTable = field(default_factory=TriggerTable)
     temporal: EngramTable = field(default_factory=EngramTable)
+    novelties: NoveltySamples = field(default_factory=NoveltySamples)
     labile: LabileWindow = field(default_factory=LabileWindow)
     rules: RuleTable = field(default_factory=RuleTable)
     files: ProjectFiles = field(default_factory=ProjectFiles)

@@ -59,7 +59,7 @@ queries = st.builds(
     min_score=st.floats(allow_nan=False), min_heat=st.floats(allow_nan=False), token_budget=st.none() | LIMIT,
     include_superseded=st.booleans(), include_archive=st.booleans(), sort=WORDS["sort"],
     weights=st.dictionaries(TEXT, st.floats(allow_nan=False), max_size=2), paths=TEXTS, agent=TEXT, session=TEXT,
-    source_dir=TEXT, explain=st.booleans(), snippets_only=st.booleans(), **FILTERS,
+    source_dir=TEXT, explain=st.booleans(), snippets_only=st.booleans(), current_session=TEXT, **FILTERS,
 )  # fmt: skip
 list_queries = st.builds(
     model.ListQuery, since=TIME, before=TIME, valid_at=TIME, agent=TEXT, session=TEXT, state=WORDS["state"],
@@ -79,7 +79,7 @@ memories = st.builds(
     valid_from=TIME, valid_to=TIME, keywords=TEXTS, attrs=ATTRS, links=LINKS,
     conflicts=st.lists(heads, max_size=2).map(tuple), superseded_by=TEXT, useful=st.integers(0, 2**32 - 1),
     not_useful=st.integers(0, 2**32 - 1), linked=st.lists(LINKED, max_size=2).map(tuple),
-    linked_more=st.integers(0, 2**32 - 1), notes=TEXTS,
+    linked_more=st.integers(0, 2**32 - 1), notes=TEXTS, shown=TEXT,
 )  # fmt: skip
 
 

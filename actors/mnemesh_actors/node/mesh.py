@@ -27,6 +27,7 @@ from mnemesh_actors.notices import Notices
 from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.file_validation import Validating
 from mnemesh_actors.recall.hygiene_report import Hygiene
+from mnemesh_actors.recall.novelty_filling import NoveltyFilling
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
 from mnemesh_actors.remember.anchor_operations import Anchoring
@@ -101,6 +102,7 @@ class Mesh:
         self._writing = writing = Writing(parts)
         self._linking = linking = Linking(parts, writing)
         self._recalling = Recalling(parts, linking)
+        self._filling = NoveltyFilling(parts)
         self._histories = histories = Histories(parts, writing)
         self._triggering = triggering = Triggering(parts, writing)
         purging, watching, hygiene = Purging(parts), Watching(parts, node_id, seal), Hygiene(parts)
@@ -129,7 +131,9 @@ class Mesh:
         """Store one memory; see Writing.remember."""
         await self._parts.files.learn(caller)
         with self._parts.foreground.operation():
-            return self._triggering.remembered(caller, draft, await self._writing.remember(caller, draft))
+            done = self._triggering.remembered(caller, draft, await self._writing.remember(caller, draft))
+        self._filling.begin(done.memory.space)
+        return done
 
     async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
         """Store up to 256 memories; see Writing.remember_batch."""
@@ -334,6 +338,7 @@ class Mesh:
         """Stop following the ledger, then end every actor; what was acknowledged is on disk already."""
         await self._idle.close()
         await self._recalling.close()
+        await self._filling.close()
         await self._triggering.close()
         await self._consumers.close()
         await self._reembedding.close()

@@ -19,6 +19,7 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import guard, reconsolidation, stored_rules, triggers
+from mnemesh_memory.policy.surprisal import Surprise, continuity, surprise
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key, snippet, title_of
 from mnemesh_memory.validation import field_checks, request_checks
@@ -48,6 +49,7 @@ class Prepared:
     verdict: guard.Verdict | None = None  # None when it was not judged
     guarded: guard.Verdict | None = None  # as the guard alone judged it
     update: Patch | None = None  # of the memory that a verdict of UPDATE names
+    surprise: Surprise | None = None  # None without a sample of the space
     alone: str = ""  # why it was not compared with its neighbours
     done: Committed | None = None
     failed: MnemeshError | None = None
@@ -171,10 +173,20 @@ class Preparing:
                 for id_, similarity in nearest
                 if id_ in known and known[id_].state == "active"
             )
+            item.surprise = self._surprise(caller, item, found, known)
             if not (item.draft.force or item.draft.supersedes):
                 candidates = self._candidates(caller, item.draft, dict(found), known)
                 item.verdict = guard.judge(item.draft.content, item.draft.kind, candidates)
                 self._reconsolidate(caller, item, candidates, known)
+
+    def _surprise(
+        self, caller: Caller, item: Prepared, near: Sequence[tuple[str, float]], known: Mapping[str, Memory]
+    ) -> Surprise | None:
+        """The surprisal of a draft beside its neighbours; what its writer wrote just before makes it expected."""
+        samples = self._parts.novelties.of(item.draft.space)
+        written = ((cosine, known[id_]) for id_, cosine in near if id_ in known)
+        own = [(cosine, memory.created_at) for cosine, memory in written if memory.by == caller.agent]
+        return surprise(guard.novelty(item.related), samples, continuity(own, self._parts.clock()))
 
     def _reconsolidate(
         self, caller: Caller, item: Prepared, candidates: Sequence[guard.Candidate], known: Mapping[str, Memory]

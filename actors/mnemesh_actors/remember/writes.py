@@ -40,6 +40,7 @@ from mnemesh_memory.values.model import Caller, Checked, Draft, Memory, Patch, W
 # One step of a batch, for each worker that embeds: as many as the model takes at once. Embedding the next overlaps
 # committing and indexing this one.
 STEP_ITEMS = 64
+CHANCE_BYTES = 8
 
 
 class Writing:
@@ -101,6 +102,9 @@ class Writing:
             targets = [id_ for id_ in dict.fromkeys(found) if not (known and known.memory.id == id_)]
         if known is None or targets:
             judged = _as_checked(prepared) if prepared.verdict else guard.answer(prepared.related, targets)
+            if prepared.surprise:
+                bits, words = prepared.surprise
+                judged = replace(judged, surprisal=bits, novelty_reason=words)
             if twin is None or targets:
                 return replace(judged, hint="") if clean.force else judged
             return replace(judged, hint="", reason=guard.although(twin.memory.id, forgotten=twin.restorable))
@@ -196,11 +200,17 @@ class Writing:
             "" if outcome.deduplicated else alone,
             "" if indexed or (item is not None and item.draft.wait != "indexed") else late,
         )
+        surprise = item.surprise if item and fresh else None
+        if item and fresh and not alone:
+            chance = int.from_bytes(self._parts.entropy(CHANCE_BYTES))
+            self._parts.novelties.note(outcome.memory.space, guard.novelty(related), chance)
         return Written(
             action=outcome.action,
             memory=outcome.memory,
             reason="; ".join(filter(None, reasons)),
             novelty=0.0 if outcome.deduplicated else None if alone else guard.novelty(related),
+            surprisal=surprise.bits if surprise else None,
+            novelty_reason=surprise.reason if surprise else "",
             related=near,
             hint=hint or (guard.advice(near, outcome.memory.id) if fresh else ""),
             deduplicated=outcome.deduplicated,

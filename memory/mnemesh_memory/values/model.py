@@ -233,6 +233,8 @@ class Written:
     reason: str
     hint: str = ""  # The next step open to the writer.
     novelty: float | None = 1.0  # 1 - best neighbour similarity, in [0, 1]. None without an answer of the index.
+    surprisal: float | None = None  # Of the novelty in its space, in bits. None without a sample of the space.
+    novelty_reason: str = ""
     related: tuple[Related, ...] = ()
     deduplicated: bool = False
     restorable: bool = False
@@ -338,6 +340,8 @@ class Checked:
     target_id: str = ""
     similarity: float = 0.0
     novelty: float = 1.0
+    surprisal: float | None = None
+    novelty_reason: str = ""
     related: tuple[Related, ...] = ()
 
 

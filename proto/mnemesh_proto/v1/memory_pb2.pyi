@@ -274,7 +274,7 @@ class RememberRequest(_message.Message):
     def __init__(self, content: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., space: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., importance: _Optional[float] = ..., paths: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Iterable[str]] = ..., attrs: _Optional[_Mapping[str, str]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., tier: _Optional[str] = ..., supersedes: _Optional[_Iterable[str]] = ..., sensitive: _Optional[bool] = ..., force: _Optional[bool] = ..., idempotency_key: _Optional[str] = ..., wait: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class RememberResponse(_message.Message):
-    __slots__ = ("action", "memory", "reason", "novelty", "related", "conflicts", "triggered", "deduplicated", "restorable", "replayed", "indexed", "hint")
+    __slots__ = ("action", "memory", "reason", "novelty", "related", "conflicts", "triggered", "deduplicated", "restorable", "replayed", "indexed", "hint", "surprisal", "novelty_reason")
     ACTION_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
@@ -287,6 +287,8 @@ class RememberResponse(_message.Message):
     REPLAYED_FIELD_NUMBER: _ClassVar[int]
     INDEXED_FIELD_NUMBER: _ClassVar[int]
     HINT_FIELD_NUMBER: _ClassVar[int]
+    SURPRISAL_FIELD_NUMBER: _ClassVar[int]
+    NOVELTY_REASON_FIELD_NUMBER: _ClassVar[int]
     action: str
     memory: Memory
     reason: str
@@ -299,7 +301,9 @@ class RememberResponse(_message.Message):
     replayed: bool
     indexed: bool
     hint: str
-    def __init__(self, action: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., reason: _Optional[str] = ..., novelty: _Optional[float] = ..., related: _Optional[_Iterable[_Union[RelatedMemory, _Mapping]]] = ..., conflicts: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., triggered: _Optional[_Iterable[str]] = ..., deduplicated: _Optional[bool] = ..., restorable: _Optional[bool] = ..., replayed: _Optional[bool] = ..., indexed: _Optional[bool] = ..., hint: _Optional[str] = ...) -> None: ...
+    surprisal: float
+    novelty_reason: str
+    def __init__(self, action: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., reason: _Optional[str] = ..., novelty: _Optional[float] = ..., related: _Optional[_Iterable[_Union[RelatedMemory, _Mapping]]] = ..., conflicts: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., triggered: _Optional[_Iterable[str]] = ..., deduplicated: _Optional[bool] = ..., restorable: _Optional[bool] = ..., replayed: _Optional[bool] = ..., indexed: _Optional[bool] = ..., hint: _Optional[str] = ..., surprisal: _Optional[float] = ..., novelty_reason: _Optional[str] = ...) -> None: ...
 
 class RememberBatchRequest(_message.Message):
     __slots__ = ("items",)
@@ -344,7 +348,7 @@ class CheckRequest(_message.Message):
     def __init__(self, item: _Optional[_Union[RememberRequest, _Mapping]] = ...) -> None: ...
 
 class CheckResponse(_message.Message):
-    __slots__ = ("action", "target_id", "similarity", "reason", "novelty", "related", "hint")
+    __slots__ = ("action", "target_id", "similarity", "reason", "novelty", "related", "hint", "surprisal", "novelty_reason")
     ACTION_FIELD_NUMBER: _ClassVar[int]
     TARGET_ID_FIELD_NUMBER: _ClassVar[int]
     SIMILARITY_FIELD_NUMBER: _ClassVar[int]
@@ -352,6 +356,8 @@ class CheckResponse(_message.Message):
     NOVELTY_FIELD_NUMBER: _ClassVar[int]
     RELATED_FIELD_NUMBER: _ClassVar[int]
     HINT_FIELD_NUMBER: _ClassVar[int]
+    SURPRISAL_FIELD_NUMBER: _ClassVar[int]
+    NOVELTY_REASON_FIELD_NUMBER: _ClassVar[int]
     action: str
     target_id: str
     similarity: float
@@ -359,7 +365,9 @@ class CheckResponse(_message.Message):
     novelty: float
     related: _containers.RepeatedCompositeFieldContainer[RelatedMemory]
     hint: str
-    def __init__(self, action: _Optional[str] = ..., target_id: _Optional[str] = ..., similarity: _Optional[float] = ..., reason: _Optional[str] = ..., novelty: _Optional[float] = ..., related: _Optional[_Iterable[_Union[RelatedMemory, _Mapping]]] = ..., hint: _Optional[str] = ...) -> None: ...
+    surprisal: float
+    novelty_reason: str
+    def __init__(self, action: _Optional[str] = ..., target_id: _Optional[str] = ..., similarity: _Optional[float] = ..., reason: _Optional[str] = ..., novelty: _Optional[float] = ..., related: _Optional[_Iterable[_Union[RelatedMemory, _Mapping]]] = ..., hint: _Optional[str] = ..., surprisal: _Optional[float] = ..., novelty_reason: _Optional[str] = ...) -> None: ...
 
 class GetRequest(_message.Message):
     __slots__ = ("ids", "include_forgotten", "spaces", "space", "as_of")

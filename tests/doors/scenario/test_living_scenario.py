@@ -37,3 +37,16 @@ async def test_related_names_what_was_written_at_the_same_time(door: Door, space
         if seen:
             break
     assert (near["id"], seen) == (second, ["temporal: written 0 min after"])
+
+
+async def test_a_text_unlike_its_space_is_named_surprising_and_stored(door: Door, space: str) -> None:
+    for number in range(12):
+        await remember(door, space, f"The ferry number {number} leaves the harbour of Pemba at nine.")
+    done = await remember(door, space, "Quarterly taxes of the bakery are filed by Ms Okafor.")
+    for number in range(20):  # the sample is taken beside the writes
+        if "surprisal" in done and done["surprisal"] is not None:
+            break
+        done = await remember(door, space, f"Quarterly taxes of bakery {number} are filed by Ms Okafor.", force=True)
+    assert done["action"] == "ADD"
+    assert done["surprisal"] >= 0
+    assert done["novelty_reason"]

@@ -51,7 +51,8 @@ class Superseded(Updated):
 class Remembered(Updated):
     """`novelty` is 1 - the similarity of the nearest of `related`, None when the neighbours could not be asked for.
     `deduplicated`: an identical memory was there. `restorable`: it, or what the key wrote, was forgotten. `hint`:
-    what to do next when a near memory may say the same or be out of date."""
+    what to do next when a near memory may say the same or be out of date. `surprisal` is in bits, None before the
+    space has samples."""
 
     novelty: float | None
     related: tuple[Related, ...]
@@ -60,6 +61,8 @@ class Remembered(Updated):
     deduplicated: bool
     restorable: bool
     hint: str = ''
+    surprisal: float | None = None
+    novelty_reason: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,3 +77,5 @@ class Checked:
     novelty: float
     related: tuple[Related, ...]
     hint: str = ''
+    surprisal: float | None = None
+    novelty_reason: str = ''

@@ -27,6 +27,7 @@ TITLE_CHARS: Final = 72
 FIRST_CHARS: Final = 80
 NODE_ID_CHARS: Final = 12
 NEAR_SHOWN_MAX: Final = 3
+SURPRISING_BITS: Final = 3.0
 COUNTS_SHOWN_MAX: Final = 20
 BOLD, DIM, GREEN, YELLOW, CYAN = "1", "2", "32", "33", "36"
 
@@ -106,6 +107,8 @@ def remembered(done: values.Remembered, where: str = "") -> Iterator[str]:
     if done.restorable:
         yield paint(f"it was forgotten; bring it back with: mnemesh restore {done.memory.id}", YELLOW)
     yield from _triggered(done.triggered)
+    if (done.surprisal or 0.0) >= SURPRISING_BITS:
+        yield paint(one_line(done.novelty_reason), DIM)
     yield from _near(done.related)
     if done.hint:
         yield paint(people_advice.after(done, where), YELLOW)

@@ -31,7 +31,8 @@ Form = Callable[[Json], dict[str, Any]]
 WRITTEN: Final = ("id", "space", "kind", "by")
 # Of the answers of a write and of a recall, the fields that have a form of their own, or are left out.
 PAIRS: Final = ("contradictions", "contradictions_total")
-FORMED_WRITE: Final = ("action", "memory", "superseded", "related", "conflicts", "novelty", "indexed")
+NOVELTY: Final = ("novelty", "surprisal", "novelty_reason")
+FORMED_WRITE: Final = ("action", "memory", "superseded", "related", "conflicts", "indexed", *NOVELTY)
 FORMED_RECALL: Final = ("results", "spaces", "notes", "coverage", "time", "truncated_by_budget", "tokens_used")
 NUMBERS: Final = (int, float)
 USUAL: Final[Mapping[str, object]] = {"state": "active", "tier": "normal", "op": "put"}
