@@ -25,7 +25,12 @@ from test_scenarios import remember
 
 pytestmark = [pytest.mark.ray, pytest.mark.asyncio(loop_scope="session")]
 
-ACTORS = {"ledger-0": "Ledger", "embedder-0": "EmbeddingWorker", "shard-0": "RetrievalShard"}
+ACTORS = {
+    "ledger-0": "Ledger",
+    "embedder-0": "EmbeddingWorker",
+    "astrocyte-0": "Astrocyte",
+    "shard-0": "RetrievalShard",
+}
 ACKNOWLEDGED_AROUND_KILL = 20
 RECOVERY_S = 60.0
 GONE_S = 30.0

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 
 import pytest
-from recall_scene import READER, Here
+from recall_scene import READER, Here, signals_of
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
@@ -164,3 +164,23 @@ async def test_after_an_undo_readers_see_what_was_there_before(here: Here) -> No
     await here.mesh.undo_run(READER, done.run)
     assert await visible(here) == before
     assert (await here.mesh.undo_run(READER, done.run))[1] == 0
+
+
+async def test_a_question_without_an_answer_is_a_gap_until_it_has_one(here: Here) -> None:
+    question = "Who waters the plants in the greenhouse?"
+    assert (await here.recall(question)).abstain
+    (gap,) = (await here.mesh.consolidate(READER, here.space)).gaps
+    assert (gap.type, gap.text, gap.count) == ("unanswered", question, 1)
+    await here.remember("Nora waters the plants in the greenhouse.")
+    assert not (await here.recall(question)).abstain
+    assert (await here.mesh.consolidate(READER, here.space)).gaps == ()
+
+
+async def test_astrocytes_vote_when_asked_for_and_explain_shows_the_votes(here: Here) -> None:
+    await here.remember("The build failed with ENOSPC on the runner.", kind="error")
+    await here.remember("The build runs on the blue runner.")
+    plain = await here.recall("Why did the build crash on the runner?", explain=True)
+    assert not any("votes" in signals_of(hit) for hit in plain.results)
+    voted = await here.recall("Why did the build crash on the runner?", explain=True, weights={"votes": 0.5})
+    shares = {hit.memory.kind: signals_of(hit).get("votes", 0.0) for hit in voted.results}
+    assert shares["error"] > shares["fact"] == 0.0

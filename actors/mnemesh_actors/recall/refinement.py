@@ -11,6 +11,7 @@ from typing import Any
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.node_ports import NodePorts
+from mnemesh_memory.consolidation.votes import votes
 from mnemesh_memory.policy.recall_rules import weighed
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.ranking.second_look import LOOKED_AT, Look, Sight, lifted, lowered
@@ -80,6 +81,8 @@ async def _fetched(
         ids = list(sight.memories)
         vectors = await space.follower.read(lambda shard: shard.vectors(ids, space.embedder.generation))
         return (vector, vectors) if vectors else None
+    if name == "votes":
+        return votes(sight.query.text, sight.memories, parts.clock())
     if name == "rerank" and parts.reranker is not None:
         shown = [look.id for look in looks[:RERANKED] if look.id in sight.memories]
         texts = [sight.memories[id_].content for id_ in shown]

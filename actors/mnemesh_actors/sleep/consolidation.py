@@ -25,6 +25,7 @@ from mnemesh_actors.runtime.budget import Budget
 from mnemesh_actors.runtime.worker_pool import WorkerPool
 from mnemesh_actors.sleep.application import apply, undo
 from mnemesh_actors.sleep.candidates import PAGE_ENTRIES, Batch, batch, fresh_ids
+from mnemesh_actors.sleep.unanswered import Unanswered
 from mnemesh_memory.access import grants
 from mnemesh_memory.consolidation.derived_id import is_sleep, sleep_agent
 from mnemesh_memory.consolidation.domains.domain_table import DOMAINS, GENERAL
@@ -81,6 +82,7 @@ class Consolidating:
         self._record = record
         self._astrocytes = astrocytes
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # by space
+        self.unanswered = Unanswered()
         self._latest: dict[str, AstrocyteStatus] = {}
 
     async def consolidate(self, caller: Caller, space: str = "", *, dry_run: bool = False) -> Consolidated:
@@ -141,7 +143,7 @@ class Consolidating:
             run=run.id if run else "",
             read=tally.read,
             steps=tuple(tally.steps),
-            gaps=tuple(unexplained(tally.uses, tally.explained)),
+            gaps=(*unexplained(tally.uses, tally.explained), *self.unanswered.gaps(space)),
             degraded=tuple(tally.degraded),
         )
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from mnemesh_memory.ranking import completion, diversity, quoted_phrases, rerank, structure
+from mnemesh_memory.ranking import astrocyte_votes, completion, diversity, quoted_phrases, rerank, structure
 from mnemesh_memory.ranking.second_look import OptionalSignal
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ OPTIONAL: Final[Mapping[str, OptionalSignal]] = MappingProxyType(
             OptionalSignal("statement", 1.0, "Above 0: a question's words are looked for in the form of a statement."),
             quoted_phrases.ROW,
             structure.ROW,
+            astrocyte_votes.ROW,
             completion.ROW,
             rerank.ROW,
             diversity.ROW,
