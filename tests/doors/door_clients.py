@@ -209,6 +209,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "list_triggers": {"limit": 5},
     "delete_trigger": {"id": "first"},
     "validate": {"id": "first"},
+    "tidy": {"finding": "idle"},
     "anchor": {"id": "first", "reason": "the law asks for it"},
     "context": {"query": "first memory", "session": "s1", "token_budget": 500},
     "checkpoint": {"task": "fix the kiln", "session": "s1", "next_steps": ["light it"]},

@@ -6,7 +6,9 @@ from collections.abc import Callable, Sequence
 
 from mnemesh_actors.files.project_files import FileState
 from mnemesh_actors.recall.file_validation import Validated, Validation
+from mnemesh_actors.remember.tidying import ACTIONS, FINDINGS, Tidied
 from mnemesh_memory.policy import anchors
+from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values.model import Caller, Memory, Written
 
 
@@ -27,3 +29,11 @@ class FakeUpkeep:
             for one in memories
         )
         return Validation(memories=found, examined=len(memories), cursor="", roots=())
+
+    async def tidy(
+        self, caller: Caller, finding: str, action: str, spaces: Sequence[str], *, stale_days: int, limit: int,
+        dry_run: bool,
+    ) -> Tidied:  # fmt: skip
+        field_checks.one_of("finding", finding, FINDINGS)
+        field_checks.one_of("action", action, ACTIONS)
+        return Tidied(matched=0, ids=(), refused=(), dry_run=dry_run)

@@ -29,7 +29,9 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("recall", "recall_batch", "related", "get", "list", "timeline", "stats", "export"), "read"),
     **dict.fromkeys(("history", "blame", "conflicts", "watch", "duplicates", "hygiene"), "read"),
     **dict.fromkeys(("remember", "remember_batch", "check", "update", "supersede", "forget", "restore"), "write"),
-    **dict.fromkeys(("rollback", "resolve", "purge", "bulk_forget", "link", "unlink", "rate", "anchor"), "write"),
+    **dict.fromkeys(
+        ("rollback", "resolve", "purge", "bulk_forget", "link", "unlink", "rate", "anchor", "tidy"), "write"
+    ),
     **dict.fromkeys(("peer_add", "peer_token", "peer_remove", "sync_status", "sync_now", "sync_quarantine"), "own"),
     **dict.fromkeys(("sync_retry", "sync_discard", "sync_pending", "sync_pending_discard"), "own"),
     **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke", "agent_quota"), "administer"),
@@ -278,7 +280,7 @@ async def test_an_export_that_is_under_way_ends_when_its_token_does(
 # ---- quotas: which operations a full one refuses, decided here a second time and by hand -----------------------------
 
 FREES: Final = frozenset(
-    {"forget", "purge", "bulk_forget", "unlink", "transcript_erase", "delete_trigger", "delete_rule"}
+    {"forget", "purge", "bulk_forget", "unlink", "transcript_erase", "delete_trigger", "delete_rule", "tidy"}
 )
 BEGINS: Final = frozenset({"remember", "remember_batch", "supersede", "create_trigger", "checkpoint", "add_rule"})
 WRITES: Final = frozenset(name for name, needs in DECISIONS.items() if needs == "write") - {"check"}

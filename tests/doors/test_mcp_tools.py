@@ -46,7 +46,7 @@ def test_an_agent_sees_nine_tools_unless_it_asks_for_more() -> None:
     assert core == ["remember", "recall", "get", "timeline", "supersede", "forget", "rate", "anchor", "context"]
     assert curate == {
         "check", "update", "restore", "list", "stats", "history", "blame", "rollback", "conflicts", "resolve",
-        "related", "link", "unlink", "bulk_forget", "duplicates", "hygiene", "validate",
+        "related", "link", "unlink", "bulk_forget", "duplicates", "hygiene", "validate", "tidy",
     }  # fmt: skip
 
 

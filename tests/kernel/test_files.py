@@ -157,6 +157,11 @@ async def test_a_memory_is_stale_exactly_while_a_file_that_it_names_differs(tmp_
         file.rename(tree / "src/moved.py")
         assert await stale() == ("names src/limits.py, which is gone",)
         assert await states(mesh, owner, named.id) == [("src/limits.py", "gone", "")]
+        report = await mesh.hygiene(owner, (SPACE,))
+        assert [(one.type, one.subject.memory.id, one.verdict) for one in report.findings if one.type == "stale"] == [
+            ("stale", named.id, "names src/limits.py, which is gone")
+        ]
+        assert (await mesh.tidy(owner, "stale", "forget", (SPACE,))).ids == (named.id,)
         git(tree, "add", "-A")
         assert await states(mesh, owner, named.id) == [("src/limits.py", "renamed", "src/moved.py")]
         (tree / "src/moved.py").rename(file)

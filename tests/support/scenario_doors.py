@@ -394,6 +394,10 @@ class CliDoor(Door):
             return ["--undo", str(fields["run"])]
         if operation == "create_trigger":
             named = ("on", "pattern")
+        if operation == "tidy":
+            named = ("finding",)
+            words += ["--apply"] if fields.pop("dry_run", True) is False else []
+            words += ["--archive"] if fields.pop("action", "forget") == "archive" else []
         if operation == "add_rule":
             named = ("condition", "effect", "reason")
         if operation == "anchor":

@@ -94,8 +94,9 @@ class ProjectFiles:
 
     # ---- reading ----------------------------------------------------------------------------------------------
 
-    async def marked(self, memories: Sequence[Memory]) -> list[Memory]:
-        """The memories, each with what it says of files that are no longer as they were."""
+    async def marked(self, memories: Sequence[Memory], most: int = COMPARED_MAX) -> list[Memory]:
+        """The memories, each with what it says of files that are no longer as they were. At most `most` references are
+        compared."""
         asked: list[tuple[int, str, Reference]] = []
         for place, memory in enumerate(memories):
             if memory.attrs and self.roots.of(memory.space):
@@ -104,7 +105,7 @@ class ProjectFiles:
             return list(memories)
         nothing: list[tuple[int, str]] = []
         stale: dict[int, list[str]] = {}
-        for place, told in await self._in_time(lambda: self._compared(asked[:COMPARED_MAX]), nothing):
+        for place, told in await self._in_time(lambda: self._compared(asked[:most]), nothing):
             stale.setdefault(place, []).append(told)
         return [
             replace(memory, stale=tuple(stale[place])) if place in stale else memory

@@ -35,6 +35,7 @@ from mnemesh_actors.remember.history_operations import Histories
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.remember.removal import BulkForgetting, Purging
 from mnemesh_actors.remember.rule_operations import Ruling
+from mnemesh_actors.remember.tidying import Tidying
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.rows.past_rows import PastRows
@@ -121,6 +122,7 @@ class Mesh:
         self.add_rule, self.get_rules, self.delete_rule = ruling.add, ruling.page, ruling.delete
         self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget
         self.duplicates, self.hygiene = hygiene.duplicates, hygiene.hygiene
+        self.tidy = Tidying(writing, hygiene.hygiene).tidy
         self.watch, self.touched = watching.watch, watching.touched
         self.graph, self.graph_audit = graphing.graph, graphing.graph_audit
         self.graph_rebuild = graphing.graph_rebuild

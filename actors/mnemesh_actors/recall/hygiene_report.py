@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -31,6 +31,7 @@ from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
 from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page
 
 PAGE: Final = 200
+REFERENCES_A_PAGE: Final = 3_200  # To files: every one of every memory.
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +128,12 @@ class Hygiene:
             active = [item for item in items if item.memory.state == "active"]
             superseded += [item for item in items if item.memory.state == "superseded"]
             found[hygiene.IDLE] += hygiene.idle(active, stale_days)
+            marked = await self._parts.files.marked([item.memory for item in active], REFERENCES_A_PAGE)
+            found[hygiene.STALE] += [
+                hygiene.stale(replace(item, memory=memory))
+                for item, memory in zip(active, marked, strict=True)
+                if memory.stale
+            ]
             await self._look_at_links(caller, active, found, contradicting)
         found[hygiene.IDLE].sort(key=lambda one: (one.subject.heat.value, one.subject.memory.id))
         found[hygiene.SUPERSEDED] = await self._chains(caller, superseded)

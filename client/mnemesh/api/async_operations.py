@@ -1047,6 +1047,29 @@ class AsyncOperations:
 
         return await self._send(validate(id, space=space, spaces=spaces, limit=limit, cursor=cursor))
 
+    async def tidy(
+        self,
+        /,
+        finding: str,
+        action: str = "",
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        stale_days: int | None = None,
+        limit: int | None = None,
+        dry_run: bool = True,
+    ) -> values.Tidied:
+        """Forget, or with action `archive` put aside, up to `limit` (1 to 200, default 20) memories that hygiene names as
+        `finding`: idle, orphaned or stale. Only says which they are unless `dry_run` is False. Pinned ones stay.
+
+        >>> client.tidy("idle", "archive", space="team/old").ids
+        """
+        from mnemesh.api.calls.upkeep import tidy
+
+        return await self._send(
+            tidy(finding, action, space=space, spaces=spaces, stale_days=stale_days, limit=limit, dry_run=dry_run)
+        )
+
     def watch(
         self,
         /,

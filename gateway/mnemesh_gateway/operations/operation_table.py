@@ -105,6 +105,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
          idempotent=True),
     _row("validate", upkeep_calls.validate, "Upkeep.Validate", "curate", READ, "GET /v1/memories/{id}/validate id",
          "GET /v1/validate", tool=True),
+    _row("tidy", upkeep_calls.tidy, "Upkeep.Tidy", "curate", WRITE, "POST /v1/tidy", tool=True, destructive=True,
+         idempotent=True, frees=True),
     _row("history", history_calls.history, "History.History", "curate", READ, "GET /v1/memories/{id}/history id",
          tool=True),
     _row("blame", history_calls.blame, "History.Blame", "curate", READ, "GET /v1/memories/{id}/blame id", tool=True),

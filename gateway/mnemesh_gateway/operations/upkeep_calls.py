@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mnemesh_gateway.contract.wire import asked_wait, message_of, optional, spaces
+from mnemesh_memory.policy.hygiene import LIMIT, STALE_DAYS
 from mnemesh_memory.values.model import Caller, Written
 from mnemesh_proto.v1 import upkeep_pb2
 
@@ -23,3 +24,18 @@ async def validate(gate: MeshGate, caller: Caller, request: upkeep_pb2.ValidateR
     mesh, limit = await gate.ready(), optional(request, "limit", 50)
     found = await mesh.validate(caller, request.id, spaces(request), limit=limit, cursor=request.cursor)
     return message_of(upkeep_pb2.ValidateResponse, found)
+
+
+async def tidy(gate: MeshGate, caller: Caller, request: upkeep_pb2.TidyRequest) -> upkeep_pb2.TidyResponse:
+    """The memories of a finding, forgotten or archived."""
+    done = await (await gate.ready()).tidy(
+        caller,
+        request.finding,
+        request.action or "forget",
+        spaces(request),
+        stale_days=optional(request, "stale_days", STALE_DAYS),
+        limit=optional(request, "limit", LIMIT),
+        dry_run=optional(request, "dry_run", True),
+    )
+    refused = [{"id": id_, "reason": reason} for id_, reason in done.refused]
+    return message_of(upkeep_pb2.TidyResponse, done, refused=refused)

@@ -24,8 +24,8 @@ from mnemesh_memory.text.text import snippet, title_of
 from mnemesh_memory.values.memory_links import BOTH_HOLD
 from mnemesh_memory.values.model import Memory
 
-IDLE, ORPHANED, DUPLICATE, CONTRADICTION, SUPERSEDED = TYPES = (
-    "idle", "orphaned", "duplicate", "contradiction", "superseded",
+IDLE, ORPHANED, STALE, DUPLICATE, CONTRADICTION, SUPERSEDED = TYPES = (
+    "idle", "orphaned", "stale", "duplicate", "contradiction", "superseded",
 )  # fmt: skip
 SAME, CONTESTED, NEAR = "same", "contested", "near"
 DECIDED: Final = "both hold, as somebody has decided"
@@ -210,6 +210,14 @@ def idle(items: Iterable[Tidy], stale_days: int) -> list[Finding]:
         )
         for item in cold
     ]  # fmt: skip
+
+
+def stale(item: Tidy) -> Finding:
+    """A memory that names files which are no longer as they were."""
+    return Finding(
+        type=STALE, subject=item, others=(), verdict="; ".join(item.memory.stale),
+        command=f"mnemesh validate {item.memory.id}",
+    )  # fmt: skip
 
 
 def orphaned(item: Tidy, type_: str, target: str, state: str) -> Finding:

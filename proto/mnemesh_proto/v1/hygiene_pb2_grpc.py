@@ -59,7 +59,7 @@ class HygieneServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Hygiene(self, request, context):
-        """A report on idle memories, orphaned links, duplicates, contradictions and chains of superseded memories, each with a verdict and the next command.
+        """A report on idle memories, orphaned links, changed files, duplicates, contradictions and chains of superseded memories, each with a verdict and the next command.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -78,3 +78,33 @@ class FileReference(_message.Message):
     state: str
     renamed_to: str
     def __init__(self, path: _Optional[str] = ..., state: _Optional[str] = ..., renamed_to: _Optional[str] = ...) -> None: ...
+
+class TidyRequest(_message.Message):
+    __slots__ = ("finding", "action", "spaces", "space", "stale_days", "limit", "dry_run")
+    FINDING_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    STALE_DAYS_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    finding: str
+    action: str
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    space: str
+    stale_days: int
+    limit: int
+    dry_run: bool
+    def __init__(self, finding: _Optional[str] = ..., action: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., stale_days: _Optional[int] = ..., limit: _Optional[int] = ..., dry_run: _Optional[bool] = ...) -> None: ...
+
+class TidyResponse(_message.Message):
+    __slots__ = ("matched", "ids", "refused", "dry_run")
+    MATCHED_FIELD_NUMBER: _ClassVar[int]
+    IDS_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
+    DRY_RUN_FIELD_NUMBER: _ClassVar[int]
+    matched: int
+    ids: _containers.RepeatedScalarFieldContainer[str]
+    refused: _containers.RepeatedCompositeFieldContainer[_memory_pb2.Refused]
+    dry_run: bool
+    def __init__(self, matched: _Optional[int] = ..., ids: _Optional[_Iterable[str]] = ..., refused: _Optional[_Iterable[_Union[_memory_pb2.Refused, _Mapping]]] = ..., dry_run: _Optional[bool] = ...) -> None: ...

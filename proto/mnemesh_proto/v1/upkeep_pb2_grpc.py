@@ -45,6 +45,11 @@ class UpkeepServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.ValidateRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.ValidateResponse.FromString,
                 _registered_method=True)
+        self.Tidy = channel.unary_unary(
+                '/mnemesh.v1.UpkeepService/Tidy',
+                request_serializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.TidyRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.TidyResponse.FromString,
+                _registered_method=True)
 
 
 class UpkeepServiceServicer:
@@ -65,6 +70,13 @@ class UpkeepServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Tidy(self, request, context):
+        """Forget or archive many memories of one finding of hygiene. Only says which unless dry_run is false. Pinned ones stay.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_UpkeepServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -77,6 +89,11 @@ def add_UpkeepServiceServicer_to_server(servicer, server):
                     servicer.Validate,
                     request_deserializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.ValidateRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.ValidateResponse.SerializeToString,
+            ),
+            'Tidy': grpc.unary_unary_rpc_method_handler(
+                    servicer.Tidy,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.TidyRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_upkeep__pb2.TidyResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -134,6 +151,33 @@ class UpkeepService:
             '/mnemesh.v1.UpkeepService/Validate',
             mnemesh__proto_dot_v1_dot_upkeep__pb2.ValidateRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_upkeep__pb2.ValidateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Tidy(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.UpkeepService/Tidy',
+            mnemesh__proto_dot_v1_dot_upkeep__pb2.TidyRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_upkeep__pb2.TidyResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -33,3 +33,21 @@ async def test_files_that_were_not_recorded_here_are_not_compared(door: Door, sp
     found = await door.call("validate", spaces=[space], limit=5)
     assert (found["memories"], found["examined"]) == ([], 1)
     await refusal(door.call("validate", id="no such memory"), "NOT_FOUND")
+
+
+async def test_orphaned_memories_are_archived_only_when_told_to_and_anchored_ones_never(door: Door, space: str) -> None:
+    gone, one, kept = [
+        (await remember(door, space, text))["memory"]["id"]
+        for text in ("The old ferry.", "Its timetable is yellow.", "Its captain is Cora.")
+    ]
+    for id_ in (one, kept):
+        await door.call("link", id=id_, type="part-of", to=gone)
+    await door.call("anchor", id=kept, reason="A person asked for it.")
+    await door.call("forget", id=gone)
+    told = await door.call("tidy", finding="orphaned", action="archive", spaces=[space])
+    assert (told["ids"], told["dry_run"], told["matched"]) == ([one], True, 2)
+    done = await door.call("tidy", finding="orphaned", action="archive", spaces=[space], dry_run=False)
+    assert (done["ids"], done["dry_run"]) == ([one], False)
+    (memory,) = (await door.call("get", ids=[one]))["memories"]
+    assert memory["tier"] == "archive"
+    await refusal(door.call("tidy", finding="weather", spaces=[space]), "INVALID_ARGUMENT", "finding")

@@ -33,3 +33,23 @@ def validate(
     """
     fields = {"id": id, "spaces": places(space, spaces), "limit": limit, "cursor": cursor}
     return ask(upkeep_pb2, "Validate", fields, values.Validation, repeatable=True)
+
+
+def tidy(
+    finding: str,
+    action: str = "",
+    *,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    stale_days: int | None = None,
+    limit: int | None = None,
+    dry_run: bool = True,
+) -> Call[values.Tidied]:
+    """Forget, or with action `archive` put aside, up to `limit` (1 to 200, default 20) memories that hygiene names as
+    `finding`: idle, orphaned or stale. Only says which they are unless `dry_run` is False. Pinned ones stay.
+
+    >>> client.tidy("idle", "archive", space="team/old").ids
+    """
+    fields = {"finding": finding, "action": action, "spaces": places(space, spaces), "stale_days": stale_days}
+    fields |= {"limit": limit, "dry_run": dry_run}
+    return ask(upkeep_pb2, "Tidy", fields, values.Tidied, repeatable=True)

@@ -119,6 +119,7 @@ if TYPE_CHECKING:
     from mnemesh.api.values.triggers import Trigger as Trigger
     from mnemesh.api.values.triggers import Triggers as Triggers
     from mnemesh.api.values.upkeep import FileReference as FileReference
+    from mnemesh.api.values.upkeep import Tidied as Tidied
     from mnemesh.api.values.upkeep import ValidatedMemory as ValidatedMemory
     from mnemesh.api.values.upkeep import Validation as Validation
     from mnemesh.api.values.watch import Change as Change
@@ -234,6 +235,7 @@ MODULES: Final = MappingProxyType(
         "Superseded": "writes",
         "SyncStatus": "peers",
         "Synced": "peers",
+        "Tidied": "upkeep",
         "TidyMemory": "hygiene",
         "TimeRead": "times",
         "Timeline": "reads",
@@ -356,6 +358,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.SyncNowResponse": "Synced",
         "mnemesh.v1.SyncStatusResponse": "SyncStatus",
         "mnemesh.v1.TidyMemory": "TidyMemory",
+        "mnemesh.v1.TidyResponse": "Tidied",
         "mnemesh.v1.TimeRead": "TimeRead",
         "mnemesh.v1.TimelineResponse": "Timeline",
         "mnemesh.v1.TranscriptHit": "TurnHit",

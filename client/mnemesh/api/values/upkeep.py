@@ -4,6 +4,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mnemesh.api.values.removals import Refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +27,16 @@ class ValidatedMemory:
     title: str
     space: str
     references: tuple[FileReference, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tidied:
+    """The memories that were forgotten or archived, or with `dry_run` would be, of `matched` findings."""
+
+    matched: int
+    ids: tuple[str, ...]
+    refused: tuple[Refused, ...]
+    dry_run: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Annotated, Final
+
+import typer
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
@@ -50,4 +53,27 @@ def _validated(found: values.Validation) -> Iterator[str]:
         yield paint(f"next page: --cursor {found.cursor}", DIM)
 
 
-COMMANDS: Final = (("anchor", anchor), ("validate", validate))
+def tidy(
+    shell: Shell,
+    finding: Annotated[str, argument("TidyRequest.finding", "FINDING")],
+    archive: Annotated[bool, typer.Option("--archive", help="Put them into the archive instead.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Do it; without, only tell what would go.")] = False,
+    space: Annotated[Texts, each("TidyRequest.spaces", *SPACES)] = None,
+    stale_days: Annotated[Number, option("HygieneRequest.stale_days", "--stale-days", metavar="DAYS")] = None,
+    limit: Annotated[Number, option("TidyRequest.limit", "--limit", "-n")] = None,
+) -> None:
+    """Forget, or archive, many memories of one finding of hygiene. Only tells which unless --apply is there."""
+    fields = given(space=space, stale_days=stale_days, limit=limit)
+    action = "archive" if archive else "forget"
+    shell.ask(lambda client: client.tidy(finding, action, dry_run=not apply, **fields), partial(_tidied, action))
+
+
+def _tidied(action: str, done: values.Tidied) -> Iterator[str]:
+    word = {"forget": "forgotten", "archive": "archived"}[action]
+    would = f"would be {word}; --apply does it" if done.dry_run else word
+    yield f"{count_of(len(done.ids), 'memory')} of {count_of(done.matched, 'finding')} {would}"
+    yield from done.ids
+    yield from (f"left as it was: {one.id}: {one_line(one.reason)}" for one in done.refused)
+
+
+COMMANDS: Final = (("anchor", anchor), ("validate", validate), ("tidy", tidy))

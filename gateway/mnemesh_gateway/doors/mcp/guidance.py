@@ -52,6 +52,10 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     "rate": ("Rate", "Use it after a memory helped or misled you."),
     "anchor": ("Anchor", "For what must always hold or be known, such as a rule of the project."),
     "validate": ("Validate", "Use it before you trust memories about code: what they name may have changed since."),
+    "tidy": (
+        "Tidy up",
+        "Use it on a finding of `hygiene`: first as it is, which only tells; with dry_run=false once a person agreed.",
+    ),
     "history": ("History", "Use it to see how a memory came to say what it says, or to find what to roll back to."),
     "blame": ("Blame", "Use it to see whom to ask about a line or field, and how old it is."),
     "rollback": (

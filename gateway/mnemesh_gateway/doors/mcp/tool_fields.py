@@ -34,6 +34,7 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "rate": "id useful answer",
         "anchor": "id reason release",
         "validate": "id spaces limit cursor",
+        "tidy": "finding action spaces stale_days limit dry_run",
         "check": "content space",
         "update": "id content kind title tags importance paths valid_from valid_to tier clear",
         "restore": "id",
