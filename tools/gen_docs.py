@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from tools.hosts_page import hosts_page, plugin_hooks, plugin_server
+from tools.hosts_page import bundle_server, hosts_page, plugin_hooks, plugin_server
 from tools.markdown_table import table_text
 
 from mnemesh.cli import app, plain
@@ -347,6 +347,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "docs/cli.md": cli_page,
     "docs/hosts.md": hosts_page,
     "plugin/.mcp.json": plugin_server,
+    "plugin/mcp.json": bundle_server,
     "plugin/hooks/hooks.json": plugin_hooks,
     "docs/benchmarks.md": partial(
         page_with, "docs/benchmarks.md", "figures", "scale", "quality", "fitting", "ablation", "optional"

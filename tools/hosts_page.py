@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from typing import Final
 
 from tools.markdown_table import table_text
 
@@ -12,6 +13,7 @@ from mnemesh.hooks.host_table import HOSTS, NAME, Part
 from mnemesh.hooks.registration import installed
 from mnemesh.hooks.shim import TIMEOUT_S
 
+BUNDLE_SCHEMA: Final = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
 HOSTS_PAGE = """# Mnemesh in agent hosts
 
 Generated from `client/mnemesh/hooks/host_table.py` by `make docs`; do not edit.
@@ -27,6 +29,7 @@ mnemesh uninstall                        # out of every file
 program. `uninstall` gives a file its old bytes back. When somebody has changed the file since, `uninstall` takes out
 the members of Mnemesh alone. The old bytes lie beside a register in the data directory, in `hosts/`.
 
+- `--instructions` also keeps a block about the memory at the end of CLAUDE.md or AGENTS.md. Nothing else writes there.
 - A settings file never holds a token: server and hooks find the node through the data directory.
 - Comments, line ends, a byte order mark and the form of all other members stay. Symbolic links are written through.
 - A file that can't be read, is read-only or belongs to another user is refused. So is a server named `mnemesh` that
@@ -43,6 +46,17 @@ both, hooks fire twice:
 ```text
 claude plugin marketplace add /path/to/clone
 claude plugin install mnemesh@mnemesh
+```
+
+The same folder is a bundle of Agent Plugins 1.0.0 (`plugin.json`, `mcp.json`, `skills/`), with the server and the skill
+but without hooks. VS Code, Copilot, Cursor, Codex and others read such a bundle.
+
+`mnemesh statusline` prints one line about the project's memory: space, memories, entries to sync, and the share of
+context that the host says is used. It asks the node for at most 50 ms, and prints nothing without a node. In Claude
+Code's settings:
+
+```json
+{{"statusLine": {{"type": "command", "command": "mnemesh statusline"}}}}
 ```
 
 ## Hooks
@@ -99,7 +113,7 @@ def hosts_page() -> str:
     places = [
         (host.title, part.kind, _place(part), " or ".join(f"`{name}`" for name in part.project), _key(part))
         for host in HOSTS.values()
-        for part in host.parts
+        for part in host.all_parts
     ]
     entries = [
         (f"{host.title}: `{host.name}`", f"`{json.dumps(host.shape(('/path/to/mnemesh', 'mcp')))}`")
@@ -125,6 +139,12 @@ def plugin_server() -> str:
     return installed("", host, host.server, NAME)
 
 
+def bundle_server() -> str:
+    """The text of plugin/mcp.json, the servers of the bundle in the form of Agent Plugins."""
+    server = HOSTS["claude-code"].shape((NAME, "mcp"))
+    return json.dumps({"$schema": BUNDLE_SCHEMA, "mcpServers": {NAME: server}}, indent=2) + "\n"
+
+
 def plugin_hooks() -> str:
     """The text of plugin/hooks/hooks.json. Tools of a plugin's server have names of their own."""
     host = HOSTS["claude-code"]
@@ -139,7 +159,7 @@ def _place(part: Part) -> str:
 
 
 def _key(part: Part) -> str:
-    return f"{part.format} `{'.'.join(part.key)}`"
+    return f"{part.format} `{'.'.join(part.key)}`" if part.key else f"{part.format}, with `--instructions`"
 
 
 def _fired(known: Mapping[str, str], meaning: str) -> str:

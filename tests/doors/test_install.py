@@ -263,3 +263,33 @@ def test_another_data_directory_is_written_into_the_commands(machine: Machine, t
     assert other not in str(machine.files())
     machine.run("uninstall", "claude-code")
     assert "mnemesh" not in str(machine.files())
+
+
+@pytest.mark.parametrize("text", [b"", b"# Mine\r\n\r\nUse pnpm.", b"# Mine\n", "\ufeff# Mine\n".encode()])
+def test_instructions_are_a_block_that_leaves_no_trace(machine: Machine, text: bytes) -> None:
+    path = machine.write(".claude/CLAUDE.md", text)
+    before = machine.files()
+    machine.run("install", "claude-code")
+    assert path.read_bytes() == text, "nobody asked for instructions"
+    machine.run("install", "claude-code", "codex", "--instructions")
+    installed = path.read_bytes()
+    assert installed.startswith(text)
+    assert b"Long-term memory" in installed
+    assert b"Long-term memory" in machine.files()[".codex/AGENTS.md"]
+    machine.run("install", "claude-code", "--instructions")
+    assert path.read_bytes() == installed
+    machine.run("uninstall")
+    assert machine.files() == before
+
+
+def test_a_file_of_instructions_that_was_edited_keeps_the_edits(machine: Machine) -> None:
+    path = machine.write(".claude/CLAUDE.md", "# Mine\n")
+    machine.run("install", "claude-code", "--instructions")
+    path.write_text("# First\n" + path.read_text() + "\nUse pnpm.\n")
+    machine.run("install", "claude-code", "--instructions")
+    assert path.read_text().count("Long-term memory") == 1
+    machine.run("uninstall")
+    assert path.read_text() == "# First\n# Mine\n\nUse pnpm.\n"
+    machine.run("install", "claude-code", "--instructions")
+    path.write_text(path.read_text().replace("<!-- mnemesh: end of the block -->", ""))
+    assert "is missing" in machine.run("uninstall", status=4)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from contextlib import suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from mnemesh.hooks.events import EVENTS
 from mnemesh.hooks.host_table import HOSTS, JSON, Host, Part
 from mnemesh.hooks.registration import ForeignSettings, has_ours, installed, is_bare, uninstalled
 from mnemesh.hooks.settings_json import BadSettings
+from mnemesh_gateway.operations.operation_table import OPERATIONS
 
 COMMAND = "/opt/my tools/mnemesh"
 CLAUDE, CODEX, CURSOR = HOSTS["claude-code"], HOSTS["codex"], HOSTS["cursor"]
@@ -198,3 +200,24 @@ def test_the_plugin_has_the_version_of_the_package() -> None:
     plugin = json.loads((root / "plugin/.claude-plugin/plugin.json").read_text())
     (listed,) = json.loads((root / ".claude-plugin/marketplace.json").read_text())["plugins"]
     assert plugin["version"] == listed["version"] == version
+
+
+def test_the_bundle_follows_agent_plugins_and_its_skill_names_tools_that_are_there() -> None:
+    plugin = Path(__file__).resolve().parents[2] / "plugin"
+    manifest = json.loads((plugin / "plugin.json").read_text())
+    claude = json.loads((plugin / ".claude-plugin/plugin.json").read_text())
+    assert set(manifest) <= {
+        "$schema", "name", "version", "description", "author", "homepage", "repository", "license", "keywords",
+        "extensions",
+    }  # fmt: skip
+    assert {name: manifest[name] for name in claude} == claude
+    servers = json.loads((plugin / "mcp.json").read_text())
+    assert set(servers) == {"$schema", "mcpServers"}
+    assert servers["mcpServers"] == json.loads((plugin / ".mcp.json").read_text())["mcpServers"]
+    (skill,) = (plugin / "skills").iterdir()
+    _, front, body = (skill / "SKILL.md").read_text().split("---\n", 2)
+    assert f"name: {skill.name}\n" in front
+    tools = {row.mcp_name for row in OPERATIONS if row.mcp_name}
+    called = set(re.findall(r"[Cc]all `(\w+)`", body))
+    assert called
+    assert called <= tools

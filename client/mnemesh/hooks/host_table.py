@@ -10,6 +10,8 @@ JSON: Final = "JSON"
 TOML: Final = "TOML"
 SERVER: Final = "server"
 HOOKS: Final = "hooks"
+INSTRUCTIONS: Final = "instructions"
+MARKDOWN: Final = "Markdown"
 NAME: Final = "mnemesh"
 # Seconds. The shim itself gives up earlier.
 HOOK_TIMEOUT_S: Final = 5
@@ -31,7 +33,8 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A file that gets our server or our hooks. `key` is the path of the member that the host reads."""
+    """A file that gets our server, our hooks or, when asked, our instructions. `key` is the path of the member that the
+    host reads."""
 
     kind: str
     format: str
@@ -53,6 +56,7 @@ class Host:
     hooks: Part | None = None
     # The entry of an event for a shell command.
     hook_shape: Callable[[str, str], dict[str, Any]] | None = None
+    instructions: Part | None = None
     # A sentence of what the host wants done after an installation.
     confirm: str = ""
     # A peculiarity for the page about hosts.
@@ -62,6 +66,11 @@ class Host:
     def parts(self) -> tuple[Part, ...]:
         """The server's file, then the file of the hooks."""
         return (self.server, self.hooks) if self.hooks else (self.server,)
+
+    @property
+    def all_parts(self) -> tuple[Part, ...]:
+        """The same, and the file that gets instructions when a person asks for them."""
+        return (*self.parts, self.instructions) if self.instructions else self.parts
 
 
 def _plain(words: Sequence[str]) -> dict[str, Any]:
@@ -111,6 +120,10 @@ def _servers(place: Place, *project: str, key: str = "mcpServers") -> Part:
     return Part(SERVER, JSON, (key, NAME), place, project)
 
 
+def _instructions(place: Place, *project: str) -> Part:
+    return Part(INSTRUCTIONS, MARKDOWN, (), place, project)
+
+
 def _hooks(place: Place, *project: str) -> Part:
     return Part(HOOKS, JSON, ("hooks",), place, project)
 
@@ -120,6 +133,7 @@ _ROWS: Final = (
         "claude-code", "Claude Code", ("claude",),
         _servers(Place("~", (".claude.json",), "CLAUDE_CONFIG_DIR"), ".mcp.json"), _typed,
         _hooks(Place("~/.claude", ("settings.json",), "CLAUDE_CONFIG_DIR"), ".claude/settings.json"), _claude_hook,
+        instructions=_instructions(Place("~/.claude", ("CLAUDE.md",), "CLAUDE_CONFIG_DIR"), "CLAUDE.md"),
         confirm="Claude Code asks once whether to trust a server of a project's .mcp.json.",
         remark="Hooks of type `http` would need the token in the settings, and `mcp_tool` can't choose what to show. "
         "The hooks are therefore commands. `claude -p` asks for no permission and so fires no `PermissionRequest`.",
@@ -129,6 +143,7 @@ _ROWS: Final = (
         Part(SERVER, TOML, ("mcp_servers", NAME), Place("~/.codex", ("config.toml",), "CODEX_HOME"),
              (".codex/config.toml",)), _plain,
         _hooks(Place("~/.codex", ("hooks.json",), "CODEX_HOME"), ".codex/hooks.json"), _codex_hook,
+        instructions=_instructions(Place("~/.codex", ("AGENTS.md",), "CODEX_HOME"), "AGENTS.md"),
         confirm="Codex runs no hook until you trust its hash: open /hooks in Codex. A project's files count only in a "
         "trusted project.",
         remark="Early versions also want `codex_hooks = true` under `[features]`.",
@@ -155,6 +170,7 @@ _ROWS: Final = (
         "opencode", "OpenCode", ("opencode",),
         _servers(Place("~/.config", ("opencode/opencode.json", "opencode/opencode.jsonc"), "XDG_CONFIG_HOME"),
                  "opencode.json", "opencode.jsonc", key="mcp"), _opencode,
+        instructions=_instructions(Place("~/.config", ("opencode/AGENTS.md",), "XDG_CONFIG_HOME"), "AGENTS.md"),
     ),
     Host(
         "antigravity", "Antigravity", ("agy", "antigravity"),

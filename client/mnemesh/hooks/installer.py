@@ -90,10 +90,23 @@ class Change:
         return REMOVED if self.after is None else WRITTEN
 
 
-def install(hosts: Sequence[Host], project: Path | None, command: str, around: Surroundings, dry: bool) -> list[Change]:
-    """Install in `hosts`, for one project or for the user. Raises RefusedFile."""
+def install(
+    hosts: Sequence[Host],
+    project: Path | None,
+    command: str,
+    around: Surroundings,
+    *,
+    dry: bool = False,
+    instructions: bool = False,
+) -> list[Change]:
+    """Install in `hosts`, for one project or for the user, with `instructions` also in the file of instructions. Raises
+    RefusedFile."""
     with held_register(around.data_dir, only_read=dry) as register:
-        changes = [_installed(host, part, project, command, around, register) for host in hosts for part in host.parts]
+        changes = [
+            _installed(host, part, project, command, around, register)
+            for host in hosts
+            for part in (host.all_parts if instructions else host.parts)
+        ]
         if not dry:
             for change in changes:
                 if change.entry is not None:
@@ -114,7 +127,7 @@ def uninstall(hosts: Sequence[Host], project: Path | None, user: bool, around: S
             if entry.host in names and _is_meant(entry.project, project, user):
                 places[path] = HOSTS[entry.host], entry.kind
         for host in hosts:
-            for part in host.parts:
+            for part in host.all_parts:
                 if (file := around.file(part, project)) is not None:
                     places.setdefault(str(file), (host, part.kind))
         changes = [_uninstalled(host, kind, Path(path), register) for path, (host, kind) in places.items()]
@@ -193,7 +206,7 @@ def _installed(
 
 def _uninstalled(host: Host, kind: str, path: Path, register: Register) -> Change:
     file = read_file(path)
-    part = next(part for part in host.parts if part.kind == kind)
+    part = next(part for part in host.all_parts if part.kind == kind)
     entry = register.entries.get(str(path))
     after = file.data
     if file.data is not None:

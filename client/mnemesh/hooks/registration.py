@@ -7,9 +7,9 @@ import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
-from mnemesh.hooks import settings_json, settings_toml
+from mnemesh.hooks import managed_block, settings_json, settings_toml
 from mnemesh.hooks.events import EVENTS
-from mnemesh.hooks.host_table import HOOKS, JSON, NAME, Host, Part
+from mnemesh.hooks.host_table import HOOKS, INSTRUCTIONS, JSON, NAME, Host, Part
 from mnemesh.hooks.settings_json import BadSettings
 from mnemesh.hooks.settings_json import Path as JsonPath
 
@@ -25,6 +25,8 @@ def installed(text: str, host: Host, part: Part, program: str, data: str = "") -
     """`text` with our server or hooks, those of an earlier installation replaced. `program` is the path of `mnemesh`,
     `data` a data directory other than the default. Raises ForeignSettings, BadSettings."""
     options = ("--data", data) if data else ()
+    if part.kind == INSTRUCTIONS:
+        return managed_block.put(managed_block.take(text))
     if part.kind == HOOKS:
         assert host.hook_shape is not None
         changed = uninstalled(text, host, part, text)
@@ -49,6 +51,8 @@ def installed(text: str, host: Host, part: Part, program: str, data: str = "") -
 def uninstalled(text: str, host: Host, part: Part, original: str = "") -> str:
     """`text` without our server or hooks, and without the containers that `original` did not have. Raises
     BadSettings."""
+    if part.kind == INSTRUCTIONS:
+        return managed_block.take(text)
     before = _value(text, part)
     if part.kind == HOOKS:
         while (path := next(_our_hooks(settings_json.read(text)), None)) is not None:
@@ -77,7 +81,9 @@ def _held_ours(path: JsonPath, part: Part, host: Host) -> bool:
 
 
 def has_ours(text: str, part: Part) -> bool:
-    """Whether our server or one of our hooks stands in `text`. Raises BadSettings."""
+    """Whether our server, one of our hooks or our block stands in `text`. Raises BadSettings."""
+    if part.kind == INSTRUCTIONS:
+        return managed_block.has(text)
     if part.kind == HOOKS:
         return next(_our_hooks(settings_json.read(text)), None) is not None
     return is_ours(server_entry(text, part))
@@ -85,6 +91,8 @@ def has_ours(text: str, part: Part) -> bool:
 
 def is_bare(text: str, part: Part) -> bool:
     """Whether nothing is left in `text` but our version number and empty containers: no value and no comment."""
+    if part.kind == INSTRUCTIONS:
+        return not text.strip("\ufeff \t\r\n")
     left = [value for key, value in _value(text, part).items() if (key,) != VERSION]
     commented = any(mark in text for mark in (("//", "/*") if part.format == JSON else ("#",)))
     return not commented and all(isinstance(value, dict | list) and not value for value in left)

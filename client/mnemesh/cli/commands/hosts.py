@@ -17,11 +17,14 @@ from mnemesh.cli.shell import print_json, printable
 from mnemesh.errors import FailedPrecondition, InvalidArgument
 from mnemesh.hooks import installer
 from mnemesh.hooks.events import EVENTS
-from mnemesh.hooks.host_table import HOOKS, HOSTS, NAME, Host
+from mnemesh.hooks.host_table import HOOKS, HOSTS, INSTRUCTIONS, NAME, Host
 from mnemesh.hooks.installer import Change, Surroundings
 from mnemesh.hooks.settings_file import RefusedFile
 from mnemesh.transport.connection import local_data_dir
 
+Instructions = Annotated[
+    bool, typer.Option("--instructions", help="Also keep a block about the memory in CLAUDE.md or AGENTS.md.")
+]
 Hosts = Annotated[Texts, typer.Argument(metavar="HOST", help=f"Any of {', '.join(HOSTS)}.")]
 
 
@@ -53,13 +56,13 @@ class Scope:
         return Surroundings(Path.home(), os.environ, local_data_dir(self.data))
 
 
-def install(scope: Scope, host: Hosts = None, yes: Yes = False) -> None:
+def install(scope: Scope, host: Hosts = None, yes: Yes = False, instructions: Instructions = False) -> None:
     """Register the MCP server, and hooks where the host has them, in agent hosts. Without HOST: those that are found.
     A second time it repairs the path of a moved program.
     """
     around, project = scope.surroundings(), scope.directory
     hosts = _named(host) or _found(around, project, scope, yes)
-    changes = _refusable(lambda: installer.install(hosts, project, installer.program(), around, scope.dry_run))
+    changes = _refusable(lambda: _installed(hosts, project, around, scope, instructions))
     _tell(changes, scope)
     if not scope.json:
         for told in hosts:
@@ -74,6 +77,12 @@ def uninstall(scope: Scope, host: Hosts = None) -> None:
     hosts = _named(host) or list(HOSTS.values())
     project, around = scope.directory, scope.surroundings()
     _tell(_refusable(lambda: installer.uninstall(hosts, project, scope.user, around, scope.dry_run)), scope)
+
+
+def _installed(
+    hosts: Sequence[Host], project: Path | None, around: Surroundings, scope: Scope, instructions: bool
+) -> list[Change]:
+    return installer.install(hosts, project, installer.program(), around, dry=scope.dry_run, instructions=instructions)
 
 
 def _named(names: Sequence[str] | None) -> list[Host]:
@@ -109,7 +118,8 @@ def _tell(changes: Sequence[Change], scope: Scope) -> None:
         print_json({"dry_run": scope.dry_run, "files": [_row(change) for change in changes]})
         return
     for change in changes:
-        what = f"hooks {', '.join(EVENTS[change.host])}" if change.kind == HOOKS else f"server {NAME}"
+        hooks = f"hooks {', '.join(EVENTS[change.host])}" if change.kind == HOOKS else ""
+        what = hooks or ("block about the memory" if change.kind == INSTRUCTIONS else f"server {NAME}")
         reason = f": {change.reason}" if change.reason else ""
         action = f"would be {change.action}" if scope.dry_run and not change.reason else change.action
         print(printable(f"{change.host}  {action}  {change.file.path}  ({what}){reason}"))
