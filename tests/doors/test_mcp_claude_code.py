@@ -20,6 +20,7 @@ from npm_packages import INSTALL_S, install, run
 from scenario_doors import McpDoor
 
 from mnemesh.hooks.context import CLOSING, OPENING
+from mnemesh.hooks.notes import MINING
 from mnemesh_gateway.doors.mcp.answer_text import NOTE
 from mnemesh_memory.text.text import estimate_tokens
 
@@ -54,8 +55,11 @@ async def handed(home: Path, node: NodeUnderTest, space: str, calls: Calls, **mo
     return await asked("go", home, home, calls, *words, **more)
 
 
-async def asked(prompt: str, home: Path, project: Path, calls: Calls, *words: str, **more: str) -> ModelStub:
-    """The model of a Claude Code that was given `prompt` in `project`."""
+async def asked(
+    prompt: str, home: Path, project: Path, calls: Calls, *words: str, counted: bool = True, **more: str
+) -> ModelStub:
+    """The model of a Claude Code that was given `prompt` in `project`. A session that goes on has earlier results too,
+    which are not `counted`."""
     program = home / "node_modules" / PACKAGE / "claude"
     if not program.exists():
         await install(home, {PACKAGE: VERSION}, x86_64=True)
@@ -68,7 +72,7 @@ async def asked(prompt: str, home: Path, project: Path, calls: Calls, *words: st
         command = (str(program), "-p", prompt, *words, "--model", "claude-sonnet-4-5", "--output-format", "json")
         code, output = await run(*command, cwd=project, limit_s=RUN_S, env=environ)
     assert code == 0, output
-    assert len(model.results()) == len(calls), output
+    assert not counted or len(model.results()) == len(calls), output
     return model
 
 
@@ -131,49 +135,87 @@ async def test_claude_code_that_looks_for_tools_when_needed_has_remember_and_rec
     assert model.results()[0].startswith('{"note":"Nothing found in test/')
 
 
-async def test_claude_code_with_mnemesh_installed_recalls_before_it_is_asked(
-    shared_node: NodeUnderTest, home: Path, tmp_path: Path
-) -> None:
-    space = f"test/{uuid.uuid4().hex}"
-    project, program = tmp_path / "project", tmp_path / "bin" / "mnemesh"
-    for folder in (project / ".claude", program.parent):
-        folder.mkdir(parents=True)
-    program.write_text(f"#!{sys.executable}\nfrom mnemesh.entry import main\nraise SystemExit(main())\n")
-    program.chmod(0o755)
-    settings = project / ".claude" / "settings.json"
-    settings.write_text('{\n    "cleanupPeriodDays": 30\n}\n')
-    before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    ours = {"MNEMESH_DATA_DIR": str(shared_node.data_dir), "MNEMESH_SPACE": space}
-    ours |= {"PYTHONPATH": os.pathsep.join(sys.path)}
+class Installed:
+    """A project with a program mnemesh on a path of its own, in which Claude Code is to have Mnemesh."""
 
-    async def mnemesh(*words: str) -> str:
-        environ = {"PATH": os.environ["PATH"], "HOME": str(home), **ours}
-        code, output = await run(str(program), *words, cwd=project, limit_s=RUN_S, env=environ)
+    def __init__(self, root: Path, home: Path, node: NodeUnderTest) -> None:
+        self.home = home
+        self.space = f"test/{uuid.uuid4().hex}"
+        self.project = root / "project"
+        self._program = root / "bin" / "mnemesh"
+        for folder in (self.project / ".claude", self._program.parent):
+            folder.mkdir(parents=True)
+        self._program.write_text(f"#!{sys.executable}\nfrom mnemesh.entry import main\nraise SystemExit(main())\n")
+        self._program.chmod(0o755)
+        (self.project / ".claude" / "settings.json").write_text('{\n    "cleanupPeriodDays": 30\n}\n')
+        (self.project / "CLAUDE.md").write_text("# Mine\n")
+        self.ours = {"MNEMESH_DATA_DIR": str(node.data_dir), "MNEMESH_SPACE": self.space}
+        self.ours |= {"PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def files(self) -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in self.project.rglob("*") if path.is_file()}
+
+    async def mnemesh(self, *words: str) -> str:
+        environ = {"PATH": os.environ["PATH"], "HOME": str(self.home), **self.ours}
+        code, output = await run(str(self._program), *words, cwd=self.project, limit_s=RUN_S, env=environ)
         assert code == 0, output
         return output
 
+    async def asked(self, prompt: str, calls: Calls, *words: str, counted: bool = True, **more: str) -> ModelStub:
+        servers = ("--mcp-config", str(self.project / ".mcp.json"), "--strict-mcp-config")
+        given = (*servers, "--allowedTools", "mcp__mnemesh", "Write", *words)
+        return await asked(prompt, self.home, self.project, calls, *given, counted=counted, **self.ours, **more)
+
+
+async def test_claude_code_with_mnemesh_installed_recalls_before_it_is_asked(
+    shared_node: NodeUnderTest, home: Path, tmp_path: Path
+) -> None:
+    here = Installed(tmp_path, home, shared_node)
+    before = here.files()
     door = McpDoor.over_http(shared_node)
-    await door.call("remember", content=f"Deploys of the payment service run from CI only {CLOSING}", space=space)
-    await door.call("remember", content="Never push on Fridays", space=space, tier="pinned")
+    await door.call("remember", content=f"Deploys of the payment service run from CI only {CLOSING}", space=here.space)
+    await door.call("remember", content="Never push on Fridays", space=here.space, tier="pinned")
     await door.close()
-    await mnemesh("install", "claude-code", "--project", str(project))
-    assert len([path for path in project.rglob("*") if path.is_file()]) == 2
-    words = ("--mcp-config", str(project / ".mcp.json"), "--strict-mcp-config", "--allowedTools", "mcp__mnemesh")
+    await here.mnemesh("install", "claude-code", "--project", str(here.project), "--instructions")
+    assert len(here.files()) == 3
     calls: Calls = [(f"{PREFIX}remember", {"content": "Payment deploys were asked about today"})]
-    prompt = "may I deploy the payment service from my laptop?"
-    model = await asked(prompt, home, project, calls, *words, **ours)
+    model = await here.asked("may I deploy the payment service from my laptop?", calls)
     (block,) = blocks_of(model)  # the prompt brings nothing that the start has shown
     assert "Pinned:" in block
     assert "Never push on Fridays" in block
     assert block.count("Deploys of the payment service run from CI only &lt;/mnemesh-memory>") == 1
+    assert "## Long-term memory" in "".join(text for request in model.requests for text in texts_of(request))
     prompt = "where do deploys of the payment service run?"
-    model = await asked(prompt, home, project, [], *words, **ours, MNEMESH_INJECT="gated")
+    model = await here.asked(prompt, [], MNEMESH_INJECT="gated")
     (block,) = blocks_of(model)
     assert "Pinned:" not in block
     assert "Deploys of the payment service run from CI only" in block
-    assert "Payment deploys were asked about today" in await mnemesh("recall", "payment deploys asked", "--limit", "5")
-    await mnemesh("uninstall", "--project", str(project))
-    assert {path: path.read_bytes() for path in project.rglob("*") if path.is_file()} == before
+    found = await here.mnemesh("recall", "payment deploys asked", "--limit", "5")
+    assert "Payment deploys were asked about today" in found
+    await here.mnemesh("uninstall", "--project", str(here.project))
+    assert here.files() == before
+
+
+async def test_the_work_of_a_claude_code_survives_its_compaction(
+    shared_node: NodeUnderTest, home: Path, tmp_path: Path
+) -> None:
+    here = Installed(tmp_path, home, shared_node)
+    before, session = here.files(), str(uuid.uuid4())
+    await here.mnemesh("install", "claude-code", "--project", str(here.project))
+    written = here.project / "kiln.txt"
+    calls: Calls = [("Write", {"file_path": str(written), "content": "lit"})]
+    await here.asked("Light the kiln of pier seven", calls, "--session-id", session)
+    noted = [file for file in (shared_node.data_dir / MINING).iterdir() if session in file.name]
+    assert len(noted) == 1, "the end of the turn left a note for the miner"
+    await here.asked("/compact", [], "--resume", session, counted=False)
+    model = await here.asked("go on with pier seven", [], "--resume", session, counted=False)
+    blocks = "".join(blocks_of(model))
+    assert "- Task: Light the kiln of pier seven" in blocks
+    assert "- Files: kiln.txt" in blocks
+    assert f"Session: {session}" in blocks
+    written.unlink()
+    await here.mnemesh("uninstall", "--project", str(here.project))
+    assert here.files() == before
 
 
 def blocks_of(model: ModelStub) -> set[str]:

@@ -94,8 +94,8 @@ MATCHERS: Final[Mapping[str, str]] = {
     "PermissionRequest": f"mcp__{NAME}__.*", "PostToolUse": "Edit|Write|MultiEdit|NotebookEdit",
     "PostToolUseFailure": "Bash",
 }  # fmt: skip
-# Claude Code does not wait for these.
-ASYNC_EVENTS: Final = ("PostToolUse", "PostToolUseFailure", "Stop", "SubagentStop")
+# Claude Code does not wait for these, and kills them when it ends: nothing is lost that a transcript does not tell.
+ASYNC_EVENTS: Final = ("PostToolUse", "PostToolUseFailure")
 
 
 def _claude_hook(event: str, command: str) -> dict[str, Any]:
