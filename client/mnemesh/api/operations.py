@@ -780,8 +780,7 @@ class Operations:
         agent: str = "",
         token_budget: int | None = None,
     ) -> values.Resumed:
-        """The things a session needs to go on: its last checkpoint, or the last of all, then pinned memories, open questions and
-        hot memories.
+        """The last checkpoint of a session, or of all, then pinned memories, open questions and hot memories.
 
         >>> client.resume().checkpoint.task
         'Fix the login loop'
@@ -804,8 +803,8 @@ class Operations:
         token_budget: int | None = None,
         anew: bool = False,
     ) -> values.SessionContext:
-        """The things to know when work begins, within `token_budget` (100 to 20000, default 1500). A `session` gets no memory
-        twice, unless it begins `anew`.
+        """Memories for the beginning of work, within `token_budget` (100 to 20000, default 1500). A `session` gets no
+        memory twice, unless it begins `anew`.
 
         >>> for group in client.context("how do we deploy", session="s1").groups:
         ...     print(group.name, [memory.content for memory in group.memories])
