@@ -117,6 +117,11 @@ async def test_words_of_the_past_find_what_held_then(here: Here) -> None:
     past = await here.recall("which linter did we use last week")
     assert past.results[0].memory.id == old.id
     assert past.results[0].redirected_from == ""
+    await here.remember("The release of the harbour app went out", created_at=now - 3 * day)
+    before = await here.recall("which linter did we use before the release of the harbour app")
+    shown = [hit.memory.id for hit in before.results]
+    assert old.id in shown
+    assert new.id not in shown or shown.index(old.id) < shown.index(new.id)
     today = await here.recall("which linter do we use today")
     assert old.id not in [hit.memory.id for hit in today.results]
 
