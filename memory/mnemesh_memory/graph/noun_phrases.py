@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from mnemesh_memory.graph.relations import CLAUSE_CHARS_MAX, NAME_CHARS_MAX, entity_key
+from mnemesh_memory.graph.verb_rules import begins_verb
 from mnemesh_memory.graph.words import (
     ADVERBS,
     AUXILIARIES,
@@ -26,9 +27,37 @@ ENDS: Final = PREPOSITIONS | CONJUNCTIONS | AUXILIARIES | ADVERBS
 VERSION: Final = re.compile(r"v?\d+(?:\.\d+)*(?:[-+.]?(?:alpha|beta|rc|lts|post|dev)\.?\d*)?|v\d+", re.IGNORECASE)
 _WORD: Final = re.compile(r"[^\s,;:()\[\]{}\"\u201c\u201d]+|[,;:()\[\]{}\"\u201c\u201d]")
 _TRAIL: Final = ".!?`'*"
+_CHOSEN: Final = frozenset(("won", "beat", "chose", "picked", "took", "went", "choosing", "picking"))
+_COMPARED: Final = frozenset(("newer", "later", "higher", "older", "lower", "above", "greater", "better"))
+KINDS: Final = frozenset(
+    [
+        "class",
+        "function",
+        "method",
+        "module",
+        "file",
+        "package",
+        "library",
+        "constant",
+        "helper",
+        "struct",
+        "enum",
+        "trait",
+        "interface",
+        "variable",
+        "script",
+        "crate",
+        "type",
+        "macro",
+        "command",
+        "setting",
+    ]
+)
+# A word that only code has: in backticks, a path, a file, or with capitals or underscores inside.
+_CODE: Final = re.compile(r"^`|/|_|[a-z][A-Z]|\.[a-z]{1,4}$|^[A-Z][a-z]+$")
 _LEADING: Final = re.compile(
-    r"^(?:in|since|after|before|on|at|during|for|from|by|with|until|as of|every|last|next|this|because|when|while|now|"
-    r"today|yesterday|currently|recently|finally|also|so|then|and|but)\b",
+    r"^(?:in|under|behind|inside|within|across|throughout|since|after|before|on|at|during|for|from|by|with|until|as of|"
+    r"every|last|next|this|because|when|while|now|today|yesterday|currently|recently|finally|also|so|then|and|but)\b",
     re.IGNORECASE,
 )
 _CLAUSE_END: Final = re.compile(
@@ -51,12 +80,19 @@ def clean(words: list[str]) -> str:
     if not words or len(words) > WORDS_MAX:
         return ""
     first = words[0].casefold().strip(_TRAIL)
-    if first in QUANTIFIERS or first in PRONOUNS or first.isdecimal():
+    if first in QUANTIFIERS or first in PRONOUNS or first.isdecimal() or (len(words) == 1 and first in _COMPARED):
         return ""
-    name = " ".join(words).strip().strip(_TRAIL).replace("`", "")
+    name = " ".join(_without_kind(words)).strip().strip(_TRAIL).replace("`", "")
     if len(name) > NAME_CHARS_MAX or name.casefold() in CALENDAR or not entity_key(name):
         return ""
     return name
+
+
+def _without_kind(words: list[str]) -> list[str]:
+    """ "the function `parse`" and "the `parse` function" are `parse`."""
+    if len(words) == 2 and words[0].casefold() in KINDS and _CODE.search(words[1]):
+        return words[1:]
+    return words[:1] if len(words) == 2 and words[1].casefold() in KINDS and words[0].startswith("`") else words
 
 
 def after(text: str, at: int, stops: frozenset[str] = frozenset()) -> list[Phrase]:
@@ -83,6 +119,8 @@ def _items(text: str, at: int, stops: frozenset[str]) -> Iterator[tuple[list[str
             if words:
                 yield words, version, end
             words, version, listed = [], "", True
+            if begins_verb(text, token.end() + 1):
+                return
             continue
         if word == "," and following in ("and", "or") and listed and words:
             continue
@@ -93,7 +131,7 @@ def _items(text: str, at: int, stops: frozenset[str]) -> Iterator[tuple[list[str
             if bare != "version":
                 version, end = bare, token.end()
             continue
-        if version:
+        if version or (words and bare in QUANTIFIERS | {"a", "an"} and following.strip(_TRAIL) in CALENDAR):
             break
         words.append(word)
         end = token.end()
@@ -133,7 +171,7 @@ def before(text: str, start: int, at: int) -> list[str]:
     if re.search(r"\b(?:and|or)\b", parts):
         names = [clean(part.split()) for part in re.split(r"\s+(?:and|or)\s+", parts)]
         return names if all(names) else []
-    if any(word.casefold() in AUXILIARIES | CONJUNCTIONS for word in words):
+    if any(word.casefold() in AUXILIARIES | CONJUNCTIONS | _CHOSEN for word in words):
         return []
     name = clean(words)
     return [name] if name else []

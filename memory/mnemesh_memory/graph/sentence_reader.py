@@ -27,11 +27,12 @@ _ASKS: Final = re.compile(
 )
 # A new clause begins behind one of these, with the subject of the clause before unless it has its own.
 _BREAK: Final = re.compile(
-    r"[;:]\s|,\s+|\s[-\u2013\u2014]\s|\s+(?:and|but|because|since|while|so|whereas|although|when|after|before|until)\s+|"
+    r"[;:]\s|,\s+(?:(?:and|but|so|then|while|which|who|that|because|since|although)\s+)?|\s[-\u2013\u2014]\s|\s+(?:and|but|because|since|while|so|whereas|although|when|after|before|until)\s+|"
     r"\s+(?:which|that|who)\s+|^(?:which|that|who)\s",
     re.IGNORECASE,
 )
 _WORD: Final = re.compile(r"[\w'\u2019-]+")
+_FOUND: Final = re.compile(r"\bcan be found\b|\b(?:can|will|'ll) find\b", re.IGNORECASE)
 _NEGATED: Final = re.compile(r"n['\u2019]t\b|\bused to\b|\bno longer\b|\bgoing to\b|\babout to\b", re.IGNORECASE)
 _NAMED_VERSION: Final = re.compile(
     r"(?<![\w./@-])`?(?P<name>[A-Za-z][\w.+#-]{1,40}?)`?(?: version)? `?"
@@ -73,7 +74,6 @@ _NUMBERED: Final = frozenset(
         "building",
         "floor",
         "shard",
-        "node",
         "zone",
         "class",
         "group",
@@ -123,6 +123,12 @@ def _without_shadows(found: list[Relation]) -> list[Relation]:
         if one.type == "chosen_over" or (entity_key(one.subject), entity_key(one.object)) not in turned
     ]
     fixes = {entity_key(one.object) for one in kept if one.type == "fixed_by"}
+    causes = [one.object.casefold() for one in kept if one.type in ("caused_by", "fixed_by")]
+    kept = [
+        one
+        for one in kept
+        if one.type != "occurs_in" or not any(f"{one.subject.casefold()} in " in cause for cause in causes)
+    ]
     return [one for one in kept if not (one.type in ("uses", "caused_by") and entity_key(one.subject) in fixes)]
 
 
@@ -138,6 +144,9 @@ def _stated(text: str) -> Iterator[Relation]:
     for match, rule in matches:
         if any(start < match.end() and match.start() < end for start, end in taken):
             continue
+        begin = _clause_start(text, match.start())
+        if any(begin <= start for start, _ in taken) and text[begin : match.start()].strip():
+            continue  # the words before it belong to another verb
         made = list(_between(text, match, rule))
         if made:
             taken.append(match.span())
@@ -158,11 +167,24 @@ def _between(text: str, match: re.Match[str], rule: VerbRule) -> Iterator[Relati
         seconds = noun_phrases.after(text, match.end())
         if rule.flip and rule.relation in ("caused_by", "fixed_by"):
             seconds = seconds[:1]
+    if rule.relation in ("caused_by", "fixed_by") and not rule.flip:
+        firsts = [_error_alone(first) for first in firsts]
     for first in firsts:
         for second in seconds:
             subject, object_ = (second.name, first) if rule.flip else (first, second.name)
-            if (not rule.actor or is_actor(subject)) and _fits(rule.relation, subject, object_):
+            if rule.relation == "part_of" and is_team(object_):
+                if is_actor(subject):
+                    yield Relation(subject, "member_of", object_, "people")
+                else:
+                    yield Relation(object_, "owns", subject, "people")
+            elif (not rule.actor or is_actor(subject)) and _fits(rule.relation, subject, object_):
                 yield Relation(subject, rule.relation, object_, rule.domain)
+
+
+def _error_alone(name: str) -> str:
+    """ "crash in the viewer" is a crash: its place is a relation of its own."""
+    head, _, rest = name.partition(" in ")
+    return head if rest and looks_like_error(head) else name
 
 
 def _subjects(text: str, start: int, at: int) -> list[str]:
@@ -177,23 +199,12 @@ def _subjects(text: str, start: int, at: int) -> list[str]:
             return []
         end = gap[-1].start()
         begin = _clause_start(text, end)
-        names = noun_phrases.before(text, begin, end)
-        if names:
-            return names
-        first = _first_phrase(text, begin, end)
-        if first:
-            return [first]
+        verbs = [match.start() for rule in VERBS if (match := rule.verb.search(text, begin, end))]
+        until = min(verbs, default=end)
+        if text[begin:until].strip():
+            return [] if _unsaid(text[begin:end]) else noun_phrases.before(text, begin, until)
         at = begin
     return []
-
-
-def _first_phrase(text: str, start: int, end: int) -> str:
-    """The name that a clause begins with, up to its verb."""
-    spans = [match.start() for rule in VERBS if (match := rule.verb.search(text, start, end))]
-    if not spans or _unsaid(text[start:end]):
-        return ""
-    names = noun_phrases.before(text, start, min(spans))
-    return names[0] if len(names) == 1 else ""
 
 
 def _clause_start(text: str, at: int) -> int:
@@ -213,7 +224,8 @@ def _holds_verb(text: str) -> bool:
 
 
 def _unsaid(text: str) -> bool:
-    words = {word.casefold() for word in _WORD.findall(text.replace("can be found", ""))}
+    told = _FOUND.sub("", text)
+    words = {word.casefold() for word in _WORD.findall(told)}
     return bool(words & UNSAID) or bool(_NEGATED.search(text))
 
 
@@ -324,15 +336,26 @@ def is_actor(name: str) -> bool:
     )
 
 
+def is_team(name: str) -> bool:
+    """Whether a name is that of a team, by its last word."""
+    return name.split()[-1].casefold() in TEAM_WORDS
+
+
 def _is_file(name: str) -> bool:
     return bool(re.fullmatch(r"[\w./-]*(?:/[\w.-]+|\.[A-Za-z]{1,5})", name.strip("`")))
 
 
 def _fits(relation: str, subject: str, object_: str) -> bool:
-    if relation in ("reports_to",):
-        return is_actor(object_)
-    if relation in ("imports", "defines"):
-        return _is_file(subject) or subject.casefold().endswith(("module", "package"))
+    if relation == "reports_to":
+        return is_actor(subject) and is_actor(object_)
+    if relation == "defines":
+        return _is_file(subject) or subject.casefold().endswith(("module", "package", "crate", "header"))
+    if relation == "uses":
+        return not _is_file(object_)
+    if relation == "caused_by":
+        return not is_actor(object_) and not _is_file(object_)
+    if relation == "located_in":
+        return not is_team(object_)
     if relation == "works_on":
         return entity_key(object_) != ""
     if relation == "runs_on":

@@ -13,7 +13,7 @@ DETERMINERS: Final = _words("the a an our my your his her its their this that th
 PRONOUNS: Final = _words(
     "i we you he she it they me us him them who whom whose which what that this these those there here "
     "everyone everybody anyone anybody someone somebody nobody noone none nothing something anything "
-    "everything each all both another other others one ones it's that's mine ours yours theirs himself itself "
+    "everything each all both another other others one ones it's that's thats mine ours yours theirs himself itself "
     "themselves"
 )
 PREPOSITIONS: Final = _words(
