@@ -205,6 +205,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "create_trigger": {"on": "keyword", "pattern": "deploy", "content": "ask ana first"},
     "graph": {"name": "first", "limit": 5},
     "graph_audit": {"limit": 5},
+    "causal_chain": {"name": "first", "window_hours": 12},
     "graph_rebuild": {},
     "list_triggers": {"limit": 5},
     "delete_trigger": {"id": "first"},

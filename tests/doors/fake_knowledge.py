@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from mnemesh_memory.access import grants
 from mnemesh_memory.graph.answers import ORPHAN, GraphAnswer, GraphAudit, GraphEntity, GraphFinding, GraphRelation
+from mnemesh_memory.graph.causes import CausalChain, CausalLink
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values.model import Caller, Memory
 
@@ -37,6 +38,16 @@ class FakeKnowledge:
             GraphFinding(type=ORPHAN, name=memory.id, detail=memory.title, memories=(memory.id,)) for memory in seen
         )
         return GraphAudit(memories=len(seen), counts={ORPHAN: len(seen)}, findings=findings[:limit])
+
+    async def causal_chain(
+        self, caller: Caller, name: str, spaces: Sequence[str] = (), window_hours: int = 24
+    ) -> CausalChain:
+        memory = self._one(name)
+        link = CausalLink(
+            cause=memory.content[:80], effect=memory.title, distance=1, p_value=0.001, lift=2.5, windows=9,
+            memories=(memory.id,),
+        )  # fmt: skip
+        return CausalChain(name=memory.title, causes=(link,), windows=60, window_hours=window_hours, events=9, names=2)
 
     async def graph_rebuild(self, caller: Caller) -> GraphAudit:
         return GraphAudit(memories=len(self.memories), made="somebody asked for it")

@@ -464,7 +464,7 @@ def test_help_names_every_command_and_every_exit_status(bare: Run) -> None:
     for name in (
         "up", "mcp", "doctor", "bench", "remember", "recall", "get", "list", "timeline", "update", "supersede",
         "forget", "restore", "check", "stats", "recall-batch", "related", "duplicates", "hygiene",
-        "graph", "graph-audit", "graph-rebuild",
+        "graph", "graph-audit", "graph-rebuild", "causal-chain",
         "whoami", "import", "export", "watch",
         "status", "link", "unlink", "rate", "anchor", "version",
     ):  # fmt: skip

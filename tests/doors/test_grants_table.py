@@ -40,7 +40,7 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("context", "resume", "get_rules", "validate"), "read"),
     "checkpoint": "write",
     **dict.fromkeys(("add_rule", "delete_rule"), "write"),
-    **dict.fromkeys(("graph", "graph_audit"), "read"),
+    **dict.fromkeys(("graph", "graph_audit", "causal_chain"), "read"),
     "graph_rebuild": "administer",
     **dict.fromkeys(("transcript_add", "transcript_erase", "create_trigger", "delete_trigger"), "write"),
     "list_runs": "read",

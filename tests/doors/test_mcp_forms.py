@@ -33,6 +33,7 @@ READS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("hygiene", {}),
     ("graph", {"name": "Ships"}),
     ("graph_audit", {}),
+    ("causal_chain", {"name": "Ships"}),
     ("check", {"content": "ships again"}),
     ("remember", {"content": "ships once more"}),
 )

@@ -94,6 +94,8 @@ def test_a_file_of_another_version_is_made_anew(path: Path) -> None:
 def test_a_file_deleted_under_a_node_takes_no_page_from_the_middle(path: Path) -> None:
     derived = filled(path)
     path.unlink()
+    with pytest.raises(DataLoss), derived.reading():
+        pass
     with pytest.raises(DataLoss), derived.changing():
         pass
     assert derived.cursor() == ("", 0)

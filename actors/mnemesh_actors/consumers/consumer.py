@@ -133,7 +133,8 @@ class ConsumerRunner(FeedLoop):
             self._anew = known != incarnation
             self.applied, self.head = 0 if self._anew else seq, head
             self._reader = LogReader(self._bell, self._ask, incarnation, self.applied)
-            self._waiting.reached(self.applied)
+            if not (self._anew and head):
+                self._waiting.reached(self.applied)
         return True
 
     async def _ask(self, after: int) -> EntryPage:

@@ -120,6 +120,9 @@ class DerivedFile:
     def _opened(self) -> sqlite3.Connection:
         if self._db is not None and self.path.exists():
             return self._db
+        if self._db is not None:
+            self._make("it was deleted")
+            raise DataLoss(f"{self.path.name} was deleted and is made anew", field="data_dir", value=str(self.path))
         if not self.path.exists():
             return self._make("it was not there")
         try:

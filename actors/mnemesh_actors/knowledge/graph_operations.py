@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, Protocol, TypeVar
 
+from mnemesh_actors.knowledge.causal_search import search
 from mnemesh_actors.knowledge.graph_follower import NAME
 from mnemesh_actors.knowledge.graph_port import GraphPort
 from mnemesh_actors.ports import LedgerRead
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.access import grants
 from mnemesh_memory.graph.answers import DEAD_LINK, LIMIT, LIMIT_MAX, GraphAnswer, GraphAudit, GraphFinding
+from mnemesh_memory.graph.causes import HOUR_MS, WINDOW_H, WINDOW_H_MAX, CausalChain, TooLittle, chain, window_table
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import DataLoss, InvalidArgument, NotFound, Unavailable
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, NotFound, Unavailable
 from mnemesh_memory.values.model import Caller, Memory
 
 # A question waits so long for the graph to know what was written before it.
@@ -41,6 +44,7 @@ class Graphing:
         self._ledger = ledger
         self._consumers = consumers
         self._clock = clock
+        self._searching = asyncio.Lock()
 
     async def graph(
         self, caller: Caller, name: str, spaces: Sequence[str] = (), limit: int = LIMIT, as_of: int | None = None
@@ -70,6 +74,26 @@ class Graphing:
         findings = tuple(finding for finding in audit.findings if not _is_hidden(finding, hidden))
         return replace(audit, findings=findings, degraded=degraded)
 
+    async def causal_chain(
+        self, caller: Caller, name: str, spaces: Sequence[str] = (), window_hours: int = WINDOW_H
+    ) -> CausalChain:
+        """The causes and effects of an entity, by the PC algorithm over windows of events. Raises NotFound, and
+        FailedPrecondition with what is missing when the events are too few."""
+        field_checks.bounded_text("name", name, limits.TITLE_BYTES_MAX, empty=False)
+        field_checks.whole("window_hours", window_hours, 1, WINDOW_H_MAX)
+        within = _within(caller, spaces)
+        degraded = await self._behind()
+        asked, events = await self._sound(self._graph.events(name, within))
+        if not asked:
+            raise NotFound("entity", name, await self._hint(name, within), field="name")
+        try:
+            table = await asyncio.to_thread(window_table, events, asked, window_hours * HOUR_MS)
+        except TooLittle as error:
+            raise FailedPrecondition(f"name: too little data: {error}", field="name", value=asked) from error
+        async with self._searching:  # one at a time: it takes a core
+            directed, undirected = await search(table)
+        return replace(chain(table, directed, undirected), window_hours=window_hours, degraded=degraded)
+
     async def graph_rebuild(self, caller: Caller) -> GraphAudit:
         """Make the graph anew from the log, and its counts once everything is read again."""
         await self._graph.drop("somebody asked for it")
@@ -85,9 +109,11 @@ class Graphing:
             return found
         if isinstance(found, InvalidArgument):
             raise found
+        raise NotFound("entity or memory", name, await self._hint(name, within), field="name")
+
+    async def _hint(self, name: str, within: Sequence[str]) -> str:
         alike = await self._sound(self._graph.alike(name, within))
-        hint = f"near it: {', '.join(alike)}" if alike else "no memory that you may read names it"
-        raise NotFound("entity or memory", name, hint, field="name")
+        return f"near it: {', '.join(alike)}" if alike else "no memory that you may read names it"
 
     async def _behind(self) -> tuple[str, ...]:
         left = await self._consumers.behind(NAME, WAIT_S)

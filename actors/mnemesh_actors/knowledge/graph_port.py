@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from mnemesh_memory.graph.answers import GraphAnswer, GraphAudit
+from mnemesh_memory.graph.causes import Event
 from mnemesh_memory.values.model import Memory
 
 
@@ -33,5 +34,7 @@ class GraphPort(Protocol):
     def memory(self, id_: str, within: Sequence[str], limit: int, now: int, at: int | None) -> GraphAnswer: ...
 
     def alike(self, name: str, within: Sequence[str]) -> list[str]: ...
+
+    def events(self, name: str, within: Sequence[str]) -> tuple[str, list[Event]]: ...
 
     def audit(self, within: Sequence[str], limit: int) -> GraphAudit: ...

@@ -23,18 +23,19 @@ from mnemesh_actors.knowledge.derived_file import DerivedFile
 from mnemesh_actors.knowledge.graph_audit import audit_of
 from mnemesh_memory.access.grants import any_matches
 from mnemesh_memory.graph.answers import PROVENANCE_MAX, GraphAnswer, GraphAudit, GraphEntity, GraphRelation
+from mnemesh_memory.graph.causes import Event
 from mnemesh_memory.graph.extraction import extract, kind_of
 from mnemesh_memory.graph.pagerank import SparseRows, pagerank, sparse_rows
 from mnemesh_memory.graph.relations import Entity, entity_key
 from mnemesh_memory.values.memory_links import WIKILINK, wikilinks
 from mnemesh_memory.values.model import Memory
 
-VERSION: Final = 1
+VERSION: Final = 2
 TABLES: Final = (
     "CREATE TABLE space (num INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
     """CREATE TABLE memory (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, space INTEGER NOT NULL,
          recorded INTEGER NOT NULL, valid_from INTEGER, valid_to INTEGER, ended_by TEXT NOT NULL,
-         title TEXT NOT NULL)""",
+         title TEXT NOT NULL, memory_kind TEXT NOT NULL)""",
     "CREATE INDEX memory_ended ON memory (ended_by) WHERE ended_by <> ''",
     "CREATE TABLE entity (num INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE)",
     """CREATE TABLE mention (entity INTEGER NOT NULL, memory INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
@@ -51,6 +52,20 @@ GRAPHS_KEPT: Final = 4  # in memory, one for each set of spaces
 ROWS_A_QUESTION_MAX: Final = 2_000
 RELATION_WEIGHT: Final = 2.0  # of an edge between entities, beside 1 for a mention
 IDS_A_STEP: Final = 500
+# A memory of one of these kinds, or with one of these relations, tells of something that happened.
+EVENT_KINDS: Final = ("error", "decision", "episode", "run")
+EVENT_RELATIONS: Final = (
+    "caused_by",
+    "fixed_by",
+    "occurs_in",
+    "deployed_to",
+    "replaced_by",
+    "has_version",
+    "chosen_over",
+)
+# What happens to things, not to these.
+NO_CAUSES: Final = ("version", "reason", "cause", "fix", "person", "team")
+EVENTS_MAX: Final = 100_000  # mentions, the latest
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,6 +191,26 @@ class GraphStore:
             shown = _shown(db, numbers, _spaces(db, within))
             return [shown[number].name for number in numbers if number in shown][:5]
 
+    def events(self, name: str, within: Sequence[str]) -> tuple[str, list[Event]]:
+        """The name as most memories write it, and the events of the spaces with the names in them."""
+        marks = [",".join("?" * len(values)) for values in (EVENT_KINDS, EVENT_RELATIONS, NO_CAUSES)]
+        with self._file.reading() as db:
+            spaces = _spaces(db, within)
+            rows = db.execute(
+                "SELECT coalesce(valid_from, recorded), id, entity FROM mention "
+                f"JOIN memory ON memory.num = mention.memory WHERE space IN ({_list(spaces)}) AND (memory_kind IN "
+                f"({marks[0]}) OR memory.num IN (SELECT memory FROM relation WHERE type IN ({marks[1]}))) "
+                f"AND mention.kind NOT IN ({marks[2]}) ORDER BY 1 DESC LIMIT {EVENTS_MAX}",
+                (*EVENT_KINDS, *EVENT_RELATIONS, *NO_CAUSES),
+            ).fetchall()
+            asked = db.execute("SELECT num FROM entity WHERE key = ?", (entity_key(name) or name,)).fetchone()
+            shown = _shown(db, {entity for *_, entity in rows} | ({asked[0]} if asked else set()), spaces)
+        named: dict[tuple[int, str], list[str]] = defaultdict(list)
+        for at, id_, entity in rows:
+            named[at, id_].append(shown[entity].name)
+        events = [Event(at, id_, tuple(names)) for (at, id_), names in named.items()]
+        return (shown[asked[0]].name if asked and asked[0] in shown else ""), events
+
     def audit(self, within: Sequence[str], limit: int) -> GraphAudit:
         """Counts and findings; see graph_audit."""
         with self._file.reading() as db:
@@ -295,8 +330,8 @@ def _add_memory(db: sqlite3.Connection, memory: Memory, ended: int | None) -> in
     ends = [end for end in (memory.valid_to, ended) if end is not None]
     end = min(ends) if ends else None
     row = db.execute(
-        "INSERT INTO memory (id, space, recorded, valid_from, valid_to, ended_by, title) "
-        "VALUES (?, (SELECT num FROM space WHERE name = ?), ?, ?, ?, ?, ?) RETURNING num",
+        "INSERT INTO memory (id, space, recorded, valid_from, valid_to, ended_by, title, memory_kind) "
+        "VALUES (?, (SELECT num FROM space WHERE name = ?), ?, ?, ?, ?, ?, ?) RETURNING num",
         (
             memory.id,
             memory.space,
@@ -305,6 +340,7 @@ def _add_memory(db: sqlite3.Connection, memory: Memory, ended: int | None) -> in
             end,
             memory.superseded_by,
             _title(memory.title),
+            memory.kind,
         ),
     ).fetchone()
     links = [(link.type, link.id) for link in memory.links]

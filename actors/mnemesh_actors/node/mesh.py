@@ -125,7 +125,7 @@ class Mesh:
         self.tidy = Tidying(writing, hygiene.hygiene).tidy
         self.watch, self.touched = watching.watch, watching.touched
         self.graph, self.graph_audit = graphing.graph, graphing.graph_audit
-        self.graph_rebuild = graphing.graph_rebuild
+        self.graph_rebuild, self.causal_chain = graphing.graph_rebuild, graphing.causal_chain
         self._last = AsyncExitStack()
         self._asking: asyncio.Task[str] | None = None  # whether the ledger answers
 

@@ -289,6 +289,19 @@ class Operations:
 
         return self._send(graph_rebuild())
 
+    def causal_chain(
+        self, /, name: str, *, space: Words | None = None, spaces: Words | None = None, window_hours: int | None = None
+    ) -> values.CausalChain:
+        """The causes and effects of an entity, out of errors, decisions and deployments within `window_hours` (1 to 744,
+        default 24) of each other. Raises NotFound, and FailedPrecondition with what is missing when the data are too few.
+
+        >>> for link in client.causal_chain("TimeoutError").causes:
+        ...     print(link.distance, link.cause, link.effect, link.p_value)
+        """
+        from mnemesh.api.calls.knowledge import causal_chain
+
+        return self._send(causal_chain(name, space=space, spaces=spaces, window_hours=window_hours))
+
     def link(self, /, id: str, type: str, to: str, *, wait: str = "") -> values.Written:
         """Link a memory to another: `type` is resolved-by, part-of, depends-on, supports, contradicts, both-hold (they do
         not contradict), see-also, derived-from or copied-from. NOOP when it is linked already; both ends may be ids, unique

@@ -48,7 +48,9 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "history": "history", "blame": "history", "rollback": "history", "conflicts": "history", "resolve": "history",
         "watch": "watch",
     },
-    "Knowledge": {"graph": "knowledge", "graph-audit": "knowledge", "graph-rebuild": "knowledge"},
+    "Knowledge": {
+        "graph": "knowledge", "graph-audit": "knowledge", "graph-rebuild": "knowledge", "causal-chain": "knowledge",
+    },
     "Files and sessions": {
         "import": "imports.memories", "export": "export", "vault": "imports.vault",
         "import-transcript": "imports.transcripts", "transcript": "transcripts", "trigger": "triggers",

@@ -10,7 +10,7 @@ READING_TOOLS: Final = frozenset(
         *("check", "list", "stats", "history", "blame", "conflicts", "related", "duplicates", "hygiene", "validate"),
         *("transcript_search", "transcript_read", "transcript_list", "list_triggers", "list_runs", "context", "resume"),
         "get_rules",
-        *("graph", "graph_audit"),
+        *("graph", "graph_audit", "causal_chain"),
         *("whoami", "agent_list", "sync_status", "sync_quarantine"),
         *("search", "fetch"),
     }

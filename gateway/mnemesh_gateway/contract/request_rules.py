@@ -13,6 +13,7 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from mnemesh_memory.access import grants
 from mnemesh_memory.graph import answers
+from mnemesh_memory.graph.causes import WINDOW_H_MAX
 from mnemesh_memory.policy import triggers
 from mnemesh_memory.policy.rule_grammar import TEXT_BYTES_MAX
 from mnemesh_memory.transcripts.sessions import ROLES
@@ -47,6 +48,7 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "DeleteTriggerRequest": ("id",),
         "UndoRunRequest": ("run",),
         "GraphRequest": ("name",),
+        "CausalChainRequest": ("name",),
     }
 )
 
@@ -84,7 +86,8 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "ContextRequest.query": {"maxLength": limits.QUERY_CHARS_MAX},
         "ContextRequest.task": {"maxLength": limits.QUERY_CHARS_MAX},
         **_alike("Graph GraphAudit", "limit", minimum=1, maximum=answers.LIMIT_MAX),
-        "GraphRequest.name": {"minLength": 1, "maxLength": limits.TITLE_BYTES_MAX},
+        **_alike("Graph CausalChain", "name", minLength=1, maxLength=limits.TITLE_BYTES_MAX),
+        "CausalChainRequest.window_hours": {"minimum": 1, "maximum": WINDOW_H_MAX},
         "Link.type": {"enum": list(LINK_TYPES)},
         "CreateTriggerRequest.on": {"enum": list(triggers.ON)},
         "CreateTriggerRequest.pattern": {"minLength": 1, "maxLength": limits.PATH_BYTES_MAX},

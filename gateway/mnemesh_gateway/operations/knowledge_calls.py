@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mnemesh_gateway.contract import wire
 from mnemesh_memory.graph.answers import LIMIT
+from mnemesh_memory.graph.causes import WINDOW_H
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1 import knowledge_pb2
 
@@ -28,6 +29,15 @@ async def graph_audit(
     mesh, limit = await gate.ready(), wire.optional(request, "limit", LIMIT)
     found = await mesh.graph_audit(caller, wire.spaces(request), limit)
     return wire.message_of(knowledge_pb2.GraphAuditResponse, found, **_told(found.degraded))
+
+
+async def causal_chain(
+    gate: MeshGate, caller: Caller, request: knowledge_pb2.CausalChainRequest
+) -> knowledge_pb2.CausalChainResponse:
+    """The causes and effects of an entity."""
+    mesh, window = await gate.ready(), wire.optional(request, "window_hours", WINDOW_H)
+    found = await mesh.causal_chain(caller, request.name, wire.spaces(request), window)
+    return wire.message_of(knowledge_pb2.CausalChainResponse, found, **_told(found.degraded))
 
 
 async def graph_rebuild(

@@ -157,6 +157,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _row("graph", knowledge_calls.graph, "Knowledge.Graph", "knowledge", READ, "GET /v1/graph", tool=True),
     _row("graph_audit", knowledge_calls.graph_audit, "Knowledge.GraphAudit", "knowledge", READ, "GET /v1/graph/audit",
          tool=True),
+    _row("causal_chain", knowledge_calls.causal_chain, "Knowledge.CausalChain", "knowledge", READ,
+         "GET /v1/causal_chain", tool=True),
     # No MCP tool: nothing that an agent sees asks for it.
     _row("graph_rebuild", knowledge_calls.graph_rebuild, "Knowledge.GraphRebuild", "knowledge", ADMINISTER,
          "POST /v1/graph/rebuild", idempotent=True),

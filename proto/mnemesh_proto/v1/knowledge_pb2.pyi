@@ -143,3 +143,57 @@ class GraphRebuildResponse(_message.Message):
     degraded: bool
     degraded_reasons: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, memories: _Optional[int] = ..., entities: _Optional[int] = ..., relations: _Optional[int] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class CausalChainRequest(_message.Message):
+    __slots__ = ("name", "spaces", "space", "window_hours")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_HOURS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    space: str
+    window_hours: int
+    def __init__(self, name: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., window_hours: _Optional[int] = ...) -> None: ...
+
+class CausalChainResponse(_message.Message):
+    __slots__ = ("name", "causes", "effects", "linked", "windows", "window_hours", "events", "names", "degraded", "degraded_reasons")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    CAUSES_FIELD_NUMBER: _ClassVar[int]
+    EFFECTS_FIELD_NUMBER: _ClassVar[int]
+    LINKED_FIELD_NUMBER: _ClassVar[int]
+    WINDOWS_FIELD_NUMBER: _ClassVar[int]
+    WINDOW_HOURS_FIELD_NUMBER: _ClassVar[int]
+    EVENTS_FIELD_NUMBER: _ClassVar[int]
+    NAMES_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_REASONS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    causes: _containers.RepeatedCompositeFieldContainer[CausalLink]
+    effects: _containers.RepeatedCompositeFieldContainer[CausalLink]
+    linked: _containers.RepeatedCompositeFieldContainer[CausalLink]
+    windows: int
+    window_hours: int
+    events: int
+    names: int
+    degraded: bool
+    degraded_reasons: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., causes: _Optional[_Iterable[_Union[CausalLink, _Mapping]]] = ..., effects: _Optional[_Iterable[_Union[CausalLink, _Mapping]]] = ..., linked: _Optional[_Iterable[_Union[CausalLink, _Mapping]]] = ..., windows: _Optional[int] = ..., window_hours: _Optional[int] = ..., events: _Optional[int] = ..., names: _Optional[int] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class CausalLink(_message.Message):
+    __slots__ = ("cause", "effect", "distance", "p_value", "lift", "windows", "memories")
+    CAUSE_FIELD_NUMBER: _ClassVar[int]
+    EFFECT_FIELD_NUMBER: _ClassVar[int]
+    DISTANCE_FIELD_NUMBER: _ClassVar[int]
+    P_VALUE_FIELD_NUMBER: _ClassVar[int]
+    LIFT_FIELD_NUMBER: _ClassVar[int]
+    WINDOWS_FIELD_NUMBER: _ClassVar[int]
+    MEMORIES_FIELD_NUMBER: _ClassVar[int]
+    cause: str
+    effect: str
+    distance: int
+    p_value: float
+    lift: float
+    windows: int
+    memories: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, cause: _Optional[str] = ..., effect: _Optional[str] = ..., distance: _Optional[int] = ..., p_value: _Optional[float] = ..., lift: _Optional[float] = ..., windows: _Optional[int] = ..., memories: _Optional[_Iterable[str]] = ...) -> None: ...

@@ -45,6 +45,11 @@ class KnowledgeServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_knowledge__pb2.GraphAuditRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_knowledge__pb2.GraphAuditResponse.FromString,
                 _registered_method=True)
+        self.CausalChain = channel.unary_unary(
+                '/mnemesh.v1.KnowledgeService/CausalChain',
+                request_serializer=mnemesh__proto_dot_v1_dot_knowledge__pb2.CausalChainRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_knowledge__pb2.CausalChainResponse.FromString,
+                _registered_method=True)
         self.GraphRebuild = channel.unary_unary(
                 '/mnemesh.v1.KnowledgeService/GraphRebuild',
                 request_serializer=mnemesh__proto_dot_v1_dot_knowledge__pb2.GraphRebuildRequest.SerializeToString,
@@ -70,6 +75,13 @@ class KnowledgeServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def CausalChain(self, request, context):
+        """What an entity is caused by and what it causes, out of errors, decisions and deployments in time. Refuses when the data are too few, and says how much is missing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def GraphRebuild(self, request, context):
         """Make the graph of the node anew from the log. Memories stay as they are.
         """
@@ -89,6 +101,11 @@ def add_KnowledgeServiceServicer_to_server(servicer, server):
                     servicer.GraphAudit,
                     request_deserializer=mnemesh__proto_dot_v1_dot_knowledge__pb2.GraphAuditRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_knowledge__pb2.GraphAuditResponse.SerializeToString,
+            ),
+            'CausalChain': grpc.unary_unary_rpc_method_handler(
+                    servicer.CausalChain,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_knowledge__pb2.CausalChainRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_knowledge__pb2.CausalChainResponse.SerializeToString,
             ),
             'GraphRebuild': grpc.unary_unary_rpc_method_handler(
                     servicer.GraphRebuild,
@@ -151,6 +168,33 @@ class KnowledgeService:
             '/mnemesh.v1.KnowledgeService/GraphAudit',
             mnemesh__proto_dot_v1_dot_knowledge__pb2.GraphAuditRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_knowledge__pb2.GraphAuditResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CausalChain(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.KnowledgeService/CausalChain',
+            mnemesh__proto_dot_v1_dot_knowledge__pb2.CausalChainRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_knowledge__pb2.CausalChainResponse.FromString,
             options,
             channel_credentials,
             insecure,

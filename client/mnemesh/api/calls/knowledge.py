@@ -44,3 +44,16 @@ def graph_rebuild() -> Call[values.GraphRebuilt]:
     >>> client.graph_rebuild().memories
     """
     return ask(knowledge_pb2, "GraphRebuild", {}, values.GraphRebuilt, repeatable=True)
+
+
+def causal_chain(
+    name: str, *, space: Words | None = None, spaces: Words | None = None, window_hours: int | None = None
+) -> Call[values.CausalChain]:
+    """The causes and effects of an entity, out of errors, decisions and deployments within `window_hours` (1 to 744,
+    default 24) of each other. Raises NotFound, and FailedPrecondition with what is missing when the data are too few.
+
+    >>> for link in client.causal_chain("TimeoutError").causes:
+    ...     print(link.distance, link.cause, link.effect, link.p_value)
+    """
+    fields = {"name": name, "spaces": places(space, spaces), "window_hours": window_hours}
+    return ask(knowledge_pb2, "CausalChain", fields, values.CausalChain, repeatable=True)

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from mnemesh.api.values.hygiene import Heat as Heat
     from mnemesh.api.values.hygiene import Hygiene as Hygiene
     from mnemesh.api.values.hygiene import TidyMemory as TidyMemory
+    from mnemesh.api.values.knowledge import CausalChain as CausalChain
+    from mnemesh.api.values.knowledge import CausalLink as CausalLink
     from mnemesh.api.values.knowledge import Graph as Graph
     from mnemesh.api.values.knowledge import GraphAudit as GraphAudit
     from mnemesh.api.values.knowledge import GraphEntity as GraphEntity
@@ -147,6 +149,8 @@ MODULES: Final = MappingProxyType(
         "BlamedField": "history",
         "BlamedLines": "history",
         "Bulk": "removals",
+        "CausalChain": "knowledge",
+        "CausalLink": "knowledge",
         "Change": "watch",
         "ChangedAgent": "agents",
         "Checked": "writes",
@@ -268,6 +272,8 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.BlamedField": "BlamedField",
         "mnemesh.v1.BlamedLines": "BlamedLines",
         "mnemesh.v1.BulkForgetResponse": "Bulk",
+        "mnemesh.v1.CausalChainResponse": "CausalChain",
+        "mnemesh.v1.CausalLink": "CausalLink",
         "mnemesh.v1.CheckResponse": "Checked",
         "mnemesh.v1.Checkpoint": "Checkpoint",
         "mnemesh.v1.CheckpointResponse": "Checkpointed",

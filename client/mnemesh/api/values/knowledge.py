@@ -74,6 +74,36 @@ class GraphAudit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CausalLink:
+    """A cause with its effect. `p_value` is that of the G test, `lift` how much more often both come than by chance."""
+
+    cause: str
+    effect: str
+    distance: int
+    p_value: float
+    lift: float
+    windows: int
+    memories: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CausalChain:
+    """The edges that lead to an entity (`causes`) and away from it (`effects`), the nearest first. `linked`: edges whose
+    direction the data leave open."""
+
+    name: str
+    causes: tuple[CausalLink, ...]
+    effects: tuple[CausalLink, ...]
+    linked: tuple[CausalLink, ...]
+    windows: int
+    window_hours: int
+    events: int
+    names: int
+    degraded: bool
+    degraded_reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRebuilt:
     """The size of the new graph; `degraded` while the log is not read to its end."""
 

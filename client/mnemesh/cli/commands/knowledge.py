@@ -23,6 +23,18 @@ def graph(
     shell.ask(lambda client: client.graph(name, space=space, limit=limit, as_of=as_of), people.graph)
 
 
+def causal_chain(
+    shell: Shell,
+    name: Annotated[str, argument("CausalChainRequest.name", "NAME")],
+    space: Annotated[Texts, each("CausalChainRequest.spaces", *SPACES)] = None,
+    window_hours: Annotated[
+        Number, option("CausalChainRequest.window_hours", "--window-hours", metavar="HOURS")
+    ] = None,
+) -> None:
+    """Show what an entity is caused by and what it causes, out of errors, decisions and deployments in time."""
+    shell.ask(lambda client: client.causal_chain(name, space=space, window_hours=window_hours), people.causal_chain)
+
+
 def graph_audit(
     shell: Shell,
     space: AuditSpaces = None,
@@ -37,4 +49,9 @@ def graph_rebuild(shell: Shell) -> None:
     shell.ask(lambda client: client.graph_rebuild(), people.graph_rebuilt)
 
 
-COMMANDS: Final = (("graph", graph), ("graph-audit", graph_audit), ("graph-rebuild", graph_rebuild))
+COMMANDS: Final = (
+    ("graph", graph),
+    ("graph-audit", graph_audit),
+    ("graph-rebuild", graph_rebuild),
+    ("causal-chain", causal_chain),
+)

@@ -42,6 +42,26 @@ def graph_audit(found: values.GraphAudit) -> Iterator[str]:
     yield from _lacks(found.degraded_reasons)
 
 
+def causal_chain(found: values.CausalChain) -> Iterator[str]:
+    """Causes, effects and open connections with their figures."""
+    yield paint(one_line(found.name), BOLD)
+    for title, links, arrow in (
+        ("caused by", found.causes, "->"),
+        ("causes", found.effects, "->"),
+        ("connected, direction open", found.linked, "--"),
+    ):
+        for link in links:
+            yield f"  {title}: {one_line(link.cause)} {arrow} {one_line(link.effect)}"
+            figures = f"distance {link.distance}, p {link.p_value:.2g}, lift {link.lift:.1f}"
+            sources = " ".join(id_[:ID_CHARS] for id_ in link.memories[:3])
+            yield paint(f"      {figures}, {count_of(link.windows, 'window')}: {sources}", DIM)
+    if not (found.causes or found.effects or found.linked):
+        yield "no causes or effects stand out"
+    size = f"{found.windows} windows of {found.window_hours} h, {found.events} events, {found.names} names"
+    yield paint(f"{size}; order and frequency are evidence, no proof", DIM)
+    yield from _lacks(found.degraded_reasons)
+
+
 def graph_rebuilt(done: values.GraphRebuilt) -> Iterator[str]:
     """The size of the new graph."""
     yield f"made anew: {_size(done.memories, done.entities, done.relations)}"

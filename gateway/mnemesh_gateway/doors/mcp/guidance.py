@@ -120,6 +120,10 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Use it to see what a package, file, error, person or decision depends on, caused, replaced or belongs to, "
         "with the memories that say so; `get` reads them.",
     ),
+    "causal_chain": (
+        "Causal chain",
+        "Use it when an error keeps coming back, to see what tends to come before it and what follows.",
+    ),
     "graph_audit": (
         "Graph audit",
         "Use it to find memories without connection, dead links and titles that lead nowhere.",

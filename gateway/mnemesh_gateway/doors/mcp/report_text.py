@@ -70,6 +70,27 @@ def graph_audit(answer: Json) -> str:
     return f"{block}\nIn all: {counts or 'no findings'}; {size}.{_lacks(answer)}"
 
 
+def causal_chain(answer: Json) -> str:
+    """Causes, effects and open connections, each with its figures."""
+    elements = [
+        element(
+            f"{one['cause']} {'and' if side == 'linked' else 'causes'} {one['effect']}",
+            side=side,
+            distance=one["distance"],
+            p=f"{one['p_value']:.2g}",
+            lift=f"{one['lift']:.1f}",
+            memories=one["memories"],
+        )
+        for side in ("causes", "effects", "linked")
+        for one in answer[side]
+    ]
+    block = data_block(elements) if elements else "No causes or effects stand out."
+    size = (
+        f"{answer['windows']} windows of {answer['window_hours']} h, {answer['events']} events, {answer['names']} names"
+    )
+    return f"{block}\n{size}. Order and frequency are evidence, no proof.{_lacks(answer)}"
+
+
 def _lacks(answer: Json) -> str:
     return f" May be incomplete: {'; '.join(answer['degraded_reasons'])}." if answer["degraded"] else ""
 
@@ -113,6 +134,7 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "hygiene": hygiene,
     "graph": graph,
     "graph_audit": graph_audit,
+    "causal_chain": causal_chain,
     "consolidate": consolidated,
     "list_runs": runs,
     "undo_run": undone,

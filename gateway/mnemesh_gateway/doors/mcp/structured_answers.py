@@ -319,6 +319,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "resume": _context,
     "graph": _pruned(relations=_kept, entities=_near_entity),
     "graph_audit": _pruned(findings=_kept),
+    "causal_chain": _pruned(causes=_kept, effects=_kept, linked=_kept),
     "create_trigger": _one_trigger,
     "list_triggers": _pruned(triggers=_kept),
     "delete_trigger": _one_trigger,

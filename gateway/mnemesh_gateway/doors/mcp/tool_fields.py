@@ -69,6 +69,7 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "delete_rule": "id",
         "graph": "name spaces limit as_of",
         "graph_audit": "spaces limit",
+        "causal_chain": "name spaces window_hours",
     }
 )
 UNSHOWN: Final = ("wait", "idempotency_key", "sensitive")
@@ -125,6 +126,8 @@ WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "graph.name": "A name as memories write it, or a memory's id or title.",
         "graph.spaces": "Default: all that you may read.",
         "graph.as_of": "Relations that held then: date or RFC 3339 time.",
+        "causal_chain.name": "A name as memories write it.",
+        "causal_chain.spaces": "Default: all that you may read.",
         "graph_audit.spaces": "Default: all that you may read.",
         "graph_audit.limit": "Findings of each type, default 20.",
         "create_trigger.content": "The text to be reminded of.",

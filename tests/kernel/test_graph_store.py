@@ -1,0 +1,157 @@
+"""The file of the graph: what a caller may not read has no influence, what is erased leaves no byte, ends are ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemesh_actors.knowledge.graph_store import GraphStore
+from mnemesh_memory.graph.answers import DEAD_LINK, HUB, HUB_MEMORIES_MIN, ORPHAN, UNRESOLVED
+from mnemesh_memory.values.model import Link, Memory
+
+EVERYWHERE = ("**",)
+DAY_MS = 86_400_000
+
+
+def memory(number: int, content: str, space: str = "team", **fields: object) -> Memory:
+    given_: dict[str, object] = {
+        "id": f"m{number:04d}", "space": space, "kind": "fact", "title": "", "content": content, "state": "active",
+        "by": "ana", "created_at": number * DAY_MS, "updated_at": number * DAY_MS, "heads": ("r",), **fields,
+    }  # fmt: skip
+    return Memory(**given_)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[GraphStore]:
+    made = GraphStore(str(tmp_path / "derived" / "graph.sqlite"))
+    made.reset()
+    yield made
+    made.close()
+
+
+def relations(store: GraphStore, name: str, at: int | None = None, now: int = 10**13) -> list[tuple[str, int | None]]:
+    answer = store.entity(name, EVERYWHERE, 50, now, at)
+    return [] if answer is None else [(one.object, one.valid_to) for one in answer.relations]
+
+
+NAMES = st.sampled_from(["Billing", "Gateway", "Redis", "Postgres", "Console", "Dana"])
+VERBS = st.sampled_from(["uses", "depends on", "talks to", "is part of", "replaced"])
+STATED = st.tuples(NAMES, VERBS, NAMES, st.sampled_from(["team", "team/secret", "@ana"]))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(STATED, min_size=1, max_size=14), st.sampled_from(["Billing", "Redis", "Dana"]))
+def test_memories_that_a_caller_may_not_read_have_no_influence(
+    stated: list[tuple[str, str, str, str]], name: str
+) -> None:
+    memories = [
+        memory(number, f"The {subject} {verb} {object_}.", space)
+        for number, (subject, verb, object_, space) in enumerate(stated)
+    ]
+    with TemporaryDirectory() as folder:
+        whole, part = GraphStore(f"{folder}/whole.sqlite"), GraphStore(f"{folder}/part.sqlite")
+        for store, held in ((whole, memories), (part, [one for one in memories if one.space == "team"])):
+            store.reset()
+            store.take(held, {}, [], False)
+        assert whole.entity(name, ("team",), 50, 10**13, None) == part.entity(name, ("team",), 50, 10**13, None)
+        assert whole.alike(name, ("team",)) == part.alike(name, ("team",))
+        assert whole.audit(("team",), 50) == part.audit(("team",), 50)
+        for store in (whole, part):
+            store.close()
+
+
+def test_a_name_is_spelt_as_the_readable_memories_spell_it(store: GraphStore) -> None:
+    store.take([memory(number, "We use `ReDiS`.", "hidden") for number in range(3)], {}, [], False)
+    store.take([memory(9, "Billing uses Redis.")], {}, [], False)
+    answer = store.entity("REDIS", ("team",), 5, 10**13, None)
+    assert answer is not None
+    assert (answer.name, answer.memories) == ("Redis", ("m0009",))
+    assert store.entity("redis", ("elsewhere",), 5, 10**13, None) is None
+
+
+def test_the_statement_of_a_replaced_memory_ends_and_another_moment_shows_what_held(store: GraphStore) -> None:
+    first = memory(1, "Billing uses Oracle.", state="superseded", superseded_by="m0002")
+    store.take([first, memory(2, "Billing uses Postgres.")], {"m0001": 2 * DAY_MS}, [], False)
+    assert relations(store, "Billing") == [("Postgres", None), ("Oracle", 2 * DAY_MS)]
+    assert relations(store, "Billing", at=DAY_MS) == [("Oracle", 2 * DAY_MS)]
+    assert relations(store, "Billing", at=3 * DAY_MS) == [("Postgres", None)]
+    assert store.ended_by(["m0002"]) == ["m0001"]
+
+
+def test_a_statement_of_several_memories_holds_as_long_as_one_of_them(store: GraphStore) -> None:
+    store.take(
+        [memory(1, "Billing uses Redis.", valid_to=5 * DAY_MS), memory(2, "The billing uses Redis.")], {}, [], False
+    )
+    answer = store.entity("billing", EVERYWHERE, 5, 10**13, None)
+    assert answer is not None
+    (relation,) = answer.relations
+    assert (relation.memories, relation.valid_from, relation.valid_to) == (("m0002", "m0001"), DAY_MS, None)
+
+
+def test_no_byte_of_an_erased_memory_is_left_and_its_names_are_gone(store: GraphStore, tmp_path: Path) -> None:
+    kept = memory(2, "Billing uses Redis.")
+    store.take(
+        [memory(1, "Zanzibarflow depends on Quetzalbase. See [[Okapiplan]].", title="Narwhalnote"), kept], {}, [], False
+    )
+    store.take([], {}, ["m0001"], True)
+    for file in (tmp_path / "derived").iterdir():
+        for word in (b"anzibar", b"uetzal", b"kapiplan", b"arwhal", b"m0001"):
+            assert word not in file.read_bytes(), (file.name, word)
+    assert store.entity("Quetzalbase", EVERYWHERE, 5, 10**13, None) is None
+    assert relations(store, "billing") == [("Redis", None)]
+
+
+def test_a_changed_memory_says_only_what_it_says_now(store: GraphStore) -> None:
+    store.take([memory(1, "Billing uses Redis.")], {}, [], False)
+    store.take([memory(1, "Billing uses Valkey.")], {}, [], False)
+    assert relations(store, "billing") == [("Valkey", None)]
+    assert store.entity("Redis", EVERYWHERE, 5, 10**13, None) is None
+
+
+def test_one_hostile_memory_does_not_come_before_what_many_say(store: GraphStore) -> None:
+    honest = [memory(number, "The checkout page depends on the tax service.") for number in range(5)]
+    hostile = "\n".join(f"Blackbird caused outage{number}." for number in range(300))
+    store.take([*honest, memory(9, f"{hostile}\nThe checkout page depends on Blackbird.")], {}, [], False)
+    answer = store.entity("checkout page", EVERYWHERE, 5, 10**13, None)
+    assert answer is not None
+    assert answer.relations[0].object == "tax service"
+    assert answer.entities[0].name == "tax service"
+
+
+def test_an_audit_finds_orphans_dead_links_hubs_and_titles_that_lead_nowhere(store: GraphStore) -> None:
+    memories = [memory(number, f"Service{number} uses Hubbase.") for number in range(HUB_MEMORIES_MIN)]
+    memories.append(
+        memory(50, "Nothing else is like this.", links=(Link("see-also", "m9999"), Link("see-also", "m0001")))
+    )
+    memories.append(memory(51, "See [[The plan]] and [[The map]].", title="The plan"))
+    store.take(memories, {}, [], False)
+    audit = store.audit(EVERYWHERE, 50)
+    found = {type_: [one.name for one in audit.findings if one.type == type_] for type_ in audit.counts}
+    assert found == {ORPHAN: ["m0051", "m0050"], DEAD_LINK: ["m9999"], HUB: ["Hubbase"], UNRESOLVED: ["the map"]}
+    assert audit.memories == len(memories)
+
+
+def test_empty_spaces_one_memory_and_ten_thousand_like_it(store: GraphStore) -> None:
+    assert store.entity("Billing", EVERYWHERE, 5, 0, None) is None
+    assert store.audit(EVERYWHERE, 5).memories == 0
+    for start in range(0, 10_000, 1000):
+        store.take([memory(number, "Billing uses Redis.") for number in range(start, start + 1000)], {}, [], False)
+    answer = store.entity("Billing", EVERYWHERE, 5, 10**13, None)
+    assert answer is not None
+    assert [(one.object, one.memories[0]) for one in answer.relations] == [("Redis", "m9999")]
+    assert len(answer.memories) == 5
+
+
+def test_circles_end(store: GraphStore) -> None:
+    store.take(
+        [memory(1, "Alpha depends on Beta."), memory(2, "Beta depends on Alpha."), memory(3, "Alpha uses Alpha.")],
+        {},
+        [],
+        False,
+    )
+    assert {object_ for object_, _ in relations(store, "Alpha")} == {"Beta", "Alpha"}
