@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 
 
 class Followers(Protocol):
-    """What is needed of the consumers of a node."""
+    """The consumers of a node, as far as the graph needs them."""
 
     def again(self, name: str) -> None: ...
 

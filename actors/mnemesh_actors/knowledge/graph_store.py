@@ -63,7 +63,7 @@ EVENT_RELATIONS: Final = (
     "has_version",
     "chosen_over",
 )
-# What happens to things, not to these.
+# Events happen to things, and none of these is one.
 NO_CAUSES: Final = ("version", "reason", "cause", "fix", "person", "team")
 EVENTS_MAX: Final = 100_000  # mentions, the latest
 

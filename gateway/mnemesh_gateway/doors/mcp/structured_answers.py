@@ -289,6 +289,16 @@ def _finding(found: Json) -> dict[str, Any]:
     return _kept({**found, "memory": _tidy(found["memory"])})
 
 
+def _chain(answer: Json) -> dict[str, Any]:
+    sides = {side: [_kept(link) for link in answer[side]] for side in ("causes", "effects", "linked")}
+    return _kept({**answer, **sides})
+
+
+def _graph(answer: Json) -> dict[str, Any]:
+    relations, entities = map(_kept, answer["relations"]), map(_near_entity, answer["entities"])
+    return _kept({**answer, "relations": list(relations), "entities": list(entities)})
+
+
 def _near_entity(entity: Json) -> dict[str, Any]:
     return _kept({**entity, "score": round(entity["score"], 4)})
 
@@ -317,9 +327,9 @@ FORMS: Final[Mapping[str, Form]] = {
     "context": _context,
     "checkpoint": _checkpointed,
     "resume": _context,
-    "graph": _pruned(relations=_kept, entities=_near_entity),
+    "graph": _graph,
     "graph_audit": _pruned(findings=_kept),
-    "causal_chain": _pruned(causes=_kept, effects=_kept, linked=_kept),
+    "causal_chain": _chain,
     "create_trigger": _one_trigger,
     "list_triggers": _pruned(triggers=_kept),
     "delete_trigger": _one_trigger,
