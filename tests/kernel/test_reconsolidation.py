@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from dataclasses import replace
@@ -147,6 +148,59 @@ async def test_a_sentence_that_a_recalled_memory_says_already_reinforces_it(here
     await here.recall("where does the gateway listen?")
     done = await here.mesh.remember(READER, here.draft("the gateway listens on port 8080"))
     assert (done.action, done.memory.id, done.deduplicated) == ("NOOP", first.id, True)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_draft_with_fields_of_its_own_stays_a_memory_of_its_own(here: Here) -> None:
+    old = await here.remember(RUNBOOK)
+    await here.recall("where does the gateway listen?")
+    for fields in ({"title": "Gate"}, {"importance": 0.9}, {"attrs": {"a": "b"}}, {"created_at": old.created_at}):
+        for text in (CHANGED, "The gateway listens on port 8080."):
+            checked = await here.mesh.check(READER, here.draft(text, **fields))
+            assert checked.action == "ADD"
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_an_update_keeps_no_old_value_beside_the_new_one_and_a_repetition_changes_nothing(here: Here) -> None:
+    old = await here.remember("The staging URL is https://blue.example. Petra answers questions about it.")
+    for url in ("https://green.example", "https://green.example", "https://red.example"):
+        await here.recall("what is the staging URL?")
+        await here.remember(f"The staging URL is {url}.")
+    ((now,), _) = await here.mesh.get(READER, [old.id])
+    assert now.content == "The staging URL is https://red.example. Petra answers questions about it."
+    assert now.version == 3
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_two_writers_with_one_window_lose_no_text(here: Here) -> None:
+    old = await here.remember(RUNBOOK)
+    await here.recall("where does the gateway listen?")
+    texts = [f"The gateway listens on port {port}." for port in (9001, 9002, 9003)]
+    done = await asyncio.gather(*(here.mesh.remember(READER, here.draft(text)) for text in texts))
+    history = await here.mesh.history(READER, old.id)
+    kept = [one.revision.content for one in history.revisions] + [one.memory.content for one in done]
+    assert all(any(text.rstrip(".") in content for content in kept) for text in texts)
+    assert RUNBOOK in kept
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_retried_update_is_answered_from_the_first(here: Here) -> None:
+    old = await here.remember(RUNBOOK)
+    await here.recall("where does the gateway listen?")
+    first = await here.mesh.remember(READER, here.draft(CHANGED, idempotency_key="k1"))
+    again = await here.mesh.remember(READER, here.draft(CHANGED, idempotency_key="k1"))
+    assert (first.action, again.replayed, again.memory.id, again.memory.version) == ("UPDATE", True, old.id, 2)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_memories_of_many_days_are_all_recalled_with_their_ids(here: Here) -> None:
+    day = 86_400_000
+    ids = {
+        (await here.remember(f"The lamp of pier {number} was painted.", created_at=1_600_000_000_000 + number * day)).id
+        for number in range(12)
+    }
+    answer = await here.recall("lamp of a pier painted", limit=12)
+    assert {hit.memory.id for hit in answer.results} == ids
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -13,6 +13,7 @@ from typing import Final
 
 from mnemesh_actors.memory_lookup import granted
 from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.remember.deadlines import answered
 from mnemesh_actors.remember.trigger_operations import Triggering
@@ -156,7 +157,8 @@ class Sessions:
     async def _told(self, caller: Caller, groups: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
         """The groups with what other memories say of each. Of two that contradict each other the newer comes first."""
         memories = {memory.id: memory for group in groups.values() for memory in group}
-        told = {memory.id: memory for memory in await granted(self._parts, caller, list(memories.values()))}
+        read = await granted(self._parts, caller, list(memories.values()))
+        told = {memory.id: memory for memory in await displayed(self._parts, read)}
         newer = precedence.contested(told.values())
         ids = {name: list(dict.fromkeys(memory.id for memory in group)) for name, group in groups.items()}
         return {name: precedence.newer_first([told[id_] for id_ in group], group, newer) for name, group in ids.items()}

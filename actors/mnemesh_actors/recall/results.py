@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from mnemesh_memory.policy.heat import HALF_LIFE_DAYS, HalfLives, heat
+from mnemesh_memory.policy.heat import HALF_LIFE_DAYS, HalfLives, heat_parts
 from mnemesh_memory.policy.standing import newer_first
 from mnemesh_memory.policy.valence import valence
 from mnemesh_memory.ranking.answers import Hit, Recalled
@@ -22,6 +22,7 @@ from mnemesh_memory.ranking.usefulness import liking, rated
 from mnemesh_memory.text.text import estimate_tokens, marks, snippet
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.times.window import Window
+from mnemesh_memory.values.heat_channels import Heat
 from mnemesh_memory.values.model import Memory, Query
 
 SNIPPET_CHARS: Final = 240
@@ -191,10 +192,17 @@ def heat_of(
     memory: Memory, used: Mapping[str, tuple[int, int]], now: int, half_lives: HalfLives = HALF_LIFE_DAYS
 ) -> float:
     """How warm a memory is; `used` has by id how often and when last it was shown."""
+    return heat_parts_of(memory, used, now, half_lives).value
+
+
+def heat_parts_of(
+    memory: Memory, used: Mapping[str, tuple[int, int]], now: int, half_lives: HalfLives = HALF_LIFE_DAYS
+) -> Heat:
+    """`heat_of` with its parts."""
     accesses, last = used.get(memory.id, (0, memory.updated_at))
     liked = liking(memory.useful, memory.not_useful)
     at, felt = max(last, memory.updated_at), valence(memory.content, memory.kind)
-    return heat(memory.kind, memory.tier, memory.importance, at, accesses, now, liked, felt, half_lives)
+    return heat_parts(memory.kind, memory.tier, memory.importance, at, accesses, now, liked, felt, half_lives)
 
 
 def cost_of(hit: Hit) -> int:

@@ -21,6 +21,7 @@ from mnemesh_actors.recall.refinement import optional_weights, second_look
 from mnemesh_actors.recall.results import (
     Found,
     Matches,
+    heat_parts_of,
     judged,
     lying_in,
     newest_first,
@@ -83,7 +84,20 @@ class Retrieval:
         if self._query.as_of is None:  # the past is told as it was
             shown = [item.memory for item in matches.found[: self._query.limit]]
             forms = {memory.id: memory for memory in await displayed(self._parts, shown, self._query.text)}
-        return shaped(self._query, matches, self._parts.config.abstain_below, forms, self._parts.clock())
+        now = self._parts.clock()
+        answer = shaped(self._query, matches, self._parts.config.abstain_below, forms, now)
+        return await self._with_heat(answer, now) if self._query.explain else answer
+
+    async def _with_heat(self, answer: Recalled, now: int) -> Recalled:
+        """The answer with the heat of each result."""
+        memories = [hit.memory for hit in answer.results]
+        used = await self._parts.ledger.activity([memory.id for memory in memories]) if memories else {}
+        whole = await self._rows.view([memory.id for memory in memories if memory.shown or not memory.content])
+        heats = (
+            heat_parts_of(whole.get(memory.id, memory), used, now, self._parts.config.half_lives) for memory in memories
+        )
+        hits = (replace(hit, heat=heat) for hit, heat in zip(answer.results, heats, strict=True))
+        return replace(answer, results=tuple(hits))
 
     async def _newest(self) -> Matches:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0. In a

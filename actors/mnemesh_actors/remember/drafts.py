@@ -202,7 +202,7 @@ class Preparing:
         if verdict is None or not labile:
             return
         outcome = reconsolidation.reconsolidated(draft.content, draft.kind, verdict, labile)
-        if outcome.verdict.action == "UPDATE" and not is_text_alone(draft):
+        if outcome.verdict.action in ("UPDATE", "NOOP") and not is_text_alone(draft):
             return
         item.guarded, item.verdict = verdict, outcome.verdict
         if outcome.content:

@@ -64,12 +64,13 @@ def is_trivial(prompt: str) -> bool:
     return prompt.lstrip()[:1] in ("/", "!") or all(word in TRIVIAL_WORDS or word.isdigit() for word in words)
 
 
-def prompt_question(prompt: str, mode: str) -> Question:
-    """The recall of a prompt."""
+def prompt_question(prompt: str, mode: str, session: str = "") -> Question:
+    """The recall of a prompt in a session."""
     query = prompt.strip()
     if len(query) > QUERY_CHARS_MAX:
         query = f"{query[: QUERY_CHARS_MAX // 2]} {query[-QUERY_CHARS_MAX // 2 :]}"
-    return "POST /v1/recall", {"query": query, "limit": PROMPT_RESULTS_MAX, "min_score": MIN_SCORES[mode]}
+    asked = {"query": query, "limit": PROMPT_RESULTS_MAX, "min_score": MIN_SCORES[mode]}
+    return "POST /v1/recall", {**asked, "current_session": session} if session else asked
 
 
 def triggered_question(answers: Iterable[Json]) -> Question | None:

@@ -128,7 +128,7 @@ def _context(
     session = events.session_of(given)
     shown = ShownMemories(default_data_dir(environ), host, session)
     if meaning == events.PROMPT:
-        answer = node.ask(context.prompt_question(given["prompt"], mode), headers)
+        answer = node.ask(context.prompt_question(given["prompt"], mode, session), headers)
         triggered = context.triggered_question([answer])
         fired = node.ask(triggered, headers)["memories"] if triggered else ()
         text, ids = context.prompt_block(answer, shown.ids(), fired)

@@ -257,6 +257,7 @@ def _hit(hit: answers.Hit, *, snippets_only: bool) -> dict[str, Any]:
         "snippet": hit.snippet, "space": found.space, "kind": found.kind, "tags": found.tags,
         "memory": _memory(found, ""), "signals": [share._asdict() for share in hit.signals],
         "redirected_from": hit.redirected_from, "attached": [form_of(LINKED, end) for end in hit.attached],
+        "heat": None if hit.heat is None else form_of(HEAT, hit.heat),
         "marks": [place for mark in hit.marks for place in mark],
     }  # fmt: skip
 
@@ -281,6 +282,7 @@ def _counts(counts: Mapping[str, int]) -> list[dict[str, Any]]:
 
 
 LINKED: Final = descriptor_of(memory_pb2.Linked)
+HEAT: Final = descriptor_of(hygiene_pb2.Heat)
 # The messages that are not written by names alone.
 FORMS: Final[Mapping[str, Convert]] = {
     "Memory": lambda read: _memory(read, read.content),

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mnemesh_memory.policy.valence import stretch
 from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.heat_channels import Heat
 from mnemesh_memory.values.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -46,20 +47,6 @@ HALF_LIFE_DAYS: Final[HalfLives] = {
     "run": 30.0,
     "summary": 90.0,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heat:
-    """The heat of a memory with its channels."""
-
-    value: float  # In [0, 1].
-    strength: float  # By importance. 1 for a pinned memory.
-    half_life_days: float  # Of the kind, without the other channels. 0: it does not cool.
-    usage: float  # Factor on the half-life, from 1 on.
-    usefulness: float  # Factor on the half-life, between 1/2 and 2.
-    valence: float  # Factor on the half-life, from 1 to the square root of 2.
-    age_days: float  # Since the last use, or else the last change.
-    uses: int
 
 
 # A filter that has read no text takes this valence: nothing is colder for it, and the text is judged later.

@@ -754,6 +754,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RecallResult": "One result.",
         "mnemesh.v1.RecallResult.attached": "Up to 3 memories that resolve it (resolved-by), and up to 3 in contradiction with it. No snippet for results of the same answer, or beyond the token budget.",
         "mnemesh.v1.RecallResult.content": "Its text; empty with snippets_only.",
+        "mnemesh.v1.RecallResult.heat": "How warm it was when it was found, with the parts, with explain.",
         "mnemesh.v1.RecallResult.id": "Id of the memory.",
         "mnemesh.v1.RecallResult.kind": "Its kind.",
         "mnemesh.v1.RecallResult.marks": "Where words of the query stand in the snippet: beginning and end of each, one pair after the other, counted in Unicode code points.",

@@ -1,6 +1,7 @@
 import datetime
 
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
+from mnemesh_proto.v1 import hygiene_pb2 as _hygiene_pb2
 from mnemesh_proto.v1 import memory_pb2 as _memory_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
@@ -98,7 +99,7 @@ class TimeRead(_message.Message):
     def __init__(self, words: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., zone: _Optional[str] = ..., event_id: _Optional[str] = ..., inside: _Optional[int] = ..., told: _Optional[str] = ...) -> None: ...
 
 class RecallResult(_message.Message):
-    __slots__ = ("id", "content", "score", "title", "snippet", "space", "kind", "tags", "memory", "redirected_from", "attached", "signals", "marks")
+    __slots__ = ("id", "content", "score", "title", "snippet", "space", "kind", "tags", "memory", "redirected_from", "attached", "signals", "marks", "heat")
     ID_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
@@ -112,6 +113,7 @@ class RecallResult(_message.Message):
     ATTACHED_FIELD_NUMBER: _ClassVar[int]
     SIGNALS_FIELD_NUMBER: _ClassVar[int]
     MARKS_FIELD_NUMBER: _ClassVar[int]
+    HEAT_FIELD_NUMBER: _ClassVar[int]
     id: str
     content: str
     score: float
@@ -125,7 +127,8 @@ class RecallResult(_message.Message):
     attached: _containers.RepeatedCompositeFieldContainer[_memory_pb2.Linked]
     signals: _containers.RepeatedCompositeFieldContainer[Signal]
     marks: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., score: _Optional[float] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., redirected_from: _Optional[str] = ..., attached: _Optional[_Iterable[_Union[_memory_pb2.Linked, _Mapping]]] = ..., signals: _Optional[_Iterable[_Union[Signal, _Mapping]]] = ..., marks: _Optional[_Iterable[int]] = ...) -> None: ...
+    heat: _hygiene_pb2.Heat
+    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., score: _Optional[float] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., redirected_from: _Optional[str] = ..., attached: _Optional[_Iterable[_Union[_memory_pb2.Linked, _Mapping]]] = ..., signals: _Optional[_Iterable[_Union[Signal, _Mapping]]] = ..., marks: _Optional[_Iterable[int]] = ..., heat: _Optional[_Union[_hygiene_pb2.Heat, _Mapping]] = ...) -> None: ...
 
 class Signal(_message.Message):
     __slots__ = ("name", "raw", "value", "weight", "share")

@@ -25,6 +25,7 @@ async def test_the_asking_session_finds_its_own_words_first_among_equals(door: D
         (signal,) = [one for one in asked["results"][0]["signals"] if one["name"] == "session"]
         assert signal["share"] == 0
         assert 0.99 < signal["value"] <= 1
+        assert asked["results"][0]["heat"]["value"] == pytest.approx(0.75, abs=0.01)
 
 
 async def test_related_names_what_was_written_at_the_same_time(door: Door, space: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from mnemesh.api.values.hygiene import Heat
     from mnemesh.api.values.links import Linked
     from mnemesh.api.values.memories import Memory
     from mnemesh.api.values.times import TimeRead
@@ -45,6 +46,7 @@ class Result:
     signals: tuple[Signal, ...]
     marks: tuple[int, ...] = ()
     attached: tuple[Linked, ...] = ()
+    heat: Heat | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mnemesh.api import values
-from mnemesh.cli.people.memories import BOLD, CYAN, DIM, GREEN, YELLOW, clip, paint
+from mnemesh.cli.people.memories import BOLD, CYAN, DIM, GREEN, YELLOW, clip, heat_parts, paint
 from mnemesh.cli.shell import count_of, one_line
 
 
@@ -33,10 +33,8 @@ def hygiene(found: values.Hygiene) -> Iterator[str]:
 
 def _memory(memory: values.TidyMemory) -> str:
     heat = memory.heat
-    cooling = f"half-life {heat.half_life_days:g} d" if heat.half_life_days else "does not cool"
-    factors = f"{heat.usage:.2f} usage x {heat.usefulness:.2f} usefulness x {heat.valence:.2f} valence"
-    parts = f"{cooling} x {factors}, strength {heat.strength:.2f}"
-    where = paint(f"{memory.id}  {one_line(memory.space)}  {memory.kind}  heat {heat.value:.2f} ({parts})", DIM)
+    warm = f"heat {heat.value:.2f} ({heat_parts(heat)})"
+    where = paint(f"{memory.id}  {one_line(memory.space)}  {memory.kind}  {warm}", DIM)
     return f"      {paint(clip(one_line(memory.title)), BOLD)}\n      {where}"
 
 

@@ -393,6 +393,13 @@ def marked(passage: str, marks: Sequence[int]) -> str:
     return "".join((*parts, printable(passage[here:])))
 
 
+def heat_parts(heat: values.Heat) -> str:
+    """The parts of a heat: how long half of it lasts, by which factors, and its strength."""
+    cooling = f"half-life {heat.half_life_days:g} d" if heat.half_life_days else "does not cool"
+    factors = f"{heat.usage:.2f} usage x {heat.usefulness:.2f} usefulness x {heat.valence:.2f} valence"
+    return f"{cooling} x {factors}, strength {heat.strength:.2f}"
+
+
 def _explained(result: values.Result) -> Iterator[str]:
     """The part of each signal in the score of a result, and their sum. The others by their names."""
     if not result.signals:
@@ -404,5 +411,7 @@ def _explained(result: values.Result) -> Iterator[str]:
             raw = "" if one.raw is None else f"{one.raw:.3f}"
             yield f"          {one.name:<{width}}  {raw:>8}   {one.value:.3f}   {one.weight:.3f}   {one.share:.3f}"
     yield f"          {'score':<{width}}  {'':>8}   {'':>5}   {'':>5}   {result.score:.3f}"
+    if result.heat:
+        yield paint(f"          heat {result.heat.value:.2f}: {heat_parts(result.heat)}", DIM)
     if idle := [signal.name for signal in result.signals if not signal.share]:
         yield paint(f"          nothing from {', '.join(idle)}", DIM)
