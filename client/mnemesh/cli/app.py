@@ -41,7 +41,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "duplicates": "hygiene", "hygiene": "hygiene", "consolidate": "sleep",
         "update": "write", "supersede": "write", "forget": "write", "restore": "write", "bulk-forget": "write",
         "purge": "write", "link": "write", "unlink": "write", "rate": "write", "anchor": "upkeep", "validate": "upkeep",
-        "tidy": "upkeep",
+        "tidy": "upkeep", "reconcile": "reconcile",
         "recall-batch": "related",
     },
     "The past": {

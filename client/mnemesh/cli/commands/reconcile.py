@@ -1,0 +1,91 @@
+"""`mnemesh reconcile`: duplicates and contradictions of a space, judged by a language model of the user's choice."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from mnemesh.cli.options import Space
+from mnemesh.cli.people.memories import DIM, GREEN, YELLOW, paint
+from mnemesh.cli.shell import Shell, count_of, one_line
+from mnemesh.errors import InvalidArgument, why
+from mnemesh.reconciling.chat_endpoint import TIMEOUT_S, ChatEndpoint
+from mnemesh.reconciling.run import AGENT, DONE, PROPOSED, Reconciled
+from mnemesh.reconciling.run import reconcile as run_of
+
+KEY_BYTES_MAX: Final = 4096
+URL_HELP = "Base address of an OpenAI-compatible endpoint. Without one there is no reconciling. [MNEMESH_RECONCILE_URL]"
+MODEL_HELP = "Name of the model. [MNEMESH_RECONCILE_MODEL]"
+FILE_HELP = (
+    "File with the key of the endpoint. It is read for each run and stored nowhere. [MNEMESH_RECONCILE_KEY_FILE]"
+)
+ENV_HELP = "Name of an environment variable with the key, instead of a file."
+APPLY_HELP = "Do it; without, only tell what the model proposes."
+
+
+def reconcile(
+    shell: Shell,
+    url: Annotated[str | None, typer.Option("--url", help=URL_HELP)] = None,
+    model: Annotated[str | None, typer.Option("--model", help=MODEL_HELP)] = None,
+    key_file: Annotated[Path | None, typer.Option("--key-file", metavar="FILE", help=FILE_HELP)] = None,
+    key_env: Annotated[str | None, typer.Option("--key-env", metavar="NAME", help=ENV_HELP)] = None,
+    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Of the model's answer.")] = TIMEOUT_S,
+    apply: Annotated[bool, typer.Option("--apply", help=APPLY_HELP)] = False,
+    space: Space = None,
+) -> None:
+    """Ask a language model which duplicates and contradictions of a space to merge, supersede or forget. The texts of
+    these memories go to its endpoint. At most 5 memories a run are touched, and `restore` takes each back."""
+    address = url or os.environ.get("MNEMESH_RECONCILE_URL", "")
+    if not address:
+        raise InvalidArgument("url", "nothing", "--url or MNEMESH_RECONCILE_URL: there is no endpoint by default")
+    name = model or os.environ.get("MNEMESH_RECONCILE_MODEL", "")
+    endpoint = ChatEndpoint(address, name, _key(key_file, key_env), timeout)
+    named = shell if shell.agent or os.environ.get("MNEMESH_AGENT") else replace(shell, agent=AGENT)
+    with named.client(space) as client:
+        done = run_of(client, endpoint, client.whoami().default_space, apply=apply)
+    shell.answer(done, lambda: _told(done))
+
+
+def _key(file: Path | None, variable: str | None) -> str:
+    if variable:
+        if not (key := os.environ.get(variable, "")):
+            raise InvalidArgument("key-env", variable, "an environment variable that holds a key")
+        return key.strip()
+    named = file or (Path(given) if (given := os.environ.get("MNEMESH_RECONCILE_KEY_FILE")) else None)
+    if named is None:
+        return ""
+    try:
+        key = named.read_text("utf-8")[:KEY_BYTES_MAX].strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument("key-file", str(named), f"a readable file ({why(error)})") from None
+    if not key or not key.isascii() or not key.isprintable():
+        raise InvalidArgument("key-file", str(named), "a file with one key")
+    return key
+
+
+def _told(done: Reconciled) -> Iterator[str]:
+    for one in done.operations:
+        state = paint(one_line(one.state), GREEN if one.state in (DONE, PROPOSED) else YELLOW)
+        yield f"{one_line(one.op) or '?'}  {one_line(one.id)}  beside {one_line(one.other)}: {state}"
+        if one.reason:
+            yield paint(f"    {one_line(one.reason)}", DIM)
+        if one.content:
+            yield paint(f"    {one_line(one.content)}", DIM)
+        if one.state == DONE:
+            yield paint(f"    undo with: mnemesh restore {one_line(one.id)}", DIM)
+    if done.fault:
+        yield paint(f"nothing was changed: {one_line(done.fault)}", YELLOW)
+    elif not done.pairs:
+        yield "no duplicates and no contradictions"
+    elif not done.applied and any(one.state == PROPOSED for one in done.operations):
+        yield f"{count_of(done.pairs, 'pair')} looked at; --apply does what is proposed"
+    if done.record:
+        yield paint(f"what was done stands in {done.record}", DIM)
+
+
+COMMANDS: Final = (("reconcile", reconcile),)
