@@ -214,6 +214,9 @@ async def test_restore_undoes_a_wrong_replacement_and_the_pair_is_not_judged_aga
     assert (one.state, other.state, one.older_than, other.older_than) == ("active", "active", (), ())
     assert other.links == (Link(BOTH_HOLD, old.id),)
     assert {hit.memory.id for hit in (await here.recall(OLD)).results} == {old.id, new.id}
+    again = await here.mesh.remember(READER, here.draft(f"{NEW} these days"))
+    ((one,), _) = await here.mesh.get(READER, [old.id])
+    assert (one.state, one.older_than) == ("active", ()), again.reason
 
 
 # ---- laws -----------------------------------------------------------------------------------------------------------

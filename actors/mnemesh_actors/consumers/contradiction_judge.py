@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -143,8 +143,9 @@ class ContradictionJudge:
         )
         return {memory.id: dict(pairs) for memory, pairs in zip(here, found, strict=True)}
 
-    async def _judge(self, memory: Memory, others: Iterable[Memory], cosines: Mapping[str, float]) -> None:
-        open_ = [one for one in others if _may_contradict(memory, one)]
+    async def _judge(self, memory: Memory, others: Sequence[Memory], cosines: Mapping[str, float]) -> None:
+        beside = standing.settled(others, cosines)
+        open_ = [one for one in others if one.id not in beside and _may_contradict(memory, one)]
         older = [one for one in open_ if standing.contradiction(memory, one)[0] is memory]
         newer = [one for one in open_ if one not in older]
         for later, before in ((memory, older), *((one, [memory]) for one in newer)):

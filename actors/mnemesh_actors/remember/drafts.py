@@ -18,7 +18,7 @@ from mnemesh_actors.ledger.commit.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import guard, reconsolidation, stored_rules, triggers
+from mnemesh_memory.policy import guard, reconsolidation, standing, stored_rules, triggers
 from mnemesh_memory.policy.surprisal import Surprise, continuity, surprise
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key, snippet, title_of
@@ -212,9 +212,11 @@ class Preparing:
         self, caller: Caller, draft: Draft, near: Mapping[str, float], known: Mapping[str, Memory]
     ) -> list[guard.Candidate]:
         """The neighbours of a draft for the guard, as the ledger has them. A memory that the draft links to stands,
-        because the writer has said how the two belong together. So does a memory that had ended."""
+        because the writer has said how the two belong together. So does a memory that had ended, and the farther
+        memory of a decided pair."""
         begins = self._parts.clock() if draft.valid_from is None else draft.valid_from
-        linked = {link.id for link in draft.links}
+        beside = {link.id for link in draft.links}
+        beside |= standing.settled((known[id_] for id_ in near if id_ in known), near)
         return [
             guard.Candidate(
                 id=memory.id,
@@ -228,7 +230,7 @@ class Preparing:
             for memory, cosine in ((known[id_], cosine) for id_, cosine in near.items() if id_ in known)
             if memory.state == "active"
             and memory.space == draft.space
-            and memory.id not in linked
+            and memory.id not in beside
             and not (memory.valid_to is not None and memory.valid_to <= begins)
         ]
 

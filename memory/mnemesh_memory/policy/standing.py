@@ -96,6 +96,14 @@ def newer_first(items: Sequence[Item], ids: Sequence[str], newer: Mapping[str, S
     return list(placed.values())
 
 
+def settled(memories: Iterable[Memory], cosines: Mapping[str, float]) -> set[str]:
+    """Of each decided pair the memory that is farther from a text, by the `cosines` of both. It holds beside the nearer
+    memory, so it holds beside the text too."""
+    decided = pairs(memories, BOTH_HOLD)
+    near = (pair for pair in decided if pair <= cosines.keys())
+    return {min(pair, key=lambda id_: (cosines[id_], id_)) for pair in near}
+
+
 def linked(one: Memory, other: Memory) -> bool:
     """Whether any link joins the two: somebody has said already how they belong together."""
     return _leads(one, other) or _leads(other, one)
