@@ -427,3 +427,11 @@ def test_a_memory_says_what_it_replaced_and_which_newer_one_contradicts_it() -> 
     whole = "\n".join(people.found(values.Found(memory=memory, memories=(memory,), missing=())))
     for shown in (whole, people._line(memory)):
         assert all(mark in shown for mark in marks)
+
+
+def test_an_update_by_evidence_names_the_command_that_undoes_it() -> None:
+    hint = 'to undo, call rollback(id="018bcfe5-6805-85f2-962b-7e4968cb7b33", to="1@aa")'
+    message = memory_pb2.RememberResponse(action="UPDATE", reason="updates it", hint=hint, indexed=True)
+    message.memory.CopyFrom(memory_pb2.Memory(id=MEMORY.id, content="by day", heads=HEADS[:1], space="team"))
+    lines = people.remembered(wire.to_value(message, values.Remembered))
+    assert "to undo: mnemesh rollback 018bcfe5-6805 --to 1@aa" in list(lines)

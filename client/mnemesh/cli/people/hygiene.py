@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mnemesh.api import values
-from mnemesh.cli.people.memories import BOLD, CYAN, DIM, GREEN, YELLOW, clip, heat_parts, paint
+from mnemesh.cli.people.explanations import heat_parts
+from mnemesh.cli.people.memories import BOLD, CYAN, DIM, GREEN, YELLOW, clip, paint
 from mnemesh.cli.shell import count_of, one_line
 
 

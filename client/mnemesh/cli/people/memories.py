@@ -17,7 +17,7 @@ from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
 from mnemesh.api.values.embedding import ModelStatus
 from mnemesh.cli.people import advice as people_advice
-from mnemesh.cli.people import conflict_commands
+from mnemesh.cli.people import conflict_commands, explanations
 from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people.standing import replaced, standing
 from mnemesh.cli.shell import count_of, one_line, printable
@@ -63,7 +63,7 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
         for line in people_links.ends(result.attached):
             yield paint(f"          {line}", CYAN)
         if explain:
-            yield from _explained(result)
+            yield from (paint(line, DIM) if aside else line for line, aside in explanations.explained(result))
     if not answer.results:
         yield "nothing found in " + (", ".join(one_line(space) for space in answer.spaces) or "any space")
         yield from (paint(f"  {one_line(note)}", YELLOW) for note in answer.notes)
@@ -391,27 +391,3 @@ def marked(passage: str, marks: Sequence[int]) -> str:
         parts += [printable(passage[here:start]), paint(printable(passage[start:end]), BOLD)]
         here = end
     return "".join((*parts, printable(passage[here:])))
-
-
-def heat_parts(heat: values.Heat) -> str:
-    """The parts of a heat: how long half of it lasts, by which factors, and its strength."""
-    cooling = f"half-life {heat.half_life_days:g} d" if heat.half_life_days else "does not cool"
-    factors = f"{heat.usage:.2f} usage x {heat.usefulness:.2f} usefulness x {heat.valence:.2f} valence"
-    return f"{cooling} x {factors}, strength {heat.strength:.2f}"
-
-
-def _explained(result: values.Result) -> Iterator[str]:
-    """The part of each signal in the score of a result, and their sum. The others by their names."""
-    if not result.signals:
-        return
-    width = max(len(signal.name) for signal in result.signals)
-    yield paint(f"          {'signal':<{width}}  measured   value  weight   share", DIM)
-    for one in result.signals:
-        if one.share:
-            raw = "" if one.raw is None else f"{one.raw:.3f}"
-            yield f"          {one.name:<{width}}  {raw:>8}   {one.value:.3f}   {one.weight:.3f}   {one.share:.3f}"
-    yield f"          {'score':<{width}}  {'':>8}   {'':>5}   {'':>5}   {result.score:.3f}"
-    if result.heat:
-        yield paint(f"          heat {result.heat.value:.2f}: {heat_parts(result.heat)}", DIM)
-    if idle := [signal.name for signal in result.signals if not signal.share]:
-        yield paint(f"          nothing from {', '.join(idle)}", DIM)

@@ -1,0 +1,34 @@
+"""Why a result stands where it does, as lines: the parts of its score, and its heat."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from mnemesh.api import values
+
+
+def heat_parts(heat: values.Heat) -> str:
+    """The parts of a heat: how long half of it lasts, by which factors, and its strength."""
+    cooling = f"half-life {heat.half_life_days:g} d" if heat.half_life_days else "does not cool"
+    factors = f"{heat.usage:.2f} usage x {heat.usefulness:.2f} usefulness x {heat.valence:.2f} valence"
+    return f"{cooling} x {factors}, strength {heat.strength:.2f}"
+
+
+def explained(result: values.Result) -> Iterator[tuple[str, bool]]:
+    """The part of each signal in the score of a result, and their sum. The others by their names."""
+    if not result.signals:
+        return
+    width = max(len(signal.name) for signal in result.signals)
+    yield f"          {'signal':<{width}}  measured   value  weight   share", True
+    for one in result.signals:
+        if one.share:
+            raw = "" if one.raw is None else f"{one.raw:.3f}"
+            yield (
+                f"          {one.name:<{width}}  {raw:>8}   {one.value:.3f}   {one.weight:.3f}   {one.share:.3f}",
+                False,
+            )
+    yield f"          {'score':<{width}}  {'':>8}   {'':>5}   {'':>5}   {result.score:.3f}", False
+    if result.heat:
+        yield f"          heat {result.heat.value:.2f}: {heat_parts(result.heat)}", True
+    if idle := [signal.name for signal in result.signals if not signal.share]:
+        yield f"          nothing from {', '.join(idle)}", True
