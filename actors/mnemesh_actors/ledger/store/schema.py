@@ -28,6 +28,12 @@ _KEPT: Final = """doc TEXT NOT NULL, space TEXT NOT NULL, type TEXT NOT NULL, ha
 _ENTRY: Final = "seq, space, doc, type, hash, actor, raw, agent, node, signature, at"
 _WAITING: Final = "doc, space, type, hash, raw, agent, node, signature, at, origin, received, awaited"
 
+# The memories that a session may begin with by kind, tier or tag. A query with these words uses the index of them.
+OPENING: Final = (
+    "state = 'active' AND (tier = 'pinned' OR kind IN ('preference', 'procedure', 'decision') "
+    "OR instr(tags, 'question') OR instr(tags, '\"checkpoint\"') OR instr(tags, '\"trigger'))"
+)
+
 _SQL: Final = (
     """
     CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -139,6 +145,11 @@ _SQL: Final = (
     "CREATE TABLE damaged_memory AS SELECT * FROM memory WHERE 0",
     # How far each consumer of the log has come: the entry `seq` of that incarnation.
     "CREATE TABLE consumer (name TEXT PRIMARY KEY, incarnation TEXT NOT NULL, seq INTEGER NOT NULL) WITHOUT ROWID",
+    # A session begins with few memories of a space, and no text has to be read to find these.
+    f"""
+    CREATE INDEX memory_opening ON memory (space, created_at, id, kind, tier, tags) WHERE {OPENING};
+    CREATE INDEX activity_last ON activity (last_used)
+    """,
 )
 # The view is rebuilt from the entries when the file says another version.
 VIEW_VERSION = 11

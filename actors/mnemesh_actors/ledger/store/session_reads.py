@@ -1,6 +1,6 @@
 """Questions of a session that begins: the memories of each group of a context, and the last checkpoint.
 
-One pass over the active memories of the spaces finds the few that belong to a group by kind, tier or tag.
+An index of the few memories that belong to a group by kind, tier or tag spares a look at the others.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from mnemesh_actors.ledger.store import reads
-from mnemesh_actors.ledger.store.rows import marks
+from mnemesh_actors.ledger.store.rows import NO_TAGS, marks
+from mnemesh_actors.ledger.store.schema import OPENING
 from mnemesh_memory.policy import checkpoints, triggers
 from mnemesh_memory.policy.heat import heat
 from mnemesh_memory.policy.session_context import DECISIONS, HOT, PINNED, PREFERENCES, QUESTION_TAGS, QUESTIONS, RECENT
@@ -23,7 +24,11 @@ KIND_GROUPS: Final = {"preference": PREFERENCES, "procedure": WORKING_RULES, "de
 RESOLVED: Final = "resolved-by"
 # Of the memories used last, the warmest are hot.
 USED_LAST_MAX: Final = 400
-_ACTIVE: Final = "space IN ({}) AND state = 'active' AND tier <> 'archive'"
+READ_AT_A_TIME: Final = 200
+# The planner would rather read every memory of the space.
+SPECIAL: Final = "memory INDEXED BY memory_opening"
+_SPACES: Final = "space IN ({})"
+_CHECKPOINT: Final = f"instr(tags, '\"{checkpoints.TAG}\"')"
 
 
 def opening(
@@ -32,18 +37,14 @@ def opening(
     """Up to `limit` memories of each group, the most important first. `pending` are accesses as in reads.matching."""
     found: dict[str, list[str]] = {name: [] for name in (PINNED, PREFERENCES, WORKING_RULES, QUESTIONS, DECISIONS)}
     waiting: set[str] = set()  # for an event: no part of what a session begins with
-    for id_, kind, tier, tagged in db.execute(
-        f"SELECT id, kind, tier, tags FROM memory WHERE {_ACTIVE.format(marks(spaces))} AND (tier = 'pinned' "
-        f"OR kind IN ({marks([*KIND_GROUPS])}) OR instr(tags, '{QUESTION_TAGS[0]}') OR instr(tags, '{triggers.TAG}')) "
-        "ORDER BY created_at DESC, id DESC",
-        (*spaces, *KIND_GROUPS),
-    ):
-        tags = json.loads(tagged)
+    special = _newest(db, spaces, "id, kind, tier, tags", f"{OPENING} AND tier <> 'archive'", source=SPECIAL)
+    for id_, kind, tier, tagged in special:
+        tags = json.loads(tagged) if tagged != NO_TAGS else ()
         if triggers.TAG in tags and tier != "pinned":
             waiting.add(id_)
             continue
         groups = [PINNED] if tier == "pinned" else []
-        groups += [QUESTIONS] if set(QUESTION_TAGS).intersection(tags) else []
+        groups += [QUESTIONS] if any(tag in QUESTION_TAGS for tag in tags) else []
         groups += [KIND_GROUPS[kind]] if kind in KIND_GROUPS else []
         for name in groups:
             if len(found[name]) < limit:
@@ -53,14 +54,28 @@ def opening(
     found[HOT] = [id_ for id_ in _hot(db, spaces, limit, pending, now) if id_ not in waiting]
     memories: dict[str, Memory] = {}
     wanted = list(dict.fromkeys(id_ for ids in found.values() for id_ in ids))
-    for start in range(0, len(wanted), 200):
-        memories |= reads.by_ids(db, wanted[start : start + 200])
+    for start in range(0, len(wanted), READ_AT_A_TIME):
+        memories |= reads.by_ids(db, wanted[start : start + READ_AT_A_TIME])
     return {name: [memories[id_] for id_ in ids if id_ in memories] for name, ids in found.items()}
+
+
+def _newest(
+    db: sqlite3.Connection, spaces: Sequence[str], columns: str, where: str, limit: int = -1, source: str = "memory"
+) -> list[Any]:
+    """The newest memories of all spaces under a condition. Each space by itself is in the order of an index."""
+    found: list[Any] = []
+    for space in spaces:
+        found += db.execute(
+            f"SELECT created_at, {columns} FROM {source} WHERE space = ? AND {where} ORDER BY created_at DESC LIMIT ?",
+            (space, limit),
+        )
+    found.sort(key=lambda row: row[:2], reverse=True)
+    return [row[1:] for row in (found if limit < 0 else found[:limit])]
 
 
 def last_checkpoint(db: sqlite3.Connection, spaces: Sequence[str], session: str | None, agent: str) -> Memory | None:
     """The checkpoint written last, of this session and this agent if given."""
-    where, values = _ACTIVE.format(marks(spaces)), [*spaces]
+    where, values = f"{_SPACES.format(marks(spaces))} AND {OPENING} AND tier <> 'archive'", [*spaces]
     if session is not None:
         where += " AND session = ?"
         values.append(session)
@@ -68,9 +83,7 @@ def last_checkpoint(db: sqlite3.Connection, spaces: Sequence[str], session: str 
         where += " AND by = ?"
         values.append(agent)
     row = db.execute(
-        f"SELECT id FROM memory WHERE {where} AND instr(tags, '\"{checkpoints.TAG}\"') "
-        "ORDER BY updated_at DESC, id DESC LIMIT 1",
-        values,
+        f"SELECT id FROM {SPECIAL} WHERE {where} AND {_CHECKPOINT} ORDER BY updated_at DESC, id DESC LIMIT 1", values
     ).fetchone()
     return reads.by_ids(db, [row[0]]).get(row[0]) if row else None
 
@@ -86,32 +99,35 @@ def _open(db: sqlite3.Connection, ids: Sequence[str]) -> list[str]:
 def _recent(db: sqlite3.Connection, spaces: Sequence[str], limit: int) -> list[str]:
     """The last checkpoint, then the newest memories that are no checkpoint."""
     last = last_checkpoint(db, spaces, None, "")
-    rows = db.execute(
-        f"SELECT id FROM memory WHERE {_ACTIVE.format(marks(spaces))} AND NOT instr(tags, '\"{checkpoints.TAG}\"') "
-        "ORDER BY created_at DESC, id DESC LIMIT ?",
-        (*spaces, limit),
-    )
+    rows = _newest(db, spaces, "id", f"state = 'active' AND tier <> 'archive' AND NOT {_CHECKPOINT}", limit)
     return [*([last.id] if last else []), *(id_ for (id_,) in rows)]
 
 
 def _hot(
     db: sqlite3.Connection, spaces: Sequence[str], limit: int, pending: Mapping[str, tuple[int, int]], now: int
 ) -> list[str]:
-    """The warmest of the memories that were used."""
-    select = (
-        "SELECT id, kind, tier, updated_at, json_extract(detail, '$.importance'), "
+    """The warmest of the memories that were used last."""
+    columns = (
+        "memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), "
         "coalesce(json_extract(detail, '$.useful'), 0), coalesce(json_extract(detail, '$.not_useful'), 0), "
-        "coalesce(accesses, 0), coalesce(last_used, 0) FROM memory LEFT JOIN activity USING (id) "
-        f"WHERE {_ACTIVE.format(marks(spaces))}"
+        "coalesce(accesses, 0), coalesce(last_used, 0)"
     )
-    rows = db.execute(f"{select} AND accesses > 0 ORDER BY last_used DESC LIMIT {USED_LAST_MAX}", spaces).fetchall()
+    here = f"{_SPACES.format(marks(spaces))} AND state = 'active' AND tier <> 'archive'"
+    used = "(SELECT * FROM activity ORDER BY last_used DESC)"
+    rows = db.execute(
+        f"SELECT {columns} FROM {used} AS activity CROSS JOIN memory USING (id) WHERE {here} LIMIT {USED_LAST_MAX}",
+        spaces,
+    ).fetchall()
     known = {row[0] for row in rows}
     fresh = [id_ for id_ in pending if id_ not in known][-USED_LAST_MAX:]
-    rows += db.execute(f"{select} AND id IN ({marks(fresh)})", (*spaces, *fresh)).fetchall()
+    rows += db.execute(
+        f"SELECT {columns} FROM memory LEFT JOIN activity USING (id) WHERE memory.id IN ({marks(fresh)}) AND {here}",
+        (*fresh, *spaces),
+    ).fetchall()
     warm = []
     for id_, kind, tier, updated_at, importance, useful, against, accesses, last in rows:
         more, later = pending.get(id_, (0, 0))
-        used = max(last, later, updated_at)
-        value = heat(kind, tier, importance, used, accesses + more, now, liking(useful, against))
-        warm.append((value, accesses + more, used, id_))
+        last_use = max(last, later, updated_at)
+        value = heat(kind, tier, importance, last_use, accesses + more, now, liking(useful, against))
+        warm.append((value, accesses + more, last_use, id_))
     return [id_ for *_, id_ in sorted(warm, reverse=True)[:limit]]
