@@ -109,7 +109,7 @@ class Sessions:
         field_checks.whole("token_budget", budget, limits.CONTEXT_BUDGET_MIN, limits.CONTEXT_BUDGET_MAX)
         async with self._in_time():
             last = await self._parts.ledger.last_checkpoint(named, session or None, agent)
-            opening = await self._told(caller, await self._opening(named))
+            opening = await self._told(caller, await self._opening(caller, named))
         checkpoint, used = None, 0
         if last is not None:
             room = int(CHECKPOINT_SHARE * budget) - session_context.MEMORY_TOKENS
@@ -138,7 +138,9 @@ class Sessions:
         )
         clean = request_checks.query(query, caller)
         async with self._in_time():
-            opening, (answers, degraded) = await asyncio.gather(self._opening(named), self._answers(caller, query))
+            opening, (answers, degraded) = await asyncio.gather(
+                self._opening(caller, named), self._answers(caller, query)
+            )
             fired = self._triggering.recalled(caller, clean, named)
             armed = await self._parts.ledger.read(list(fired)) if fired else {}
             opening |= {ANSWERS: answers, TRIGGERED: [armed[id_] for id_ in fired if id_ in armed]}
@@ -151,8 +153,11 @@ class Sessions:
         self._given.add(key, found.ids)
         return replace(found, continued=bool(given), degraded=degraded)
 
-    async def _opening(self, spaces: Sequence[str]) -> dict[str, list[Memory]]:
-        return await self._parts.ledger.opening(spaces, limits.CONTEXT_GROUP_MAX, self._parts.clock())
+    async def _opening(self, caller: Caller, spaces: Sequence[str]) -> dict[str, list[Memory]]:
+        """The groups by the ledger, without rules and without memories that a rule hides."""
+        found = await self._parts.ledger.opening(spaces, limits.CONTEXT_GROUP_MAX, self._parts.clock())
+        rules = (*self._parts.config.rules, *self._parts.rules.of(spaces, caller.private_space))
+        return {name: session_context.allowed(memories, rules) for name, memories in found.items()}
 
     async def _told(self, caller: Caller, groups: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
         """The groups with what other memories say of each. Of two that contradict each other the newer comes first."""

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
+from mnemesh_memory.policy.stored_rules import rule_of
 from mnemesh_memory.text.text import estimate_tokens, snippet
+from mnemesh_memory.validation.filters import rule_holds, ruled
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import Memory, Replaced
+from mnemesh_memory.values.rules import Rule
 
 BUDGET: Final = 1_500
 TRIGGERED, PINNED, ANSWERS, PREFERENCES, RULES, QUESTIONS, DECISIONS, RECENT, HOT = GROUPS = (
@@ -111,6 +114,15 @@ def chosen(
     return SessionContext(
         groups=tuple(groups), tokens_used=budget - left, left_out=sum(len(memories) for memories in shown.values())
     )
+
+
+def allowed(memories: Iterable[Memory], rules: Iterable[Rule]) -> list[Memory]:
+    """Those of `memories` that no rule hides and that are no rule themselves."""
+    hiding = [rule for rule in rules if rule.weight is None]
+    return [
+        memory for memory in memories
+        if rule_of(memory) is None and not any(rule_holds(rule, ruled(memory)) for rule in hiding)
+    ]  # fmt: skip
 
 
 def holds(memory: Memory, now: int) -> bool:

@@ -79,6 +79,13 @@ async def test_a_session_begins_with_what_matters_and_is_told_nothing_twice(door
     assert names(resumed)[0] == "pinned"
 
 
+async def test_a_context_obeys_the_rules_that_hide(door: Door, space: str) -> None:
+    await remember(door, space, "The user wants pnpm.", kind="preference")
+    shown = (await remember(door, space, "Deploys run from CI.", kind="decision"))["memory"]["id"]
+    await door.call("add_rule", condition="kind = preference", effect="hide", space=space)
+    assert ids(await door.call("context", spaces=[space])) == [shown]
+
+
 async def test_a_context_keeps_its_budget(door: Door, space: str) -> None:
     for number in range(12):
         await remember(door, space, f"Rule {number}: " + f"the crane of pier {number} lifts steel. " * 8, tier="pinned")
