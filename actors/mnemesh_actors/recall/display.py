@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -14,6 +15,8 @@ from mnemesh_memory.values.model import Memory
 
 # So many characters of an id tell it from any other of a node, as in the command line.
 ID_CHARS: Final = 13
+# Longer texts are shortened in a thread, because a text of 32 kB takes some 15 ms.
+HERE_CHARS_MAX: Final = 64_000
 
 
 async def displayed(parts: NodePorts, memories: Sequence[Memory], question: str = "", *, but: str = "") -> list[Memory]:
@@ -26,16 +29,20 @@ async def displayed(parts: NodePorts, memories: Sequence[Memory], question: str 
     if not cold:
         return list(memories)
     used = await parts.ledger.activity(cold)
-    return [
-        shortened(memory, heat_of(memory, used, now, half_lives), question) if memory.id in cold else memory
-        for memory in memories
-    ]
+
+    def forms() -> list[Memory]:
+        return [
+            shortened(memory, heat_of(memory, used, now, half_lives), question) if memory.id in cold else memory
+            for memory in memories
+        ]
+
+    long = sum(len(memory.content) for memory in memories) > HERE_CHARS_MAX
+    return await asyncio.to_thread(forms) if long else forms()
 
 
 def _is_cold(memory: Memory, now: int, half_lives: HalfLives) -> bool:
-    return forgetting.level_of(
-        heat_of(memory, {}, now, half_lives)
-    ) != forgetting.FULL and not forgetting.is_kept_whole(memory)
+    level = forgetting.level_of(heat_of(memory, {}, now, half_lives))
+    return level != forgetting.FULL and not forgetting.is_kept_whole(memory)
 
 
 def shortened(memory: Memory, heat: float, question: str = "") -> Memory:
