@@ -155,3 +155,22 @@ def test_circles_end(store: GraphStore) -> None:
         False,
     )
     assert {object_ for object_, _ in relations(store, "Alpha")} == {"Beta", "Alpha"}
+
+
+def test_a_question_is_near_the_memories_around_the_names_in_it(store: GraphStore) -> None:
+    store.take(
+        [
+            memory(1, "The tax service depends on Redis."),
+            memory(2, "Redis runs on the old cluster."),
+            memory(3, "Dana owns the wiki."),
+            memory(4, "The tax service uses Postgres.", "hidden"),
+        ],
+        {},
+        [],
+        False,
+    )
+    near = store.nearness("Who knows the tax service?", ["m0001", "m0002", "m0003", "m0004"], ("team",), 10**13)
+    assert near["m0001"] == 1.0
+    assert 0 < near["m0002"] < 1.0
+    assert near.keys() == {"m0001", "m0002"}
+    assert store.nearness("Where is lunch?", ["m0001"], ("team",), 10**13) == {}

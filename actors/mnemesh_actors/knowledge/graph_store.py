@@ -1,18 +1,13 @@
 """The file of the knowledge graph, `derived/graph.sqlite`, and the questions to it.
 
-    memory    a memory with its space and its time
-    entity    a key; its names are those of its mentions, so nobody learns a spelling from a memory it may not read
-    mention   a memory names an entity
-    relation  a memory states a relation
-
 Each question names the spaces that count. A row of another space has no influence on the answer.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections import Counter, OrderedDict, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -21,37 +16,29 @@ import numpy as np
 
 from mnemesh_actors.knowledge.derived_file import DerivedFile
 from mnemesh_actors.knowledge.graph_audit import audit_of
-from mnemesh_memory.access.grants import any_matches
-from mnemesh_memory.graph.answers import PROVENANCE_MAX, GraphAnswer, GraphAudit, GraphEntity, GraphRelation
+from mnemesh_actors.knowledge.graph_rows import (
+    TABLES,
+    VERSION,
+    add_memory,
+    drop,
+    end_number,
+    entity_number,
+    listed,
+    merged,
+    rows_in,
+    shown_entities,
+    space_numbers,
+)
+from mnemesh_memory.graph.answers import GraphAnswer, GraphAudit, GraphEntity, GraphRelation
 from mnemesh_memory.graph.causes import Event
-from mnemesh_memory.graph.extraction import extract, kind_of
+from mnemesh_memory.graph.extraction import extract, names_in
 from mnemesh_memory.graph.pagerank import SparseRows, pagerank, sparse_rows
-from mnemesh_memory.graph.relations import Entity, entity_key
-from mnemesh_memory.values.memory_links import WIKILINK, wikilinks
+from mnemesh_memory.graph.relations import entity_key
 from mnemesh_memory.values.model import Memory
 
-VERSION: Final = 2
-TABLES: Final = (
-    "CREATE TABLE space (num INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
-    """CREATE TABLE memory (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, space INTEGER NOT NULL,
-         recorded INTEGER NOT NULL, valid_from INTEGER, valid_to INTEGER, ended_by TEXT NOT NULL,
-         title TEXT NOT NULL, memory_kind TEXT NOT NULL)""",
-    "CREATE INDEX memory_ended ON memory (ended_by) WHERE ended_by <> ''",
-    "CREATE TABLE entity (num INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE)",
-    """CREATE TABLE mention (entity INTEGER NOT NULL, memory INTEGER NOT NULL, name TEXT NOT NULL, kind TEXT NOT NULL,
-         PRIMARY KEY (entity, memory)) WITHOUT ROWID""",
-    "CREATE INDEX mention_memory ON mention (memory)",
-    """CREATE TABLE relation (memory INTEGER NOT NULL, subject INTEGER NOT NULL, type TEXT NOT NULL,
-         object INTEGER NOT NULL, PRIMARY KEY (memory, subject, type, object)) WITHOUT ROWID""",
-    "CREATE INDEX relation_subject ON relation (subject)",
-    "CREATE INDEX relation_object ON relation (object)",
-    "CREATE TABLE link (memory INTEGER NOT NULL, type TEXT NOT NULL, target TEXT NOT NULL)",
-    "CREATE INDEX link_memory ON link (memory)",
-)
 GRAPHS_KEPT: Final = 4  # in memory, one for each set of spaces
 ROWS_A_QUESTION_MAX: Final = 2_000
 RELATION_WEIGHT: Final = 2.0  # of an edge between entities, beside 1 for a mention
-IDS_A_STEP: Final = 500
 # A memory of one of these kinds, or with one of these relations, tells of something that happened.
 EVENT_KINDS: Final = ("error", "decision", "episode", "run")
 EVENT_RELATIONS: Final = (
@@ -115,25 +102,25 @@ class GraphStore:
     def ended_by(self, ids: Sequence[str]) -> list[str]:
         """The memories whose statements one of `ids` ended."""
         with self._file.reading() as db:
-            return [id_ for (id_,) in _in(db, "SELECT id FROM memory WHERE ended_by IN ({})", ids)]
+            return [id_ for (id_,) in rows_in(db, "SELECT id FROM memory WHERE ended_by IN ({})", ids)]
 
     def take(self, memories: Sequence[Memory], ends: dict[str, int], gone: Sequence[str], erased: bool) -> None:
         """Put memories in the place of their former selves and take out `gone`. After an erasure no byte of it is left
         in the file. `ends`: when a successor ended each statement (ms)."""
         extracts = [(memory, extract(memory.content, memory.title, memory.paths)) for memory in memories]
         with self._file.changing() as db:
-            _drop(db, [*gone, *(memory.id for memory in memories)])
+            drop(db, [*gone, *(memory.id for memory in memories)])
             for memory, found in extracts:
-                number = _add_memory(db, memory, ends.get(memory.id))
+                number = add_memory(db, memory, ends.get(memory.id))
                 known = {entity_key(entity.name) or entity.name: entity for entity in found.entities}
-                numbers = {key: _entity_number(db, key) for key in known}
+                numbers = {key: entity_number(db, key) for key in known}
                 db.executemany(
                     "INSERT OR IGNORE INTO mention VALUES (?, ?, ?, ?)",
                     [(numbers[key], number, entity.name, entity.kind) for key, entity in known.items()],
                 )
                 for relation in found.relations:
                     pair = [
-                        _end_number(db, number, numbers, name, relation.type, end)
+                        end_number(db, number, numbers, name, relation.type, end)
                         for end, name in enumerate((relation.subject, relation.object))
                     ]
                     db.execute(
@@ -149,9 +136,9 @@ class GraphStore:
         """The neighbourhood of an entity as the spaces of `within` tell it, or None when they do not name it. `at`:
         only relations that held then (ms)."""
         with self._file.reading() as db:
-            spaces = _spaces(db, within)
+            spaces = space_numbers(db, within)
             found = db.execute("SELECT num FROM entity WHERE key = ?", (entity_key(name) or name,)).fetchone()
-            shown = _shown(db, [found[0]], spaces) if found else {}
+            shown = shown_entities(db, [found[0]], spaces) if found else {}
             if not shown:
                 return None
             number = int(found[0])
@@ -167,7 +154,7 @@ class GraphStore:
     def memory(self, id_: str, within: Sequence[str], limit: int, now: int, at: int | None) -> GraphAnswer:
         """The statements of a memory and the entities around it."""
         with self._file.reading() as db:
-            spaces = _spaces(db, within)
+            spaces = space_numbers(db, within)
             found = db.execute("SELECT num FROM memory WHERE id = ?", (id_,)).fetchone()
             if found is None:
                 return GraphAnswer(name=id_, kind="memory", id=id_)
@@ -188,23 +175,42 @@ class GraphStore:
         with self._file.reading() as db:
             sql = "SELECT num FROM entity WHERE key LIKE ? ESCAPE '\\' ORDER BY length(key), key LIMIT 50"
             numbers = [number for (number,) in db.execute(sql, (pattern,))]
-            shown = _shown(db, numbers, _spaces(db, within))
+            shown = shown_entities(db, numbers, space_numbers(db, within))
             return [shown[number].name for number in numbers if number in shown][:5]
+
+    def nearness(self, question: str, ids: Sequence[str], within: Sequence[str], now: int) -> dict[str, float]:
+        """The nearness of these memories to the entities that a question names, in [0, 1], 1 for the nearest."""
+        with self._file.reading() as db:
+            spaces = space_numbers(db, within)
+            found = rows_in(db, "SELECT num FROM entity WHERE key IN ({})", list(names_in(question)))
+            walk = self._walk(db, spaces, now)
+            seeds = {node: 1.0 for (number,) in found if (node := walk.nodes.get(("e", number))) is not None}
+            if not seeds:
+                return {}
+            shares = pagerank(walk.rows, seeds)
+            numbers = dict(rows_in(db, "SELECT id, num FROM memory WHERE id IN ({})", ids))
+            reached = {
+                id_: float(shares[node])
+                for id_, number in numbers.items()
+                if (node := walk.nodes.get(("m", number))) is not None and shares[node] > 0
+            }
+            most = max(reached.values(), default=0.0)
+            return {id_: share / most for id_, share in reached.items()} if most else {}
 
     def events(self, name: str, within: Sequence[str]) -> tuple[str, list[Event]]:
         """The name as most memories write it, and the events of the spaces with the names in them."""
         marks = [",".join("?" * len(values)) for values in (EVENT_KINDS, EVENT_RELATIONS, NO_CAUSES)]
         with self._file.reading() as db:
-            spaces = _spaces(db, within)
+            spaces = space_numbers(db, within)
             rows = db.execute(
                 "SELECT coalesce(valid_from, recorded), id, entity FROM mention "
-                f"JOIN memory ON memory.num = mention.memory WHERE space IN ({_list(spaces)}) AND (memory_kind IN "
+                f"JOIN memory ON memory.num = mention.memory WHERE space IN ({listed(spaces)}) AND (memory_kind IN "
                 f"({marks[0]}) OR memory.num IN (SELECT memory FROM relation WHERE type IN ({marks[1]}))) "
                 f"AND mention.kind NOT IN ({marks[2]}) ORDER BY 1 DESC LIMIT {EVENTS_MAX}",
                 (*EVENT_KINDS, *EVENT_RELATIONS, *NO_CAUSES),
             ).fetchall()
             asked = db.execute("SELECT num FROM entity WHERE key = ?", (entity_key(name) or name,)).fetchone()
-            shown = _shown(db, {entity for *_, entity in rows} | ({asked[0]} if asked else set()), spaces)
+            shown = shown_entities(db, {entity for *_, entity in rows} | ({asked[0]} if asked else set()), spaces)
         named: dict[tuple[int, str], list[str]] = defaultdict(list)
         for at, id_, entity in rows:
             named[at, id_].append(shown[entity].name)
@@ -214,7 +220,7 @@ class GraphStore:
     def audit(self, within: Sequence[str], limit: int) -> GraphAudit:
         """Counts and findings; see graph_audit."""
         with self._file.reading() as db:
-            return audit_of(db, _spaces(db, within), limit, self._file.made)
+            return audit_of(db, space_numbers(db, within), limit, self._file.made)
 
     def _relations(
         self,
@@ -237,15 +243,15 @@ class GraphStore:
             else f" AND coalesce(valid_from, recorded) <= {at:d} AND coalesce(valid_to, {at + 1:d}) > {at:d}"
         )
         rows = db.execute(
-            f"{sql.format(columns)} AND space IN ({_list(spaces)}){held} ORDER BY recorded DESC, id DESC LIMIT ?",
+            f"{sql.format(columns)} AND space IN ({listed(spaces)}){held} ORDER BY recorded DESC, id DESC LIMIT ?",
             (*values, ROWS_A_QUESTION_MAX),
         ).fetchall()
         grouped: dict[tuple[int, str, int], list[Any]] = defaultdict(list)
         for subject, type_, object_, *rest in rows:
             grouped[subject, type_, object_].append(rest)
-        shown = _shown(db, {number for subject, _, object_ in grouped for number in (subject, object_)}, spaces)
+        shown = shown_entities(db, {number for subject, _, object_ in grouped for number in (subject, object_)}, spaces)
         made = [
-            _merged(shown[subject].name, type_, shown[object_].name, stated)
+            merged(shown[subject].name, type_, shown[object_].name, stated)
             for (subject, type_, object_), stated in grouped.items()
         ]
         made.sort(
@@ -267,12 +273,14 @@ class GraphStore:
         leading = np.argsort(-shares, kind="stable")[: 4 * limit + 2]
         near = [(*walk.names[place], float(shares[place])) for place in leading if shares[place] > 0 and place != node]
         numbers = [(number, share) for what, number, share in near if what == "e"][:limit]
-        shown = _shown(db, [number for number, _ in numbers], spaces)
+        shown = shown_entities(db, [number for number, _ in numbers], spaces)
         entities = tuple(
             replace(shown[number], score=round(min(1.0, share), 6)) for number, share in numbers if number in shown
         )
         ids = dict(
-            _in(db, "SELECT num, id FROM memory WHERE num IN ({})", [number for what, number, _ in near if what == "m"])
+            rows_in(
+                db, "SELECT num, id FROM memory WHERE num IN ({})", [number for what, number, _ in near if what == "m"]
+            )
         )
         return entities, tuple(ids[number] for what, number, _ in near if what == "m" and number in ids)[:limit]
 
@@ -281,7 +289,7 @@ class GraphStore:
         if key in self._walks:
             self._walks.move_to_end(key)
             return self._walks[key]
-        held = f"space IN ({_list(spaces)}) AND coalesce(valid_to, {now + 1:d}) > {now:d}"
+        held = f"space IN ({listed(spaces)}) AND coalesce(valid_to, {now + 1:d}) > {now:d}"
         mentions = db.execute(
             f"SELECT entity, memory FROM mention JOIN memory ON memory.num = mention.memory WHERE {held}"
         ).fetchall()
@@ -309,125 +317,3 @@ class GraphStore:
         while len(self._walks) > GRAPHS_KEPT:
             self._walks.popitem(last=False)
         return self._walks[key]
-
-
-# ---- rows ------------------------------------------------------------------------------------------------------------
-
-
-def _merged(subject: str, type_: str, object_: str, stated: list[Any]) -> GraphRelation:
-    """One relation of several memories: open as long as one of them is."""
-    ends = [valid_to for *_, valid_to in stated]
-    begins = [recorded if valid_from is None else valid_from for _, recorded, valid_from, _ in stated]
-    return GraphRelation(
-        subject=subject, type=type_, object=object_, memories=tuple(id_ for id_, *_ in stated[:PROVENANCE_MAX]),
-        memories_total=len(stated), recorded_at=min(recorded for _, recorded, *_ in stated), valid_from=min(begins),
-        valid_to=None if None in ends else max(ends),
-    )  # fmt: skip
-
-
-def _add_memory(db: sqlite3.Connection, memory: Memory, ended: int | None) -> int:
-    db.execute("INSERT OR IGNORE INTO space (name) VALUES (?)", (memory.space,))
-    ends = [end for end in (memory.valid_to, ended) if end is not None]
-    end = min(ends) if ends else None
-    row = db.execute(
-        "INSERT INTO memory (id, space, recorded, valid_from, valid_to, ended_by, title, memory_kind) "
-        "VALUES (?, (SELECT num FROM space WHERE name = ?), ?, ?, ?, ?, ?, ?) RETURNING num",
-        (
-            memory.id,
-            memory.space,
-            memory.created_at,
-            memory.valid_from,
-            end,
-            memory.superseded_by,
-            _title(memory.title),
-            memory.kind,
-        ),
-    ).fetchone()
-    links = [(link.type, link.id) for link in memory.links]
-    links += [(WIKILINK, _title(title)) for title in wikilinks(memory.content)]
-    db.executemany("INSERT INTO link VALUES (?, ?, ?)", [(row[0], *link) for link in links])
-    return int(row[0])
-
-
-def _title(text: str) -> str:
-    return " ".join(text.casefold().split())
-
-
-def _drop(db: sqlite3.Connection, ids: Sequence[str]) -> None:
-    numbers = [number for (number,) in _in(db, "SELECT num FROM memory WHERE id IN ({})", ids)]
-    touched = {number for (number,) in _in(db, "SELECT entity FROM mention WHERE memory IN ({})", numbers)}
-    for table, column in (("relation", "memory"), ("mention", "memory"), ("link", "memory"), ("memory", "num")):
-        for part in _parts(numbers):
-            db.execute(f"DELETE FROM {table} WHERE {column} IN ({_list(part)})")
-    for part in _parts(sorted(touched)):
-        db.execute(
-            f"DELETE FROM entity WHERE num IN ({_list(part)}) AND NOT EXISTS (SELECT 1 FROM mention WHERE entity = num)"
-        )
-
-
-def _entity_number(db: sqlite3.Connection, key: str) -> int:
-    found = db.execute("SELECT num FROM entity WHERE key = ?", (key,)).fetchone()
-    return int(
-        found[0] if found else db.execute("INSERT INTO entity (key) VALUES (?) RETURNING num", (key,)).fetchone()[0]
-    )
-
-
-def _end_number(
-    db: sqlite3.Connection, memory: int, numbers: dict[str, int], name: str, relation: str, end: int
-) -> int:
-    """The entity at an end of a relation. Behind the bound of entities it is a mention all the same."""
-    key = entity_key(name) or name
-    if key not in numbers:
-        numbers[key] = _entity_number(db, key)
-        entity = Entity(name, kind_of(name, relation, end))
-        db.execute(
-            "INSERT OR IGNORE INTO mention VALUES (?, ?, ?, ?)", (numbers[key], memory, entity.name, entity.kind)
-        )
-    return numbers[key]
-
-
-def _spaces(db: sqlite3.Connection, within: Sequence[str]) -> list[int]:
-    """The numbers of the spaces that the patterns cover."""
-    return [
-        number for number, name in db.execute("SELECT num, name FROM space ORDER BY num") if any_matches(within, name)
-    ]
-
-
-def _shown(db: sqlite3.Connection, numbers: Iterable[int], spaces: list[int]) -> dict[int, GraphEntity]:
-    """Entities with the name and the kind that most memories of the spaces give them."""
-    names: dict[int, Counter[str]] = defaultdict(Counter)
-    kinds: dict[int, Counter[str]] = defaultdict(Counter)
-    for part in _parts(sorted(set(numbers))):
-        rows = db.execute(
-            "SELECT entity, name, kind, count(*) FROM mention JOIN memory ON memory.num = mention.memory "
-            f"WHERE entity IN ({_list(part)}) AND space IN ({_list(spaces)}) "
-            "GROUP BY entity, name, kind ORDER BY name, kind"
-        )
-        for entity, name, kind, count in rows:
-            names[entity][name] += count
-            if kind:
-                kinds[entity][kind] += count
-    return {
-        number: GraphEntity(
-            name=counted.most_common(1)[0][0],
-            kind=kinds[number].most_common(1)[0][0] if kinds[number] else "",
-            memories=sum(counted.values()),
-        )
-        for number, counted in names.items()
-    }
-
-
-def _parts(numbers: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    return (numbers[start : start + IDS_A_STEP] for start in range(0, len(numbers), IDS_A_STEP))
-
-
-def _list(numbers: Iterable[int]) -> str:
-    return ",".join(f"{number:d}" for number in numbers)
-
-
-def _in(db: sqlite3.Connection, sql: str, values: Sequence[Any]) -> list[Any]:
-    """The rows of `sql`, whose {} stands for some of the values at a time."""
-    found: list[Any] = []
-    for part in _parts(values):
-        found += db.execute(sql.format(",".join("?" * len(part))), tuple(part)).fetchall()
-    return found

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.actor_table import GRAPH, LEDGER, RERANKER, TRANSCRIPTS
 from mnemesh_actors.consumers.consumer import ConsumerSet
@@ -118,6 +119,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         notices(f"does not embed, the others do: {fault}")
     serving = Serving(await workshop.space(state.active, model, embedders, shard=shard))
     await _opened(serving.current.follower, status.seq, patient=workshop.server is not None)
+    graph = await _graph(directory, undo)
     parts = NodePorts(
         ledger=ledger,
         serving=serving,
@@ -128,18 +130,17 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         news=serving.current.follower.news,
         files=ProjectFiles(directory.path),
         reranker=await _reranker(runtime, config),
+        graph=graph,
     )
     key = load_key(directory.key_file)
-    me = _me(directory, config, status.incarnation, key.public_key().public_bytes_raw())
-    syncing = Syncing(ledger, serving.publish, parts.news, me, config.clock, signing_with(key))
-    graph = await _graph(directory, undo)
+    syncing = _syncing(parts, directory, config, status.incarnation, key)
     consumers = await _consumers(parts, directory, notices, graph)
     if fleet is not None:
         _follow(fleet, serving, syncing, consumers)
     else:
         undo.push_async_callback(Scrubber(ledger).start().close)
     sleeping = await start_sleep(directory, runtime, parts, config.sleep, notices, undo)
-    graphing = Graphing(graph, parts.ledger, consumers, config.clock)
+    graphing = Graphing(graph, ledger, consumers, config.clock)
     transcripts = await _transcribing(directory, config, undo)
     rest = (transcripts, CursorSeal(key), consumers, sleeping, directory.room, graphing)
     reembedding = Reembedding(serving, file, state, workshop, config.entropy)
@@ -147,9 +148,13 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, *rest)
 
 
-def _me(directory: DataDirectory, config: StartConfig, incarnation: str, key: bytes) -> Me:
-    """This node as it presents itself to peers."""
-    return Me(node_id=directory.node_id, key=key, incarnation=incarnation, life=config.entropy(16).hex())
+def _syncing(
+    parts: NodePorts, directory: DataDirectory, config: StartConfig, incarnation: str, key: Ed25519PrivateKey
+) -> Syncing:
+    """The exchange with peers, and this node as it presents itself to them."""
+    own, life = key.public_key().public_bytes_raw(), config.entropy(16).hex()
+    me = Me(node_id=directory.node_id, key=own, incarnation=incarnation, life=life)
+    return Syncing(parts.ledger, parts.serving.publish, parts.news, me, config.clock, signing_with(key))
 
 
 async def _graph(directory: DataDirectory, undo: AsyncExitStack) -> Handle[GraphPort]:

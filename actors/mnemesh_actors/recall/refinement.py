@@ -83,6 +83,9 @@ async def _fetched(
         return (vector, vectors) if vectors else None
     if name == "votes":
         return votes(sight.query.text, sight.memories, parts.clock())
+    if name == "graph" and parts.graph is not None:
+        spaces = {memory.space for memory in sight.memories.values()}
+        return await parts.graph.nearness(sight.query.text, list(sight.memories), sorted(spaces), parts.clock())
     if name == "rerank" and parts.reranker is not None:
         shown = [look.id for look in looks[:RERANKED] if look.id in sight.memories]
         texts = [sight.memories[id_].content for id_ in shown]

@@ -142,6 +142,7 @@ class Settings:
     recall_weight_phrases: float = _weight("phrases")
     recall_weight_structure: float = _weight("structure")
     recall_weight_votes: float = _weight("votes")
+    recall_weight_graph: float = _weight("graph")
     recall_weight_completion: float = _weight("completion")
     recall_weight_rerank: float = _weight("rerank")
     recall_weight_diversity: float = _weight("diversity")

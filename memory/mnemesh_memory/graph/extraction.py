@@ -48,6 +48,7 @@ _SYMBOL: Final = re.compile(
     r"(?<![\w.-])(?:[a-z]+(?:_[a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)(?:\(\))?(?![\w-])"
 )
 _NAME: Final = re.compile(r"(?<=[a-z0-9,;:)] )[A-Z][A-Za-z0-9+#.-]{1,40}(?: [A-Z][A-Za-z0-9+#-]{1,40}){0,2}")
+NAME_WORDS_MAX: Final = 4
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
 
 
@@ -74,6 +75,13 @@ def sentences(text: str) -> Iterator[str]:
     for part in _SENTENCE_END.split(text):
         if 5 <= len(part) <= SENTENCE_CHARS_MAX:
             yield part.strip(" -*#>\t")
+
+
+def names_in(question: str) -> set[str]:
+    """The keys that up to NAME_WORDS_MAX neighbouring words of a question make."""
+    words = question[:SENTENCE_CHARS_MAX].replace("?", " ").replace(",", " ").split()
+    spans = (words[start : start + size] for size in range(1, NAME_WORDS_MAX + 1) for start in range(len(words)))
+    return {key for span in spans if (key := entity_key(" ".join(span)))}
 
 
 def kind_of(name: str, relation: str = "", end: int = 0) -> str:

@@ -12,7 +12,15 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from mnemesh_memory.ranking import astrocyte_votes, completion, diversity, quoted_phrases, rerank, structure
+from mnemesh_memory.ranking import (
+    astrocyte_votes,
+    completion,
+    diversity,
+    graph_nearness,
+    quoted_phrases,
+    rerank,
+    structure,
+)
 from mnemesh_memory.ranking.second_look import OptionalSignal
 
 if TYPE_CHECKING:
@@ -72,6 +80,7 @@ OPTIONAL: Final[Mapping[str, OptionalSignal]] = MappingProxyType(
             quoted_phrases.ROW,
             structure.ROW,
             astrocyte_votes.ROW,
+            graph_nearness.ROW,
             completion.ROW,
             rerank.ROW,
             diversity.ROW,

@@ -739,7 +739,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RecallRequest.time_zone": "Zone for words of time, by its IANA name, such as Europe/Berlin; default: the node's.",
         "mnemesh.v1.RecallRequest.token_budget": "Stop before the results' texts exceed this many tokens; a best result that is longer alone is given by its snippet.",
         "mnemesh.v1.RecallRequest.valid_at": "Only memories that held in the world at this time, from valid_from on and before valid_to. A missing bound is open, but a successor begins at the end of its predecessor. Memories superseded since are shown. Written as since.",
-        "mnemesh.v1.RecallRequest.weights": "Weights of signals. dense and bm25: each from 0 to 100. statement, phrases, structure, votes, completion, rerank and diversity: each from 0 (off) to 1. A missing one is as configured.",
+        "mnemesh.v1.RecallRequest.weights": "Weights of signals. dense and bm25: each from 0 to 100. statement, phrases, structure, votes, graph, completion, rerank and diversity: each from 0 (off) to 1. A missing one is as configured.",
         "mnemesh.v1.RecallResponse.abstain": "The answer is probably not here. Only a flag: results are given all the same.",
         "mnemesh.v1.RecallResponse.coverage": "How well the best results answer the query, from 0 to 1.",
         "mnemesh.v1.RecallResponse.degraded": "A part of the node was down or behind, so the answer may be incomplete.",
