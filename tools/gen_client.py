@@ -33,6 +33,7 @@ CONTRACT: Final = (
     "hygiene",
     "knowledge",
     "link",
+    "map",
     "memory",
     "peer",
     "recall",

@@ -28,6 +28,7 @@ PARTS: Final = (
     "hygiene",
     "knowledge",
     "link",
+    "map",
     "memory",
     "peer",
     "recall",

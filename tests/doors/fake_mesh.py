@@ -15,6 +15,7 @@ from fake_history import FakeHistories
 from fake_hygiene import FakeHygiene
 from fake_knowledge import FakeKnowledge
 from fake_links import FakeLinks
+from fake_maps import FakeMaps
 from fake_peers import FakePeers
 from fake_rules import FakeRules
 from fake_sessions import FakeSessions
@@ -150,7 +151,16 @@ class FakeAccess:
 
 
 class FakeMesh(
-    FakeHistories, FakeHygiene, FakeKnowledge, FakeLinks, FakeSleep, FakeTriggers, FakeUpkeep, FakeSessions, FakeRules
+    FakeHistories,
+    FakeHygiene,
+    FakeKnowledge,
+    FakeLinks,
+    FakeMaps,
+    FakeSleep,
+    FakeTriggers,
+    FakeUpkeep,
+    FakeSessions,
+    FakeRules,
 ):
     """The operations over a dict.
 

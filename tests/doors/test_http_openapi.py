@@ -22,6 +22,7 @@ FILES = [
     for part in [
         "memory",
         "link",
+        "map",
         "history",
         "hygiene",
         "knowledge",

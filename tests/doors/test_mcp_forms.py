@@ -34,6 +34,10 @@ READS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("graph", {"name": "Ships"}),
     ("graph_audit", {}),
     ("causal_chain", {"name": "Ships"}),
+    ("story", {}),
+    ("gaps", {}),
+    ("recall_hierarchical", {}),
+    ("drill_down", {"cluster": "t2-0123456789ab"}),
     ("check", {"content": "ships again"}),
     ("remember", {"content": "ships once more"}),
 )

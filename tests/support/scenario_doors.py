@@ -389,7 +389,14 @@ class CliDoor(Door):
             asked.write_text("".join(json.dumps(query) + "\n" for query in fields.pop("queries")))
             return [*words, "--", str(asked)]
         # After `--`, so that a text or query that starts with a dash is not an option.
-        named = ("id", "ids", "query", "name", *(("session",) if operation.startswith("transcript_") else ()))
+        named = (
+            "id",
+            "ids",
+            "query",
+            "name",
+            "cluster",
+            *(("session",) if operation.startswith("transcript_") else ()),
+        )
         if operation == "undo_run":
             return ["--undo", str(fields["run"])]
         if operation == "create_trigger":

@@ -30,6 +30,7 @@ from mnemesh_actors.recall.hygiene_report import Hygiene
 from mnemesh_actors.recall.novelty_filling import NoveltyFilling
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
+from mnemesh_actors.recall.space_maps import SpaceMaps
 from mnemesh_actors.remember.anchor_operations import Anchoring
 from mnemesh_actors.remember.history_operations import Histories
 from mnemesh_actors.remember.link_operations import Linking
@@ -126,6 +127,9 @@ class Mesh:
         self.watch, self.touched = watching.watch, watching.touched
         self.graph, self.graph_audit = graphing.graph, graphing.graph_audit
         self.graph_rebuild, self.causal_chain = graphing.graph_rebuild, graphing.causal_chain
+        maps = SpaceMaps(parts, self._recalling.recall)
+        self.story, self.gaps, self.space_coverage = maps.story, maps.gaps, maps.coverage
+        self.recall_hierarchical, self.drill_down = maps.recall_hierarchical, maps.drill_down
         self._last = AsyncExitStack()
         self._asking: asyncio.Task[str] | None = None  # whether the ledger answers
 

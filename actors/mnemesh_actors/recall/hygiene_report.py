@@ -16,7 +16,7 @@ import numpy as np
 
 from mnemesh_actors.memory_lookup import hidden
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.related import stored_vectors
+from mnemesh_actors.recall.related import mean_vector, stored_vectors
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import hygiene
 from mnemesh_memory.policy.hygiene import Duplicates, Finding, Pair, Report, Tidy, tidy
@@ -111,7 +111,7 @@ class Hygiene:
                 stored = await stored_vectors(self._parts, space, page.memories)
                 ids += [memory.id for memory in page.memories]
                 keys += [(memory.space, duplicate_key(memory.content)) for memory in page.memories]
-                vectors += [_mean(stored[memory.id]) for memory in page.memories]
+                vectors += [mean_vector(stored[memory.id]) for memory in page.memories]
         if absent := sum(vector is None for vector in vectors):
             degraded = (*degraded, f"index: {absent} texts are not embedded yet and were compared word for word")
         return _Compared(ids, keys, vectors, total, degraded)
@@ -216,15 +216,6 @@ class Hygiene:
         for start in range(0, len(kept), PAGE):
             used |= await self._parts.ledger.activity([memory.id for memory in kept[start : start + PAGE]])
         return {memory.id: tidy(memory, used, now, half_lives) for memory in kept}
-
-
-def _mean(vectors: Sequence[np.ndarray]) -> np.ndarray | None:
-    """The direction of the first passages of a text, None without any."""
-    if not vectors:
-        return None
-    mean = np.mean(np.stack(vectors), axis=0)
-    length = float(np.linalg.norm(mean))
-    return (mean / length).astype(np.float32) if length > 0.0 else None
 
 
 def _similar(compared: _Compared, threshold: float, limit: int) -> tuple[list[tuple[int, int, float]], int]:

@@ -130,6 +130,15 @@ async def stored_vectors(parts: NodePorts, space: VectorSpace, memories: Sequenc
     return {id_: [stored[digest] for digest in part if digest in stored] for id_, part in hashes.items()}
 
 
+def mean_vector(vectors: Sequence[Vector]) -> Vector | None:
+    """The direction of the first passages of a text, None without any."""
+    if not vectors:
+        return None
+    mean = np.mean(np.stack(vectors), axis=0)
+    length = float(np.linalg.norm(mean))
+    return (mean / length).astype(np.float32) if length > 0.0 else None
+
+
 def _cosine(some: list[Vector], others: list[Vector]) -> float:
     """The best of all pairs of unit vectors; 0 without any."""
     if not some or not others:

@@ -336,6 +336,78 @@ class Operations:
 
         return self._send(rate(id, useful, answer=answer))
 
+    def story(
+        self,
+        /,
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        since: Time | None = None,
+        before: Time | None = None,
+        limit: int | None = None,
+    ) -> values.Story:
+        """Events in order of time, each with the ids of its memories: every decision from `since` to `before`, and at most
+        `limit` (1 to 200, default 40) other sentences.
+
+        >>> for event in client.story(space="team/billing").sentences:
+        ...     print(event.at, event.text, event.ids)
+        """
+        from mnemesh.api.calls.maps import story
+
+        return self._send(story(space=space, spaces=spaces, since=since, before=before, limit=limit))
+
+    def gaps(
+        self, /, *, space: Words | None = None, spaces: Words | None = None, limit: int | None = None
+    ) -> values.Gaps:
+        """Names that several memories use and none explains, and questions without an answer. At most `limit` (1 to 100,
+        default 20).
+
+        >>> client.gaps(space="team/billing").gaps[0].text
+        """
+        from mnemesh.api.calls.maps import gaps
+
+        return self._send(gaps(space=space, spaces=spaces, limit=limit))
+
+    def coverage(self, /, query: str, *, space: Words | None = None, spaces: Words | None = None) -> values.Coverage:
+        """The share of a question that memories answer, and its words that no good result holds.
+
+        >>> client.coverage("which port does staging use?").missing_terms
+        """
+        from mnemesh.api.calls.maps import coverage
+
+        return self._send(coverage(query, space=space, spaces=spaces))
+
+    def recall_hierarchical(
+        self,
+        /,
+        query: str = "",
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        level: int | None = None,
+        limit: int | None = None,
+    ) -> values.Clusters:
+        """Topics of a `level` from 1 (broad) to 3 (narrow), default 2: those that answer `query`, or all. At most `limit`
+        (1 to 100, default 12).
+
+        >>> [topic.label for topic in client.recall_hierarchical(space="team/billing").clusters]
+        """
+        from mnemesh.api.calls.maps import recall_hierarchical
+
+        return self._send(recall_hierarchical(query, space=space, spaces=spaces, level=level, limit=limit))
+
+    def drill_down(
+        self, /, cluster: str, *, space: Words | None = None, spaces: Words | None = None, limit: int | None = None
+    ) -> values.Drilled:
+        """The narrower topics within the topic `cluster`, and at most `limit` (1 to 200, default 20) of its memories.
+        Raises NotFound when the topic has gone since.
+
+        >>> client.drill_down(topic.id, space="team/billing").memories
+        """
+        from mnemesh.api.calls.maps import drill_down
+
+        return self._send(drill_down(cluster, space=space, spaces=spaces, limit=limit))
+
     def status(self, /) -> values.Status:
         """The state of the node: addresses, actors, ledger, index, model.
 

@@ -27,7 +27,7 @@ PROPOSED, DONE = "proposed", "done"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reconciled:
-    """The proposals of a run, and their fate. `record` is the id of the memory that tells of it, "" when nothing was done."""
+    """The proposals of a run, and their fate. `record` is the id of the memory that tells of it, "" without one."""
 
     pairs: int
     operations: tuple[Proposal, ...]

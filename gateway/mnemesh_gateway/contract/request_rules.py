@@ -14,6 +14,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from mnemesh_memory.access import grants
 from mnemesh_memory.graph import answers
 from mnemesh_memory.graph.causes import WINDOW_H_MAX
+from mnemesh_memory.maps import answers as maps
 from mnemesh_memory.policy import triggers
 from mnemesh_memory.policy.rule_grammar import TEXT_BYTES_MAX
 from mnemesh_memory.transcripts.sessions import ROLES
@@ -88,6 +89,14 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         **_alike("Graph GraphAudit", "limit", minimum=1, maximum=answers.LIMIT_MAX),
         **_alike("Graph CausalChain", "name", minLength=1, maxLength=limits.TITLE_BYTES_MAX),
         "CausalChainRequest.window_hours": {"minimum": 1, "maximum": WINDOW_H_MAX},
+        "StoryRequest.limit": {"minimum": 1, "maximum": maps.SENTENCES_MAX},
+        "GapsRequest.limit": {"minimum": 1, "maximum": maps.GAPS_MAX},
+        "CoverageRequest.query": {"minLength": 1, "maxLength": limits.QUERY_CHARS_MAX},
+        "RecallHierarchicalRequest.query": {"maxLength": limits.QUERY_CHARS_MAX},
+        "RecallHierarchicalRequest.level": {"minimum": maps.LEVELS[0], "maximum": maps.LEVELS[-1]},
+        "RecallHierarchicalRequest.limit": {"minimum": 1, "maximum": maps.CLUSTERS_MAX},
+        "DrillDownRequest.cluster": {"minLength": 1, "maxLength": limits.TITLE_BYTES_MAX},
+        "DrillDownRequest.limit": {"minimum": 1, "maximum": maps.MEMBERS_MAX},
         "Link.type": {"enum": list(LINK_TYPES)},
         "CreateTriggerRequest.on": {"enum": list(triggers.ON)},
         "CreateTriggerRequest.pattern": {"minLength": 1, "maxLength": limits.PATH_BYTES_MAX},

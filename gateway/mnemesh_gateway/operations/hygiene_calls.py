@@ -25,7 +25,7 @@ async def duplicates(
 
 
 async def hygiene(gate: MeshGate, caller: Caller, request: hygiene_pb2.HygieneRequest) -> hygiene_pb2.HygieneResponse:
-    """What may be tidied up."""
+    """Findings for a person who tidies up."""
     mesh = await gate.ready()
     stale_days, limit = optional(request, "stale_days", STALE_DAYS), optional(request, "limit", LIMIT)
     found = await mesh.hygiene(caller, spaces(request), stale_days, limit)

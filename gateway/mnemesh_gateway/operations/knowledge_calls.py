@@ -25,7 +25,7 @@ async def graph(gate: MeshGate, caller: Caller, request: knowledge_pb2.GraphRequ
 async def graph_audit(
     gate: MeshGate, caller: Caller, request: knowledge_pb2.GraphAuditRequest
 ) -> knowledge_pb2.GraphAuditResponse:
-    """What the graph of some spaces lacks."""
+    """Faults of the graph of some spaces."""
     mesh, limit = await gate.ready(), wire.optional(request, "limit", LIMIT)
     found = await mesh.graph_audit(caller, wire.spaces(request), limit)
     return wire.message_of(knowledge_pb2.GraphAuditResponse, found, **_told(found.degraded))

@@ -19,6 +19,7 @@ from mnemesh_gateway.operations import (
     history_calls,
     hygiene_calls,
     knowledge_calls,
+    map_calls,
     memory_calls,
     peer_calls,
     rule_calls,
@@ -162,6 +163,14 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     # No MCP tool: nothing that an agent sees asks for it.
     _row("graph_rebuild", knowledge_calls.graph_rebuild, "Knowledge.GraphRebuild", "knowledge", ADMINISTER,
          "POST /v1/graph/rebuild", idempotent=True),
+    _row("story", map_calls.story, "Map.Story", "knowledge", READ, "GET /v1/story", tool=True),
+    _row("gaps", map_calls.gaps, "Map.Gaps", "knowledge", READ, "GET /v1/gaps", tool=True),
+    _row("coverage", map_calls.coverage, "Map.Coverage", "knowledge", READ, "POST /v1/coverage", "GET /v1/coverage",
+         tool=True, read_only=True),
+    _row("recall_hierarchical", map_calls.recall_hierarchical, "Map.RecallHierarchical", "knowledge", READ,
+         "POST /v1/topics", "GET /v1/topics", tool=True, read_only=True),
+    _row("drill_down", map_calls.drill_down, "Map.DrillDown", "knowledge", READ, "GET /v1/topics/{id} cluster",
+         tool=True),
     _row("status", admin_calls.status, "Admin.Status", "admin", ADMINISTER, "GET /v1/status", read_only=True),
     # It names a folder of the node's machine, and the model that all recall depends on.
     _row("reembed", admin_calls.reembed, "Admin.Reembed", "admin", OWN, "POST /v1/reembed", tool=True, destructive=True,

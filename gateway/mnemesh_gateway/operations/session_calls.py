@@ -46,7 +46,7 @@ async def resume(gate: MeshGate, caller: Caller, request: session_pb2.ResumeRequ
 
 
 async def context(gate: MeshGate, caller: Caller, request: session_pb2.ContextRequest) -> session_pb2.ContextResponse:
-    """What to know when work begins."""
+    """Memories for the beginning of work."""
     asked = ContextQuery(
         query=request.query,
         task=request.task,

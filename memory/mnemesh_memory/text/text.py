@@ -234,6 +234,12 @@ def _terms(text: str) -> Iterator[tuple[int, int, str]]:
             yield start, match.end(), _stem(word)
 
 
+def content_words(text: str) -> list[str]:
+    """The words of a text in lower case and in order, without the commonest English ones and without numbers."""
+    folded = (match.group().casefold() for match in _WORD.finditer(text))
+    return [word for word in folded if len(word) > 2 and not word.isdigit() and _stem(word) not in _COMMON_STEMS]
+
+
 def _sought(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
     """The terms of `text` that are wanted, in order."""
     folded = unaccented(text.casefold())

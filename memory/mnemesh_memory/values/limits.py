@@ -75,6 +75,7 @@ RECALL_BATCH_MAX = 32  # Queries in one call.
 RECALL_BATCH_RESULTS_MAX = 1_000  # Of all queries of a batch. Each may have a text of CONTENT_BYTES_MAX.
 RELATED_LIMIT_MAX = 50
 HYGIENE_LIMIT_MAX = 200  # Pairs, and findings of each type.
+MAP_MEMORIES_MAX = 20_000  # Looked at for a story, topics or gaps, the newest.
 HYGIENE_MEMORIES_MAX = 10_000  # Looked at in one report, the newest. Similarity costs their square.
 STALE_DAYS_MAX = 36_500
 DUPLICATE_MIN = 0.5  # Of similarity. Below, texts mostly have nothing in common.

@@ -120,7 +120,7 @@ class PeerServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def SyncNow(self, request, context):
-        """Call one peer or all at once, and have both sides compare all entries. Answers when both have caught up and repaired gaps, or when the wait is over. Nodes that called this one take part.
+        """Call one peer or all at once, and have both sides compare all entries. Answers when both have caught up and repaired what differs, or when the wait is over. Nodes that called this one take part.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

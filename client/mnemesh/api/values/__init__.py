@@ -50,6 +50,14 @@ if TYPE_CHECKING:
     from mnemesh.api.values.links import Linked as Linked
     from mnemesh.api.values.links import RatedMemory as RatedMemory
     from mnemesh.api.values.links import Ratings as Ratings
+    from mnemesh.api.values.maps import Cluster as Cluster
+    from mnemesh.api.values.maps import Clusters as Clusters
+    from mnemesh.api.values.maps import Coverage as Coverage
+    from mnemesh.api.values.maps import Drilled as Drilled
+    from mnemesh.api.values.maps import Gaps as Gaps
+    from mnemesh.api.values.maps import OpenPoint as OpenPoint
+    from mnemesh.api.values.maps import Story as Story
+    from mnemesh.api.values.maps import StorySentence as StorySentence
     from mnemesh.api.values.memories import Head as Head
     from mnemesh.api.values.memories import Link as Link
     from mnemesh.api.values.memories import Memory as Memory
@@ -156,6 +164,8 @@ MODULES: Final = MappingProxyType(
         "Checked": "writes",
         "Checkpoint": "sessions",
         "Checkpointed": "sessions",
+        "Cluster": "maps",
+        "Clusters": "maps",
         "Conflict": "history",
         "Conflicts": "history",
         "Consolidation": "sleep",
@@ -164,10 +174,12 @@ MODULES: Final = MappingProxyType(
         "ContextMemory": "sessions",
         "Contradiction": "history",
         "Count": "reads",
+        "Coverage": "maps",
         "CreatedTrigger": "triggers",
         "DeletedRule": "rules",
         "DeletedTrigger": "triggers",
         "Discarded": "peers",
+        "Drilled": "maps",
         "DuplicatePair": "hygiene",
         "Duplicates": "hygiene",
         "ErasedSessions": "transcripts",
@@ -175,6 +187,7 @@ MODULES: Final = MappingProxyType(
         "Finding": "hygiene",
         "Found": "reads",
         "FoundTurns": "transcripts",
+        "Gaps": "maps",
         "Graph": "knowledge",
         "GraphAudit": "knowledge",
         "GraphEntity": "knowledge",
@@ -198,6 +211,7 @@ MODULES: Final = MappingProxyType(
         "ModelStatus": "embedding",
         "Nearby": "related",
         "Neighbourhood": "related",
+        "OpenPoint": "maps",
         "Opponent": "history",
         "Page": "reads",
         "PeerStatus": "peers",
@@ -236,6 +250,8 @@ MODULES: Final = MappingProxyType(
         "Source": "memories",
         "Stats": "reads",
         "Status": "node",
+        "Story": "maps",
+        "StorySentence": "maps",
         "Superseded": "writes",
         "SyncStatus": "peers",
         "Synced": "peers",
@@ -277,6 +293,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.CheckResponse": "Checked",
         "mnemesh.v1.Checkpoint": "Checkpoint",
         "mnemesh.v1.CheckpointResponse": "Checkpointed",
+        "mnemesh.v1.Cluster": "Cluster",
         "mnemesh.v1.Conflict": "Conflict",
         "mnemesh.v1.ConflictsResponse": "Conflicts",
         "mnemesh.v1.ConsolidateResponse": "Consolidation",
@@ -286,16 +303,19 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.ContextResponse": "SessionContext",
         "mnemesh.v1.Contradiction": "Contradiction",
         "mnemesh.v1.Count": "Count",
+        "mnemesh.v1.CoverageResponse": "Coverage",
         "mnemesh.v1.CreateBackupResponse": "MadeBackup",
         "mnemesh.v1.CreateTriggerResponse": "CreatedTrigger",
         "mnemesh.v1.DeleteRuleResponse": "DeletedRule",
         "mnemesh.v1.DeleteTriggerResponse": "DeletedTrigger",
         "mnemesh.v1.DiscardQuarantineResponse": "Discarded",
+        "mnemesh.v1.DrillDownResponse": "Drilled",
         "mnemesh.v1.DuplicatePair": "DuplicatePair",
         "mnemesh.v1.DuplicatesResponse": "Duplicates",
         "mnemesh.v1.EraseTranscriptResponse": "ErasedSessions",
         "mnemesh.v1.FileReference": "FileReference",
         "mnemesh.v1.Finding": "Finding",
+        "mnemesh.v1.GapsResponse": "Gaps",
         "mnemesh.v1.GetResponse": "Found",
         "mnemesh.v1.GetRulesResponse": "Rules",
         "mnemesh.v1.GraphAuditResponse": "GraphAudit",
@@ -324,6 +344,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.MaskedTurn": "MaskedTurn",
         "mnemesh.v1.Memory": "Memory",
         "mnemesh.v1.ModelStatus": "ModelStatus",
+        "mnemesh.v1.OpenPoint": "OpenPoint",
         "mnemesh.v1.Opponent": "Opponent",
         "mnemesh.v1.PeerStatus": "PeerStatus",
         "mnemesh.v1.PendingEntry": "PendingEntry",
@@ -333,6 +354,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.RatedMemory": "RatedMemory",
         "mnemesh.v1.ReadTranscriptResponse": "Transcript",
         "mnemesh.v1.RecallBatchResponse": "RecalledBatch",
+        "mnemesh.v1.RecallHierarchicalResponse": "Clusters",
         "mnemesh.v1.RecallResponse": "Recalled",
         "mnemesh.v1.RecallResult": "Result",
         "mnemesh.v1.ReembedResponse": "Reembedding",
@@ -360,6 +382,8 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.Source": "Source",
         "mnemesh.v1.StatsResponse": "Stats",
         "mnemesh.v1.StatusResponse": "Status",
+        "mnemesh.v1.StoryResponse": "Story",
+        "mnemesh.v1.StorySentence": "StorySentence",
         "mnemesh.v1.SupersedeResponse": "Superseded",
         "mnemesh.v1.SyncNowResponse": "Synced",
         "mnemesh.v1.SyncStatusResponse": "SyncStatus",

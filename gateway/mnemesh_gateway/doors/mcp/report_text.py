@@ -96,7 +96,7 @@ def _lacks(answer: Json) -> str:
 
 
 def _scope(answer: Json) -> str:
-    """What a report has looked at."""
+    """The extent of a report."""
     more = f" {answer['unexamined']} older memories were not: name one space." if answer["unexamined"] else ""
     return f" {answer['examined']} memories were looked at.{more}{_lacks(answer)}"
 

@@ -70,6 +70,11 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "graph": "name spaces limit as_of",
         "graph_audit": "spaces limit",
         "causal_chain": "name spaces window_hours",
+        "story": "spaces since before limit",
+        "gaps": "spaces limit",
+        "coverage": "query spaces",
+        "recall_hierarchical": "query spaces level limit",
+        "drill_down": "cluster spaces limit",
     }
 )
 UNSHOWN: Final = ("wait", "idempotency_key", "sensitive")

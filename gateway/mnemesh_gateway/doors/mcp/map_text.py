@@ -1,0 +1,64 @@
+"""Views of whole spaces as text for a model: words of memories as data, then one line of figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from mnemesh_gateway.doors.mcp.data_elements import data_block, element
+
+Json = Mapping[str, Any]
+
+
+def story(answer: Json) -> str:
+    """Events in order of time."""
+    elements = [element(one["text"], at=one.get("at", ""), memories=one["ids"]) for one in answer["sentences"]]
+    block = data_block(elements) if elements else "Nothing happened that a memory tells of."
+    return f"{block}\n{answer['examined']} memories looked at, {answer['left_out']} not told.{lacks(answer)}"
+
+
+def gaps(answer: Json) -> str:
+    """Open points, the most used first."""
+    elements = [element(one["text"], gap=one["type"], memories=one["ids"]) for one in answer["gaps"]]
+    block = data_block(elements) if elements else "No gaps found."
+    return f"{block}\n{len(answer['gaps'])} of {answer['total']} open points.{lacks(answer)}"
+
+
+def coverage(answer: Json) -> str:
+    """The share that is covered, and the words that are not."""
+    known = "probably not known" if answer["abstain"] else "covered"
+    missing = f" Not in the best results: {', '.join(answer['missing_terms'])}." if answer["missing_terms"] else ""
+    return f"{known}: {answer['coverage']:.2f}.{missing}{lacks(answer)}"
+
+
+def clusters(answer: Json) -> str:
+    """Topics with their most typical memories."""
+    elements = [_topic(one) for one in answer["clusters"]]
+    block = data_block(elements) if elements else "No topics."
+    return f"{block}\n{len(answer['clusters'])} of {answer['total']} topics; `drill_down` opens one.{lacks(answer)}"
+
+
+def drilled(answer: Json) -> str:
+    """A topic, the topics within and its memories."""
+    members = [element(text, id=id_) for id_, text in zip(answer["memories"], answer["examples"], strict=True)]
+    elements = [_topic(answer["cluster"]), *(_topic(one) for one in answer["children"]), *members]
+    return f"{data_block(elements)}\n`get` reads a memory.{lacks(answer)}"
+
+
+def lacks(answer: Json) -> str:
+    """The parts that an answer may lack."""
+    return f" May be incomplete: {'; '.join(answer['degraded_reasons'])}." if answer["degraded"] else ""
+
+
+def _topic(one: Json) -> str:
+    text = f"{one['label']}: {'; '.join(one['examples'])}"
+    return element(text, topic=one["id"], memories=str(one["size"]))
+
+
+FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
+    "story": story,
+    "gaps": gaps,
+    "coverage": coverage,
+    "recall_hierarchical": clusters,
+    "drill_down": drilled,
+}

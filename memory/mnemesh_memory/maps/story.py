@@ -1,0 +1,99 @@
+"""The story of a space: its memories as sentences in order of time. Extractive, so nothing is made up. Pure.
+
+Every sentence is the first of a memory and cites that memory. Every decision of the stretch is told. Of other memories
+the weightiest are told as far as the limit allows, each chapter getting its share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from mnemesh_memory.maps.answers import Story, StorySentence
+from mnemesh_memory.text.text import sentences, title_of
+from mnemesh_memory.text.traits import happened_at
+from mnemesh_memory.values.errors import shown_time
+from mnemesh_memory.values.model import Memory
+
+TOLD_CHARS: Final = 240
+DAY_MS: Final = 86_400_000
+CHAPTERS_MAX: Final = 24
+GAP_MIN_MS: Final = DAY_MS
+DECISION: Final = "decision"
+RESOLVED_BY: Final = "resolved-by"
+# How much a kind belongs into a story, before the importance of the single memory is added.
+WEIGHTS: Final = {"error": 2.0, "episode": 1.5, "run": 1.0, "requirement": 1.0, "summary": 1.0, "project": 1.0}
+LEADS: Final = {DECISION: "Decided: ", "error": "Failed: ", "requirement": "Wanted: "}
+
+
+def story(memories: Iterable[Memory], limit: int) -> Story:
+    """The story of the memories, in any order given, with at most `limit` sentences besides decisions."""
+    line = sorted((memory for memory in memories if memory.state != "forgotten"), key=lambda one: (_at(one), one.id))
+    if not line:
+        return Story(sentences=(), chapters=(), examined=0, left_out=0)
+    starts = chapters([_at(memory) for memory in line])
+    told = _told(line, starts, limit)
+    places = {memory.id: place for place, memory in enumerate(told)}
+    firsts: list[int] = []
+    for start, end in zip(starts, [*starts[1:], len(line)], strict=True):
+        inside = [places[memory.id] for memory in line[start:end] if memory.id in places]
+        firsts += inside[:1]
+    return Story(
+        sentences=tuple(_sentence(memory) for memory in told),
+        chapters=tuple(firsts),
+        examined=len(line),
+        left_out=len(line) - len(told),
+    )
+
+
+def chapters(times: Sequence[int]) -> list[int]:
+    """Where chapters begin in ascending times (ms): at the longest pauses of a day or more, CHAPTERS_MAX at most."""
+    if not times:
+        return []
+    pauses = [(after - before, place) for place, (before, after) in enumerate(pairwise(times), 1)]
+    longest = sorted((pause for pause in pauses if pause[0] >= GAP_MIN_MS), reverse=True)[: CHAPTERS_MAX - 1]
+    return [0, *sorted(place for _, place in longest)]
+
+
+def _told(line: Sequence[Memory], starts: Sequence[int], limit: int) -> list[Memory]:
+    """All decisions, and up to `limit` others: the best of each chapter in turn."""
+    queues = [
+        sorted((one for one in line[start:end] if one.kind != DECISION), key=_weight, reverse=True)
+        for start, end in zip(starts, [*starts[1:], len(line)], strict=True)
+    ]
+    chosen: set[str] = {memory.id for memory in line if memory.kind == DECISION}
+    room = limit
+    for rank in range(max(map(len, queues), default=0)):
+        for others in queues:
+            if room and rank < len(others):
+                chosen.add(others[rank].id)
+                room -= 1
+    return [memory for memory in line if memory.id in chosen]
+
+
+def _sentence(memory: Memory) -> StorySentence:
+    parts = sentences(memory.content)
+    text = " ".join((parts[0] if parts else memory.content).split())
+    if len(text) > TOLD_CHARS:
+        text = text[: TOLD_CHARS - 1].rstrip() + "…"
+    ids = [memory.id]
+    fixes = [link.id for link in memory.links if link.type == RESOLVED_BY][:1]
+    for id_ in fixes:
+        text += f" (resolved by {id_})"
+    if memory.superseded_by:
+        text += f" (replaced later by {memory.superseded_by})"
+    elif memory.valid_to is not None:
+        text += f" (until {shown_time(memory.valid_to)[:10]})"
+    ids += [*fixes, *([memory.superseded_by] if memory.superseded_by else [])]
+    return StorySentence(at=_at(memory), type=memory.kind, text=LEADS.get(memory.kind, "") + text, ids=tuple(ids))
+
+
+def _at(memory: Memory) -> int:
+    return happened_at(memory)
+
+
+def _weight(memory: Memory) -> tuple[float, int, str]:
+    """The weightiest, then the longest title-like beginning, then the order of ids."""
+    importance = memory.importance if memory.importance is not None else 0.5
+    return WEIGHTS.get(memory.kind, 0.0) + importance, min(len(title_of(memory.content)), TOLD_CHARS), memory.id

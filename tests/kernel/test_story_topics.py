@@ -1,0 +1,133 @@
+"""Stories and topics as pure functions: nothing decided is left out, and the same vectors give the same tree."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from mnemesh_memory.maps.clusters import Node, atlas, cluster_id, cut, medoid, tree
+from mnemesh_memory.maps.story import DAY_MS, chapters, story
+from mnemesh_memory.values.model import Link, Memory
+
+KINDS = st.sampled_from(("decision", "error", "fact", "episode"))
+
+
+def a_memory(number: int, kind: str = "fact", at: int = 0, **fields: object) -> Memory:
+    given_fields: dict[str, object] = {
+        "id": f"00000000-0000-8000-8000-{number:012d}", "space": "s", "kind": kind, "content": f"Event {number}. More.",
+        "title": "", "state": "active", "by": "owner", "heads": (), "created_at": at, "updated_at": at,
+    }  # fmt: skip
+    return Memory(**{**given_fields, **fields})  # type: ignore[arg-type]
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def planted(rng: np.random.Generator, topics: int, size: int, spread: float) -> tuple[np.ndarray, list[int]]:
+    centres = unit(rng.normal(size=(topics, 64)))
+    labels = [topic for topic in range(topics) for _ in range(size)]
+    noise = unit(rng.normal(size=(topics * size, 64)))
+    return unit(centres[labels] + spread * noise), labels
+
+
+def information(one: list[int], other: list[int]) -> float:
+    """Normalised mutual information of two labellings."""
+    total = len(one)
+
+    def entropy(labels: list[int]) -> float:
+        shares = np.unique(labels, return_counts=True)[1] / total
+        return float(-(shares * np.log(shares)).sum())
+
+    joint = entropy([first * total + second for first, second in zip(one, other, strict=True)])
+    halves = entropy(one) + entropy(other)
+    return 2 * (halves - joint) / halves if halves else 1.0
+
+
+@given(st.lists(st.tuples(KINDS, st.integers(0, 40)), max_size=40), st.integers(1, 10))
+def test_a_story_has_every_decision_in_order_of_time_and_keeps_its_limit(
+    events: list[tuple[str, int]], limit: int
+) -> None:
+    memories = [a_memory(number, kind, day * DAY_MS) for number, (kind, day) in enumerate(events)]
+    told = story(memories, limit)
+    cited = {id_ for sentence in told.sentences for id_ in sentence.ids}
+    assert {memory.id for memory in memories if memory.kind == "decision"} <= cited
+    assert sum(sentence.type != "decision" for sentence in told.sentences) <= limit
+    assert [sentence.at for sentence in told.sentences] == sorted(sentence.at for sentence in told.sentences)
+    assert len(told.sentences) + told.left_out == told.examined == len(memories)
+
+
+def test_a_story_says_what_a_memory_was_replaced_and_resolved_by() -> None:
+    fix, successor = a_memory(8).id, a_memory(9).id
+    (first, second) = story(
+        [
+            a_memory(1, "error", 1, links=(Link(type="resolved-by", id=fix),)),
+            a_memory(2, "decision", 2, superseded_by=successor, state="superseded"),
+        ],
+        5,
+    ).sentences
+    assert (first.text, first.ids[1:]) == (f"Failed: Event 1. (resolved by {fix})", (fix,))
+    assert (second.text, second.ids[1:]) == (f"Decided: Event 2. (replaced later by {successor})", (successor,))
+
+
+def test_a_pause_of_a_day_begins_a_chapter() -> None:
+    assert chapters([0, 5, DAY_MS + 6, DAY_MS + 7, 3 * DAY_MS]) == [0, 2, 4]
+    assert chapters([]) == []
+
+
+def test_planted_topics_are_found_again() -> None:
+    vectors, labels = planted(np.random.default_rng(7), topics=8, size=25, spread=0.6)
+    root = tree(vectors)
+    assert root is not None
+    found = [0] * len(labels)
+    for number, node in enumerate(cut(root, 3)):
+        for row in node.rows:
+            found[int(row)] = number
+    assert information(labels, found) >= 0.9
+
+
+@settings(deadline=None)
+@given(
+    arrays.arrays(np.float32, st.tuples(st.integers(1, 30), st.just(4)), elements=st.floats(-1, 1, width=32)),
+    st.integers(1, 3),
+)
+def test_each_memory_is_in_one_topic_of_a_level_whatever_the_vectors_are(raw: np.ndarray, level: int) -> None:
+    vectors = unit(raw + np.float32(1e-3))
+    root = tree(vectors)
+    assert root is not None
+    rows = sorted(int(row) for node in cut(root, level) for row in node.rows)
+    assert rows == list(range(len(vectors)))
+
+
+def test_topics_keep_their_ids_in_any_order_of_memories() -> None:
+    vectors, labels = planted(np.random.default_rng(3), topics=4, size=10, spread=0.5)
+    ids = [f"m{number:03d}" for number in range(len(labels))]
+    texts = [f"topic {label} text {number}" for number, label in enumerate(labels)]
+    order = np.random.default_rng(5).permutation(len(ids))
+    first = atlas(ids, texts, vectors)
+    second = atlas([ids[row] for row in order], [texts[row] for row in order], vectors[order])
+    assert [first.cluster(node, 2) for node in first.topics(2)] == [
+        second.cluster(node, 2) for node in second.topics(2)
+    ]
+
+
+def test_a_topic_keeps_its_id_when_another_memory_joins_it() -> None:
+    vectors, _ = planted(np.random.default_rng(11), topics=1, size=20, spread=0.2)
+    ids = [f"m{number:03d}" for number in range(20)]
+    middle = medoid(vectors, np.arange(20), ids)
+    joined = np.vstack([vectors, vectors[middle : middle + 1]])
+    assert cluster_id(1, ids[medoid(joined, np.arange(21), [*ids, "m999"])]) == cluster_id(1, ids[middle])
+
+
+def test_ten_thousand_identical_memories_are_one_topic() -> None:
+    vectors = unit(np.ones((10_000, 8), np.float32))
+    root = tree(vectors)
+    assert isinstance(root, Node)
+    assert root.halves == []
+
+
+def test_an_empty_space_has_no_topics_and_no_story() -> None:
+    assert atlas([], [], np.zeros((0, 1), np.float32)).topics(1) == []
+    assert story([], 5).sentences == ()
