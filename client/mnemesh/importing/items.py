@@ -25,7 +25,7 @@ SESSION_BYTES_MAX: Final = 200
 # Fields of an exported memory that a new one can't be given, and fields of a remember request.
 DERIVED: Final = frozenset(
     {"id", "state", "by", "updated_at", "heads", "version", "conflicts", "superseded_by"}
-    | {"useful", "not_useful", "linked", "linked_more", "notes", "shown", "anchor", "replaces", "older_than"}
+    | {"useful", "not_useful", "linked", "linked_more", "notes", "shown", "anchor", "stale", "replaces", "older_than"}
 )
 GIVEN: Final = (
     "content", "kind", "title", "space", "tags", "importance", "paths", "source", "valid_from", "valid_to",
