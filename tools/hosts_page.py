@@ -65,6 +65,8 @@ Code's settings:
 A hook is the command `mnemesh hook HOST EVENT`. It asks the running node over HTTP for at most {timeout:g} s. Without a
 node or an answer in time the hook prints nothing and ends with status 0. An unknown event does the same.
 
+`MNEMESH_HOOK_DEBUG=1` lets a hook say on standard error why it was silent.
+
 Memories come as data in one `<{tag}>` block, which no memory can close. A session gets up to {session:,}
 characters at the start: the groups of `mnemesh context` ([sessions.md](sessions.md)). A session that goes on, also
 after a compaction, gets its checkpoint before them. A prompt gets up to {prompt:,} characters, only of memories that
@@ -101,6 +103,14 @@ Notes for the miner lie in `hosts/mining/`, one a transcript, at most {notes_max
 ## Permissions and choices
 
 Where the host asks for permission, a tool of Mnemesh that only reads is approved. Any other tool is left to you.
+
+A file that an agent reads can bring the memories about that file. This is off. To have it, register the hook of
+`PreToolUse` by hand and write `reads = true` in `.mnemesh.toml`, or set `MNEMESH_READS=on`:
+
+```json
+{{"hooks": {{"PreToolUse": [{{"matcher": "Read", "hooks": [
+  {{"type": "command", "command": "mnemesh hook claude-code PreToolUse", "timeout": 5}}]}}]}}}}
+```
 
 A project chooses in `.mnemesh.toml`. `hooks = false` ends all hooks of the project. `inject = "WORD"`, or the variable
 `MNEMESH_INJECT`, says how much is put before the model:

@@ -235,3 +235,32 @@ def test_the_shim_loads_nothing_that_costs_its_start(tmp_path: Path) -> None:
         env={"PYTHONPATH": os.pathsep.join(sys.path), "MNEMESH_DATA_DIR": str(tmp_path)}, check=False,
     )  # fmt: skip
     assert (ran.stdout, ran.stderr) == ("[]\n", "")
+
+
+@session_loop
+async def test_a_subagent_starts_with_what_matters_and_has_its_own_session(
+    shared_node: NodeUnderTest, host: Host
+) -> None:
+    await remembered(shared_node, host, "Never push on Fridays", tier="pinned")
+    assert "Never push on Fridays" in host.fire("SessionStart", source="startup")
+    for agent in ("a1", "a2"):
+        assert "Never push on Fridays" in host.fire("SubagentStart", agent_id=agent, agent_type="Explore")
+    assert host.fire("SubagentStart", agent_id="a1", agent_type="Explore") == ""
+    assert host.fire("SubagentStart", environ={"MNEMESH_INJECT": "gated"}, agent_id="a3") == ""
+
+
+@session_loop
+async def test_a_file_that_is_read_brings_the_memories_about_it_only_when_that_is_wanted(
+    shared_node: NodeUnderTest, host: Host
+) -> None:
+    await remembered(shared_node, host, "Number each migration by hand.", paths=["db/001.sql"])
+    await remembered(shared_node, host, "Cranes are painted yellow.", paths=["crane.py"])
+    read = {"tool_name": "Read", "tool_input": {"file_path": f"{host.project}/db/001.sql"}}
+    assert host.fire("PreToolUse", **read) == ""
+    text = host.fire("PreToolUse", environ={"MNEMESH_READS": "on"}, **read)
+    assert "Number each migration by hand." in text
+    assert "Cranes" not in text
+    assert host.fire("PreToolUse", environ={"MNEMESH_READS": "on"}, **read) == ""
+    (host.project / ".mnemesh.toml").write_text("reads = true\n")
+    host.session = "another"
+    assert host.fire("PreToolUse", **read) == text

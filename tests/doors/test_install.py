@@ -293,3 +293,25 @@ def test_a_file_of_instructions_that_was_edited_keeps_the_edits(machine: Machine
     machine.run("install", "claude-code", "--instructions")
     path.write_text(path.read_text().replace("<!-- mnemesh: end of the block -->", ""))
     assert "is missing" in machine.run("uninstall", status=4)
+
+
+def test_two_paths_of_one_file_are_changed_once(machine: Machine) -> None:
+    project = machine.home / "project"
+    agents = machine.write("project/AGENTS.md", "# Mine\n")
+    (project / "CLAUDE.md").symlink_to("AGENTS.md")
+    before = machine.files()
+    shown = machine.run("install", "claude-code", "codex", "--project", str(project), "--instructions")
+    assert "it is " in shown
+    assert agents.read_text().count("Long-term memory") == 1
+    machine.run("uninstall", "--project", str(project))
+    assert machine.files() == before
+
+
+def test_two_changes_of_one_file_that_differ_are_refused_before_any_is_made(machine: Machine) -> None:
+    project = machine.home / "project"
+    machine.write("project/opencode.json", "{}\n")
+    (project / ".mcp.json").symlink_to("opencode.json")
+    before = machine.files()
+    words = ("install", "claude-code", "opencode", "--project", str(project))
+    assert "are one file" in machine.run(*words, status=4)
+    assert {name: data for name, data in machine.files().items() if "project" in name} == before

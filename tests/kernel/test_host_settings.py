@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh.hooks import settings_json
-from mnemesh.hooks.events import EVENTS
+from mnemesh.hooks.events import EVENTS, UNREGISTERED
 from mnemesh.hooks.host_table import HOSTS, JSON, Host, Part
 from mnemesh.hooks.registration import ForeignSettings, has_ours, installed, is_bare, uninstalled
 from mnemesh.hooks.settings_json import BadSettings
@@ -129,7 +129,10 @@ def test_foreign_hooks_keep_their_places_even_inside_a_shared_group() -> None:
     assert CLAUDE.hooks is not None
     text = json.dumps({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "mine.sh"}]}]}})
     new = json.loads(installed(text, CLAUDE, CLAUDE.hooks, COMMAND))
-    assert [len(groups) for groups in new["hooks"].values()] == [2, *[1] * (len(EVENTS["claude-code"]) - 1)]
+    assert [len(groups) for groups in new["hooks"].values()] == [
+        2,
+        *[1] * (len(EVENTS["claude-code"]) - 1 - len(UNREGISTERED)),
+    ]
     assert (
         new["hooks"]["SessionStart"][1]["hooks"][0]["command"]
         == "'/opt/my tools/mnemesh' hook claude-code SessionStart"
@@ -221,3 +224,10 @@ def test_the_bundle_follows_agent_plugins_and_its_skill_names_tools_that_are_the
     called = set(re.findall(r"[Cc]all `(\w+)`", body))
     assert called
     assert called <= tools
+
+
+@pytest.mark.parametrize("tail", ["# mine\n[other]\nx = 1\n", "\n# the end\n", "# a\n\n# b\n[[x.y]]\nz = 2\n"])
+def test_comments_behind_our_table_stay(tail: str) -> None:
+    part = CODEX.server
+    text = installed("model = 'x'\n", CODEX, part, COMMAND) + tail
+    assert uninstalled(text, CODEX, part).replace("\n\n", "\n").endswith(tail.replace("\n\n", "\n").lstrip("\n"))

@@ -30,6 +30,8 @@ PROMPT_RESULTS_MAX: Final = 5
 # The least score of a memory for a prompt, by the mode of injection. A score is the probability of an answer.
 MIN_SCORES: Final[Mapping[str, float]] = {"auto": 0.05, "gated": 0.3}
 SESSION_TOKENS: Final = 1_500
+SUBAGENT_TOKENS: Final = 600
+READ_RESULTS_MAX: Final = 3
 # Of a checkpoint and its surroundings, when work goes on.
 RESUME_TOKENS: Final = 1_000
 SESSION_CHARS_NAMED: Final = 200
@@ -96,10 +98,15 @@ def _unseen(shown: Collection[str], fired: Iterable[Json]) -> set[str]:
     return set(shown) - {memory["id"] for memory in fired}
 
 
-def session_question(session: str, directory: str, *, anew: bool) -> Question:
-    """The context of a session that starts."""
+def read_question(path: str) -> Question:
+    """The memories about a file."""
+    return "POST /v1/recall", {"query": "", "paths": [path], "limit": READ_RESULTS_MAX}
+
+
+def session_question(session: str, directory: str, *, anew: bool, tokens: int = SESSION_TOKENS) -> Question:
+    """The context of a session or subagent that starts."""
     known = {"dir": directory} if len(directory.encode("utf-8", "replace")) <= DIRECTORY_BYTES_MAX else {}
-    asked = {"session": session[:SESSION_CHARS_NAMED], "anew": anew, "token_budget": SESSION_TOKENS}
+    asked = {"session": session[:SESSION_CHARS_NAMED], "anew": anew, "token_budget": tokens}
     return "POST /v1/context", {**asked, **known}
 
 

@@ -13,6 +13,8 @@ from mnemesh.transport.reading_tools import READING_TOOLS
 SESSION_START: Final = "session start"
 PROMPT: Final = "prompt"
 PERMISSION: Final = "permission"
+SUBAGENT_START: Final = "subagent start"
+READ: Final = "file read"
 # Events that get no answer; `session_record` keeps something of them.
 BEFORE_COMPACTION: Final = "before compaction"
 COMPACTED: Final = "after compaction"
@@ -22,10 +24,12 @@ TURN_END: Final = "turn end"
 SUBAGENT_END: Final = "subagent end"
 SESSION_END: Final = "session end"
 MEANINGS: Final = (
-    SESSION_START, PROMPT, PERMISSION, BEFORE_COMPACTION, COMPACTED, TOOL_USE, TOOL_FAILURE, TURN_END, SUBAGENT_END,
-    SESSION_END,
+    SESSION_START, SUBAGENT_START, PROMPT, READ, PERMISSION, BEFORE_COMPACTION, COMPACTED, TOOL_USE, TOOL_FAILURE,
+    TURN_END, SUBAGENT_END, SESSION_END,
 )  # fmt: skip
-ANSWERED: Final = (SESSION_START, PROMPT, PERMISSION)
+ANSWERED: Final = (SESSION_START, SUBAGENT_START, PROMPT, READ, PERMISSION)
+# Answered, but registered by nobody but a person.
+UNREGISTERED: Final = ("PreToolUse",)
 CODEX_EVENTS: Final = {
     "SessionStart": SESSION_START, "UserPromptSubmit": PROMPT, "PermissionRequest": PERMISSION,
     "PreCompact": BEFORE_COMPACTION, "PostToolUse": TOOL_USE, "Stop": TURN_END,
@@ -34,6 +38,7 @@ CLAUDE_EVENTS: Final = {
     "SessionStart": SESSION_START, "UserPromptSubmit": PROMPT, "PermissionRequest": PERMISSION,
     "PreCompact": BEFORE_COMPACTION, "PostCompact": COMPACTED, "PostToolUse": TOOL_USE,
     "PostToolUseFailure": TOOL_FAILURE, "Stop": TURN_END, "SubagentStop": SUBAGENT_END, "SessionEnd": SESSION_END,
+    "SubagentStart": SUBAGENT_START, "PreToolUse": READ,
 }  # fmt: skip
 CURSOR_EVENTS: Final = {
     "sessionStart": SESSION_START, "beforeSubmitPrompt": PROMPT, "preCompact": BEFORE_COMPACTION,

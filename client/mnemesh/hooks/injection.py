@@ -20,6 +20,14 @@ MODES: Final[Mapping[str, str]] = {
 }
 
 
+def reads_here(cwd: Path, environ: Mapping[str, str]) -> bool:
+    """Whether a file that is read brings the memories about it: MNEMESH_READS, else the key `reads`. Off without them.
+    Raises BadSpaceFile."""
+    if given := environ.get("MNEMESH_READS"):
+        return given == "on"
+    return next((keys["reads"] is True for _, keys in project_files(cwd) if "reads" in keys), False)
+
+
 def mode_here(cwd: Path, environ: Mapping[str, str]) -> str:
     """The mode of `cwd`. A project that opts out stays out, whatever the environment says. An unknown word is `off`:
     a person who wrote one wanted less than the default. Raises BadSpaceFile."""

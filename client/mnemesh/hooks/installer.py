@@ -107,6 +107,7 @@ def install(
             for host in hosts
             for part in (host.all_parts if instructions else host.parts)
         ]
+        changes = _once_a_file(changes)
         if not dry:
             for change in changes:
                 if change.entry is not None:
@@ -130,7 +131,9 @@ def uninstall(hosts: Sequence[Host], project: Path | None, user: bool, around: S
             for part in host.all_parts:
                 if (file := around.file(part, project)) is not None:
                     places.setdefault(str(file), (host, part.kind))
-        changes = [_uninstalled(host, kind, Path(path), register) for path, (host, kind) in places.items()]
+        changes = _once_a_file(
+            [_uninstalled(host, kind, Path(path), register) for path, (host, kind) in places.items()]
+        )
         if not dry:
             made: list[str] = []
             for change in changes:
@@ -142,6 +145,22 @@ def uninstall(hosts: Sequence[Host], project: Path | None, user: bool, around: S
                     register.remove(path)
             _remove_empty(sorted(made, key=len, reverse=True))
     return [change for change in changes if change.action != UNCHANGED]
+
+
+def _once_a_file(changes: Iterable[Change]) -> list[Change]:
+    """The changes, of which two paths of one file make the same change once. Raises RefusedFile for two changes of one
+    file that differ, before any file is written."""
+    first: dict[Path, Change] = {}
+    kept = []
+    for change in changes:
+        if change.after != change.file.data:
+            other = first.setdefault(change.file.real, change)
+            if other is not change:
+                if other.after != change.after:
+                    raise RefusedFile(f"{other.file.path} and {change.file.path} are one file; install one at a time")
+                change = replace(change, after=change.file.data, entry=None, reason=f"it is {other.file.path}")
+        kept.append(change)
+    return kept
 
 
 def program() -> str:

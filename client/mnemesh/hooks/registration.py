@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mnemesh.hooks import managed_block, settings_json, settings_toml
-from mnemesh.hooks.events import EVENTS
+from mnemesh.hooks.events import EVENTS, UNREGISTERED
 from mnemesh.hooks.host_table import HOOKS, INSTRUCTIONS, JSON, NAME, Host, Part
 from mnemesh.hooks.settings_json import BadSettings
 from mnemesh.hooks.settings_json import Path as JsonPath
@@ -32,7 +32,7 @@ def installed(text: str, host: Host, part: Part, program: str, data: str = "") -
         changed = uninstalled(text, host, part, text)
         if host.name == "cursor" and VERSION[0] not in settings_json.read(changed):
             changed = settings_json.put(changed, VERSION, 1)
-        for event in EVENTS[host.name]:
+        for event in filter(_is_registered, EVENTS[host.name]):
             shown = shlex.join((program, "hook", host.name, event, *options))
             changed = settings_json.put(changed, (*part.key, event, -1), host.hook_shape(event, shown))
         return text if settings_json.read(changed) == settings_json.read(text) else changed
@@ -70,6 +70,10 @@ def uninstalled(text: str, host: Host, part: Part, original: str = "") -> str:
         if not empty:
             return text
         text = settings_json.take(text, empty[-1])
+
+
+def _is_registered(event: str) -> bool:
+    return event not in UNREGISTERED
 
 
 def _held_ours(path: JsonPath, part: Part, host: Host) -> bool:

@@ -9,11 +9,13 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from mnemesh.hooks.settings_json import BadSettings
 
 Path = tuple[str, ...]
+# Blank lines and comments at the end of a table.
+_NO_KEY: Final = re.compile(r"(?:^[ \t]*(?:#[^\n]*)?(?:\r?\n|\Z))+\Z", re.MULTILINE)
 
 
 def read(text: str) -> dict[str, Any]:
@@ -51,9 +53,13 @@ def take(text: str, path: Path) -> str:
     if begin is None:
         raise BadSettings(f"[{'.'.join(path)}] has no header of its own")
     following = re.compile(r"^[ \t]*\[", re.MULTILINE).search(text, begin.end())
-    end = following.start() if following else len(text)
+    until = following.start() if following else len(text)
+    # Comments behind the last key of the table are somebody's own.
+    kept = _NO_KEY.search(text[begin.end() : until])
+    end = begin.end() + kept.start() if kept else until
     before = text[: begin.start()]
-    if not following:
+    if not text[end:].strip():
+        end = len(text)
         before = before.rstrip("\r\n") + ("\r\n" if before.rstrip("\r\n") != before and "\r\n" in text else "\n")
         before = before if before.strip("\ufeff \r\n") else ""
     return _checked(before + text[end:], expected)

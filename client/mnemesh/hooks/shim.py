@@ -30,6 +30,10 @@ TIMEOUT_S: Final = 2.0
 SESSION_END_TIMEOUT_S: Final = 0.8
 # Beyond it, for an answer that has just come.
 GRACE_S: Final = 0.5
+# A host must not be kept from its work by an input, a file, a node or an answer of another make.
+SILENT: Final = (
+    OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidArgument, Unanswered,
+)  # fmt: skip
 INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
@@ -80,12 +84,13 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
         if meaning not in events.ANSWERED and mode != injection.OFF:
             _keep(host, meaning, given, cwd, environ, until)
             return None
-        if not _wanted(meaning, mode, given):
+        if not _wanted(meaning, mode, given, cwd, environ):
             return None
         node = NodeHttp(default_data_dir(environ), environ, until)
         text = _context(node, host, meaning, given, cwd, environ, mode)
-    # A host must not be kept from its work by an input, a file, a node or an answer of another make.
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidArgument, Unanswered):
+    except SILENT as why:
+        if environ.get("MNEMESH_HOOK_DEBUG"):
+            sys.stderr.write(f"mnemesh hook {host} {event}: {type(why).__name__}: {why}\n")
         return None
     return events.context_reply(host, event, text) if text else None
 
@@ -107,12 +112,15 @@ def _headers(host: str, cwd: Path, environ: Mapping[str, str]) -> tuple[tuple[st
     return project.headers(environ.get("MNEMESH_AGENT") or host)
 
 
-def _wanted(meaning: str, mode: str, given: Mapping[str, Any]) -> bool:
-    if meaning == events.SESSION_START:
+def _wanted(meaning: str, mode: str, given: Mapping[str, Any], cwd: Path, environ: Mapping[str, str]) -> bool:
+    if meaning in (events.SESSION_START, events.SUBAGENT_START):
         return mode == injection.AUTO
+    if mode not in context.MIN_SCORES:
+        return False
+    if meaning == events.READ:
+        return injection.reads_here(cwd, environ)
     prompt = given.get("prompt")
-    wanted = meaning == events.PROMPT and mode in context.MIN_SCORES
-    return wanted and isinstance(prompt, str) and not context.is_trivial(prompt)
+    return meaning == events.PROMPT and isinstance(prompt, str) and not context.is_trivial(prompt)
 
 
 def _context(
@@ -132,16 +140,37 @@ def _context(
         triggered = context.triggered_question([answer])
         fired = node.ask(triggered, headers)["memories"] if triggered else ()
         text, ids = context.prompt_block(answer, shown.ids(), fired)
+    elif meaning == events.READ:
+        from mnemesh.hooks.captures import file_of  # for those who want it
+
+        answer = node.ask(context.read_question(file_of(given)), headers)
+        text, ids = context.prompt_block({**answer, "abstain": False}, shown.ids())
     else:
-        source = given.get("source")
-        if source in events.FORGETTING_SOURCES:
-            shown.clear()
-        resumes = source in events.RESUMING_SOURCES and session
-        resumed = node.ask(context.resume_question(session), headers) if resumes else None
-        anew = source in events.FORGETTING_SOURCES
-        answer = node.ask(context.session_question(session, str(cwd), anew=anew), headers)
-        text, ids = context.session_block(answer, shown.ids(), resumed, session)
-        shown.sweep()
+        subagent = given.get("agent_id") if meaning == events.SUBAGENT_START else ""
+        if isinstance(subagent, str) and subagent:
+            session, shown = f"{session}/{subagent}", ShownMemories(default_data_dir(environ), host, "")
+        text, ids = _beginning(node, headers, given, cwd, session, shown)
     if ids:
         shown.add(ids)
     return text
+
+
+def _beginning(
+    node: NodeHttp,
+    headers: tuple[tuple[str, str], ...],
+    given: Mapping[str, Any],
+    cwd: Path,
+    session: str,
+    shown: ShownMemories,
+) -> tuple[str, list[str]]:
+    """The block for the start of a session, or of a subagent, which has nothing to resume."""
+    source = given.get("source")
+    anew = source in events.FORGETTING_SOURCES
+    if anew:
+        shown.clear()
+    resumes = source in events.RESUMING_SOURCES and session
+    resumed = node.ask(context.resume_question(session), headers) if resumes else None
+    tokens = context.SESSION_TOKENS if source else context.SUBAGENT_TOKENS
+    answer = node.ask(context.session_question(session, str(cwd), anew=anew, tokens=tokens), headers)
+    shown.sweep()
+    return context.session_block(answer, shown.ids(), resumed, session if source else "")

@@ -14,12 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from mnemesh.errors import InvalidArgument
 from mnemesh.exit_status import EXIT_OK
 from mnemesh.hooks import events
 from mnemesh.hooks.context import harmless
 from mnemesh.hooks.node_http import NodeHttp, Unanswered
-from mnemesh.hooks.shim import INPUT_BYTES_MAX, time_limit
+from mnemesh.hooks.shim import INPUT_BYTES_MAX, SILENT, time_limit
 from mnemesh.transport.project import Project, project_of
 from mnemesh_proto.rendezvous import default_data_dir
 
@@ -37,7 +36,7 @@ def main(words: Sequence[str]) -> int:
     with time_limit(QUESTIONS_S):
         try:
             line = _line(_given(), environ)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidArgument, Unanswered):
+        except SILENT:
             line = ""
     if line:
         sys.stdout.write(line + "\n")
