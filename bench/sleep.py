@@ -16,9 +16,11 @@ import secrets
 import tempfile
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from bench.corpora import TEAM
 from rich.console import Console
 from rich.table import Table
 
@@ -28,7 +30,7 @@ from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.consolidation.steps import MERGE, PROMOTE, Consolidated
-from mnemesh_memory.values.model import Caller, Draft, Source, Written
+from mnemesh_memory.values.model import Caller, Draft, Query, Source, Written
 
 DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data" / "sleep"
 FILES: Final = ("consistent", "inconsistent", "duplicates", "gaps", "distractors")
@@ -37,6 +39,7 @@ SPACE: Final = "bench/sleep"
 OWNER: Final = Caller("owner/bench", "owner")
 BATCH: Final = 256
 NEW: Final = 1_000
+VOTE_WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2)
 
 
 def groups(name: str) -> list[dict[str, Any]]:
@@ -46,7 +49,7 @@ def groups(name: str) -> list[dict[str, Any]]:
 
 async def started(path: Path) -> Mesh:
     """A whole node without doors. No two writes happen in one millisecond."""
-    ticks = itertools.count(1_760_000_000_000, 1_000)
+    ticks = itertools.count(1_795_000_000_000, 1_000)
     config = StartConfig(clock=lambda: next(ticks), entropy=secrets.token_bytes, model=ModelConfig(download=False))
     return await start_mesh(open_directory(path), LocalRuntime(), config)
 
@@ -203,11 +206,50 @@ async def _embedding(mesh: Mesh, contents: Sequence[str]) -> float:
     return time.process_time() - began
 
 
+async def measured_votes(histories: dict[str, Any]) -> dict[str, dict[float, float]]:
+    """hit@1, hit@5 and MRR of the answerable questions on the team histories, by the weight of the votes."""
+    found: dict[str, dict[float, float]] = {"hit@1": {}, "hit@5": {}, "MRR": {}}
+    with tempfile.TemporaryDirectory() as folder:
+        mesh = await started(Path(folder) / "data")
+        try:
+            asked = [question for name, data in histories.items() for question in await _history(mesh, name, data)]
+            for weight in VOTE_WEIGHTS:
+                ranks = []
+                for space, text, answers in asked:
+                    query = Query(text=text, spaces=(space,), weights={"votes": weight}, limit=10)
+                    hits = [hit.memory.id for hit in (await mesh.recall(OWNER, query)).results]
+                    ranks.append(next((place for place, id_ in enumerate(hits, 1) if id_ in answers), 0))
+                found["hit@1"][weight] = sum(rank == 1 for rank in ranks) / len(ranks)
+                found["hit@5"][weight] = sum(0 < rank <= 5 for rank in ranks) / len(ranks)
+                found["MRR"][weight] = sum(1 / rank for rank in ranks if rank) / len(ranks)
+        finally:
+            await mesh.close()
+    return found
+
+
+def _ms(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+async def _history(mesh: Mesh, name: str, data: dict[str, Any]) -> list[tuple[str, str, set[str]]]:
+    """Write a history. Its questions as space, text and ids of the answers."""
+    space, ids = f"team/{name}", {}
+    for memory in data["memories"]:
+        draft = Draft(content=memory["content"], kind=memory["kind"], space=space, created_at=_ms(memory["at"]))
+        ids[memory["id"]] = (await mesh.remember(OWNER, draft)).memory.id
+    return [
+        (space, question["text"], {ids[answer] for answer in question["answers"]})
+        for question in data["questions"]
+        if question["answers"]
+    ]
+
+
 def main() -> None:
     """The table of figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--show", action="store_true", help="print what was missed")
     parser.add_argument("--cost", type=int, nargs="*", metavar="SIZE", help="measure the cost in spaces of these sizes")
+    parser.add_argument("--votes", action="store_true", help="measure votes in recall on the team histories")
     parser.add_argument("--new", type=int, default=NEW, help="new memories for --cost")
     asked = parser.parse_args()
     console = Console()
@@ -215,6 +257,11 @@ def main() -> None:
         for size in asked.cost or [10_000]:
             found = asyncio.run(measured_cost(size, asked.new))
             console.print({name: round(value, 2) for name, value in found.items()})
+        return
+    if asked.votes:
+        histories = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(TEAM.glob("*.json"))}
+        for name, by_weight in asyncio.run(measured_votes(histories)).items():
+            console.print(name, {weight: round(value, 4) for weight, value in by_weight.items()})
         return
     table = Table("figure", "found", "of", title="consolidation of tests/data/sleep")
     for name, (count, of) in asyncio.run(measured_quality(asked.show)).items():

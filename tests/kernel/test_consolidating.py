@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from pathlib import Path
 
 import pytest
-from recall_scene import READER, Here, signals_of
+from recall_scene import READER, Here, signals_of, started
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
@@ -184,3 +185,43 @@ async def test_astrocytes_vote_when_asked_for_and_explain_shows_the_votes(here: 
     voted = await here.recall("Why did the build crash on the runner?", explain=True, weights={"votes": 0.5})
     shares = {hit.memory.kind: signals_of(hit).get("votes", 0.0) for hit in voted.results}
     assert shares["error"] > shares["fact"] == 0.0
+
+
+def damaged(home: Path, damage: bytes | None) -> None:
+    """The record is lost, or has other bytes."""
+    for file in home.glob("sleep.sqlite*"):
+        file.unlink()
+    if damage is not None:
+        (home / "sleep.sqlite").write_bytes(damage)
+
+
+@pytest.mark.parametrize("damage", [b"", b"no database at all" * 100, None])
+async def test_a_lost_record_is_begun_anew_and_nothing_is_done_twice(tmp_path: Path, damage: bytes | None) -> None:
+    mesh = await started(tmp_path)
+    here = Here(mesh, "team")
+    await tell(here, EPISODES)
+    assert (await mesh.consolidate(READER, "team")).applied == 1
+    await mesh.close()
+    damaged(tmp_path, damage)
+    mesh = await started(tmp_path)
+    again = await mesh.consolidate(READER, "team")
+    assert (again.read, again.applied, await mesh.list_runs(READER, ("team",))) == (3, 0, [])
+    await mesh.close()
+
+
+async def test_strange_texts_and_an_empty_space_make_no_step(here: Here) -> None:
+    assert (await here.mesh.consolidate(READER, here.space)).proposed == 0
+    failed = "\u6bce\u65e5\u306e\u4fdd\u5b58\u306f\u5931\u6557\u3057\u305f"  # "the daily save failed"
+    strange = ("word " * 6_000, "\u2588\ufffd\u0001 " * 200, failed, "it", "cause of everything " * 50)
+    for text in strange:
+        await here.remember(text, kind="episode", source=Source(session="s"))
+    done = await here.mesh.consolidate(READER, here.space)
+    assert (done.read, done.proposed) == (len(strange), 0)
+
+
+async def test_many_equal_memories_become_few_and_the_second_run_does_nothing(here: Here) -> None:
+    await here.mesh.remember_batch(READER, [here.draft("The kiln is lit at dawn.", force=True) for _ in range(200)])
+    assert (await here.mesh.consolidate(READER, here.space)).applied > 0
+    page = await here.mesh.list(READER, ListQuery(spaces=(here.space,), limit=200))
+    assert len(page.memories) < 40
+    assert (await here.mesh.consolidate(READER, here.space)).applied == 0

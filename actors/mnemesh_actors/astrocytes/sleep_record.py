@@ -1,8 +1,8 @@
 """The record of consolidation: runs with their steps, and how far each space was read. Ids and counts, no text.
 
     run        one row a run of a space
-    step       one row a step, written before the step is carried out
-    watermark  one row a space: incarnation and entry of the log up to which the space is consolidated
+    step       one row a step, older than the step's change
+    watermark  one row a space, with incarnation and entry of the log
 
 The record is derived. Without the file, each space is read anew and a run finds nothing that was done already. Only
 `undo` needs the steps. A damaged file is put aside and begun anew.

@@ -40,7 +40,7 @@ from mnemesh_memory.values.ids import fingerprint
 from mnemesh_memory.values.memory_links import DERIVED_FROM, SEE_ALSO
 from mnemesh_memory.values.model import Draft, Link
 
-# These say that the memories are other ones by now. Any other error ends the run, which goes on later.
+# The memories are other ones by now. Any other error ends the run, and the next run goes on.
 _OVERTAKEN = (NotFound, FailedPrecondition, InvalidArgument, PermissionDenied, AlreadyExists)
 
 

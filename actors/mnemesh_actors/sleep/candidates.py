@@ -1,4 +1,4 @@
-"""Reads what is new in a space, and what lies near it: the input of a plan. Asking is no use of a memory."""
+"""Reads the new memories of a space and their neighbours: the input of a plan. Asking is no use of a memory."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Batch:
 
 
 async def fresh_ids(parts: NodePorts, space: str, after: int) -> AsyncIterator[tuple[list[str], int]]:
-    """The memories of a space that changed after an entry, BATCH at a time, with the entry up to which they came.
-    Changes by consolidation on this node are no news."""
+    """The changed memories of a space after an entry, BATCH at a time, each batch with its last entry. Changes by
+    consolidation on this node are no news."""
     ids: dict[str, None] = {}
     while True:
         page = await parts.ledger.entries(after, PAGE_ENTRIES)

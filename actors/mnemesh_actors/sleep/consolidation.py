@@ -4,7 +4,7 @@ Duties of a run, in order. A kill at any point loses nothing and repeats nothing
 
 1. Finish the steps of a run that a kill left open.
 2. Read a batch of new memories, and plan.
-3. Keep the steps, then carry them out one by one, and keep what became of each.
+3. Keep the steps. Carry out one after the other, and keep the state of each.
 4. Move the watermark of the space past the batch, and go on with the next.
 
 A batch that is read again finds its memories merged, promoted or linked already. The cost depends on what is new.
@@ -57,7 +57,7 @@ EVERYWHERE = ""
 
 @dataclass(slots=True)
 class _Tally:
-    """What a run has seen so far."""
+    """The findings of a run so far."""
 
     read: int = 0
     steps: list[Step] = field(default_factory=list)

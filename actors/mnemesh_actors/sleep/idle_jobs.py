@@ -1,6 +1,6 @@
 """The work of an idle node, one row each. A new job is one function and one row.
 
-A job gets the budget of sleep and asks for its turn between its steps, so that whoever waits for the node goes first.
+A job gets the budget of sleep and asks for its turn between its steps, so operations of the node go first.
 A job keeps its own place, may be cancelled at any point, and goes on the next time.
 """
 

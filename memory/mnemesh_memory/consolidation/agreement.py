@@ -51,7 +51,7 @@ _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _DIGITS: Final = re.compile(r"\d+")
 # So much of the beginning of two words makes them forms of one word.
 _ROOT_CHARS: Final = 4
-# So many words that stand in one another's place make two things of two reports.
+# So many words in the place of as many others make two things of two reports.
 SWAPPED_MAX: Final = 2
 COSINE_MIN: Final = 0.55
 
@@ -215,7 +215,7 @@ def consistent(one: Reading, other: Reading, cosine: float) -> bool:
 
 
 def _swapped(one: Reading, other: Reading) -> tuple[set[str], set[str]]:
-    """The words of each report that the other one lacks, without verbs and other forms of its words."""
+    """The words of each report alone, without verbs and without other forms of common words."""
 
     def lacking(here: Reading, there: Reading) -> set[str]:
         known = {key[:_ROOT_CHARS] for key in there.keys if len(key) >= _ROOT_CHARS}

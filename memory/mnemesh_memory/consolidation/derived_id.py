@@ -1,8 +1,8 @@
-"""Ids of promoted facts: a function of the group, so that peers which promote one group write one and the same change.
+"""Ids of promoted facts: a function of the group, so peers with the same group write the same change.
 
 Everything in the change follows from the group: id, author of the change, time and text. Two nodes of one principal
-that promote the same episodes write equal bytes, and equal bytes are one change. Groups that differ in a member give
-two facts, and the next run merges those.
+with the same episodes write equal bytes, and equal bytes are one change. Groups that differ in a member give two facts,
+and the next run merges these.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Gaps: names that the memories use and none explains. Reported with ids, never written.
 
-A name counts when at least USES_MIN memories use it. A memory explains a name when the name is its title, or the
-subject of a sentence that says what it is.
+A name counts when at least USES_MIN memories use it. A memory with the name as title explains the name. So does a
+memory with a sentence about the name's meaning.
 """
 
 from __future__ import annotations
@@ -18,28 +18,34 @@ from mnemesh_memory.values.model import Memory
 USES_MIN: Final = 3
 GAPS_MAX: Final = 100
 LOOKED_AT_CHARS: Final = 2000
-_PROPER: Final = re.compile(r"(?<=[a-z,;:)] )(?<![.!?] )([A-Z][a-z]{2,}[A-Za-z0-9]*(?:[ -][A-Z][A-Za-z0-9]+){0,2})\b")
+_PROPER: Final = re.compile(r"(?<=[a-z,;:)/] )(?<![.!?] )([A-Z][a-z]{2,}[A-Za-z0-9]*(?:[ -][A-Z][A-Za-z0-9]+){0,2})\b")
 _CODE: Final = re.compile(r"`([^`\s]{2,60})`")
 _IDENTIFIER: Final = re.compile(
-    r"(?<![\w./-])([a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w*|[a-z][a-z0-9]*(?:[-_][a-z0-9]+)+|[A-Z]{2,}[0-9]*)(?![\w/-])"
+    r"(?<![\w./-])([a-z]+[A-Z]\w+|[A-Z][a-z0-9]+[A-Z]\w*|[a-z][a-z0-9]*(?:[-_][a-z0-9]+)+|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|"
+    r"[A-Z]{2,}[0-9]*)(?![\w/-])"
 )
 _DAYS: Final = re.compile(
     r"(?:mon|tues|wednes|thurs|fri|satur|sun)day|january|february|march|april|may|june|july|august|september|october|"
     r"november|december",
     re.IGNORECASE,
 )
-# After its subject, a sentence with one of these says what the subject is.
-_SAYS: Final = (
-    r"(?:\s*\([^)]{1,80}\))?(?:,[^,]{1,80},)?\s*(?::|\u2014|-- |- |=|\b(?:is|are|was|means|stands for|refers to|"
-    r"describes|denotes|serves as|acts as|is called|handles|provides|stores)\b)"
-)
-# These say how the subject fares, and not what the subject is.
-_FARES: Final = (
+# Behind a name that begins a sentence, one of these explains the name.
+_SAYS: Final = re.compile(
+    r"[`\"']?(?:\s(?:service|tool|library|project|team|system|job|module|flag|table))?(?:\s*\([^)]{1,80}\))?"
+    r"(?:,[^,]{1,80},)?\s*(?::|\u2014|-- |- |=|\b(?:is|are|was|means|stands for|refers to|describes|denotes|serves as|"
+    r"acts as|is called|handles|provides|stores)\b)"
+    # These tell how the subject fares, and not its meaning.
     r"(?!\s*(?:down|up|slow|broken|not\b|late|failing|out|in\b|on\b|at\b|back|still|used|being|again|too|full|stuck|"
-    r"missing|green|red))"
+    r"missing|green|red))",
+    re.IGNORECASE,
 )
-_CALLED: Final = r"\b(?:called|named|known as|nicknamed|short for|code ?name[d]?|i\.e\.|aka)\s+[`\"']?"
-_NOUNS: Final = r"(?:\s(?:service|tool|library|project|team|system|job|module|flag|table))?"
+_IN_BRACKETS: Final = re.compile(r"[`\"']?\s*\((?=[^)]*\s)[^)]{8,}\)")
+_BEGINS: Final = re.compile(r"(?:^|[.!?\n])\s*(?:the |our |a |an )?[`\"']?$", re.IGNORECASE)
+_CALLED: Final = re.compile(
+    r"\b(?:called|named|known as|nicknamed|short for|code ?named?|i\.e\.|aka)\s+[`\"']?$", re.IGNORECASE
+)
+# Before a name so much is looked at.
+_BEFORE_CHARS: Final = 40
 
 
 def names_in(memory: Memory, domain: Domain) -> set[str]:
@@ -53,19 +59,24 @@ def explains(memory: Memory, name: str) -> bool:
     """Whether a memory says what the name stands for."""
     if memory.title.casefold() == name.casefold():
         return True
-    text = memory.content[:LOOKED_AT_CHARS]
-    named = rf"(?<![\w-])[`\"']?{re.escape(name)}[`\"']?(?![\w-])"
-    subject = rf"(?:^|[.!?\n]\s*)(?:the |our |a |an )?{named}{_NOUNS}{_SAYS}{_FARES}"
-    return bool(
-        re.search(subject, text, re.IGNORECASE)
-        or re.search(_CALLED + re.escape(name) + r"(?![\w-])", text, re.IGNORECASE)
-        or re.search(rf"{named}\s*\((?=[^)]*\s)[^)]{{8,}}\)", text)
-    )
+    text, wanted = memory.content[:LOOKED_AT_CHARS], name.casefold()
+    folded = text.casefold()
+    at = folded.find(wanted)
+    while at >= 0:
+        end = at + len(wanted)
+        if not (folded[at - 1 : at].isalnum() or folded[end : end + 1].isalnum()):
+            before, behind = text[max(0, at - _BEFORE_CHARS) : at], text[end:]
+            if _CALLED.search(before) or _IN_BRACKETS.match(behind):
+                return True
+            if _BEGINS.search(before) and _SAYS.match(behind):
+                return True
+        at = folded.find(wanted, end)
+    return False
 
 
 def uses(memories: Iterable[Memory], domain: Domain) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
-    """By name the memories that use the name, and the names that one of these memories explains. Records of what
-    happened repeat each other, so one of them counts."""
+    """By name its memories, and the names with an explanation in one of these memories. Records of events repeat each
+    other, so only one record of a name counts."""
     found: dict[str, list[str]] = {}
     explained: set[str] = set()
     recorded: set[str] = set()

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from mnemesh_memory.consolidation.agreement import restates
 from mnemesh_memory.consolidation.domains.domain import Domain
 from mnemesh_memory.consolidation.steps import MERGE, PROMOTED, Portion, Step
 from mnemesh_memory.policy import triggers
 from mnemesh_memory.policy.guard import RECORDS
+from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.values.model import Memory
+
+# One merge takes so many memories in.
+LOSERS_MAX: Final = 16
 
 
 def merges(portion: Portion, domain: Domain) -> Iterator[Step]:
     """A merge for each group of fresh memories and neighbours that say the same. The oldest stays."""
     done: set[str] = set()
+    equal: dict[str, list[str]] = {}
+    for id_, memory in sorted(portion.memories.items()):
+        equal.setdefault(_key(memory), []).append(id_)
     for id_ in portion.fresh:
         memory = portion.memories.get(id_)
         if memory is None or id_ in done or not _mergeable(memory):
             continue
-        near = ((portion.memories.get(other), cosine) for other, cosine in portion.near.get(id_, ()))
+        near = {other: cosine for other, cosine in portion.near.get(id_, ()) if other in portion.memories}
+        near |= dict.fromkeys(equal[_key(memory)], 1.0)  # also those beyond the nearest
+        near.pop(id_, None)
         twins = [
             other
-            for other, cosine in near
-            if other is not None
-            and other.id not in done
+            for other, cosine in ((portion.memories[other], cosine) for other, cosine in near.items())
+            if other.id not in done
             and cosine >= domain.merge_cosine
             and _mergeable(other)
             and _alike(memory, other)
@@ -36,7 +45,9 @@ def merges(portion: Portion, domain: Domain) -> Iterator[Step]:
         losers = [other for other in rest if restates(first.content, other.content)]
         if losers:
             done.update(other.id for other in (first, *losers))
-            yield _merge(first, losers, domain.name, "say the same: numbers, names and negation agree")
+            for start in range(0, len(losers), LOSERS_MAX):
+                part = losers[start : start + LOSERS_MAX]
+                yield _merge(first, part, domain.name, "say the same: numbers, names and negation agree")
     yield from _promotions(portion, domain)
 
 
@@ -87,6 +98,10 @@ def _alike(one: Memory, other: Memory) -> bool:
     """Whether everything but text and tags is equal."""
     fields = ("kind", "valid_from", "valid_to", "paths", "attrs")
     return all(getattr(one, name) == getattr(other, name) for name in fields) and one.source.dir == other.source.dir
+
+
+def _key(memory: Memory) -> str:
+    return duplicate_key(memory.content)
 
 
 def _rank(memory: Memory) -> tuple[int, str]:

@@ -34,7 +34,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promotion:
-    """The fact that a promotion begins, of text that one of its sources says."""
+    """The fact of a promotion, with a text of one of its sources."""
 
     id: str
     mark: str

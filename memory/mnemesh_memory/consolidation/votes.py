@@ -1,6 +1,6 @@
-"""Votes of the astrocytes in recall: a domain speaks for its own memories, as far as the question is one of its own.
+"""Votes of the astrocytes in recall: the domains of a question speak for their memories.
 
-vote(m) = sum over domains d of `q_d c_d(m) 2^(-age / h_d)` / sum of `q_d`, in [0, 1], where `q_d` and `c_d` are the
+vote(m) = sum over domains d of `q_d c_d(m) 2^(-age / h_d)` / sum of `q_d`, in [0, 1]. Here `q_d` and `c_d` are the
 claims of the domain on question and memory, and `h_d` is the half-life of the domain.
 """
 

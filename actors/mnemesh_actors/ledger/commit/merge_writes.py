@@ -1,7 +1,7 @@
 """Merges as the ledger writes them: a memory takes the place of others that say the same, and the way back.
 
-Decided inside the commit, where no other write can come between. Nothing is erased: a memory that steps back is
-superseded, and its undoing writes its last statement again.
+Decided inside the commit, where no other write can come between. Nothing is erased: a merge supersedes, and its
+undoing writes the last statement again.
 """
 
 from __future__ import annotations

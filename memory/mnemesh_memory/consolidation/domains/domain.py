@@ -1,4 +1,4 @@
-"""One domain: which memories belong to it, what it reads in a text, and how strict it is."""
+"""A domain: its memories, the names that it reads in a text, and its strictness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The domain of errors: what failed, where, and what mended it."""
+"""The domain of errors: failures, their places and their remedies."""
 
 from __future__ import annotations
 

@@ -1,0 +1,88 @@
+"""Laws of agreement: likeness never merges, order of arguments never matters, a plan is a function of its portion."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemesh_memory.consolidation.agreement import consistent, read, restates
+from mnemesh_memory.consolidation.portion import plan
+from mnemesh_memory.consolidation.steps import MERGE, PROMOTE, Portion
+from mnemesh_memory.values.model import Memory, Source
+
+SUBJECTS = st.sampled_from(["gateway", "mailer", "search index", "staging database", "Ana's parser"])
+VERBS = st.sampled_from(["listens on port", "keeps", "drops", "retries after", "holds"])
+NUMBERS = st.integers(0, 9_999)
+SENTENCES = st.builds(lambda subject, verb, number: f"The {subject} {verb} {number}.", SUBJECTS, VERBS, NUMBERS)
+
+
+def memory(number: int, text: str, kind: str = "episode") -> Memory:
+    return Memory(
+        id=f"018bcfe5-0000-8000-8000-{number:012x}", space="team", kind=kind, title="", content=text, state="active",
+        by="owner", created_at=number, updated_at=number, heads=("1@a",), source=Source(session=f"s{number}"),
+    )  # fmt: skip
+
+
+def portion(memories: list[Memory], fresh: list[str] | None = None) -> Portion:
+    near = {one.id: tuple((other.id, 0.9) for other in memories if other is not one) for one in memories}
+    ids = [one.id for one in memories] if fresh is None else fresh
+    return Portion(
+        space="team", principal="owner", domain="general", fresh=tuple(ids),
+        memories={one.id: one for one in memories}, near=near,
+    )  # fmt: skip
+
+
+@given(SENTENCES, SENTENCES)
+def test_who_restates_whom_does_not_depend_on_the_order(one: str, other: str) -> None:
+    assert restates(one, other) == restates(other, one)
+    assert consistent(read(one), read(other), 0.9) == consistent(read(other), read(one), 0.9)
+
+
+@given(SENTENCES, NUMBERS)
+def test_another_number_or_a_negation_is_never_the_same(text: str, number: int) -> None:
+    other = text.rsplit(" ", 1)[0] + f" {number}."
+    assert restates(text, other) == (text == other)
+    assert not restates(text, text.replace("The ", "No ", 1))
+    assert not consistent(read(text), read(f"It is not so that {text}"), 0.9)
+
+
+@given(st.permutations(range(4)), SENTENCES)
+def test_the_same_group_gives_the_same_fact_in_whatever_order_it_comes(order: list[int], text: str) -> None:
+    texts = [
+        text,
+        f"Again {text[0].lower()}{text[1:]}",
+        text.replace(".", ", again."),
+        text.replace("The", "Today the"),
+    ]
+    memories = [memory(number, words) for number, words in enumerate(texts)]
+    (step,) = plan(portion(memories)).steps
+    (other,) = plan(portion([memories[place] for place in order])).steps
+    assert (step.action, step.id, step.others) == (PROMOTE, other.id, other.others)
+
+
+@given(st.lists(SENTENCES, min_size=2, max_size=6))
+def test_a_merge_keeps_one_of_each_statement(texts: list[str]) -> None:
+    memories = [memory(number, text, "fact") for number, text in enumerate(texts)]
+    hidden = {other for step in plan(portion(memories)).steps if step.action == MERGE for other in step.others}
+    assert {one.content for one in memories if one.id not in hidden} == set(texts)
+    assert len(memories) - len(hidden) == len(set(texts))
+
+
+def test_a_single_disagreement_stops_a_promotion() -> None:
+    agree = [
+        "The mailer drops mails at night.",
+        "At night the mailer drops mails.",
+        "The mailer dropped mails at night.",
+    ]
+    memories = [memory(number, text) for number, text in enumerate(agree)]
+    assert [step.action for step in plan(portion(memories)).steps] == [PROMOTE]
+    against = memory(9, "The mailer does not drop mails at night.")
+    assert plan(portion([*memories, against])).steps == ()
+
+
+def test_three_episodes_of_one_session_are_no_repetition() -> None:
+    memories = [memory(number, f"The mailer drops mails at night{'!' * number}") for number in range(3)]
+    same = [replace(one, source=Source(session="s")) for one in memories]
+    assert plan(portion(same)).steps == ()
