@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -86,3 +87,21 @@ def test_three_episodes_of_one_session_are_no_repetition() -> None:
     memories = [memory(number, f"The mailer drops mails at night{'!' * number}") for number in range(3)]
     same = [replace(one, source=Source(session="s")) for one in memories]
     assert plan(portion(same)).steps == ()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("The gateway listens on port 8443.", "On port 8443 the gateway is listening.", True),
+        ("The data team owns the orders topic.", "The orders topic is owned by the data team.", True),
+        ("Backups are kept for 30 days in the archive.", "The backups are kept in the archive for 30 days.", True),
+        ("Re billing exports, ask Ivo", "ask Ivo re billing exports", True),
+        ("The orders topic is owned by the data team.", "The data team is owned by the orders topic.", False),
+        ("Traffic goes from eu to us.", "Traffic goes from us to eu.", False),
+        ("Billing calls the auth service.", "The auth service calls billing.", False),
+        ("The cache sits in front of the api.", "The api sits in front of the cache.", False),
+        ("The gateway keeps 5 tokens.", "The gateway drops 5 tokens.", False),
+    ],
+)
+def test_phrases_may_change_their_place_and_roles_may_not(one: str, other: str, same: bool) -> None:
+    assert restates(one, other) is same

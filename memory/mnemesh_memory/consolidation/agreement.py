@@ -11,15 +11,28 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from typing import Final, TypeAlias
 
 from mnemesh_memory.policy.contest import contest
-from mnemesh_memory.policy.grammar import BE, LEADS, LIGHT, NEGATORS, OPPOSITES, VERB_FORMS, VERBS
+from mnemesh_memory.policy.grammar import (
+    ARTICLES,
+    BE,
+    DETERMINERS,
+    LIGHT,
+    NEGATORS,
+    OPPOSITES,
+    PREPOSITIONS,
+    PRONOUNS,
+    VERB_FORMS,
+    VERBS,
+)
 from mnemesh_memory.policy.guard import says_the_same
 from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, Statement, statements
 
 # Dimensions of the moment of an event, which say nothing about the event.
 MOMENTS: Final = frozenset(("day", "date", "month", "weekday"))
+# Dimensions of values that may stand anywhere in a sentence.
+_WHENEVER: Final = MOMENTS | {"rhythm", "time"}
 # Nouns whose number names one occasion: build 4312 and build 4410 are two occasions of one thing.
 _OCCASIONS: Final = (
     "build|run|job|ticket|issue|pr|pull|request|commit|incident|attempt|deploy|deployment|session|sprint|week|case|"
@@ -47,6 +60,8 @@ _LACKS: Final = frozenset(
 _SHORT_NEGATIONS: Final = re.compile(
     r"\b(do|does|did|is|was|are|were|ca|wo|has|have|had|should|could|would)nt\b", re.IGNORECASE
 )
+# Behind a phrase, one of these begins something else.
+_BEGINS_ANEW: Final = ARTICLES | DETERMINERS | PRONOUNS
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _DIGITS: Final = re.compile(r"\d+")
 # So much of the beginning of two words makes them forms of one word.
@@ -56,14 +71,17 @@ SWAPPED_MAX: Final = 2
 COSINE_MIN: Final = 0.55
 
 
+# The words outside of phrases in order, and the phrases, each a preposition with its words.
+Form: TypeAlias = tuple[tuple[str, ...], frozenset[tuple[str, tuple[str, ...]]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """A text as it is compared."""
 
     text: str
-    order: tuple[str, ...]  # Keys of the words and values that say something, in order.
-    subject: frozenset[str]  # The words before the verb of the first sentence.
-    passive: bool  # The first sentence tells by whom something is done.
+    order: tuple[str, ...]  # Keys of the words and values that say something, in order, without light verbs.
+    forms: tuple[Form, ...]  # Of its sentences.
     values: frozenset[tuple[str, str]]  # (dimension, key), without moments.
     names: frozenset[str]
     verbs: frozenset[str]
@@ -107,8 +125,7 @@ def read(text: str) -> Reading:
     return Reading(
         text=text,
         order=tuple(order),
-        subject=_subject(parts[0]) if parts else frozenset(),
-        passive=bool(parts) and _is_passive(parts[0]),
+        forms=tuple(_form(sentence) for sentence in parts),
         values=frozenset(values),
         names=frozenset(names),
         verbs=frozenset(verbs),
@@ -117,14 +134,36 @@ def read(text: str) -> Reading:
     )
 
 
-def _subject(sentence: Statement) -> frozenset[str]:
-    before = (sentence.tokens[place] for place in sentence.content if place < sentence.verb)
-    return frozenset(token.key.rstrip("'") for token in before if not token.dimension)
+def _form(sentence: Statement) -> Form:
+    """The words of a sentence in order, and its phrases by their prepositions, which may stand anywhere. A passive has
+    the form of its active."""
+    plain: list[str] = []
+    phrases: list[tuple[str, list[str]]] = []
+    inside = False
+    done = 0
+    content = set(sentence.content)
+    for place, token in enumerate(sentence.tokens):
+        word = token.text.casefold()
+        if token.mark or place == sentence.verb or (inside and phrases[-1][1] and word in _BEGINS_ANEW):
+            inside = False
+        key = token.key.rstrip("'")
+        if word in PREPOSITIONS:
+            phrases.append((word, []))
+            inside = True
+            done = len(plain) if word == "by" else done
+        elif place in content and token.dimension in _WHENEVER:
+            phrases.insert(0, ("", [key]))
+        elif place in content and word not in _FILLERS and key not in _FILLERS:
+            (phrases[-1][1] if inside else plain).append(key)
+    agent = next((keys for preposition, keys in phrases if preposition == "by" and keys), None)
+    if agent and done and _is_passive(sentence):  # the word before "by" is what the agent does
+        plain = [*agent, plain[done - 1], *plain[: done - 1], *plain[done:]]
+        phrases = [phrase for phrase in phrases if phrase[1] is not agent]
+    return tuple(plain), frozenset((preposition, tuple(keys)) for preposition, keys in phrases if keys)
 
 
 def _is_passive(sentence: Statement) -> bool:
-    words = [token.text.casefold() for token in sentence.tokens]
-    return "by" in words and any(word in BE for word in words)
+    return any(token.text.casefold() in BE for token in sentence.tokens)
 
 
 def overlap(one: Reading, other: Reading) -> float:
@@ -153,35 +192,23 @@ def _numbers_in_words(one: str, other: str) -> bool:
 
 
 def _same_words(one: str, other: str) -> bool:
-    first, second = (read(_HYPHEN.sub(" ", text.casefold())) for text in (one, other))
-    if not first.order or Counter(first.order) != Counter(second.order) or first.negations != second.negations:
+    first, second = _folded(one), _folded(other)
+    if not first.forms or first.negations != second.negations or not _share_names(one, other):
         return False
-    if not _share_names(one, other):
-        return False
-    if first.order == second.order or first.subject == second.subject or first.passive != second.passive:
+    if first.forms == second.forms:
         return True
-    if (_fronted(one) or _fronted(other)) and _rotated(first.order, second.order):
-        return True
-    return any(
-        read(_HYPHEN.sub(" ", turn.casefold())).order == goal.order
-        for text, goal in ((one, second), (other, first))
-        for turn in _turned(text)
-    )
+    turned = ((turn, goal) for text, goal in ((one, second), (other, first)) for turn in _turned(text))
+    return any(_folded(turn).forms == goal.forms for turn, goal in turned)
+
+
+def _folded(text: str) -> Reading:
+    return read(_HYPHEN.sub(" ", text.casefold()))
 
 
 def _share_names(one: str, other: str) -> bool:
     """Whether each name of one text stands in the other one, in whatever case."""
     folded = one.casefold(), other.casefold()
     return all(name in folded[1] for name in read(one).names) and all(name in folded[0] for name in read(other).names)
-
-
-def _fronted(text: str) -> bool:
-    """Whether a text begins with a phrase that may stand at its end, too."""
-    return text.lstrip().partition(" ")[0].casefold() in LEADS
-
-
-def _rotated(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    return any(one[at:] + one[:at] == other for at in range(1, len(one)))
 
 
 def _turned(text: str) -> list[str]:

@@ -21,8 +21,8 @@ def merges(portion: Portion, domain: Domain) -> Iterator[Step]:
     """A merge for each group of fresh memories and neighbours that say the same. The oldest stays."""
     done: set[str] = set()
     equal: dict[str, list[str]] = {}
-    for id_, memory in sorted(portion.memories.items()):
-        equal.setdefault(_key(memory), []).append(id_)
+    for known in portion.memories.values():
+        equal.setdefault(_key(known), []).append(known.id)
     for id_ in portion.fresh:
         memory = portion.memories.get(id_)
         if memory is None or id_ in done or not _mergeable(memory):
