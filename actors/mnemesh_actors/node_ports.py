@@ -77,6 +77,7 @@ class NodePorts:
     labile: LabileWindow = field(default_factory=LabileWindow)
     rules: RuleTable = field(default_factory=RuleTable)
     files: ProjectFiles = field(default_factory=ProjectFiles)
+    node_id: str = ""
 
     def stamp(self, caller: Caller) -> Stamp:
         """The common fields of a new command of `caller`."""

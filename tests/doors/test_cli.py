@@ -210,7 +210,7 @@ def test_every_option_of_recall_arrives(cli: Run, node: RecordingNode) -> None:
         "2026-06-01", "--as-of", "2026-05-15", "--min-score", "0.1", "--min-heat", "0.2", "--token-budget", "100",
         "--valid-at", "2026-05-14", "--include-superseded", "--include-archive", "--sort", "recency", "--weight",
         "dense=0.5", "--weight", "bm25=1", "--path", "*.py", "--by", "owner/x", "--session", "s", "--source-dir", "/d",
-        "--explain", "--snippets-only", "--time-words", "only", "--time-zone", "Asia/Tokyo",
+        "--explain", "--snippets-only", "--trust", "own", "--time-words", "only", "--time-zone", "Asia/Tokyo",
     )  # fmt: skip
     assert ended.status == 0
     (sent,) = node.requests("Recall")

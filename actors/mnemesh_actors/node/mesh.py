@@ -38,6 +38,7 @@ from mnemesh_actors.remember.removal import BulkForgetting, Purging
 from mnemesh_actors.remember.rule_operations import Ruling
 from mnemesh_actors.remember.tidying import Tidying
 from mnemesh_actors.remember.trigger_operations import Triggering
+from mnemesh_actors.remember.trust_marks import with_trust
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.rows.past_rows import PastRows
 from mnemesh_actors.runtime.base import Runtime
@@ -47,6 +48,7 @@ from mnemesh_actors.transcripts.transcript_operations import Transcribing
 from mnemesh_actors.watch.cursor_seal import CursorSeal
 from mnemesh_actors.watch.watch_operations import Watching
 from mnemesh_memory.access import grants
+from mnemesh_memory.policy.trust import asked_of
 from mnemesh_memory.ranking.answers import Neighbourhood, Recalled
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
@@ -172,18 +174,22 @@ class Mesh:
         """Find memories; see Recalling.recall."""
         await self._parts.files.learn(caller)
         with self._parts.foreground.operation():
-            (answer,) = await self._with_stale([await self._recalling.recall(caller, query)])
+            (answer,) = await self._with_marks(caller, [await self._recalling.recall(caller, query)])
         return self._with_triggered(caller, query, answer)
 
     async def recall_batch(self, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
         """Answer several queries at once; see Recalling.recall_batch."""
         with self._parts.foreground.operation():
-            answers = await self._with_stale(await self._recalling.recall_batch(caller, queries))
+            answers = await self._with_marks(caller, await self._recalling.recall_batch(caller, queries))
         return [self._with_triggered(caller, query, answer) for query, answer in zip(queries, answers, strict=True)]
 
-    async def _with_stale(self, answers: Sequence[Recalled]) -> list[Recalled]:
-        """The answers with the marks of results that name files which changed."""
-        marked = iter(await self._parts.files.marked([hit.memory for one in answers for hit in one.results]))
+    async def _marked(self, caller: Caller, memories: Sequence[Memory]) -> list[Memory]:
+        """The memories with their trust class, and with the files that they name and that changed."""
+        return await self._parts.files.marked(await with_trust(self._parts, caller, memories))
+
+    async def _with_marks(self, caller: Caller, answers: Sequence[Recalled]) -> list[Recalled]:
+        """The answers with the same marks at their results."""
+        marked = iter(await self._marked(caller, [hit.memory for one in answers for hit in one.results]))
         return [
             replace(one, results=tuple(replace(hit, memory=next(marked)) for hit in one.results)) for one in answers
         ]
@@ -228,7 +234,7 @@ class Mesh:
             then = None if as_of is None else PastRows(self._parts, grants.readable(caller), as_of, math.inf)
             memories = await granted(self._parts, caller, memories, then)
             if as_of is None:
-                memories = await self._parts.files.marked(await self._linking.with_ends(caller, memories))
+                memories = await self._marked(caller, await self._linking.with_ends(caller, memories))
         return memories, missing
 
     async def timeline(self, caller: Caller, key: str, before: int = 5, after: int = 5) -> tuple[list[Memory], int]:
@@ -238,7 +244,7 @@ class Mesh:
         middle = await find_one(self._parts, caller, key)
         memories, position = await self._parts.ledger.timeline(middle.id, before, after)
         shown = await displayed(self._parts, await granted(self._parts, caller, memories), but=middle.id)
-        return await self._parts.files.marked(shown), position
+        return await self._marked(caller, shown), position
 
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
         """Counts over `spaces`, or over all that the caller may see."""
@@ -358,6 +364,7 @@ class Mesh:
 
     async def list(self, caller: Caller, query: ListQuery) -> Page:
         """One page of a listing."""
-        page = await self._parts.ledger.page(request_checks.list_query(query, caller))
+        clean = asked_of(request_checks.list_query(query, caller), caller, self._parts.node_id)
+        page = await self._parts.ledger.page(clean)
         shown = await displayed(self._parts, await granted(self._parts, caller, page.memories))
-        return replace(page, memories=tuple(await self._parts.files.marked(shown)))
+        return replace(page, memories=tuple(await self._marked(caller, shown)))

@@ -129,6 +129,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         config=config.mesh,
         news=serving.current.follower.news,
         files=ProjectFiles(directory.path),
+        node_id=directory.node_id,
         reranker=await _reranker(runtime, config),
         graph=graph,
     )

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.results import Found, end_of_equals, heat_of, redirected, with_ratings
 from mnemesh_actors.rows.row_source import RowSource
+from mnemesh_memory.policy import trust
 from mnemesh_memory.policy.validity import held, replaced, stood_instead, successors
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.text.traits import happened_at
@@ -123,6 +124,13 @@ class Choice:
         kept = [item for item in found if passes(query, item.memory)]
         standing = await self._world_time.passing([item.memory for item in kept])
         kept = [item for item in kept if item.memory.id in standing]
+        if query.trusted is not None and kept:
+            asked = query.trusted
+            brought = set(await self._parts.ledger.from_peers([item.memory.id for item in kept], asked.node))
+            kept = [
+                item for item in kept
+                if trust.of(item.memory, item.memory.id in brought, asked.principal) in asked.classes
+            ]  # fmt: skip
         if query.min_heat > 0 and kept:
             now = self._parts.clock()
             used = await self._parts.ledger.activity([item.memory.id for item in kept])

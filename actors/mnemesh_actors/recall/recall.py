@@ -25,6 +25,7 @@ from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.runtime.zones import zone_named
 from mnemesh_memory.policy.emptiness import left_out
 from mnemesh_memory.policy.recall_rules import narrowed
+from mnemesh_memory.policy.trust import asked_of
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.fusion import scaled_weights
 from mnemesh_memory.validation import request_checks
@@ -53,7 +54,7 @@ class Recalling:
     async def recall(self, caller: Caller, query: Query, patience: float = 1.0) -> Recalled:
         """Up to `limit` memories, best first; it may take `patience` times as long as usual. Raises InvalidArgument,
         DeadlineExceeded, Unavailable (semantic mode without an embedder)."""
-        own = request_checks.query(query, caller)
+        own = asked_of(request_checks.query(query, caller), caller, self._parts.node_id)
         scaled_weights(weights_of(own, self._parts.config.weights))
         optional_weights(self._parts, own)
         zone = zone_named("time_zone", own.time_zone) if own.time_zone else self._parts.config.zone

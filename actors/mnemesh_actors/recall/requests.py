@@ -29,13 +29,15 @@ CANDIDATES_JUDGED_LATE = SEARCH_LIMIT_MAX
 CANDIDATES_SUPERSEDED = 30
 # Ids that pass a filter of the ledger are handed to the index, up to so many memories.
 IDS_MAX = 5000
-_FILTERS: Final = [field.name for field in fields(MemoryFilter) if field.name != "valid_at"]
+_FILTERS: Final = [field.name for field in fields(MemoryFilter) if field.name not in ("valid_at", "trust", "trusted")]
 
 
 def for_the_ledger(query: Query) -> bool:
     """Whether it has a filter that the index can't judge."""
     late = any(not rule.indexed for rule in query.hidden)
-    return bool(query.paths or query.source_dir or query.min_heat > 0 or query.valid_at is not None or late)
+    return bool(
+        query.paths or query.source_dir or query.min_heat > 0 or query.valid_at is not None or query.trusted or late
+    )
 
 
 def among_of(matching: tuple[list[str], list[str]] | None) -> tuple[str, ...] | None:
@@ -48,7 +50,7 @@ def among_of(matching: tuple[list[str], list[str]] | None) -> tuple[str, ...] | 
 def listing_of(query: Query) -> ListQuery:
     """The first page of what may pass."""
     state = "all" if query.include_superseded else "active"
-    return ListQuery(**_filters(query), state=state, limit=limits.LIST_LIMIT_MAX)
+    return ListQuery(**_filters(query), trusted=query.trusted, state=state, limit=limits.LIST_LIMIT_MAX)
 
 
 def _filters(query: Query) -> dict[str, Any]:

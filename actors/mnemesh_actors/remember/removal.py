@@ -23,6 +23,7 @@ from mnemesh_actors.remember.deadlines import answered, find
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_crdt.changes.envelope import ERASE
 from mnemesh_memory.access import grants
+from mnemesh_memory.policy.trust import asked_of
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values.errors import DeadlineExceeded, InvalidArgument, MnemeshError, NotFound, Unavailable
 from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page
@@ -115,7 +116,9 @@ class BulkForgetting:
         only list them, and the memories that the caller may not erase. Raises InvalidArgument, PermissionDenied for a
         space that the caller may not write."""
         # "Active" means active now. Memories that were active only at `valid_at` are history.
-        clean = replace(request_checks.list_query(query, caller), active_now=True)
+        clean = replace(
+            asked_of(request_checks.list_query(query, caller), caller, self._parts.node_id), active_now=True
+        )
         for space in clean.spaces or (caller.private_space,):  # a right to write in one space holds in all of them
             grants.require_space(caller, grants.WRITE, space)
         page = await self._parts.ledger.page(clean)

@@ -17,6 +17,7 @@ from mnemesh_actors.memory_lookup import granted
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import answered, committed, find, replaced_by, replayed, vectors_of_change
 from mnemesh_actors.remember.drafts import Prepared, Preparing, Siblings
+from mnemesh_actors.remember.trust_marks import keeping, trusted
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import guard
 from mnemesh_memory.policy.patches import patched, succeeding
@@ -123,6 +124,7 @@ class Writing:
         async def commit(item: Prepared) -> None:
             try:
                 item.draft = await self._parts.files.referenced(caller, item.draft)
+                item.draft = await trusted(self._parts, caller, item.draft)
                 item.done = await self._updated(caller, item) or await committed(
                     self._parts, self._create(caller, item)
                 )
@@ -159,7 +161,7 @@ class Writing:
         field_checks.times_in_order(
             patched(clean, "valid_from", memory.valid_from), patched(clean, "valid_to", memory.valid_to)
         )
-        clean = await self._parts.files.renewed(clean, memory)
+        clean = keeping(await self._parts.files.renewed(clean, memory), caller, memory)
         vectors = Vectors()
         if clean.content is not None or clean.title is not None:
             after = replace(

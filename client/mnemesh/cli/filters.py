@@ -25,6 +25,7 @@ class Filters:
     since: Annotated[Text, option("RecallRequest.since", "--since", metavar="TIME")] = None
     before: Annotated[Text, option("RecallRequest.before", "--before", metavar="TIME")] = None
     valid_at: Annotated[Text, option("RecallRequest.valid_at", "--valid-at", metavar="TIME")] = None
+    trust: Annotated[Texts, each("ListRequest.trust", "--trust", metavar="CLASS")] = None
     by: Annotated[Text, option("RecallRequest.agent", "--by", metavar="AGENT")] = None
     session: Annotated[Text, option("RecallRequest.session", "--session")] = None
 

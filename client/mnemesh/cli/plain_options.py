@@ -26,6 +26,7 @@ RECALL: Final = MappingProxyType(
         "--since": ("since", "str"),
         "--before": ("before", "str"),
         "--valid-at": ("valid_at", "str"),
+        "--trust": ("trust", "many"),
         "--by": ("by", "str"),
         "--session": ("session", "str"),
         "--limit": ("limit", "int"),

@@ -25,7 +25,8 @@ SESSION_BYTES_MAX: Final = 200
 # Fields of an exported memory that a new one can't be given, and fields of a remember request.
 DERIVED: Final = frozenset(
     {"id", "state", "by", "updated_at", "heads", "version", "conflicts", "superseded_by"}
-    | {"useful", "not_useful", "linked", "linked_more", "notes", "shown", "anchor", "stale", "replaces", "older_than"}
+    | {"useful", "not_useful", "linked", "linked_more", "notes"}
+    | {"shown", "anchor", "stale", "trust", "replaces", "older_than"}
 )
 GIVEN: Final = (
     "content", "kind", "title", "space", "tags", "importance", "paths", "source", "valid_from", "valid_to",
@@ -58,12 +59,13 @@ class Problem:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Defaults:
     """The fields that an import gives to all items: `space` replaces theirs, `home` and `kind` are for those that name
-    no space or kind, `tags` come in addition."""
+    no space or kind, `tags` come in addition. `trust` is the class of what no export of Mnemesh is."""
 
     space: str = ""
     home: str = ""
     kind: str = ""
     tags: tuple[str, ...] = ()
+    trust: str = ""
 
 
 Parsed = Iterator[Entry | Problem]
@@ -81,7 +83,10 @@ def finish(entry: Entry, path: str, defaults: Defaults) -> Entry:
     if defaults.tags:
         own = fields.get("tags", [])
         fields["tags"] = [*own, *(tag for tag in defaults.tags if tag not in own)]
-    return replace(entry, fields={**fields, "idempotency_key": key_of(path, fields)})
+    key = key_of(path, fields)
+    if defaults.trust and not entry.origin:
+        fields["attrs"] = {**fields.get("attrs", {}), "trust": defaults.trust}
+    return replace(entry, fields={**fields, "idempotency_key": key})
 
 
 def without_future(part: Entry | Problem, now: datetime) -> Iterator[Entry | Problem]:

@@ -195,7 +195,7 @@ def _memory(read: model.Memory, content: str) -> dict[str, Any]:
         "superseded_by": read.superseded_by, "useful": read.useful, "not_useful": read.not_useful,
         "linked": [form_of(LINKED, end) for end in read.linked], "linked_more": read.linked_more, "notes": read.notes,
         "shown": read.shown,
-        "anchor": read.anchor, "stale": read.stale,
+        "anchor": read.anchor, "stale": read.stale, "trust": read.trust,
         "replaces": [{"id": one.id, "since": timestamp(one.since)} for one in read.replaces],
         "older_than": read.older_than,
     }  # fmt: skip

@@ -93,6 +93,8 @@ def _filters(query: Query, stretch: str) -> Iterator[tuple[str, str, dict[str, A
         yield "tags_all", f"nothing bears {shorten(tag)}", {"tags_all": (tag,)}
     if query.tags_none and not past:
         yield "tags_none", f"everything bears one of {_words(query.tags_none)}", {"tags_none": query.tags_none}
+    if query.trusted is not None and not past:
+        yield "trust", f"nothing is {_words(query.trust)}", {"trusted": query.trusted}
     if query.window is not None and not past:
         yield "time_words", f"nothing lies in {stretch}", {"window": query.window}
 

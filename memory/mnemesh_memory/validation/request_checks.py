@@ -19,7 +19,7 @@ from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, SecretRefused
 from mnemesh_memory.values.kinds import DEFAULT_KIND, MODES, SORTS, STATES, TIERS, WAITS
-from mnemesh_memory.values.model import Caller, Draft, ListQuery, Patch, Query
+from mnemesh_memory.values.model import TRUST_CLASSES, Caller, Draft, ListQuery, Patch, Query
 from mnemesh_memory.values.spaces import space_path, well_formed
 
 ORDERS = ("newest", "oldest")
@@ -161,6 +161,7 @@ def query(given: Query, caller: Caller) -> Query:
         paths=field_checks.lines("paths", given.paths, limits.PATHS_MAX, limits.PATH_BYTES_MAX),
         agent=field_checks.line("agent", given.agent, limits.AGENT_BYTES_MAX),
         session=field_checks.line("session", given.session, limits.SESSION_BYTES_MAX),
+        trust=_trust(given.trust),
         source_dir=field_checks.line("source_dir", given.source_dir, limits.PATH_BYTES_MAX),
         current_session=field_checks.line("current_session", given.current_session, limits.SESSION_BYTES_MAX),
     )
@@ -201,7 +202,12 @@ def list_query(given: ListQuery, caller: Caller) -> ListQuery:
         session=field_checks.line("session", given.session, limits.SESSION_BYTES_MAX),
         state=field_checks.one_of("state", given.state or "active", (*STATES, "all")),
         order=field_checks.one_of("order", given.order or "newest", ORDERS),
+        trust=_trust(given.trust),
     )
+
+
+def _trust(given: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(field_checks.one_of("trust", word, TRUST_CLASSES) for word in given))
 
 
 def batch(drafts: Sequence[Draft]) -> None:

@@ -21,6 +21,9 @@ from mnemesh_memory.values.rules import Rule
 ANCHOR: Final = "anchor"
 # Attributes that record the files of a text.
 STALE_PREFIX: Final = "ref."
+# How far a memory can be trusted by its origin, most first, and the attribute that records a class.
+TRUST_CLASSES: Final = ("own", "granted", "peer", "imported")
+TRUST_ATTR: Final = "trust"
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +206,7 @@ class Memory:
     shown: str = ""  # gist or tags when `content` is shortened for display, see policy/forgetting.
     replaces: tuple[Replaced, ...] = ()  # Memories that it took the place of, the latest first. Not stored.
     older_than: tuple[str, ...] = ()  # Newer ones that contradict it while both stand: it may not hold. Not stored.
+    trust: str = ""  # Its class for the reader, one of TRUST_CLASSES, where it is told.
     stale: tuple[str, ...] = ()  # Files that it names and that are no longer as they were, in words.
     tied: bool = field(default=True, compare=False)  # False when it is known that no link begins or ends here.
 
@@ -243,6 +247,15 @@ class Written:
     triggered: tuple[str, ...] = ()  # Ids of the triggers that the text fired.
 
 
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """Memories of these trust classes, for a reader on a node."""
+
+    classes: tuple[str, ...]
+    principal: str
+    node: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryFilter:
     """Which memories a reader asks for. Empty filters let everything through."""
@@ -258,6 +271,8 @@ class MemoryFilter:
     agent: str = ""
     session: str = ""
     window: Window | None = None  # Time of the event. Read from words, never given by a caller.
+    trust: tuple[str, ...] = ()  # Some of TRUST_CLASSES.
+    trusted: Trusted | None = None  # The same with its reader. Never given by a caller.
     hidden: tuple[Rule, ...] = ()  # Rules that leave memories out. Never given by a caller.
 
 

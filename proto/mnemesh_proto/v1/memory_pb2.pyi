@@ -70,7 +70,7 @@ class Head(_message.Message):
     def __init__(self, revision: _Optional[str] = ..., content: _Optional[str] = ..., title: _Optional[str] = ..., by: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Memory(_message.Message):
-    __slots__ = ("id", "space", "kind", "title", "content", "state", "tags", "importance", "tier", "paths", "source", "valid_from", "valid_to", "keywords", "attrs", "links", "by", "created_at", "updated_at", "heads", "version", "conflicts", "superseded_by", "useful", "not_useful", "linked", "linked_more", "notes", "shown", "anchor", "stale", "replaces", "older_than")
+    __slots__ = ("id", "space", "kind", "title", "content", "state", "tags", "importance", "tier", "paths", "source", "valid_from", "valid_to", "keywords", "attrs", "links", "by", "created_at", "updated_at", "heads", "version", "conflicts", "superseded_by", "useful", "not_useful", "linked", "linked_more", "notes", "shown", "anchor", "stale", "trust", "replaces", "older_than")
     class AttrsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -109,6 +109,7 @@ class Memory(_message.Message):
     SHOWN_FIELD_NUMBER: _ClassVar[int]
     ANCHOR_FIELD_NUMBER: _ClassVar[int]
     STALE_FIELD_NUMBER: _ClassVar[int]
+    TRUST_FIELD_NUMBER: _ClassVar[int]
     REPLACES_FIELD_NUMBER: _ClassVar[int]
     OLDER_THAN_FIELD_NUMBER: _ClassVar[int]
     id: str
@@ -142,9 +143,10 @@ class Memory(_message.Message):
     shown: str
     anchor: str
     stale: _containers.RepeatedScalarFieldContainer[str]
+    trust: str
     replaces: _containers.RepeatedCompositeFieldContainer[Replaced]
     older_than: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., state: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., importance: _Optional[float] = ..., tier: _Optional[str] = ..., paths: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Iterable[str]] = ..., attrs: _Optional[_Mapping[str, str]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., by: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heads: _Optional[_Iterable[str]] = ..., version: _Optional[int] = ..., conflicts: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., superseded_by: _Optional[str] = ..., useful: _Optional[int] = ..., not_useful: _Optional[int] = ..., linked: _Optional[_Iterable[_Union[Linked, _Mapping]]] = ..., linked_more: _Optional[int] = ..., notes: _Optional[_Iterable[str]] = ..., shown: _Optional[str] = ..., anchor: _Optional[str] = ..., stale: _Optional[_Iterable[str]] = ..., replaces: _Optional[_Iterable[_Union[Replaced, _Mapping]]] = ..., older_than: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., state: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., importance: _Optional[float] = ..., tier: _Optional[str] = ..., paths: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Iterable[str]] = ..., attrs: _Optional[_Mapping[str, str]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., by: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heads: _Optional[_Iterable[str]] = ..., version: _Optional[int] = ..., conflicts: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., superseded_by: _Optional[str] = ..., useful: _Optional[int] = ..., not_useful: _Optional[int] = ..., linked: _Optional[_Iterable[_Union[Linked, _Mapping]]] = ..., linked_more: _Optional[int] = ..., notes: _Optional[_Iterable[str]] = ..., shown: _Optional[str] = ..., anchor: _Optional[str] = ..., stale: _Optional[_Iterable[str]] = ..., trust: _Optional[str] = ..., replaces: _Optional[_Iterable[_Union[Replaced, _Mapping]]] = ..., older_than: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RelatedMemory(_message.Message):
     __slots__ = ("id", "title", "snippet", "similarity", "alike")
@@ -394,7 +396,7 @@ class GetResponse(_message.Message):
     def __init__(self, memory: _Optional[_Union[Memory, _Mapping]] = ..., memories: _Optional[_Iterable[_Union[Memory, _Mapping]]] = ..., missing: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ListRequest(_message.Message):
-    __slots__ = ("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "agent", "session", "state", "order", "limit", "cursor", "space", "everywhere", "valid_at")
+    __slots__ = ("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "agent", "session", "state", "order", "limit", "cursor", "space", "everywhere", "valid_at", "trust")
     SPACES_FIELD_NUMBER: _ClassVar[int]
     KINDS_FIELD_NUMBER: _ClassVar[int]
     TAGS_ANY_FIELD_NUMBER: _ClassVar[int]
@@ -411,6 +413,7 @@ class ListRequest(_message.Message):
     SPACE_FIELD_NUMBER: _ClassVar[int]
     EVERYWHERE_FIELD_NUMBER: _ClassVar[int]
     VALID_AT_FIELD_NUMBER: _ClassVar[int]
+    TRUST_FIELD_NUMBER: _ClassVar[int]
     spaces: _containers.RepeatedScalarFieldContainer[str]
     kinds: _containers.RepeatedScalarFieldContainer[str]
     tags_any: _containers.RepeatedScalarFieldContainer[str]
@@ -427,7 +430,8 @@ class ListRequest(_message.Message):
     space: str
     everywhere: bool
     valid_at: _timestamp_pb2.Timestamp
-    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., state: _Optional[str] = ..., order: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ..., space: _Optional[str] = ..., everywhere: _Optional[bool] = ..., valid_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    trust: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., tags_any: _Optional[_Iterable[str]] = ..., tags_all: _Optional[_Iterable[str]] = ..., tags_none: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., agent: _Optional[str] = ..., session: _Optional[str] = ..., state: _Optional[str] = ..., order: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ..., space: _Optional[str] = ..., everywhere: _Optional[bool] = ..., valid_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., trust: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ListResponse(_message.Message):
     __slots__ = ("memories", "cursor", "total", "degraded_reasons")

@@ -22,14 +22,14 @@ from mnemesh_memory.validation.filters import any_holds, in_place
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import WIKILINK
-from mnemesh_memory.values.model import ListQuery, Memory, Page, Query, Stats
+from mnemesh_memory.values.model import TRUST_CLASSES, ListQuery, Memory, Page, Query, Stats
 from mnemesh_memory.values.rules import IS, Rule, Ruled
 
 FACETS_MAX = 200
 # Filters that a recall and a listing have in common.
 _SHARED = (
     *("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "valid_at"),
-    *("agent", "session", "window", "hidden"),
+    *("agent", "session", "window", "hidden", "trusted"),
 )
 # Whether a link begins or ends there: most memories have none, and are then not asked about again.
 TIED = (
@@ -53,6 +53,12 @@ STOOD = (
 )
 # As traits.happened_at.
 HAPPENED = "coalesce(json_extract(detail, '$.valid_from'), created_at)"
+# As trust.class_of, as a place in TRUST_CLASSES.
+TRUSTED = (
+    "max(CASE WHEN (SELECT node FROM entry WHERE doc = memory.id ORDER BY seq LIMIT 1) <> ? THEN 2 "
+    "WHEN by = ? OR instr(by, ?) = 1 THEN 0 ELSE 1 END, CASE json_extract(detail, '$.attrs.trust') "
+    "WHEN 'granted' THEN 1 WHEN 'peer' THEN 2 WHEN 'imported' THEN 3 ELSE 0 END) IN ({})"
+)
 HEX = set("0123456789abcdef-")
 
 
@@ -70,6 +76,16 @@ def tagged(db: sqlite3.Connection, ids: Sequence[str], tag: str) -> list[Memory]
         (*ids, tag, tag),
     ).fetchall()
     return from_rows(rows)
+
+
+def from_peers(db: sqlite3.Connection, ids: Sequence[str], node: str) -> list[str]:
+    """Those of the memories whose first entry is of another node."""
+    rows = db.execute(
+        f"SELECT doc FROM entry WHERE seq IN (SELECT min(seq) FROM entry WHERE doc IN ({marks(ids)}) GROUP BY doc) "
+        "AND node <> ?",
+        (*ids, node),
+    )
+    return [str(id_) for (id_,) in rows]
 
 
 def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Sequence[str] | None = None) -> str:
@@ -169,6 +185,10 @@ def _filters(query: ListQuery) -> tuple[str, list[Any]]:
         if among:
             parts.append(condition.format(marks(among)))
             values += among
+    if query.trusted is not None:
+        parts.append(TRUSTED.format(marks(query.trusted.classes)))
+        values += [query.trusted.node, query.trusted.principal, query.trusted.principal + "/"]
+        values += [TRUST_CLASSES.index(word) for word in query.trusted.classes]
     for rule in query.hidden:
         if rule.indexed:
             condition, given = _ruled(rule, has)

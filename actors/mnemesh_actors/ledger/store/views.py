@@ -149,6 +149,7 @@ class Views(Histories):
     stats = question(reads.stats)
     export_page = question(reads.export_page)
     tagged = question(reads.tagged)
+    from_peers = question(reads.from_peers)
     last_checkpoint = question(session_reads.last_checkpoint)
     linked = question(link_table.linked)
     ties = question(link_table.ties)

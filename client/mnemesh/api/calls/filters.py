@@ -24,6 +24,7 @@ class Filters(TypedDict, total=False):
     tags_any: Words
     tags_all: Words
     tags_none: Words
+    trust: Words
     since: Time | None
     before: Time | None
     valid_at: Time | None

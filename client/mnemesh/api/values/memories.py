@@ -91,5 +91,6 @@ class Memory:
     shown: str = ""
     anchor: str = ""
     stale: tuple[str, ...] = ()
+    trust: str = ""
     replaces: tuple[Replaced, ...] = ()
     older_than: tuple[str, ...] = ()

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 ID_CHARS: Final = 36  # of a whole id
 BULK_PAGE: Final = 200
 FILTERS_NEEDED: Final = (
-    "at least one of --space, --kind, --tag, --tags-any, --tags-none, --since, --before, --valid-at, --by, "
+    "at least one of --space, --kind, --tag, --tags-any, --tags-none, --trust, --since, --before, --valid-at, --by, "
     "--session; or --all for every space that the token may write"
 )
 CONTENT_HELP: Final = "New text; - reads standard input."

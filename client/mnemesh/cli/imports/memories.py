@@ -88,7 +88,7 @@ def import_files(
     """
     found = sources.find_all([Path(path) for path in paths], format or "")
     home = "" if space else default_project(local_data_dir(shell.data)).space
-    defaults = Defaults(space=space or "", home=home, kind=kind or "", tags=tuple(tag or ()))
+    defaults = Defaults(space=space or "", home=home, kind=kind or "", tags=tuple(tag or ()), trust="imported")
     report = Report(found, dry_run=dry_run)
     for name, reason in found.unreadable:
         report.problem(name, Problem(line=0, message=f"can't be read: {reason}"))

@@ -13,6 +13,8 @@ def standing(memory: values.Memory) -> Iterator[str]:
     """The lines that a reader needs before believing the text."""
     if memory.anchor:
         yield f"anchored: {one_line(memory.anchor)}"
+    if memory.trust in ("peer", "imported"):
+        yield f"trust: {one_line(memory.trust)}"
     yield from (f"stale: {one_line(told)}" for told in memory.stale)
     yield from replaced(memory)
 

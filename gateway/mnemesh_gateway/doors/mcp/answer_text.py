@@ -78,6 +78,7 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
         superseded_by=memory["superseded_by"],
         anchored=memory.get("anchor", ""),
         stale=memory.get("stale", ()),
+        trust=memory["trust"] if memory.get("trust", "") in ("peer", "imported") else "",
         **standing(memory),
     )
 

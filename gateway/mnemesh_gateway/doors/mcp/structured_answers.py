@@ -35,7 +35,7 @@ NOVELTY: Final = ("novelty", "surprisal", "novelty_reason")
 FORMED_WRITE: Final = ("action", "memory", "superseded", "related", "conflicts", "indexed", *NOVELTY)
 FORMED_RECALL: Final = ("results", "spaces", "notes", "coverage", "time", "truncated_by_budget", "tokens_used")
 NUMBERS: Final = (int, float)
-USUAL: Final[Mapping[str, object]] = {"state": "active", "tier": "normal", "op": "put"}
+USUAL: Final[Mapping[str, object]] = {"state": "active", "tier": "normal", "op": "put", "trust": "own"}
 
 
 def structured(tool: str, answer: Json, *, full: bool = False) -> dict[str, Any]:
@@ -131,6 +131,7 @@ def _standing(memory: Json) -> dict[str, Any]:
         "tier": memory["tier"],
         "anchor": memory["anchor"],
         "stale": memory["stale"],
+        "trust": memory["trust"],
         "revision": memory["heads"][0] if memory["conflicts"] else "",
         "conflicts": [_kept({**head, "at": _time(head, "at")}) for head in memory["conflicts"]],
     }

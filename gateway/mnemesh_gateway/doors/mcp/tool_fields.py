@@ -17,6 +17,7 @@ from mnemesh_memory.validation.request_checks import CLEARABLE
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.kinds import KINDS
+from mnemesh_memory.values.model import TRUST_CLASSES
 
 DETAIL: Final = "detail"
 SNIPPETS, TEXTS, FULL = DETAILS = ("snippets", "texts", "full")
@@ -167,6 +168,7 @@ ITEMS_MAX: Final[Mapping[str, int]] = MappingProxyType(
         "links": limits.LINKS_MAX,
         "roles": len(ROLES),
         "clear": len(CLEARABLE),
+        "trust": len(TRUST_CLASSES),
     }
 )
 # Texts that name a memory, revision or session, for which an agent may give a number.
