@@ -67,7 +67,7 @@ async def actors(probe: Door) -> dict[str, dict[str, Any]]:
     return {actor["name"]: actor for actor in (await probe.call("status"))["actors"]}
 
 
-async def test_ledger_embedder_and_shard_live_in_three_processes_that_are_not_the_gateways(
+async def test_each_actor_lives_in_a_process_of_its_own_that_is_not_the_gateways(
     node: NodeUnderTest, probe: GrpcDoor
 ) -> None:
     status = await probe.call("status")
@@ -76,7 +76,7 @@ async def test_ledger_embedder_and_shard_live_in_three_processes_that_are_not_th
     assert {name: actor["type"] for name, actor in found.items()} == ACTORS
     assert {actor["state"] for actor in found.values()} == {"ready"}
     pids = {actor["pid"] for actor in found.values()}
-    assert len(pids) == 3
+    assert len(pids) == len(ACTORS)
     assert node.process.pid not in pids
     titles = {process.pid: process.cmdline()[0] for process in descendants(node.process.pid)}
     assert {name: titles[actor["pid"]].split(".")[0] for name, actor in found.items()} == {

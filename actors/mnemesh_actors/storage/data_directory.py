@@ -8,6 +8,7 @@
     index/0/        the retrieval index, rebuildable; index/0-SLOT/ of a model that took over
     derived/        what is derived from the log, rebuildable: graph.sqlite
     transcripts/0.sqlite  sessions as they were said, once there are any
+    sleep.sqlite    runs of consolidation, and how far each space was read; rebuildable but for `undo`
 The files by which clients find the node (owner.token, node.json, node.lock) and the tokens of agents (access.sqlite)
 belong to the gateway.
 """
