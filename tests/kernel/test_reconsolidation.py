@@ -25,13 +25,15 @@ ASIDE = " Petra answers questions about invoices."
 OTHER = Caller("ben/agent", "ben", role="writer", spaces=("test/*",))
 
 
-def outcomes(label: str, aside: str = "") -> Counter[tuple[str, str]]:
+def outcomes(label: str, aside: str = "", cosine: float | None = None) -> Counter[tuple[str, str]]:
     """How often a verdict of the guard became another in the window."""
     found: Counter[tuple[str, str]] = Counter()
     for pair in PAIRS:
         if pair["label"] == label:
             text = pair["older"].rstrip(". ") + "." + aside if aside else pair["older"]
-            old = Candidate(id="old", text=text, kind="fact", cosine=0.75, replaceable=True, heads=("1@a",))
+            old = Candidate(
+                id="old", text=text, kind="fact", cosine=cosine or pair["cosine"], replaceable=True, heads=("1@a",)
+            )
             verdict = judge(pair["newer"], "fact", [old])
             after = reconsolidated(pair["newer"], "fact", verdict, [Labile(old, 0)])
             before = "contradicts" if verdict.contradicts else verdict.action
@@ -55,8 +57,9 @@ def test_distinct_facts_are_not_merged_in_an_open_window(label: str, aside: str)
 
 @pytest.mark.parametrize("label", ["update", "contradiction"])
 def test_an_open_window_decides_contests_that_the_guard_leaves_open(label: str) -> None:
-    whole, part = outcomes(label), outcomes(label, ASIDE)
-    assert whole["contradicts", "SUPERSEDE"] >= 20
+    whole, part = outcomes(label, cosine=0.75), outcomes(label, ASIDE, cosine=0.75)
+    left_open = sum(count for (before, _), count in whole.items() if before == "contradicts")
+    assert whole["contradicts", "SUPERSEDE"] >= max(1, 0.9 * left_open)
     assert part["contradicts", "UPDATE"] >= 100
     assert not part["contradicts", "SUPERSEDE"], "an uncontested sentence stays"
 
@@ -131,14 +134,14 @@ async def test_evidence_after_a_recall_updates_the_memory_and_a_rollback_brings_
 async def test_evidence_that_leaves_nothing_of_a_recalled_memory_replaces_it_and_a_restore_brings_it_back(
     here: Here,
 ) -> None:
-    old, new = "The on-call shift lasts seven days.", "An on-call shift is 24 hours long."
+    old, new = "Priyanka is a contractor.", "Priyanka is a permanent employee."
     first = await here.remember(old)
     assert (await here.mesh.check(READER, here.draft(new))).action == "ADD"
-    await here.recall("how long is the on-call shift?")
+    await here.recall("is Priyanka a contractor?")
     done = await here.mesh.remember(READER, here.draft(new))
     assert done.action == "SUPERSEDE"
     assert f"replaces {first.id}; recalled 0 min ago, mismatch 1.00" in done.reason
-    assert [hit.memory.content for hit in (await here.recall("on-call shift")).results] == [new]
+    assert [hit.memory.content for hit in (await here.recall("Priyanka")).results] == [new]
     assert (await here.mesh.restore(READER, first.id)).memory.state == "active"
 
 

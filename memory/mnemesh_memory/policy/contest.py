@@ -1,62 +1,95 @@
-"""Two sentences side by side: the same statement, two values of one slot, or two facts that both hold.
+"""Two statements side by side: does the newer one give another value of the same thing?
 
-Four things contest a slot:
-
-- the newer sentence calls the older value past,
-- a negation turns,
-- a value of the same dimension differs in the same frame,
-- a single part of the frame differs, in a relation with one value.
-
-A difference in whom
-or where a sentence speaks of, beside the value, makes two facts. So does a sentence that keeps the older value.
+Boosted trees answer, over the numbers of `pair_features`. `python -m bench.pair_judge` trains them and writes
+`words/pair_trees.json` with its provenance, and docs/decisions/learned-judge.md says why. The thresholds come from
+groups of pairs that the trees had not seen.
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from functools import lru_cache
+from importlib.resources import files
+from math import exp
+from typing import Any, Final, NamedTuple
 
-from mnemesh_memory.policy.grammar import LIGHT, SINGLE, TRAITS, meaning
-from mnemesh_memory.policy.sentence_pair import _MOMENTS, SentencePair
-from mnemesh_memory.policy.sentence_parts import (
-    around,
-    comparable,
-    has_complement,
-    has_other,
-    is_event,
-    is_scoped,
-    opposite,
-    values_of,
-)
+from mnemesh_memory.policy.grammar import VERB_FORMS, meaning
+from mnemesh_memory.policy.pair_features import StatementPair, features
 from mnemesh_memory.policy.slots import Statement
 
-# Below this cosine similarity nothing but a stated change makes two sentences speak of one slot.
-COSINE_MIN: Final = 0.45
-# From here on the words of two sentences stand in the same order for the most part.
-PARALLEL_MIN: Final = 0.6
-_RHYTHMS: Final = {"rhythm", "duration"}
-_RHYTHM_NOUNS: Final = frozenset(("interval", "period", "frequenci", "cadenc", "cycl"))
+TREES_FILE: Final = "words/pair_trees.json"
+LABEL_WORDS_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Contest:
-    """Why two sentences can't both hold now. `strong`: the evidence replaces the older one by itself."""
+    """Why two statements can't both hold now. `strong`: the evidence replaces the older one by itself."""
 
     strong: bool
-    stated: bool  # The newer sentence tells of the change.
+    stated: bool  # The newer statement tells of the change.
     reason: str
+    likelihood: float = 1.0
+
+
+class Node(NamedTuple):
+    """A question of a tree: is the number of a feature above a threshold?"""
+
+    feature: str
+    threshold: float
+    lower: Tree
+    upper: Tree
+
+
+Tree = float | Node  # A leaf is its weight.
+
+
+@dataclass(frozen=True, slots=True)
+class Trees:
+    """Trees whose weights are added up, and the likelihoods at which a pair is judged."""
+
+    bias: float
+    link: float  # From this likelihood on two statements contradict.
+    replace: float  # From this likelihood on the newer one replaces the older one.
+    trees: tuple[Tree, ...]
+
+    def likelihood(self, numbers: Mapping[str, float]) -> float:
+        """How likely a pair with these features gives two values of one thing, in [0, 1]."""
+        total = self.bias
+        for tree in self.trees:
+            at = tree
+            while isinstance(at, Node):
+                at = at.upper if numbers[at.feature] > at.threshold else at.lower
+            total += at
+        return 1.0 / (1.0 + exp(-total))
+
+
+@lru_cache(maxsize=1)
+def trained() -> Trees:
+    """The trees of the package."""
+    told = json.loads(files("mnemesh_memory").joinpath(TREES_FILE).read_text("utf-8"))
+    trees = tuple(_tree(tree, told["features"]) for tree in told["trees"])
+    return Trees(bias=told["bias"], link=told["link"], replace=told["replace"], trees=trees)
+
+
+def _tree(told: Any, names: Sequence[str]) -> Tree:
+    if not isinstance(told, list):
+        return float(told)
+    number, threshold, lower, upper = told
+    return Node(names[number], threshold, _tree(lower, names), _tree(upper, names))
 
 
 def contest(older: Statement, newer: Statement, cosine: float) -> Contest | None:
-    """Whether the newer sentence takes the place of the older one, and on what evidence."""
-    if older.asks or newer.asks:
+    """Whether the newer statement takes the place of the older one, and on what evidence."""
+    pair = StatementPair(older, newer, cosine)
+    if older.asks or newer.asks or not pair.shared or _is_label(older) or _is_label(newer) or _numbered_apart(pair):
         return None
-    pair = _Evidence(older, newer, cosine)
-    if not pair.shared:
+    trees = trained()
+    likelihood = trees.likelihood(features(pair))
+    if likelihood < trees.link:
         return None
-    return (
-        pair.past_value() or pair.reversed() or pair.turned() or pair.other_value() or pair.told() or pair.other_part()
-    )
+    return Contest(likelihood >= trees.replace, pair.stated, _reason(pair), likelihood)
 
 
 def restates(newer: Statement, older: Statement) -> bool:
@@ -65,156 +98,45 @@ def restates(newer: Statement, older: Statement) -> bool:
         meaning(newer.key(place)) for place in newer.content if place not in newer.old and place not in newer.negated
     }
     said = [meaning(older.key(place)) for place in older.content]
-    again = [meaning(newer.key(place)) for place in newer.content]
-    grown = len(again) > len(said)
+    grown = len(newer.content) > len(said)
     return bool(said) and grown and not older.negated and standing.issuperset(said) and not newer.strong
 
 
-class _Evidence(SentencePair):
-    """The kinds of evidence that two sentences can't both hold."""
+def _is_label(statement: Statement) -> bool:
+    """Whether a few words without verb and colon name something and state nothing: "note 7"."""
+    named = statement.verb < 0 and len(statement.content) <= LABEL_WORDS_MAX and not statement.strong
+    return named and not any(token.text in (":", "->") for token in statement.tokens)
 
-    def past_value(self) -> Contest | None:
-        """The newer sentence calls a value of the older one past."""
-        past = {self.after[place] for place in self.newer.old if place in self.after}
-        standing = {key for place, key in self.after.items() if place not in self.newer.old}
-        lost = (past & set(self.before.values())) - standing - LIGHT
-        rest = set(self.before.values()) - past - LIGHT
-        if not lost or self.siblings or (len(rest) > max(1, len(lost)) and not rest & standing):
-            return None
-        words = " ".join(self.newer.tokens[place].text for place, key in self.after.items() if key in lost)
-        return Contest(True, True, f"it calls \u201c{words}\u201d past")
 
-    def reversed(self) -> Contest | None:
-        """The same words with two of them exchanged about a word such as "over", "to" or "before"."""
-        if self.lost or self.gained or self.denied:
-            return None
-        for at, token in enumerate(self.older.tokens):
-            if token.text.casefold() in ("over", "to", "than", "before", "after", "from", "above", "below"):
-                left, right = around(self.older, at)
-                for place, twin in enumerate(self.newer.tokens):
-                    if twin.key != token.key:
-                        continue
-                    turned_left, turned_right = around(self.newer, place)
-                    if (
-                        left
-                        and right
-                        and left[-1] in turned_right
-                        and right[0] in turned_left
-                        and left[-1] not in right
-                    ):
-                        return Contest(True, self.cued, "it turns the order round")
-        return None
+def _numbered_apart(pair: StatementPair) -> bool:
+    """Whether the two speak of things with other numbers, as "batch 7" and "batch 8", and of no change."""
+    if pair.stated or not pair.lost or len(pair.lost) != len(pair.gained):
+        return False
+    return all(
+        _is_number_of_subject(pair.older, one)
+        and _is_number_of_subject(pair.newer, other)
+        and pair.older.key(one - 1) == pair.newer.key(other - 1)
+        for one, other in zip(pair.lost, pair.gained, strict=True)
+    )
 
-    def turned(self) -> Contest | None:
-        """A negation, or a word and its opposite, with nothing else that differs."""
-        opposed = [
-            (one, other)
-            for one in self.older.content
-            for other in self.newer.content
-            if opposite(self.older.key(one), self.newer.key(other))
-            and self.older.key(one) not in self.newer.keys
-            and self.newer.key(other) not in self.older.keys
-        ]
-        if len(opposed) == 1 and not self.denied:
-            one, other = opposed[0]
-            if self.newer.strong or not (has_other(self.lost, one) and has_other(self.gained, other)):
-                return Contest(self.parallel >= PARALLEL_MIN or self.newer.strong, self.cued, "it says the opposite")
-            return None
-        if not self.denied or opposed or self.siblings or self._denies_another_verb():
-            return None
-        if self.lost and self.gained and not self.newer.strong:
-            return None
-        kept = len(self.shared) / max(1, len(set(self.before.values()) - LIGHT))
-        if kept < 0.5:
-            return None
-        return Contest(kept >= 0.75, self.newer.strong, "one of the two denies what the other states")
 
-    def other_value(self) -> Contest | None:
-        """A value of the same dimension differs in the same frame."""
-        if self.siblings or self.newer.adds or (self.denied and not self.cued):
-            return None
-        before, after = values_of(self.older), values_of(self.newer, standing=True)
-        kept = {key for values in after.values() for key in values}
-        known = {key for values in before.values() for key in values}
-        interval = bool((self.older.keys | self.newer.keys) & _RHYTHM_NOUNS)
-        differing = any(
-            held - kept
-            and holds - known
-            and self._one_value(one)
-            and (self.cued or one in _MOMENTS or not is_event(self.older))
-            and (comparable(one, other) or (interval and {one, other} == _RHYTHMS))
-            for one, held in before.items()
-            for other, holds in after.items()
-        )
-        if not differing or not self._same_head() or not self._same_verb(typed=True):
-            return None
-        parallel = self.parallel >= PARALLEL_MIN
-        if not parallel and not self.newer.strong and self.cosine < COSINE_MIN:
-            return None
-        return Contest(parallel or self.newer.strong, self.cued, "another value of the same kind")
+def _is_number_of_subject(statement: Statement, at: int) -> bool:
+    """Whether digits stand behind a word, before a verb: "Ship 7 waits"."""
+    before_verb = at < statement.verb or (at == 1 and {token.text for token in statement.tokens[2:3]} <= VERB_FORMS)
+    return at > 0 and before_verb and any(map(str.isdigit, statement.tokens[at].text))
 
-    def told(self) -> Contest | None:
-        """The newer sentence tells of a change of what the older one speaks of, and names another value."""
-        if not self.cued or self.newer.adds or not self.lost or not self.gained or self.siblings or self.denied:
-            return None
-        defined = self._defines()
-        lost = [place for run in self.lost for place in run if place > self.older.verb or defined]
-        if not lost or self._stands(lost) or not self._alike(lost, [place for run in self.gained for place in run]):
-            return None
-        subject = {key for place, key in self.before.items() if place < self.older.verb} - LIGHT
-        if subject and not defined:
-            if len(subject & self.shared) / len(subject) < 0.5 or not self._old_head():
-                return None
-        elif not self._same_head(strict=True):
-            return None
-        if not self.newer.strong and not self._same_verb() and not self.older.keys & self.newer.keys & SINGLE:
-            return None
-        return Contest(self.newer.strong and self.cosine >= COSINE_MIN, True, "it tells of a change of the same thing")
 
-    def other_part(self) -> Contest | None:
-        """One part of the frame differs, in a relation that has one value."""
-        if self.newer.adds or self.cosine < COSINE_MIN or self.siblings or self.denied:
-            return None
-        if not self.cued and is_event(self.older):
-            return None  # what happened once may happen again
-        verbs = (self.older.verb, self.newer.verb)
-        if max(verbs) < 0 or (self.parallel < PARALLEL_MIN and min(verbs) < 0):
-            return None  # a label states nothing
-        if verbs.count(0) == 1 and not (self._shares_head(self.older) and self._shares_head(self.newer)):
-            return None  # a command and a statement about another thing
-        if not self.lost or not self.gained or min(len(self.lost), len(self.gained)) > 1:
-            return None
-        if max(len(self.lost), len(self.gained)) > 2 or not self._same_verb():
-            return None
-        one, other = self.lost[-1], self.gained[-1]
-        if any(
-            self.older.tokens[place].dimension and place > self.older.verb
-            for place, key in self.before.items()
-            if key in self.shared
-        ) and not any(self.older.tokens[place].dimension for place in one):
-            return None
-        if (is_scoped(self.older, one) and is_scoped(self.newer, other)) or not self._alike(one, other):
-            return None
-        if self._modifies(self.older, one) and self._modifies(self.newer, other):
-            return None
-        relation = {self.older.key(place) for place in self.older.content} & {
-            self.newer.key(place) for place in self.newer.content
-        }
-        single = bool(relation & SINGLE)
-        if relation & TRAITS:
-            return None
-        if has_complement(self.older, one) and has_complement(self.newer, other):
-            return None
-        in_subject = one[-1] < self.older.verb and other[-1] < self.newer.verb
-        if in_subject and not (single or self._held() or self._defines()):
-            return None
-        if not in_subject and not (self._one_object(self.older, one) and self._one_object(self.newer, other)):
-            return None
-        if not self.cued and not self._same_role(one, other):
-            return None
-        if set(one) & self.older.negated and set(other) & self.newer.negated:
-            return None  # two things that are not
-        moved = (one[-1] < self.older.verb) != (other[-1] < self.newer.verb)
-        if self.parallel < PARALLEL_MIN and (moved or one[-1] > self.older.verb) and self._stands(one):
-            return None
-        return Contest(self.parallel >= PARALLEL_MIN, self.cued, "another value of the same slot")
+def _reason(pair: StatementPair) -> str:
+    """The first difference that a person sees between the two texts."""
+    if pair.past:
+        words = " ".join(pair.newer.tokens[at].text for at in sorted(pair.past))
+        return f"it calls \u201c{words}\u201d past"
+    if pair.replaced_values:
+        before, after = pair.replaced_values[0]
+        return f"\u201c{after}\u201d in place of \u201c{before}\u201d"
+    if pair.denied or pair.opposite:
+        return "one of the two denies what the other states"
+    lost, gained = pair.replaced_names
+    if lost and gained:
+        return f"\u201c{gained[0]}\u201d in place of \u201c{lost[0]}\u201d"
+    return "it tells of a change of the same thing" if pair.stated else "another value of the same thing"

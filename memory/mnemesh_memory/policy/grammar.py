@@ -88,6 +88,10 @@ CHANGE_BASES: Final = _words("change_verbs", "ending_verbs")
 VERB_BASES: Final = _words("verbs", "light", "functional", "held") | CHANGE_BASES | frozenset(IRREGULAR.values())
 VERB_FORMS: Final = frozenset(form for base in VERB_BASES for form in _forms(base)) | frozenset(IRREGULAR)
 
+ALLOWS: Final = _words("allows")
+FORBIDS: Final = _words("forbids")
+DEMANDS: Final = _words("demands")
+
 # Stems.
 CHANGE: Final = _stems("change_verbs")
 ENDING: Final = _stems("ending_verbs")
@@ -98,6 +102,7 @@ MEASURES: Final = _stems("measures")
 TRAITS: Final = _stems("traits")
 SCOPES: Final = _stems("scopes")
 FUNCTIONAL: Final = _stems("functional")
+SEVERAL: Final = _stems("several")
 HELD: Final = _stems("held")
 SINGLE: Final = _stems("single")
 OPPOSITES: Final = frozenset(frozenset(map(stem, pair.split("/"))) for pair in _LISTS["opposites"])

@@ -37,9 +37,8 @@ CONTRADICTS_MAX: Final = 2
 CONTESTED_MAX: Final = 6
 # Of each text so many sentences are compared, and a memory with more never steps back as a whole.
 COMPARED_MAX: Final = 5
-# Below these cosines a contest of words is chance: without a stated change, and with one.
-COSINE_MIN: Final = 0.55
-STATED_COSINE_MIN: Final = 0.45
+# Below this cosine a contest of words is chance.
+COSINE_MIN: Final = 0.35
 SUBJECT_TERMS_MAX: Final = 6
 QUOTED_CHARS: Final = 80
 
@@ -153,12 +152,10 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate]) -> Verdict:
     replaced: list[tuple[Candidate, Contest]] = []
     opposed: list[tuple[Candidate, Contest, str]] = []
     for item in ordered[:CONTESTED_MAX]:
-        if item.cosine < STATED_COSINE_MIN:
+        if item.cosine < COSINE_MIN:
             break  # the words agree by chance, and so do those of all that follow
         found, whole = _contested(item, text)
-        if found is None or (item.cosine < COSINE_MIN and not found.stated):
-            continue
-        if _other_things(item.text, text, stated=found.stated):
+        if found is None or _other_things(item.text, text, stated=found.stated):
             continue
         obstacle = _obstacle(item, found, whole=whole)
         if obstacle:
@@ -216,26 +213,20 @@ def _contested(item: Candidate, text: str) -> tuple[Contest | None, bool]:
     """The best evidence that a text contests a memory, and whether it contests each sentence of the memory."""
     if item.kind in RECORDS:
         return None, False
-    older = statements(item.text)[:COMPARED_MAX]
+    older, all_older = statements(item.text)[:COMPARED_MAX], statements(item.text)
     newer = list(statements(text))[:COMPARED_MAX]
     if 1 < len(newer) <= READ_WHOLE_MAX:
         newer.append(statement(text))
-    best: Contest | None = None
-    whole = bool(older) and len(item.text) <= LOOKED_AT_CHARS and len(statements(item.text)) <= COMPARED_MAX
-    for sentence in older:
-        found = _best(sentence, newer, item.cosine)
-        whole = whole and found is not None
-        if found is not None and (best is None or (found.strong, found.stated) > (best.strong, best.stated)):
-            best = found
+    newer = [one for one in newer if not any(restates(one, other) or same(one, other) for other in older)]
+    found = [_best(sentence, newer, item.cosine) for sentence in older]
+    whole = None not in found and len(item.text) <= LOOKED_AT_CHARS and len(all_older) <= COMPARED_MAX
+    best = max((one for one in found if one is not None), key=lambda one: one.likelihood, default=None)
     return best, whole
 
 
 def _best(older: Statement, newer: Iterable[Statement], cosine: float) -> Contest | None:
-    sentences = list(newer)
-    if any(restates(sentence, older) for sentence in sentences):
-        return None
-    found = [one for one in (contest(older, sentence, cosine) for sentence in sentences) if one is not None]
-    return max(found, key=lambda one: (one.strong, one.stated), default=None)
+    found = (contest(older, one, cosine) for one in newer)
+    return max((one for one in found if one is not None), key=lambda one: one.likelihood, default=None)
 
 
 def _obstacle(item: Candidate, found: Contest, *, whole: bool) -> str:

@@ -1,0 +1,401 @@
+"""Two statements side by side as numbers: shared and own words, values, names, order, negation and cues of change.
+
+The pair judge reads these numbers. No number depends on a topic, and each is bounded by the tokens of a statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from functools import cached_property
+from math import log
+from typing import Final
+
+from mnemesh_memory.policy.grammar import (
+    ALLOWS,
+    DEMANDS,
+    FORBIDS,
+    FUNCTIONAL,
+    HELD,
+    LIGHT,
+    NEGATORS,
+    OPPOSITES,
+    PERSONS,
+    ROLES,
+    SCOPES,
+    SEVERAL,
+    SINGLE,
+    TRAITS,
+    VERBS,
+    meaning,
+)
+from mnemesh_memory.policy.slots import Statement
+from mnemesh_memory.policy.tokens import Token
+
+# So many letters in common make two words forms of one: "Hesse" and "Hessian".
+FORMS_CHARS: Final = 5
+ORDERING: Final = frozenset(("over", "to", "than", "before", "after", "from", "above", "below"))
+
+
+@dataclass(frozen=True)
+class StatementPair:
+    """An older statement and a newer one, with the cosine similarity of their texts."""
+
+    older: Statement
+    newer: Statement
+    cosine: float
+
+    @cached_property
+    def before(self) -> dict[int, str]:
+        """The meaning of each content word of the older statement, by place."""
+        return {place: meaning(self.older.key(place)) for place in self.older.content}
+
+    @cached_property
+    def after(self) -> dict[int, str]:
+        return {place: meaning(self.newer.key(place)) for place in self.newer.content}
+
+    @cached_property
+    def shared(self) -> frozenset[str]:
+        return frozenset(self.before.values()) & frozenset(self.after.values())
+
+    @cached_property
+    def lost(self) -> list[int]:
+        """Places of the older statement whose word the newer one lacks."""
+        return [place for place, word in self.before.items() if word not in self.shared]
+
+    @cached_property
+    def gained(self) -> list[int]:
+        return [place for place, word in self.after.items() if word not in self.shared]
+
+    @cached_property
+    def past(self) -> list[int]:
+        """Shared words that the newer statement calls past."""
+        return [place for place in self.newer.old if self.after.get(place) in self.shared]
+
+    @cached_property
+    def stated(self) -> bool:
+        """Whether the newer statement tells of a change, in words that the older one lacks."""
+        return self.newer.strong or (self.newer.hinted and not self.older.hinted)
+
+    @cached_property
+    def replaced_values(self) -> list[tuple[str, str]]:
+        """Values of the older statement with the other value of their dimension in the newer one, as written."""
+        found = []
+        lost = [token for token in self.older.tokens if token.dimension and token.key not in self._keys_after]
+        gained = [token for token in self.newer.tokens if token.dimension and token.key not in self._keys_before]
+        for one in lost:
+            other = next((token for token in gained if token.dimension == one.dimension), None)
+            if other is not None:
+                found.append((one.text, other.text))
+        return found
+
+    @cached_property
+    def replaced_names(self) -> tuple[list[str], list[str]]:
+        """Names of the older statement alone, and names of the newer one alone."""
+        return (
+            [self.older.tokens[at].text for at in self.lost if _is_name(self.older.tokens, at)],
+            [self.newer.tokens[at].text for at in self.gained if _is_name(self.newer.tokens, at)],
+        )
+
+    @cached_property
+    def denied(self) -> bool:
+        """Whether one of the two has a negation and the other none."""
+        return _negates(self.older) != _negates(self.newer)
+
+    @cached_property
+    def opposite(self) -> bool:
+        return any(
+            frozenset((one, other)) in OPPOSITES
+            for one in self._keys_before - self._keys_after
+            for other in self._keys_after - self._keys_before
+        )
+
+    @cached_property
+    def spoken(self) -> tuple[list[str], list[str]]:
+        """The keys of all words and values of both, in order."""
+        older, newer = ([token.key for token in one.tokens if not token.mark] for one in (self.older, self.newer))
+        return older, newer
+
+    @cached_property
+    def aligned(self) -> SequenceMatcher[str]:
+        """The words of both, aligned. The cosine is of whole texts, so a sentence of a long text may be nearer."""
+        return SequenceMatcher(None, *self.spoken, autojunk=False)
+
+    @cached_property
+    def _keys_before(self) -> frozenset[str]:
+        return frozenset(token.key for token in self.older.tokens)
+
+    @cached_property
+    def _keys_after(self) -> frozenset[str]:
+        return frozenset(token.key for token in self.newer.tokens)
+
+
+def features(pair: StatementPair) -> dict[str, float]:
+    """The numbers of a pair, by name."""
+    return {name: float(value) for part in _PARTS for name, value in part(pair).items()}
+
+
+Part = dict[str, float]
+
+
+def _words(pair: StatementPair) -> Part:
+    """How much of each statement the other one has."""
+    before, after = set(pair.before.values()), set(pair.after.values())
+    forms_lost = [at for at in pair.lost if not _has_form(pair.before[at], after)]
+    forms_gained = [at for at in pair.gained if not _has_form(pair.after[at], before)]
+    return {
+        "likeness": max(pair.cosine, pair.aligned.ratio()),
+        "words before": len(pair.before),
+        "words after": len(pair.after),
+        "length": log((len(pair.after) + 1) / (len(pair.before) + 1)),
+        "shared": len(pair.shared),
+        "shared before": len(pair.shared) / max(1, len(before)),
+        "shared after": len(pair.shared) / max(1, len(after)),
+        "lost": len(pair.lost),
+        "gained": len(pair.gained),
+        "lost forms": len(forms_lost),
+        "gained forms": len(forms_gained),
+        "forms before": 1 - len(forms_lost) / max(1, len(pair.before)),
+        "forms after": 1 - len(forms_gained) / max(1, len(pair.after)),
+        "lost plain": sum(not _is_value_or_name(pair.older.tokens, at) for at in forms_lost),
+        "gained plain": sum(not _is_value_or_name(pair.newer.tokens, at) for at in forms_gained),
+    }
+
+
+def _values(pair: StatementPair) -> Part:
+    """Typed values and names: replaced, kept, lost, gained."""
+    before, after = _by_dimension(pair.older), _by_dimension(pair.newer)
+    both = before.keys() & after.keys()
+    names_lost, names_gained = pair.replaced_names
+    names_kept = sum(_is_name(pair.older.tokens, at) for at in pair.older.content if pair.before[at] in pair.shared)
+    return {
+        "values replaced": sum(bool(before[one] - after[one]) and bool(after[one] - before[one]) for one in both),
+        "values kept": sum(len(before[one] & after[one]) for one in both),
+        "values lost": sum(bool(held - after.get(one, set())) for one, held in before.items()),
+        "values gained": sum(bool(held - before.get(one, set())) for one, held in after.items()),
+        "other dimensions": len(after.keys() - before.keys()),
+        "names lost": len(names_lost),
+        "names gained": len(names_gained),
+        "names kept": names_kept,
+        "names replaced": bool(names_lost) and bool(names_gained),
+    }
+
+
+def _roles(pair: StatementPair) -> Part:
+    """Parts of one statement in the parts of the other."""
+    older, newer = pair.older, pair.newer
+    subject = [pair.before[at] for at in older.content if at < older.verb]
+    object_ = [pair.before[at] for at in older.content if at > older.verb]
+    new_subject = [pair.after[at] for at in newer.content if at < newer.verb]
+    new_object = [pair.after[at] for at in newer.content if at > newer.verb]
+    before, after = list(pair.before.values()), list(pair.after.values())
+    verbs = older.verb >= 0 and newer.verb >= 0
+    return {
+        "subject shared": _share(subject, after),
+        "subject head": _share(subject[-1:], after),
+        "new subject shared": _share(new_subject, before),
+        "new subject head": _share(new_subject[-1:], before),
+        "object shared": _share(object_, after),
+        "object in subject": _share(object_, new_subject),
+        "new object shared": _share(new_object, before),
+        "subject in object": _share(subject, new_object),
+        "first shared": _share(before[:1], after),
+        "first the same": before[:1] == after[:1],
+        "new first shared": _share(after[:1], before),
+        "last shared": _share(before[-1:], after),
+        "last the same": before[-1:] == after[-1:],
+        "new last shared": _share(after[-1:], before),
+        "same verb": verbs and meaning(_act(older)) == meaning(_act(newer)),
+        "without verb": (older.verb < 0) + (newer.verb < 0),
+        "is": older.verb >= 0 and older.key(older.verb) == "be",
+        "passive": older.verb >= 0 and _act(older) != older.key(older.verb),
+        "one object": _act(older) in FUNCTIONAL,
+        "several objects": _act(older) in SEVERAL,
+        "lost behind the verb": _average([at > older.verb for at in pair.lost]),
+        "gained behind the verb": _average([at > newer.verb for at in pair.gained]),
+    }
+
+
+def _cues(pair: StatementPair) -> Part:
+    """Change, addition, negation, permission."""
+    newer, older = pair.newer, pair.older
+    known = set(pair.before.values())
+    past = [at for at in newer.old if at in pair.after and newer.key(at) not in LIGHT]
+    said = [at for at in past if _is_value_or_name(newer.tokens, at)]
+    allowed, allows = _permission(older), _permission(newer)
+    return {
+        "tells of a change": newer.strong,
+        "hints at a change": newer.hinted,
+        "names the new value": newer.towards,
+        "ends": newer.ends,
+        "adds": newer.adds,
+        "older tells of a change": older.strong,
+        "older hints": older.hinted,
+        "past shared": len(pair.past),
+        "past unknown": sum(pair.after[at] not in known for at in past),
+        "past value unknown": sum(pair.after[at] not in known for at in said),
+        "has past": bool(newer.old),
+        "denies before": _negates(older),
+        "denies after": _negates(newer),
+        "denied": pair.denied,
+        "opposite": pair.opposite,
+        "allowed otherwise": bool(allowed and allows and allowed != allows),
+        "allowed": allowed,
+        "allows": allows,
+    }
+
+
+def _order(pair: StatementPair) -> Part:
+    """How the words of the two statements are aligned."""
+    one, other = pair.spoken
+    steps = pair.aligned.get_opcodes()
+    exchanged = [step for step in steps if step[0] == "replace"]
+    content_before = {pair.older.key(at) for at in pair.lost}
+    content_after = {pair.newer.key(at) for at in pair.gained}
+    told = [
+        (bool(content_before & set(one[i1:i2])), bool(content_after & set(other[j1:j2])))
+        for _, i1, i2, j1, j2 in exchanged
+    ]
+    start = _in_common(one, other)
+    end = min(_in_common(one[::-1], other[::-1]), min(len(one), len(other)) - start)
+    return {
+        "turned": bool(_turns(pair.older) & {(word, right, left) for word, left, right in _turns(pair.newer)}),
+        "parallel": pair.aligned.ratio(),
+        "exchanges": len(exchanged),
+        "exchanges of content": sum(a and b for a, b in told),
+        "exchanges with content": sum(a or b for a, b in told),
+        "insertions": sum(step[0] == "insert" for step in steps),
+        "deletions": sum(step[0] == "delete" for step in steps),
+        "inserted": sum(step[4] - step[3] for step in steps if step[0] == "insert"),
+        "deleted": sum(step[2] - step[1] for step in steps if step[0] == "delete"),
+        "exchanged before": sum(step[2] - step[1] for step in exchanged),
+        "exchanged after": sum(step[4] - step[3] for step in exchanged),
+        "start before": start / max(1, len(one)),
+        "end before": end / max(1, len(one)),
+        "start after": start / max(1, len(other)),
+        "end after": end / max(1, len(other)),
+    }
+
+
+def _turns(statement: Statement) -> set[tuple[str, str, str]]:
+    """Each word that orders two things, with the content words on its left and on its right."""
+    found = set()
+    for at, token in enumerate(statement.tokens):
+        word = token.text.casefold()
+        left = [statement.key(place) for place in statement.content if place < at]
+        right = [statement.key(place) for place in statement.content if place > at]
+        if word in ORDERING and left and right:
+            found |= {(word, one, right[0]) for one in left}
+    return found
+
+
+def _in_common(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words two lists begin with in common."""
+    unlike = (at for at, (word, twin) in enumerate(zip(one, other, strict=False)) if word != twin)
+    return next(unlike, min(len(one), len(other)))
+
+
+def _kinds(pair: StatementPair) -> Part:
+    """Scopes, persons, roles with a single holder, traits and clauses."""
+    lost, gained = {pair.older.key(at) for at in pair.lost}, {pair.newer.key(at) for at in pair.gained}
+    people = {token.text.casefold() for token in pair.older.tokens} & PERSONS
+    marks = (",", ";", ":", "(")
+    return {
+        "other scope": bool(lost & SCOPES) and bool(gained & SCOPES),
+        "scope gained": bool(gained & SCOPES),
+        "other person": bool(people - {token.text.casefold() for token in pair.newer.tokens}),
+        "single role": bool(pair.shared & SINGLE),
+        "trait": bool({pair.older.key(at) for at in pair.older.content} & TRAITS),
+        "clauses": sum(token.mark and token.text in marks for token in pair.newer.tokens)
+        - sum(token.mark and token.text in marks for token in pair.older.tokens),
+    }
+
+
+def _slot(pair: StatementPair) -> Part:
+    """Where the first own word of each statement stands: behind which word, and how far from the verb."""
+    lost, gained = pair.lost[:1], pair.gained[:1]
+    before, after = _word_before(pair.older, lost), _word_before(pair.newer, gained)
+    between = [at for at in pair.older.content if pair.older.verb < at < (lost[0] if lost else 0)]
+    return {
+        "one run each": _runs(pair.lost) == 1 and _runs(pair.gained) == 1,
+        "runs lost": _runs(pair.lost),
+        "runs gained": _runs(pair.gained),
+        "role lost": before in ROLES,
+        "role gained": after in ROLES,
+        "same word before": bool(before) and before == after,
+        "words between": len(between),
+        "held": _act(pair.older) in HELD,
+        "lost at the end": bool(lost) and pair.lost[-1] == pair.older.content[-1],
+        "gained at the end": bool(gained) and pair.gained[-1] == pair.newer.content[-1],
+    }
+
+
+_PARTS: Final[tuple[Callable[[StatementPair], Part], ...]] = (_words, _values, _roles, _cues, _order, _kinds, _slot)
+
+
+def _act(statement: Statement) -> str:
+    """The verb that says what happens: the participle behind "is", else the first verb; "" without any."""
+    verb = statement.verb
+    if verb < 0:
+        return ""
+    follows = [statement.key(at) for at in statement.content if at > verb][:1]
+    return follows[0] if statement.key(verb) == "be" and follows and follows[0] in VERBS else statement.key(verb)
+
+
+def _word_before(statement: Statement, places: Sequence[int]) -> str:
+    return statement.tokens[places[0] - 1].text.casefold() if places and places[0] else ""
+
+
+def _runs(places: Sequence[int]) -> int:
+    """How many stretches of neighbours the places are."""
+    return sum(at - 1 not in places for at in places)
+
+
+def _by_dimension(statement: Statement) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for token in statement.tokens:
+        if token.dimension:
+            found.setdefault("number" if token.dimension.startswith("count ") else token.dimension, set()).add(
+                token.key
+            )
+    return found
+
+
+def _is_name(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a word behind the first is written like a name or an identifier."""
+    token = tokens[at]
+    return at > 0 and not token.dimension and (token.text[:1].isupper() or any(map(str.isdigit, token.text)))
+
+
+def _is_value_or_name(tokens: Sequence[Token], at: int) -> bool:
+    return bool(tokens[at].dimension) or _is_name(tokens, at)
+
+
+def _has_form(word: str, words: Iterable[str]) -> bool:
+    return len(word) >= FORMS_CHARS and any(other.startswith(word[:FORMS_CHARS]) for other in words)
+
+
+def _negates(statement: Statement) -> bool:
+    return any(token.text.casefold() in NEGATORS for token in statement.tokens)
+
+
+def _permission(statement: Statement) -> float:
+    """1 for a permission, -1 for a prohibition, 2 for a demand, 0 for none."""
+    words = {token.text.casefold() for token in statement.tokens}
+    sign = -1.0 if _negates(statement) else 1.0
+    if words & FORBIDS:
+        return -sign
+    if words & DEMANDS:
+        return 2.0 if sign > 0 else -1.0
+    return sign if words & ALLOWS else 0.0
+
+
+def _share(words: Sequence[str], known: Iterable[str]) -> float:
+    """The share of the words that are known; a half when there are none."""
+    held = set(known)
+    return _average([word in held for word in words])
+
+
+def _average(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.5
