@@ -174,3 +174,19 @@ def test_a_question_is_near_the_memories_around_the_names_in_it(store: GraphStor
     assert 0 < near["m0002"] < 1.0
     assert near.keys() == {"m0001", "m0002"}
     assert store.nearness("Where is lunch?", ["m0001"], ("team",), 10**13) == {}
+
+
+def test_a_linked_memory_is_near_and_one_of_a_hidden_space_is_not(store: GraphStore) -> None:
+    links = (Link("see-also", "m0002"), Link("see-also", "m0003"))
+    store.take(
+        [
+            memory(1, "Billing uses Redis.", links=links),
+            memory(2, "Nothing shared."),
+            memory(3, "Nor here.", "hidden"),
+        ],
+        {},
+        [],
+        False,
+    )
+    assert store.memory("m0001", ("team",), 5, 10**13, None).memories == ("m0002",)
+    assert set(store.memory("m0001", EVERYWHERE, 5, 10**13, None).memories) == {"m0002", "m0003"}

@@ -285,35 +285,40 @@ class GraphStore:
         return entities, tuple(ids[number] for what, number, _ in near if what == "m" and number in ids)[:limit]
 
     def _walk(self, db: sqlite3.Connection, spaces: list[int], now: int) -> Walk:
+        """The graph of these spaces: what holds now, in memory since the last change."""
         key = tuple(spaces)
         if key in self._walks:
             self._walks.move_to_end(key)
             return self._walks[key]
-        held = f"space IN ({listed(spaces)}) AND coalesce(valid_to, {now + 1:d}) > {now:d}"
+        held = _held(spaces, now)
         mentions = db.execute(
             f"SELECT entity, memory FROM mention JOIN memory ON memory.num = mention.memory WHERE {held}"
         ).fetchall()
         stated = db.execute(
             "SELECT subject, object, count(*) FROM relation JOIN memory ON memory.num = relation.memory "
-            f"WHERE {held} GROUP BY subject, object"
-        ).fetchall()
-        names: list[tuple[str, int]] = []
-        nodes: dict[tuple[str, int], int] = {}
-        for what, numbers in (("e", (entity for entity, _ in mentions)), ("m", (memory for _, memory in mentions))):
-            for number in dict.fromkeys(numbers):
-                nodes[what, number] = len(names)
-                names.append((what, number))
-        edges = [(nodes["e", entity], nodes["m", memory], 1.0) for entity, memory in mentions]
-        edges += [
-            (nodes["e", subject], nodes["e", object_], RELATION_WEIGHT * min(4, count))
-            for subject, object_, count in stated
-            if subject != object_
-        ]
-        ends, others, weights = (
-            (np.array(column) for column in zip(*edges, strict=True)) if edges else (np.zeros(0, int),) * 3
+            f"WHERE {held} AND subject <> object GROUP BY subject, object"
         )
-        rows = sparse_rows(len(names), ends.astype(np.int64), others.astype(np.int64), weights.astype(float))
-        self._walks[key] = Walk(rows, nodes, names)
+        linked = db.execute(
+            "SELECT memory.num, other.num FROM link JOIN memory ON memory.num = link.memory "
+            f"JOIN memory AS other ON other.id = link.target WHERE memory.num <> other.num AND {held} "
+            f"AND {_held(spaces, now, 'other')}"
+        )
+        edges = [(("e", entity), ("m", memory), 1.0) for entity, memory in mentions]
+        edges += [
+            (("e", subject), ("e", object_), RELATION_WEIGHT * min(4, count)) for subject, object_, count in stated
+        ]
+        edges += [(("m", memory), ("m", other), 1.0) for memory, other in linked]
+        names = list(dict.fromkeys(node for one, other, _ in edges for node in (one, other)))
+        nodes = {name: place for place, name in enumerate(names)}
+        ends = np.fromiter((nodes[one] for one, _, _ in edges), np.int64, len(edges))
+        others = np.fromiter((nodes[other] for _, other, _ in edges), np.int64, len(edges))
+        weights = np.fromiter((weight for *_, weight in edges), np.float64, len(edges))
+        self._walks[key] = Walk(sparse_rows(len(names), ends, others, weights), nodes, names)
         while len(self._walks) > GRAPHS_KEPT:
             self._walks.popitem(last=False)
         return self._walks[key]
+
+
+def _held(spaces: list[int], now: int, table: str = "memory") -> str:
+    """The condition that a memory lies in these spaces and holds now."""
+    return f"{table}.space IN ({listed(spaces)}) AND coalesce({table}.valid_to, {now + 1:d}) > {now:d}"
