@@ -50,6 +50,8 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "UndoRunRequest": ("run",),
         "GraphRequest": ("name",),
         "CausalChainRequest": ("name",),
+        "CoverageRequest": ("query",),
+        "DrillDownRequest": ("cluster",),
     }
 )
 
