@@ -18,7 +18,8 @@ from mnemesh_actors.runtime.budget import Budget
 from mnemesh_actors.sleep import application
 from mnemesh_actors.sleep.idle_jobs import IdleParts
 from mnemesh_actors.sleep.idle_scheduler import IdleScheduler, SleepConfig
-from mnemesh_memory.consolidation.steps import MERGE, PROMOTE
+from mnemesh_memory.consolidation.derived_id import promotion
+from mnemesh_memory.consolidation.steps import APPLIED, MERGE, PROMOTE, RUNNING, Run, Step
 from mnemesh_memory.values.errors import NotFound
 from mnemesh_memory.values.model import Draft, ListQuery, Patch, Source
 
@@ -225,3 +226,28 @@ async def test_many_equal_memories_become_few_and_the_second_run_does_nothing(he
     page = await here.mesh.list(READER, ListQuery(spaces=(here.space,), limit=200))
     assert len(page.memories) < 40
     assert (await here.mesh.consolidate(READER, here.space)).applied == 0
+
+
+async def test_two_nodes_write_the_fact_of_a_group_as_one_and_the_same_change(tmp_path: Path) -> None:
+    sources = [f"018bcfe5-0000-8000-8000-{number:012x}" for number in range(3)]
+    fact = promotion(
+        "team", "owner", content="The disk was full.", kind="fact", tags=("ops",), sources=sources, at=1_600_000_000_000
+    )
+    digests = []
+    for number, home in enumerate((tmp_path / "one", tmp_path / "other")):
+        mesh = await started(home)
+        run = Run(id=f"run {number}", space="team", by="owner/sleep", state=RUNNING, started_at=number)
+        step = Step(action=PROMOTE, id=fact.id, others=fact.sources, why="")
+        assert await application.apply(mesh._parts, run, 0, step, {fact.id: fact}) == (APPLIED, "")
+        digests.append(await mesh._parts.ledger.digest("team"))
+        await mesh.close()
+    assert digests[0] == digests[1] != {}
+
+
+async def test_a_fact_is_trusted_no_more_than_the_least_trusted_of_its_sources(here: Here) -> None:
+    for number, text in enumerate(EPISODES):
+        attrs = {"trust": "imported"} if number == 1 else {}
+        await here.remember(text, kind="episode", source=Source(session=f"s{number}"), attrs=attrs)
+    (step,) = (await here.mesh.consolidate(READER, here.space)).steps
+    (fact,), _ = await here.mesh.get(READER, [step.id])
+    assert fact.attrs["trust"] == "imported"

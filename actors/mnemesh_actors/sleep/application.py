@@ -26,6 +26,7 @@ from mnemesh_memory.consolidation.steps import (
     Step,
 )
 from mnemesh_memory.consolidation.steps import LINK as LINK_STEP
+from mnemesh_memory.policy.trust import recording
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key
 from mnemesh_memory.values.errors import (
@@ -115,7 +116,7 @@ async def _create(parts: NodePorts, run: Run, fact: Promotion) -> Create:
         kind=fact.kind,
         space=run.space,
         tags=fact.tags,
-        attrs={PROMOTED: EPISODES},
+        attrs=recording({PROMOTED: EPISODES}, [fact.trust]),
         links=tuple(Link(DERIVED_FROM, source) for source in fact.sources),
         force=True,  # its text is one of its sources'
         created_at=fact.at,

@@ -9,12 +9,13 @@ from typing import Final
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.related import stored_vectors
+from mnemesh_actors.remember.trust_marks import classes_of
 from mnemesh_memory.consolidation.derived_id import is_sleep
 from mnemesh_memory.consolidation.portions import portions
 from mnemesh_memory.consolidation.promotion import EPISODE
 from mnemesh_memory.consolidation.steps import PROMOTED, Portion
 from mnemesh_memory.values.memory_links import DERIVED_FROM
-from mnemesh_memory.values.model import Memory
+from mnemesh_memory.values.model import Caller, Memory
 
 # Entries of the log in one look, and fresh memories in one plan.
 PAGE_ENTRIES: Final = 1_000
@@ -71,7 +72,9 @@ async def batch(parts: NodePorts, space: str, principal: str, ids: Sequence[str]
     derived = await _derived(parts, sources)
     facts = {fact for found in derived.values() for fact in found} - memories.keys()
     memories |= await _read(parts, sorted(facts))
-    return Batch(len(fresh), seq, tuple(portions(space, principal, fresh, memories, near, derived)), degraded)
+    episodes = [memory for memory in memories.values() if memory.kind == EPISODE]
+    trust = await classes_of(parts, Caller(principal, principal), episodes)
+    return Batch(len(fresh), seq, tuple(portions(space, principal, fresh, memories, near, derived, trust)), degraded)
 
 
 async def _read(parts: NodePorts, ids: Sequence[str]) -> dict[str, Memory]:

@@ -29,12 +29,20 @@ def is_sleep(agent: str) -> bool:
 
 
 def promotion(
-    space: str, principal: str, *, content: str, kind: str, tags: Sequence[str], sources: Sequence[str], at: int
+    space: str,
+    principal: str,
+    *,
+    content: str,
+    kind: str,
+    tags: Sequence[str],
+    sources: Sequence[str],
+    at: int,
+    trust: str = "",
 ) -> Promotion:
-    """The fact of these sources. `at` (ms) is the time of the latest source."""
+    """The fact of these sources. `at` (ms) is the time of the latest source, `trust` the least class of the sources."""
     ordered = tuple(sorted(sources))
-    mark = _hash("mark", space, *ordered)[:16].hex()
-    told = json.dumps([space, principal, content, kind, sorted(tags), ordered, at], ensure_ascii=False)
+    mark = _hash("mark", space, trust, *ordered)[:16].hex()
+    told = json.dumps([space, principal, content, kind, sorted(tags), ordered, at, trust], ensure_ascii=False)
     return Promotion(
         id=derived_id(space, principal, mark),
         mark=mark,
@@ -44,6 +52,7 @@ def promotion(
         kind=kind,
         tags=tuple(sorted(tags)),
         sources=ordered,
+        trust=trust,
     )
 
 

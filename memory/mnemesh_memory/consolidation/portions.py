@@ -19,6 +19,7 @@ def portions(
     memories: Mapping[str, Memory],
     near: Near,
     derived: Mapping[str, tuple[str, ...]],
+    trust: Mapping[str, str],
 ) -> list[Portion]:
     """A portion for each domain that has new memories. Episodes about one event go to one domain."""
     members: dict[str, list[str]] = {}
@@ -38,6 +39,7 @@ def portions(
                 fresh=tuple(ids),
                 memories={id_: memories[id_] for id_ in (*own, *facts) if id_ in memories},
                 near={id_: near[id_] for id_ in own if id_ in near},
+                trust={id_: trust[id_] for id_ in own if id_ in trust},
                 derived={source: derived[source] for source in (*own, *sources) if source in derived},
             )
         )

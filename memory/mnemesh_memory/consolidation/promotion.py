@@ -19,6 +19,7 @@ from mnemesh_memory.consolidation.domains.domain import Domain
 from mnemesh_memory.consolidation.domains.domain_table import domain_of, named
 from mnemesh_memory.consolidation.steps import EXTEND, MERGE, PROMOTE, Portion, Promotion, Step
 from mnemesh_memory.policy.slots import sentences
+from mnemesh_memory.policy.trust import least
 from mnemesh_memory.values.limits import LINKS_MAX
 from mnemesh_memory.values.model import Memory
 
@@ -135,6 +136,7 @@ def _step(portion: Portion, domain: Domain, group: Sequence[_Episode]) -> Iterat
         tags=_common_tags(group),
         sources=ids[:LINKS_MAX],
         at=max(one.memory.created_at for one in group),
+        trust=least(portion.trust.get(id_, "") for id_ in ids),
     )
     why = f"{len(ids)} episodes of {sessions} sessions agree; the text is a sentence of one of these"
     yield Step(action=PROMOTE, id=made.id, others=made.sources, why=why, domain=domain.name), made

@@ -44,6 +44,7 @@ class Promotion:
     kind: str
     tags: tuple[str, ...]
     sources: tuple[str, ...]
+    trust: str = ""  # The least trusted class of the sources.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +68,7 @@ class Portion:
     memories: Mapping[str, Memory]
     near: Mapping[str, tuple[tuple[str, float], ...]]  # By memory: (id, cosine), nearest first.
     derived: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # By source: the facts derived from it.
+    trust: Mapping[str, str] = field(default_factory=dict)  # By episode its trust class for the principal.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
