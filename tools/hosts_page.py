@@ -102,7 +102,8 @@ Notes for the miner lie in `hosts/mining/`, one a transcript, at most {notes_max
 
 ## Permissions and choices
 
-Where the host asks for permission, a tool of Mnemesh that only reads is approved. Any other tool is left to you.
+Where the host asks for permission, a tool of Mnemesh that only reads is approved. Any other tool is left to you. So is
+every tool when the project's own settings give the name `mnemesh` to another program.
 
 A file that an agent reads can bring the memories about that file. This is off. To have it, register the hook of
 `PreToolUse` by hand and write `reads = true` in `.mnemesh.toml`, or set `MNEMESH_READS=on`:

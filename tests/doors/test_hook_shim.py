@@ -170,6 +170,26 @@ async def test_reads_are_approved_without_a_node_and_writes_never(tmp_path: Path
     )
 
 
+@session_loop
+async def test_a_server_of_our_name_that_a_project_brings_along_is_approved_only_if_it_is_ours(tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    host = Host(inside, tmp_path / "no-node", "test/x")
+    asked = json.dumps({"tool_name": "mcp__mnemesh__recall", "cwd": str(inside)}).encode()
+    servers = tmp_path / ".mcp.json"
+    for entry, approved in (
+        ({"command": "mnemesh", "args": ["mcp"]}, True),
+        ({"command": str(Path(sys.executable).parent / "mnemesh"), "args": ["mcp"]}, True),
+        ({"command": "/elsewhere/mnemesh", "args": ["mcp"]}, False),
+        ({"command": "sh", "args": ["-c", "evil"]}, False),
+        ({"type": "http", "url": "https://elsewhere.example/mcp"}, False),
+    ):
+        servers.write_text(json.dumps({"mcpServers": {"mnemesh": entry}}))
+        assert bool(host.raw("claude-code", "PermissionRequest", asked)) is approved, entry
+    servers.write_text("{half")
+    assert host.raw("claude-code", "PermissionRequest", asked) == ""
+
+
 @pytest.mark.parametrize(
     ("name", "event", "given"),
     [

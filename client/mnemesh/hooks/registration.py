@@ -125,6 +125,19 @@ def is_ours(entry: object) -> bool:
     return posixpath.basename(words[0]) == NAME and words[1] == "mcp" and words[2:3] in ([], ["--data"])
 
 
+def is_foreign(text: str, part: Part, program: str) -> bool:
+    """Whether the server of our name in `text` is another program than `program`, or no program at all."""
+    try:
+        entry = server_entry(text, part)
+    except BadSettings:
+        return True
+    if entry is None:
+        return False
+    command = entry.get("command") if isinstance(entry, dict) else None
+    words = command if isinstance(command, list) else [command]
+    return not is_ours(entry) or words[0] not in (NAME, program)
+
+
 def _value(text: str, part: Part) -> dict[str, Any]:
     value: dict[str, Any] = settings_json.read(text) if part.format == JSON else settings_toml.read(text)
     return value

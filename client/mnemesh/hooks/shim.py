@@ -80,7 +80,8 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
         mode = injection.mode_here(cwd, environ)
         meaning = events.EVENTS[host][event]
         if meaning == events.PERMISSION:
-            return events.permission_reply(given.get("tool_name")) if mode != injection.OFF else None
+            reply = events.permission_reply(given.get("tool_name")) if mode != injection.OFF else None
+            return reply if reply is not None and _is_our_server(host, cwd) else None
         if meaning not in events.ANSWERED and mode != injection.OFF:
             _keep(host, meaning, given, cwd, environ, until)
             return None
@@ -93,6 +94,23 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
             sys.stderr.write(f"mnemesh hook {host} {event}: {type(why).__name__}: {why}\n")
         return None
     return events.context_reply(host, event, text) if text else None
+
+
+def _is_our_server(host: str, cwd: Path) -> bool:
+    """Whether no settings of the project give the name of our server to another program. A repository brings such
+    settings along, so a tool's name alone says little."""
+    from mnemesh.hooks.host_table import HOSTS
+    from mnemesh.hooks.installer import program
+    from mnemesh.hooks.registration import is_foreign
+    from mnemesh.hooks.settings_file import RefusedFile, read_file
+
+    part = HOSTS[host].server
+    try:
+        ours = program()
+        files = (folder / name for folder in (cwd, *cwd.parents) for name in part.project)
+        return not any(is_foreign(read_file(file).text, part, ours) for file in files if file.is_file())
+    except RefusedFile:
+        return False
 
 
 def _keep(

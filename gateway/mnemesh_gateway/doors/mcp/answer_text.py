@@ -10,11 +10,13 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from mnemesh_gateway.doors.mcp import history_text, map_text, report_text
+from mnemesh_gateway.doors.mcp import history_text, map_text, report_text, session_text
 from mnemesh_gateway.doors.mcp.data_elements import NOTE as NOTE
 from mnemesh_gateway.doors.mcp.data_elements import data_block as data_block
 from mnemesh_gateway.doors.mcp.data_elements import defused as defused
 from mnemesh_gateway.doors.mcp.data_elements import element as element
+from mnemesh_gateway.doors.mcp.data_elements import standing as standing
+from mnemesh_gateway.doors.mcp.data_elements import to_the_second as to_the_second
 from mnemesh_gateway.doors.mcp.history_text import more, unusual
 from mnemesh_gateway.doors.mcp.history_text import named as named
 
@@ -24,11 +26,6 @@ SAME_TEXT: Final = "(the same text; `conflicts` shows what differs)"
 SIGNALS_SHOWN_MAX: Final = 4
 NEAR_SHOWN_MAX: Final = 3
 _Place = tuple[str, str, int]
-
-
-def to_the_second(time: str) -> str:
-    """A time in RFC 3339, UTC, without the part below a second."""
-    return time if "." not in time else time.partition(".")[0] + "Z"
 
 
 def render(tool: str, answer: Json) -> str:
@@ -81,13 +78,6 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
         trust=memory["trust"] if memory.get("trust", "") in ("peer", "imported") else "",
         **standing(memory),
     )
-
-
-def standing(memory: Json) -> dict[str, str]:
-    """The predecessors of a memory, and the mark of a newer contradicting memory."""
-    replaced = ", ".join(f"{one['id']} since {to_the_second(one['since'])}" for one in memory.get("replaces", ()))
-    newer = ", ".join(memory.get("older_than", ()))
-    return {"replaces": replaced, "note": f"older than {newer}, may not hold" if newer else ""}
 
 
 def replaces_it(hit: Json) -> bool:
@@ -293,44 +283,6 @@ def _triggers(answer: Json) -> str:
     return f"{block}\n{len(shown)} of {answer['total']}.{more(answer)}" if "total" in answer else block
 
 
-def _context(answer: Json) -> str:
-    lines = []
-    elements = [
-        element(
-            memory["content"],
-            group=group["name"],
-            **named(memory, "id", "kind", "title"),
-            updated=to_the_second(memory.get("updated_at", "")),
-            **standing(memory),
-        )
-        for group in answer["groups"]
-        for memory in group["memories"]
-    ]
-    if checkpoint := answer.get("checkpoint"):
-        elements.insert(0, _checkpoint_element(checkpoint))
-    lines.append(data_block(elements) if elements else "Nothing new." if answer.get("continued") else "Nothing yet.")
-    if answer.get("degraded"):
-        lines.append(f"May be incomplete: {'; '.join(answer['degraded'])}.")
-    return "\n".join(lines)
-
-
-def _checkpointed(answer: Json) -> str:
-    return (
-        f"Stored as number {answer['checkpoint']['number']}.\n{data_block([_checkpoint_element(answer['checkpoint'])])}"
-    )
-
-
-def _checkpoint_element(checkpoint: Json) -> str:
-    parts = [checkpoint["task"]]
-    parts += [
-        f"{name}: {'; '.join(checkpoint[name])}"
-        for name in ("questions", "next_steps", "decisions", "errors", "files")
-        if checkpoint[name]
-    ]
-    text = "\n".join(filter(None, (*parts, checkpoint["custom"])))
-    return element(text, "checkpoint", **named(checkpoint, "id", "session", "by"), at=to_the_second(checkpoint["at"]))
-
-
 def _rules(answer: Json) -> str:
     shown = answer["rules"] if "rules" in answer else [answer["rule"]]
     elements = (
@@ -391,9 +343,7 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "transcript_read": _read_turns,
     "transcript_list": _sessions,
     "transcript_erase": _sessions,
-    "context": _context,
-    "resume": _context,
-    "checkpoint": _checkpointed,
+    **session_text.FORMS,
     "create_trigger": _triggers,
     "list_triggers": _triggers,
     "delete_trigger": _triggers,

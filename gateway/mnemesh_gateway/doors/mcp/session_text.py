@@ -1,0 +1,56 @@
+"""The text of contexts and checkpoints, beside answer_text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from mnemesh_gateway.doors.mcp.data_elements import data_block, element, standing, to_the_second
+from mnemesh_gateway.doors.mcp.history_text import named
+
+Json = Mapping[str, Any]
+
+
+def _context(answer: Json) -> str:
+    lines = []
+    elements = [
+        element(
+            memory["content"],
+            group=group["name"],
+            **named(memory, "id", "kind", "title"),
+            updated=to_the_second(memory.get("updated_at", "")),
+            **standing(memory),
+        )
+        for group in answer["groups"]
+        for memory in group["memories"]
+    ]
+    if checkpoint := answer.get("checkpoint"):
+        elements.insert(0, _checkpoint_element(checkpoint))
+    lines.append(data_block(elements) if elements else "Nothing new." if answer.get("continued") else "Nothing yet.")
+    if answer.get("degraded"):
+        lines.append(f"May be incomplete: {'; '.join(answer['degraded'])}.")
+    return "\n".join(lines)
+
+
+def _checkpointed(answer: Json) -> str:
+    return (
+        f"Stored as number {answer['checkpoint']['number']}.\n{data_block([_checkpoint_element(answer['checkpoint'])])}"
+    )
+
+
+def _checkpoint_element(checkpoint: Json) -> str:
+    parts = [checkpoint["task"]]
+    parts += [
+        f"{name}: {'; '.join(checkpoint[name])}"
+        for name in ("questions", "next_steps", "decisions", "errors", "files")
+        if checkpoint[name]
+    ]
+    text = "\n".join(filter(None, (*parts, checkpoint["custom"])))
+    return element(text, "checkpoint", **named(checkpoint, "id", "session", "by"), at=to_the_second(checkpoint["at"]))
+
+
+FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
+    "context": _context,
+    "resume": _context,
+    "checkpoint": _checkpointed,
+}
