@@ -7,7 +7,7 @@ A signal's column is the score of `fuse` with all the weight of a part on that s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.coverage import coverage
 from mnemesh_memory.ranking.fusion import fuse, scaled_weights
+from mnemesh_memory.ranking.measured import Measured
 from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, SIGNALS
 from mnemesh_memory.text.traits import question_of
@@ -34,7 +35,6 @@ EMBEDDED: Final = ("embedded window", "embedded neighbours")
 # A mix holds these together below 1.
 FORM_MAX: Final = 0.99
 _NONE: Final = dict.fromkeys(SIGNALS, 0.0)
-_HALF: Final = 0.5
 _ABSENT: Final = np.float32(-1.0)
 
 
@@ -152,13 +152,12 @@ def signal_parts() -> dict[str, str]:
 def values_of(pool: Candidates, text: str, embedded: Column) -> Column:
     """The value of each signal for each candidate, (n, signals). `embedded`: (n, len(EMBEDDED)) cosines."""
     share = scaled_weights({})
-    bare = replace(pool, dense=np.full(len(pool), _HALF), bm25=np.full(len(pool), np.nan), around=None)
+    measured = Measured(pool, question_of(text))
     columns = []
     for name, part in signal_parts().items():
         mix = {**_NONE, name: 1.0}
-        if part == "form":  # On evidence of a half: form fills the gap to 1.
-            form = fuse(bare, {"bm25": 0.0}, question_of(text), mix).form
-            columns.append(np.nan_to_num(form) / (1.0 - _HALF))
+        if part == "form":
+            columns.append(np.where(pool.traits["told"], SIGNALS[name].value(measured), 0.0))
         else:
             told = fuse(pool, {}, None, mix)
             columns.append(np.nan_to_num({"dense": told.dense, "bm25": told.bm25}[part]) / share[part])

@@ -17,7 +17,6 @@ from bench.embedding_cache import EmbeddingCache
 from numpy.typing import NDArray
 from qdrant_edge import Bm25, Bm25Config
 
-from mnemesh_actors.index.bm25 import LENGTH_B, SATURATION_K
 from mnemesh_memory.text.scripts import spaced
 
 WIDTHS: Final = (1, 2)
@@ -26,6 +25,8 @@ BEST_OF_SESSION: Final = 3
 # The model reads 256 tokens of a text; more characters only cost time.
 EMBEDDED_CHARS: Final = 2_000
 COUNTING_K: Final = 1e6
+SATURATION_K: Final = 1.2
+LENGTH_B: Final = 0.75
 COSINE_DECIMALS: Final = 5
 
 Column = NDArray[np.float64]

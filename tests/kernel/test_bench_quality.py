@@ -427,14 +427,16 @@ def candidates(chance: np.random.Generator, number: int = 30) -> Candidates:
     rows = []
     for at in range(number):
         in_session, listed = chance.random() < 0.7, chance.random()
-        context = Context(*(chance.random(4) * (9, 1, 1, 9)).tolist()) if in_session else None
+        context = (
+            Context(*(chance.random(4) * (9, 1, 1, 9)).tolist(), float(chance.random() < 0.2)) if in_session else None
+        )
         rows.append(
             Candidate(
                 f"{at:03}",
                 dense=float(chance.uniform(-0.2, 1)) if listed < 0.8 else None,
                 bm25=float(chance.uniform(0, 9)) if listed > 0.3 else None,
                 context=context,
-                traits=Traits(0, int(chance.integers(0, 25)), int(chance.integers(0, 3)), chance.random() < 0.3, ())
+                traits=Traits(0, int(chance.integers(0, 25)), int(chance.integers(0, 3)), ())
                 if chance.random() < 0.9
                 else None,
             )

@@ -27,7 +27,7 @@ from mnemesh_memory.values.model import Source
 
 SPACE = "team/x"
 TALK = "talk-1"
-TRAITS = Traits(1_000, 7, 1, False, (42,))
+TRAITS = Traits(1_000, 7, 1, (42,))
 
 
 def memory(n: int) -> str:
@@ -119,7 +119,7 @@ def test_any_order_of_coming_and_going_leaves_what_came_last(steps: list[tuple[i
     there: dict[int, IndexItem] = {}
     for n, session, comes in steps:
         if comes:
-            told = Traits(n - 5, n + 16, n % 4, n % 2 == 0, (n,) if n % 3 else ())
+            told = Traits(n - 5, n + 16, n % 4, (n,) if n % 3 else ())
             there[n] = item(n, "x", session=session, traits=told if n else None)
             walked.note(there[n])
         else:

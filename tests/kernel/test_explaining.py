@@ -55,11 +55,18 @@ def test_scripts_without_spaces_have_substance_too() -> None:
     assert traits_of(memory("来週の月曜日に本番環境を再起動します。")).words >= 6
 
 
-def test_a_memory_asks_when_every_line_of_it_does() -> None:
-    assert traits_of(memory("Where is the key?")).asks
-    assert traits_of(memory("[Ana] Where is it?\n[Ben] Who asks?\n")).asks
-    assert not traits_of(memory("[Ana] Where is it?\n[Ben] In the drawer.")).asks
-    assert not traits_of(memory("\n")).asks
+def test_words_of_questions_and_labels_are_no_substance() -> None:
+    assert traits_of(memory("Where is the key?")).words == 0
+    assert traits_of(memory("[Ana] Where is the key?\n[Ben] Does anybody know it?\n")).words == 0
+    told = traits_of(memory("[Ana] Where is the key? [Ben] Drawer downstairs.")).words
+    assert told == traits_of(memory("Drawer downstairs.")).words + 1
+    assert traits_of(memory("\u9375\u306f\u3069\u3053\uff1f")).words == 0
+
+
+def test_a_question_of_several_sentences_is_a_message() -> None:
+    assert question_of("when does staging get new data?").message == 0
+    assert 0 < question_of("word " * 20).message < question_of("word " * 29).message
+    assert question_of("word " * 2_000).message == 1
 
 
 def test_speakers_are_the_labels_of_lines() -> None:
@@ -150,14 +157,14 @@ def test_the_shares_of_an_explanation_make_exactly_the_score(
 
 def test_an_explanation_names_every_signal_of_the_table_with_what_was_measured() -> None:
     around = Context(window=5.0, near=0.2, best_dense=0.7, best_window=9.0)
-    said = Traits(1_683_000_000_000, 12, 2, False, (7,))
+    said = Traits(1_683_000_000_000, 12, 2, (7,))
     pool = [Candidate("a", 0.5, 8.0, around, said), Candidate("b", None, 4.0, None, said)]
     asked = Question(when=True, months=frozenset({5}), words=frozenset({7}))
     why = Explainer(pool, {}, asked)
     first, second = (why.shares(one) for one in fuse(pool, {}, asked))
     assert {share.name: share.raw for share in first} == {
         "meaning": 0.5, "near": 0.2, "episode": 0.7, "words": 8.0, "window": 8.0, "episode_words": 9.0,
-        "substance": 12, "states": 1, "time": 2, "date": 1, "speaker": 1,
+        "substance": 12, "time": 2, "date": 1, "speaker": 1, "person": 0, "opening": 0,
     }  # fmt: skip
     # A lone memory has nothing around it, and a cosine absent from the list was not measured.
     assert {share.name for share in first} - {share.name for share in second} == {

@@ -16,7 +16,7 @@ from mnemesh_memory.ranking.fusion import Fused, scaled_weights
 from mnemesh_memory.ranking.scores import SCORE_DECIMALS
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, SIGNALS, Mix, mix_without
 from mnemesh_memory.text.identifiers import may_spell, spellings
-from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
+from mnemesh_memory.text.traits import PERSONS, SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
 from mnemesh_memory.times.window import BY_EVENT, Window
 from mnemesh_memory.values.errors import InvalidArgument
 
@@ -24,16 +24,22 @@ cosines = st.floats(-1, 1)
 sums = st.floats(0, 1e6)
 ids = st.text("abcdef0123456789-", min_size=1, max_size=4)
 alone = st.builds(Candidate, ids, st.none() | cosines, st.none() | sums, st.none(), st.none())
-contexts = st.none() | st.builds(Context, sums, cosines, cosines, sums)
+contexts = st.none() | st.builds(Context, sums, cosines, cosines, sums, st.sampled_from([0.0, 1.0]))
 traits = st.none() | st.builds(
-    Traits, st.integers(12, 9999 * 12), st.integers(0, SUBSTANCE_WORDS), st.integers(0, TIME_WORDS_MAX), st.booleans(),
+    Traits, st.integers(12, 9999 * 12), st.integers(0, SUBSTANCE_WORDS), st.integers(0, TIME_WORDS_MAX),
     st.tuples(st.integers(0, 3)),
 )  # fmt: skip
 few = st.frozensets(st.integers(1, 12), max_size=2)
 edges = st.none() | st.integers(0, 2**41)
 stretches = st.none() | st.builds(Window, edges, edges, surety=st.sampled_from([1.0, BY_EVENT]))
 questions = st.none() | st.builds(
-    Question, st.booleans(), few, st.frozensets(st.just(1970), max_size=1), few, window=stretches
+    Question,
+    st.booleans(),
+    few,
+    st.frozensets(st.just(1970), max_size=1),
+    few,
+    window=stretches,
+    message=st.floats(0, 1),
 )
 candidates = st.lists(
     st.builds(Candidate, ids, st.none() | cosines, st.none() | sums, contexts, traits),
@@ -163,11 +169,12 @@ def test_form_and_date_add_nothing_to_who_has_no_evidence(pool: list[Candidate],
 
 
 MAY_2023 = 1_683_000_000_000
+(PERSON, *_) = PERSONS
 SESSION = Context(window=5.0, near=0.2, best_dense=0.7, best_window=9.0)
 
 
 def like(cosine: float, bm25: float, context: Context | None = None, **form: object) -> Candidate:
-    traits = Traits(**{"at": 0, "words": 10, "times": 0, "asks": False, "speakers": (), **form})  # type: ignore[arg-type]
+    traits = Traits(**{"at": 0, "words": 10, "times": 0, "speakers": (), **form})  # type: ignore[arg-type]
     return Candidate("", cosine, bm25, context, traits)
 
 
@@ -181,7 +188,8 @@ def like(cosine: float, bm25: float, context: Context | None = None, **form: obj
         ("window", like(0.5, 2.0, SESSION._replace(window=8.0)), like(0.5, 2.0, SESSION), Question()),
         ("episode_words", like(0.5, 2.0, SESSION._replace(best_window=12.0)), like(0.5, 2.0, SESSION), Question()),
         ("substance", like(0.5, 2.0, words=12), like(0.5, 2.0, words=2), Question()),
-        ("states", like(0.5, 2.0), like(0.5, 2.0, asks=True), Question()),
+        ("person", like(0.5, 2.0, speakers=PERSON), like(0.5, 2.0, speakers=(8,)), Question()),
+        ("opening", like(0.5, 2.0, SESSION._replace(opens=1.0)), like(0.5, 2.0, SESSION), Question()),
         ("time", like(0.5, 2.0, times=2), like(0.5, 2.0), Question(when=True)),
         ("date", like(0.5, 2.0, at=MAY_2023), like(0.5, 2.0), Question(months=frozenset({5}))),
         ("date", like(0.5, 2.0, at=MAY_2023), like(0.5, 2.0), Question(window=Window(MAY_2023, None))),

@@ -337,7 +337,7 @@ async def test_an_index_that_is_made_anew_is_never_silent(tmp_path: Path) -> Non
 async def test_one_weight_leaves_the_other_as_configured(here: Here) -> None:
     await here.remember("The harbour closes at nine")
     (hit,) = (await here.recall("harbour", weights={"dense": 0.0}, explain=True)).results
-    form = ["substance", "states", "time", "date", "speaker"]
+    form = ["substance", "time", "date", "speaker", "person", "opening"]
     assert [share.name for share in hit.signals] == ["words", *form, "relevance"]
     (hit,) = (await here.recall("harbour", weights={"bm25": 0.0}, explain=True)).results
     assert [share.name for share in hit.signals] == ["meaning", *form, "relevance"]

@@ -167,7 +167,9 @@ def _around(rows: Rows, known: NDArray[np.void], dense: Column, window: Column) 
     # The mean cosine of the two neighbours, 0 for a neighbour outside the list.
     near = (_found(rows, dense, known["before"]) + _found(rows, dense, known["after"])) / 2
     around = np.full((len(here), len(Context._fields)), nan)
-    around[here] = np.column_stack((window, near, _best(number, dense), _best(number, window)))
+    around[here] = np.column_stack(
+        (window, near, _best(number, dense), _best(number, window), known["before"] == NOBODY)
+    )
     return around
 
 
@@ -189,10 +191,10 @@ def _read(record: Record) -> tuple[Traits | None, Episode | None, Place]:
     payload = record.payload
     traits = None
     if "traits" in payload:
-        at, words, times, asks, *speakers = map(int, str(payload["traits"]).split())
+        at, words, times, *speakers = map(int, str(payload["traits"]).split())
         if not 0 <= words <= SUBSTANCE_WORDS or not 0 <= times <= TIME_WORDS_MAX or at.bit_length() >= 64:
             raise ValueError(f"{words} words, {times} of time, at {at}")
-        traits = Traits(at, words, times, bool(asks), tuple(speakers))
+        traits = Traits(at, words, times, tuple(speakers))
     created = payload["created_at"]
     place = payload.get("place", 0)
     if not isinstance(created, int) or not isinstance(place, int):

@@ -130,6 +130,6 @@ def _payload(item: IndexItem) -> dict[str, PayloadValue]:
     if episode_of(item) is not None:
         payload["place"] = item.place
     if item.traits is not None:
-        at, words, marks, asks, speakers = item.traits
-        payload["traits"] = " ".join(map(str, (at, words, marks, int(asks), *speakers)))
+        at, words, marks, speakers = item.traits
+        payload["traits"] = " ".join(map(str, (at, words, marks, *speakers)))
     return payload

@@ -18,9 +18,7 @@ from mnemesh_memory.text.traits import Traits
 Column: TypeAlias = NDArray[np.float64]
 
 # Traits but for the speakers; `told` says of whom they are known.
-TRAITS: Final = np.dtype(
-    [("at", np.int64), ("words", np.int8), ("times", np.int8), ("asks", np.bool_), ("told", np.bool_)]
-)
+TRAITS: Final = np.dtype([("at", np.int64), ("words", np.int8), ("times", np.int8), ("told", np.bool_)])
 
 
 class Context(NamedTuple):
@@ -30,6 +28,7 @@ class Context(NamedTuple):
     near: float = 0.0  # The mean cosine of the two neighbours, 0 for a neighbour outside of the list.
     best_dense: float = 0.0  # The best cosine of the episode.
     best_window: float = 0.0  # The best window of the episode.
+    opens: float = 0.0  # 1 for the first memory of the episode, else 0.
 
 
 class Candidate(NamedTuple):
@@ -47,7 +46,7 @@ class Candidate(NamedTuple):
 class Candidates(Sequence[Candidate]):
     """Some memories with their raw scores, in the order of their ids, which are unique. A row is a Candidate.
 
-    `dense` and `bm25` have shape (n,) and NaN where a list lacks a memory. `around` has shape (n, 4), the fields of
+    `dense` and `bm25` have shape (n,) and NaN where a list lacks a memory. `around` has shape (n, 5), the fields of
     Context, and NaN in the rows of those without one; None when nobody has one. `traits` has shape (n,) and the dtype
     TRAITS.
     """
@@ -98,14 +97,14 @@ class Candidates(Sequence[Candidate]):
 
     def _row(self, at: int) -> Candidate:
         context = None if self.around is None or math.isnan(self.around[at, 0]) else Context(*self.around[at].tolist())
-        moment, words, times, asks, told = self.traits[at].item()
-        traits = Traits(moment, words, times, asks, self.speakers[at]) if told else None
+        moment, words, times, told = self.traits[at].item()
+        traits = Traits(moment, words, times, self.speakers[at]) if told else None
         return Candidate(self.ids[at], known_at(self.dense, at), known_at(self.bm25, at), context, traits)
 
 
-def traits_row(traits: Traits | None) -> tuple[int, int, int, bool, bool]:
+def traits_row(traits: Traits | None) -> tuple[int, int, int, bool]:
     """A row of TRAITS."""
-    return (0, 0, 0, False, False) if traits is None else (*traits[:4], True)
+    return (0, 0, 0, False) if traits is None else (*traits[:3], True)
 
 
 def _column(values: Iterable[float | None]) -> Column:

@@ -12,9 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_memory.ranking.candidates import Candidates, Column
-from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question
+from mnemesh_memory.text.traits import PERSONS, SUBSTANCE_WORDS, TIME_WORDS_MAX, Question
 
 # Of so many words that carry meaning.
+# Of substance so much less counts for a message: its answer is often as short as an order.
+_SUBSTANCE_OF_MESSAGE: Final = 0.5
+# An opening counts so much for a short question, and fully for a message.
+_OPENING_OF_QUESTION: Final = 0.35
 _SUBSTANCE: Final = np.log1p(np.arange(SUBSTANCE_WORDS + 1)) / math.log1p(SUBSTANCE_WORDS)
 
 
@@ -39,7 +43,7 @@ class Measured:
         if pool.around is not None:
             self.around = ~np.isnan(pool.around[:, 0])
             context = np.where(self.around[:, np.newaxis], pool.around, 0.0)
-            self.window_bm25, self.near_cosine, self.best_cosine, self.best_bm25 = context.T
+            self.window_bm25, self.near_cosine, self.best_cosine, self.best_bm25, self.opens = context.T
             self._widest = float(max(self.window_bm25.max(initial=0.0), self.best_bm25.max(initial=0.0))) or 1.0
             self.window: Column = np.maximum(self.words, self.window_bm25 / self._widest)
             self.worded |= self.window_bm25 != 0.0
@@ -70,10 +74,8 @@ class Measured:
         return np.where(self.best_bm25 / self._widest >= self.window, self.best_bm25, self.window_raw())
 
     def substance(self) -> Column:
-        return np.asarray(_SUBSTANCE[self.pool.traits["words"]])
-
-    def states(self) -> Column:
-        return np.where(self.pool.traits["asks"], 0.0, 1.0)
+        whole = 1.0 - _SUBSTANCE_OF_MESSAGE * self.question.message
+        return whole * np.asarray(_SUBSTANCE[self.pool.traits["words"]])
 
     def time(self) -> Column:
         return self.pool.traits["times"] / TIME_WORDS_MAX if self.question.when else self.nothing
@@ -87,6 +89,18 @@ class Measured:
         if not any(self.pool.speakers):
             return self.nothing
         return np.array([not self.question.words.isdisjoint(theirs) for theirs in self.pool.speakers], np.float64)
+
+    def person(self) -> Column:
+        if not any(self.pool.speakers):
+            return self.nothing
+        return np.array([theirs[:1] in PERSONS for theirs in self.pool.speakers], np.float64)
+
+    def opening(self) -> Column:
+        """A memory without a session is an opening, too: nothing was said before it."""
+        if self.around is None:
+            return self.nothing
+        whole = _OPENING_OF_QUESTION + (1.0 - _OPENING_OF_QUESTION) * self.question.message
+        return whole * np.where(self.around, self.opens, 1.0)
 
     def counted(self, trait: str) -> Column:
         """A trait as it was counted."""

@@ -1,9 +1,10 @@
 """The signals of a score, one row each. Fusion, explanations, the checks of weights, settings and benchmarks read them.
 
 A signal of fusion is a row here and a column in `measured`. Those of `dense` and of `bm25` share the weight of their
-part and sum to 1 in each. Those of `form` make good so much of what the evidence lacks, together less than 1. An
-optional signal is a row in a file of its own, and a place in OPTIONAL. Importing this table loads no numpy, which a
-client alone has not.
+part and sum to 1 in each. Those of `form` make good so much of what the evidence lacks, together less
+than 1 for any question: `substance` counts less for a message and `opening` less for a short question. An optional
+signal is a row in a file of its own, and a place in OPTIONAL. Importing this table loads no numpy, which a client alone
+has not.
 """
 
 from __future__ import annotations
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
     from mnemesh_memory.ranking.candidates import Column
     from mnemesh_memory.ranking.measured import Measured
 
-# Weights of the two kinds of evidence. Chosen on five LoCoMo conversations (Maharana et al., ACL 2024) with
-# all-MiniLM-L6-v2; .55 to .75 for dense differ by less than .01 in hit@10 and .02 in MRR. `python -m bench.fitting`
-# says what of the figures is only fit.
-DEFAULT_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"dense": 0.66, "bm25": 0.34})
+# Weights of the two kinds of evidence, and of the rows below. Chosen on three corpora with all-MiniLM-L6-v2; `python -m
+# bench.carry` says what each row brings on each of them.
+DEFAULT_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"dense": 0.64, "bm25": 0.36})
 FORM: Final = "form"
 
 
@@ -47,24 +47,25 @@ class Signal(NamedTuple):
 
 # The first row of dense and of bm25 is of the memory alone. The others are of what stands around it in its session.
 _ROWS: Final = (
-    Signal("meaning", "dense", 0.41, "cosine of question and memory", lambda of: of.meaning, lambda of: of.pool.dense),
-    Signal("near", "dense", 0.205, "cosines of the memories beside it in its session", lambda of: of.near(),
+    Signal("meaning", "dense", 0.48, "cosine of question and memory", lambda of: of.meaning, lambda of: of.pool.dense),
+    Signal("near", "dense", 0.14, "cosines of the memories beside it in its session", lambda of: of.near(),
         lambda of: of.near_cosine),
-    Signal("episode", "dense", 0.385, "the best cosine of its session",
+    Signal("episode", "dense", 0.38, "the best cosine of its session",
         lambda of: of.episode(), lambda of: of.episode_raw()),
-    Signal("words", "bm25", 0.24, "BM25 of the memory", lambda of: of.words, lambda of: of.pool.bm25),
-    Signal("window", "bm25", 0.52, "BM25 of it together with the two before it in its session", lambda of: of.window,
+    Signal("words", "bm25", 0.17, "BM25 of the memory", lambda of: of.words, lambda of: of.pool.bm25),
+    Signal("window", "bm25", 0.29, "BM25 of it together with the two before it in its session", lambda of: of.window,
         lambda of: of.window_raw()),
-    Signal("episode_words", "bm25", 0.24, "the best BM25 of its session", lambda of: of.episode_words(),
+    Signal("episode_words", "bm25", 0.54, "the best BM25 of its session", lambda of: of.episode_words(),
         lambda of: of.episode_words_raw()),
-    Signal("substance", FORM, 0.32, "a whole statement rather than a remark", lambda of: of.substance(),
+    Signal("substance", FORM, 0.3, "a whole statement rather than a remark or a question", lambda of: of.substance(),
         lambda of: of.counted("words")),
-    Signal("states", FORM, 0.1, "it does not only ask", lambda of: of.states()),
-    Signal("time", FORM, 0.2, "words of time, for who asks when", lambda of: of.time(),
+    Signal("time", FORM, 0.12, "words of time, for who asks when", lambda of: of.time(),
         lambda of: of.counted("times")),
-    Signal("date", FORM, 0.3, "the month, year or stretch of time that the question names",
+    Signal("date", FORM, 0.24, "the month, year or stretch of time that the question names",
         lambda of: of.date()),
-    Signal("speaker", FORM, 0.07, "the speaker that the question names", lambda of: of.speaker()),
+    Signal("speaker", FORM, 0.09, "the speaker that the question names", lambda of: of.speaker()),
+    Signal("person", FORM, 0.12, "the words of the person, not of the assistant", lambda of: of.person()),
+    Signal("opening", FORM, 0.22, "it opens its session, the more so for a long question", lambda of: of.opening()),
 )  # fmt: skip
 SIGNALS: Final[Mapping[str, Signal]] = MappingProxyType({row.name: row for row in _ROWS})
 # How much each signal counts.

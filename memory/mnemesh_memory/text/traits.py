@@ -1,10 +1,9 @@
 """Traits of a memory without a question, and of a question without a memory, to say how well the two fit.
 
-A short remark carries less than a statement, and a question seldom answers another. The asker of "when" looks for words
-of time. The name of a month in a question means the time of the event. No trait makes a memory relevant: fusion weighs
-traits by the other evidence. The weights were chosen on LoCoMo (bench.fitting learns them with one conversation held
-out). No rule here was made from a question of that set. The words are English; other languages lose nothing but the
-gain.
+A short remark carries less than a statement, and a question seldom answers another: words of statements count. The
+asker of "when" looks for words of time. The name of a month in a question means the time of the event. No trait makes a
+memory relevant: fusion weighs traits by the other evidence. `python -m bench.carry` measures each on several corpora.
+The words are English; other languages lose nothing but the gain.
 """
 
 from __future__ import annotations
@@ -29,7 +28,10 @@ SPEAKERS_MAX: Final = 8
 LOOKED_AT_CHARS: Final = 4000
 # Traits of questions kept, because the same question is read several times while it is answered.
 QUESTIONS_KEPT: Final = 64
+# A question of so many words is as much a message as a question, and of twice as many wholly.
+MESSAGE_WORDS: Final = 15
 _WORD: Final = re.compile(r"[^\W_]+")
+_SENTENCE: Final = re.compile(r"[^.!?\n\u3002\uff1f]*(?:[.!?\n\u3002\uff1f]+|$)")
 _TIME_WORD: Final = re.compile(
     r"\b(?:yesterday|today|tomorrow|tonight|last|next|ago|week|weekend|month|year|days?|weeks|months|years|monday|tuesday"
     r"|wednesday|thursday|friday|saturday|sunday|morning|evening|night|summer|winter|spring|fall|autumn|recently|soon"
@@ -58,27 +60,38 @@ _YEAR: Final = re.compile(
 )
 
 
+def _speaker(label: str) -> int:
+    """The checksum of a name's first word, which is how people are asked about."""
+    words = _WORD.findall(label.casefold())
+    return crc32(words[0].encode("utf-8", "replace")) if words else 0
+
+
+# The speakers of a line of the person that an assistant works for, as chats are exported.
+PERSONS: Final = frozenset((_speaker(label),) for label in ("User", "Human"))
+
+
 class Traits(NamedTuple):
-    """Traits of a memory. `at` (ms): when it happened or was said. `words`: count with meaning, up to SUBSTANCE_WORDS.
-    `times`: words of time, up to TIME_WORDS_MAX. `asks`: the text only asks. `speakers`: checksums of the names that
-    label its lines."""
+    """Traits of a memory. `at` (ms): when it happened or was said. `words`: words with meaning outside of questions, up
+    to SUBSTANCE_WORDS. `times`: words of time, up to TIME_WORDS_MAX. `speakers`: checksums of the names that label its
+    lines."""
 
     at: int
     words: int
     times: int
-    asks: bool
     speakers: tuple[int, ...]
 
 
 class Question(NamedTuple):
     """Traits of a question: whether it asks for a time, its months (1 to 12) and years, a checksum of each word. The
-    `window` is the stretch of time of its words."""
+    `window` is the stretch of time of its words. `message`, from 0 to 1: how far it is a message of several
+    sentences."""
 
     when: bool = False
     months: frozenset[int] = frozenset()
     years: frozenset[int] = frozenset()
     words: frozenset[int] = frozenset()
     window: Window | None = None
+    message: float = 0.0
 
     @property
     def dated(self) -> bool:
@@ -98,15 +111,14 @@ class Question(NamedTuple):
 def traits_of(memory: Memory) -> Traits:
     """The traits of a memory as it is shown."""
     text = memory.content[:LOOKED_AT_CHARS]
+    statements = " ".join(filter(_states, _SENTENCE.findall(_LABEL.sub("", text.casefold()))))
     # Scripts written without spaces say a word with some two characters.
-    words = (word for word in _WORD.findall(text.casefold()) if word not in COMMON_WORDS)
+    words = (word for word in _WORD.findall(statements) if word not in COMMON_WORDS)
     meaning = sum(len(word) // 2 + 1 if UNSPACED.search(word) else 1 for word in words)
-    lines = [line for line in text.splitlines() if line.strip()]
     return Traits(
         at=happened_at(memory),
         words=min(meaning, SUBSTANCE_WORDS),
         times=min(len(_TIME_WORD.findall(text)), TIME_WORDS_MAX),
-        asks=bool(lines) and all(line.rstrip().endswith(("?", "\uff1f")) for line in lines),
         speakers=tuple(dict.fromkeys(_speaker(one or other) for one, other in _LABEL.findall(text)))[:SPEAKERS_MAX],
     )
 
@@ -125,17 +137,18 @@ def happened_at(memory: Memory) -> int:
 @lru_cache(maxsize=QUESTIONS_KEPT)
 def question_of(text: str, window: Window | None = None) -> Question:
     """The traits of a question; `window` is the stretch of time of its words."""
+    words = _WORD.findall(text.casefold())
     months = {SHORT_MONTHS[next(filter(None, names)).casefold()[:3]] for names in _MONTH.findall(text)}
     return Question(
         when=_ASKS_WHEN.search(text) is not None,
         months=frozenset(months),
         years=frozenset(map(int, _YEAR.findall(text))),
-        words=frozenset(crc32(word.encode()) for word in _WORD.findall(text.casefold())),
+        words=frozenset(crc32(word.encode()) for word in words),
         window=window,
+        message=min(1.0, max(0.0, len(words) / MESSAGE_WORDS - 1.0)),
     )
 
 
-def _speaker(label: str) -> int:
-    """The checksum of a name's first word, which is how people are asked about."""
-    words = _WORD.findall(label.casefold())
-    return crc32(words[0].encode("utf-8", "replace")) if words else 0
+def _states(sentence: str) -> bool:
+    """Whether a sentence, with its closing signs, is no question."""
+    return "?" not in sentence and "\uff1f" not in sentence
