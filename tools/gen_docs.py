@@ -329,6 +329,24 @@ def calibration() -> str:
     return f"{table}\nMean score and share of right top results, in ten bins of equal count:\n\n{reliability}"
 
 
+def carry() -> str:
+    """Recall on several corpora: the figures, and by how much each row differs."""
+    tables = []
+    for corpus, rows in _results("carry")["rows"].items():
+        figures = list(rows["as it is"])
+        lines = []
+        for name, row in rows.items():
+            cells = [_short(row[figure][0]) if name == "as it is" else _compared(row[figure]) for figure in figures]
+            lines.append((name, *cells))
+        tables.append(f"{corpus}:\n\n{table_text(('', *figures), lines)}")
+    return "\n".join(tables)
+
+
+def _compared(cell: Sequence[float]) -> str:
+    """A difference, with an asterisk when its interval does not hold 0."""
+    return _change(cell[1]) + ("*" if cell[2] > 0 or cell[3] < 0 else "")
+
+
 # Tables for the text between `<!-- NAME: make docs -->` and `<!-- end of NAME -->`.
 TABLES: dict[str, Callable[[], str]] = {
     "key figures": key_figures,
@@ -341,6 +359,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "fitting": fitting,
     "optional": optional,
     "calibration": calibration,
+    "carry": carry,
 }
 PAGES: dict[str, Callable[[], str]] = {
     "docs/settings.md": settings_page,
@@ -353,7 +372,7 @@ PAGES: dict[str, Callable[[], str]] = {
         page_with, "docs/benchmarks.md", "figures", "scale", "quality", "fitting", "ablation", "optional"
     ),
     "README.md": partial(page_with, "README.md", "key figures"),
-    "docs/recall.md": partial(page_with, "docs/recall.md", "misses", "calibration"),
+    "docs/recall.md": partial(page_with, "docs/recall.md", "misses", "calibration", "carry"),
     "docs/proof.md": partial(page_with, "docs/proof.md", "growth"),
 }
 

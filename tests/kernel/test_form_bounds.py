@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemesh_actors.recall.results import Found, judged
 from mnemesh_memory.ranking.candidates import Candidate, Context
-from mnemesh_memory.ranking.fusion import fuse
-from mnemesh_memory.ranking.relevance import Evidence, relevances
+from mnemesh_memory.ranking.fusion import Fused, fuse
 from mnemesh_memory.ranking.signals import DEFAULT_MIX
 from mnemesh_memory.text.traits import MESSAGE_WORDS, PERSONS, SUBSTANCE_WORDS, TIME_WORDS_MAX, question_of, traits_of
-from mnemesh_memory.values.model import Memory
+from mnemesh_memory.values.model import Memory, Query
 
 (PERSON, *_) = PERSONS
 OPENS = Context(window=0.0, near=0.0, best_dense=0.0, best_window=0.0, opens=1.0)
@@ -18,9 +20,10 @@ questions = st.sampled_from(["when did Ana move in May 2023?", "word " * MESSAGE
 
 
 def page(words: int) -> Memory:
+    content = "[User] Yesterday in May 2023 " + "update command " * words
     return Memory(
-        id="page", space="s", kind="fact", title="", content="[User] Yesterday in May 2023 " + "update command " * words,
-        state="active", by="", created_at=1_683_000_000_000, updated_at=0, heads=(),
+        id="page", space="s", kind="fact", title="", content=content, state="active", by="",
+        created_at=1_683_000_000_000, updated_at=0, heads=(),
     )  # fmt: skip
 
 
@@ -31,14 +34,14 @@ def test_a_page_of_any_length_without_evidence_scores_nothing(words: int, text: 
     assert hit.score == 0.0
 
 
-@given(st.integers(0, 2_000), questions, st.floats(0, 0.3), st.floats(0, 0.3))
-def test_form_lifts_no_score_that_is_shown(words: int, text: str, cosine: float, share: float) -> None:
-    """The shown score is a probability from cosine and share of terms; form has no part in the estimate."""
-    assert relevances([Evidence(cosine, share)]) == relevances([Evidence(cosine, share)] * 2)[:1]
-    long = Candidate("page", cosine, None, OPENS, traits_of(page(words)))
-    short = Candidate("short", cosine, None, OPENS, traits_of(page(0)))
-    first, second = fuse([long, short], {}, question_of(text))
-    assert (first.cosine, second.cosine) == (cosine, cosine)
+@given(st.floats(0.01, 1), st.floats(0.01, 1), st.floats(0, 1), st.text(max_size=40))
+def test_the_score_that_is_shown_has_no_part_of_form(fused: float, other: float, cosine: float, content: str) -> None:
+    query = Query(text="when does staging get new data?")
+    memory = replace(page(3), content=content)
+    (first,), (second,) = (
+        judged(query, [Found(memory, Fused("page", score, cosine=cosine))]) for score in (fused, other)
+    )
+    assert first.fused.score == second.fused.score
 
 
 @given(questions, st.floats(0, 1), st.booleans())

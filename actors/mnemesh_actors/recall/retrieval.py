@@ -17,6 +17,7 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import requests
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.display import displayed
+from mnemesh_actors.recall.near_duplicates import doubtful, newer_first
 from mnemesh_actors.recall.refinement import optional_weights, second_look
 from mnemesh_actors.recall.results import (
     Found,
@@ -42,7 +43,7 @@ from mnemesh_memory.ranking.explanation import Explainer
 from mnemesh_memory.ranking.fusion import Fused, fuse
 from mnemesh_memory.text.traits import happened_at, question_of
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import Unavailable
+from mnemesh_memory.values.errors import MnemeshError, Unavailable
 from mnemesh_memory.values.model import Memory, Query
 
 # Without words memories are read in order of time, up to so many pages.
@@ -178,7 +179,18 @@ class Retrieval:
         degraded = (*degraded, *failed, *(behind(follower, gaps) or lacking))
         if search.limit == requests.CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
-        return await self._matches(kept, best, fused, candidates, degraded)
+        return await self._matches(kept, best, fused, candidates, degraded, space)
+
+    async def _newer_first(self, space: VectorSpace, kept: list[Found]) -> list[Found]:
+        """The same with the newer one of near-duplicates first, when the order is that of relevance."""
+        asked = doubtful(kept) if self._query.sort == "relevance" else []
+        if not asked:
+            return kept
+        try:
+            vectors = await space.follower.read(lambda shard: shard.vectors(asked, space.embedder.generation))
+        except MnemeshError:  # the index went away after its answer: the order is as good without
+            return kept
+        return newer_first(kept, vectors)
 
     async def _ranked(
         self, space: VectorSpace, vector: Vector | None, candidates: Candidates
@@ -188,7 +200,13 @@ class Retrieval:
         return await second_look(self._parts, space, self._query, vector, fused, self._rows.view)
 
     async def _matches(
-        self, kept: list[Found], best: list[Found], fused: Sequence[Fused], candidates: Candidates, degraded: Reasons
+        self,
+        kept: list[Found],
+        best: list[Found],
+        fused: Sequence[Fused],
+        candidates: Candidates,
+        degraded: Reasons,
+        space: VectorSpace | None = None,
     ) -> Matches:
         """The kept memories in the asked order. When none lies in a preferred stretch of time, its best memory takes
         the last place."""
@@ -196,6 +214,7 @@ class Retrieval:
         covered = coverage(query.about or query.text, [(item.fused, item.matched) for item in best])
         explainer = Explainer(candidates, self._weights, self._question) if query.explain else None
         found = ordered(query, kept, self._parts.clock())
+        found = await self._newer_first(space, found) if space else found
         if within := stretch_missed(query, found):
             inside, _, _ = await self._choice.pick(within, lying_in(within, fused, candidates))
             found = [*found[: query.limit - 1], inside[0]] if inside else found

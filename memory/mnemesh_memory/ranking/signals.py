@@ -18,6 +18,7 @@ from mnemesh_memory.ranking import (
     completion,
     diversity,
     graph_nearness,
+    latest,
     quoted_phrases,
     rerank,
     structure,
@@ -85,6 +86,7 @@ OPTIONAL: Final[Mapping[str, OptionalSignal]] = MappingProxyType(
             completion.ROW,
             rerank.ROW,
             diversity.ROW,
+            latest.ROW,
         )
     }
 )
