@@ -181,7 +181,7 @@ class Retrieval:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
         return await self._matches(kept, best, fused, candidates, degraded, space)
 
-    async def _newer_first(self, space: VectorSpace, kept: list[Found]) -> list[Found]:
+    async def _newest_of_likes(self, space: VectorSpace, kept: list[Found]) -> list[Found]:
         """The same with the newer one of near-duplicates first, when the order is that of relevance."""
         asked = doubtful(kept) if self._query.sort == "relevance" else []
         if not asked:
@@ -214,7 +214,7 @@ class Retrieval:
         covered = coverage(query.about or query.text, [(item.fused, item.matched) for item in best])
         explainer = Explainer(candidates, self._weights, self._question) if query.explain else None
         found = ordered(query, kept, self._parts.clock())
-        found = await self._newer_first(space, found) if space else found
+        found = await self._newest_of_likes(space, found) if space else found
         if within := stretch_missed(query, found):
             inside, _, _ = await self._choice.pick(within, lying_in(within, fused, candidates))
             found = [*found[: query.limit - 1], inside[0]] if inside else found
