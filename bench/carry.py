@@ -51,6 +51,8 @@ FIGURES: Final = ("hit@10", "coverage@10", "MRR", "multi-hop", "session hit@1")
 PRODUCT: Final = "as it is"
 BASELINE: Final = "sum of windows"
 OPTIONAL_WEIGHT: Final = 0.1
+# Optional signals that ask a cross-encoder, astrocytes or the graph of a node.
+NEEDS_A_NODE: Final = ("rerank", "votes", "graph")
 RESAMPLES: Final = 2_000
 SEED: Final = 20_261_126
 DIGITS: Final = 4
@@ -130,7 +132,7 @@ def variants() -> dict[str, Variant]:
     for name, row in OPTIONAL.items():
         if row.weight:
             found[f"without {name}"] = Variant(optional={name: 0.0})
-        elif name != "rerank":  # its weights are no part of anything here
+        elif name not in NEEDS_A_NODE:
             found[f"with {name} {OPTIONAL_WEIGHT:g}"] = Variant(optional={name: OPTIONAL_WEIGHT})
     return found
 

@@ -1,6 +1,6 @@
-"""Near-duplicates among results: of two that say nearly the same and match alike, the newer stands first. Pure.
+"""Near-duplicates among results: of two texts that say nearly the same and match alike, the newer stands first. Pure.
 
-Vectors are asked for only when two neighbours in an answer match alike and share most words, which is seldom.
+Two neighbours in an answer seldom match alike and share many words. Only then are vectors asked for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOOKED_AT_CHARS: Final = 600
 
 
 def doubtful(found: Sequence[Found]) -> list[str]:
-    """Ids of neighbours of which an older one stands first, though they may say the same."""
+    """Ids of neighbours with the older one first that may say the same."""
     ids: dict[str, None] = {}
     for upper, lower in pairwise(found):
         if _ties(upper, lower) and _share_words(upper, lower):
@@ -43,7 +43,7 @@ def newer_first(found: Sequence[Found], vectors: Mapping[str, Vector]) -> list[F
 
 
 def _ties(upper: Found, lower: Found) -> bool:
-    """Whether a lower one is newer, and nothing but a small difference of scores keeps it there."""
+    """Whether the lower result is newer, and only a small difference of scores keeps the order."""
     return (
         0.0 < upper.fused.score <= lower.fused.score + TIE
         and happened_at(upper.memory) < happened_at(lower.memory)
