@@ -152,7 +152,7 @@ EAST, NORTH = np.array([1.0, 0.0], np.float32), np.array([0.0, 1.0], np.float32)
         (result("a", 0.60, 1), result("b", 0.59, 2), (EAST, NORTH), "a"),  # no near-duplicate
         (result("a", 0.60, 2), result("b", 0.59, 1), (EAST, EAST), "a"),  # the newer is first already
         (result("a", 0.60, 1, useful=3), result("b", 0.59, 2), (EAST, EAST), "a"),  # rated better
-        (result("a", 0.0, 1), result("b", 0.0, 2), (EAST, EAST), "a"),  # neither matches
+        (result("a", 0.6, 1), result("b", 0.6, 2), (EAST, EAST), "a"),  # equal scores have an order of their own
     ],
 )
 def test_without_words_for_the_latest_time_only_breaks_ties_of_near_duplicates(

@@ -17,7 +17,7 @@ from mnemesh_memory.text.traits import happened_at
 COSINE_MIN: Final = 0.9
 # Two match alike when their scores differ by at most so much.
 TIE: Final = 0.02
-# Texts without so many common words are no near-duplicates, which saves the look at their vectors.
+# Texts with fewer common words are no near-duplicates: nobody looks at their vectors.
 COMMON_MIN: Final = 0.4
 LOOKED_AT_CHARS: Final = 600
 
@@ -43,9 +43,10 @@ def newer_first(found: Sequence[Found], vectors: Mapping[str, Vector]) -> list[F
 
 
 def _ties(upper: Found, lower: Found) -> bool:
-    """Whether the lower result is newer, and only a small difference of scores keeps the order."""
+    """Whether the lower result is newer, and only a small difference of scores keeps the order. Equal scores have an
+    order of their own."""
     return (
-        0.0 < upper.fused.score <= lower.fused.score + TIE
+        lower.fused.score < upper.fused.score <= lower.fused.score + TIE
         and happened_at(upper.memory) < happened_at(lower.memory)
         and upper.liking <= lower.liking
         and (upper.memory.importance or 0.0) <= (lower.memory.importance or 0.0)

@@ -146,6 +146,7 @@ class Settings:
     recall_weight_completion: float = _weight("completion")
     recall_weight_rerank: float = _weight("rerank")
     recall_weight_diversity: float = _weight("diversity")
+    recall_weight_latest: float = _weight("latest")
     reranker_model: str = _setting(
         "", "Cross-encoder of fastembed's list, for recall_weight_rerank; empty for none.", TEXT, "name"
     )
