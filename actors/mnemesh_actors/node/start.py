@@ -119,7 +119,6 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         notices(f"does not embed, the others do: {fault}")
     serving = Serving(await workshop.space(state.active, model, embedders, shard=shard))
     await _opened(serving.current.follower, status.seq, patient=workshop.server is not None)
-    graph = await _graph(directory, undo)
     parts = NodePorts(
         ledger=ledger,
         serving=serving,
@@ -131,7 +130,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         files=ProjectFiles(directory.path),
         node_id=directory.node_id,
         reranker=await _reranker(runtime, config),
-        graph=graph,
+        graph=(graph := await _graph(directory, undo)),
     )
     key = load_key(directory.key_file)
     syncing = _syncing(parts, directory, config, status.incarnation, key)
@@ -142,8 +141,8 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         undo.push_async_callback(Scrubber(ledger).start().close)
     sleeping = await start_sleep(directory, runtime, parts, config.sleep, notices, undo)
     graphing = Graphing(graph, ledger, consumers, config.clock)
-    transcripts = await _transcribing(directory, config, undo)
-    rest = (transcripts, CursorSeal(key), consumers, sleeping, directory.room, graphing)
+    said = await _transcribing(directory, config, undo)
+    rest = (said, CursorSeal(key), consumers, sleeping, directory.room, graphing)
     reembedding = Reembedding(serving, file, state, workshop, config.entropy)
     reembedding.start()
     return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, *rest)
