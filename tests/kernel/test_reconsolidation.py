@@ -84,6 +84,23 @@ def test_a_mismatch_is_a_share(one: str, other: str) -> None:
     assert 0.0 <= mismatch(one, other, 0.9)[0] <= 1.0
 
 
+@pytest.mark.parametrize(
+    ("older", "content"),
+    [
+        (
+            "Gateway:\n- The gateway listens on port 8080.\n- Petra answers questions about invoices.\n",
+            "Gateway:\n- The gateway listens on port 9090.\n- Petra answers questions about invoices.\n",
+        ),
+        ("The gateway listens on port 8080.\n```\nlisten 8080\n```\nPetra answers questions.", ""),
+    ],
+)
+def test_a_list_keeps_its_form_and_code_is_left_alone(older: str, content: str) -> None:
+    text = "The gateway listens on port 9090."
+    old = Candidate(id="old", text=older, kind="fact", cosine=0.8, replaceable=True, heads=("1@a",))
+    after = reconsolidated(text, "fact", judge(text, "fact", [old]), [Labile(old, 0)])
+    assert after.content == content
+
+
 def shown(id_: str, *heads: str) -> Memory:
     return Memory(
         id=id_, space="s", kind="fact", title="", content="x", state="active", by="owner/a", created_at=0,

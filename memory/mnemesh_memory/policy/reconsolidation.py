@@ -20,6 +20,7 @@ nothing.
 
 from __future__ import annotations
 
+import re
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -34,6 +35,9 @@ from mnemesh_memory.values.model import Memory
 
 # Evidence that the guard calls weak replaces a recalled memory from this cosine similarity on.
 WEAK_COSINE_MIN: Final = 0.75
+_LIST_MARK: Final = re.compile(r"\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?")
+# Code is never rewritten by a sentence.
+_CODE: Final = re.compile(r"```|~~~|^(?: {4}|\t)\S", re.MULTILINE)
 # Open windows of a node, over all principals. The one that was opened first closes when there are more.
 LABILE_MAX: Final = 4096
 MINUTE_MS: Final = 60_000
@@ -84,13 +88,14 @@ class Outcome(NamedTuple):
 
 def mismatch(older: str, newer: str, cosine: float) -> tuple[float, list[int], list[Contest]]:
     """The contested share of a text, the places of its contested sentences, and the evidence against each. A new
-    sentence contests only the old sentence with most words in common, and none when it says an old one again."""
+    sentence contests only the old sentence with most words in common. A sentence that says an old statement again
+    contests none."""
     olds = [statement(part) for part in sentences(older)]
     weights = [len(old.content) for old in olds]
     found: dict[int, Contest] = {}
     for part in sentences(newer):
         fresh = statement(part)
-        if any(restates(fresh, old) for old in olds):
+        if any(old.verb >= 0 and restates(fresh, old) for old in olds):
             continue
         common = [len(old.keys & fresh.keys) for old in olds]
         for place, old in enumerate(olds):
@@ -146,12 +151,8 @@ def _changed(text: str, verdict: Verdict, item: Labile) -> Outcome | None:
                 hint=f'if both hold, call restore(id="{older.id}")',
             )
         )
-    if (
-        share == 1.0
-        or len(places) > 1
-        or not evidence[0].strong
-        or len([part for part in sentences(text) if part.strip()]) > 1
-    ):
+    single = sum(1 for part in sentences(text) if part.strip()) == 1
+    if share == 1.0 or len(places) > 1 or not evidence[0].strong or not single or _CODE.search(f"{older.text}\n{text}"):
         return None  # it is not clear which words take which place
     head = older.heads[0] if older.heads else ""
     return Outcome(
@@ -190,9 +191,9 @@ def _says_already(older: str, text: str) -> bool:
 
 
 def _with_sentence(text: str, place: int, sentence: str) -> str:
-    """The text with another sentence in the place of one, with the white space behind the former sentence."""
+    """The text with another sentence in the place of one, between the list mark and the white space of the former."""
     parts = sentences(text)
     former = parts[place]
-    tail = former[len(former.rstrip()) :]
-    parts[place] = sentence.strip() + tail
+    mark, tail = _LIST_MARK.match(former), former[len(former.rstrip()) :]
+    parts[place] = (mark.group() if mark else "") + sentence.strip() + tail
     return "".join(parts)
