@@ -33,8 +33,11 @@ from mnemesh_memory.text.text import sentences
 from mnemesh_memory.values.limits import LABILE_MINUTES
 from mnemesh_memory.values.model import Memory
 
-# Evidence that the guard calls weak replaces a recalled memory from this cosine similarity on.
+# Evidence that the guard calls weak replaces a recalled memory from this cosine and this likelihood on.
 WEAK_COSINE_MIN: Final = 0.75
+WEAK_LIKELIHOOD_MIN: Final = 0.85
+# A sentence of a memory is replaced from this likelihood on.
+UPDATE_LIKELIHOOD_MIN: Final = 0.95
 _LIST_MARK: Final = re.compile(r"\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?")
 # Code is never rewritten by a sentence.
 _CODE: Final = re.compile(r"```|~~~|^(?: {4}|\t)\S", re.MULTILINE)
@@ -107,8 +110,8 @@ def mismatch(older: str, newer: str, cosine: float) -> tuple[float, list[int], l
     return share, places, [found[place] for place in places]
 
 
-def _rank(evidence: Contest) -> tuple[bool, bool]:
-    return evidence.strong, evidence.stated
+def _rank(evidence: Contest) -> tuple[bool, float]:
+    return evidence.strong, evidence.likelihood
 
 
 def reconsolidated(text: str, kind: str, verdict: Verdict, labile: Sequence[Labile]) -> Outcome:
@@ -138,7 +141,9 @@ def _changed(text: str, verdict: Verdict, item: Labile) -> Outcome | None:
     if not places or (is_decision(older.text, older.kind) and not all(one.stated for one in evidence)):
         return None
     said = f"recalled {item.age_ms // MINUTE_MS} min ago, mismatch {share:.2f}: {evidence[0].reason}"
-    if share == 1.0 and (all(one.strong for one in evidence) or older.cosine >= WEAK_COSINE_MIN):
+    least = min(one.likelihood for one in evidence)
+    weak = older.cosine >= WEAK_COSINE_MIN and least >= WEAK_LIKELIHOOD_MIN
+    if share == 1.0 and (weak or all(one.strong for one in evidence)):
         return Outcome(
             replace(
                 verdict,
@@ -151,8 +156,9 @@ def _changed(text: str, verdict: Verdict, item: Labile) -> Outcome | None:
                 hint=f'if both hold, call restore(id="{older.id}")',
             )
         )
-    single = sum(1 for part in sentences(text) if part.strip()) == 1
-    if share == 1.0 or len(places) > 1 or not evidence[0].strong or not single or _CODE.search(f"{older.text}\n{text}"):
+    single = len(places) == 1 and sum(1 for part in sentences(text) if part.strip()) == 1
+    sure = evidence[0].strong and least >= UPDATE_LIKELIHOOD_MIN
+    if share == 1.0 or not single or not sure or _CODE.search(f"{older.text}\n{text}"):
         return None  # it is not clear which words take which place
     head = older.heads[0] if older.heads else ""
     return Outcome(
