@@ -44,7 +44,7 @@ VERBS = st.sampled_from(["uses", "depends on", "talks to", "is part of", "replac
 STATED = st.tuples(NAMES, VERBS, NAMES, st.sampled_from(["team", "team/secret", "@ana"]))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.lists(STATED, min_size=1, max_size=14), st.sampled_from(["Billing", "Redis", "Dana"]))
 def test_memories_that_a_caller_may_not_read_have_no_influence(
     stated: list[tuple[str, str, str, str]], name: str

@@ -36,6 +36,7 @@ from mnemesh_memory.graph.pagerank import SparseRows, pagerank, sparse_rows
 from mnemesh_memory.graph.relations import entity_key
 from mnemesh_memory.values.model import Memory
 
+SHARE_DECIMALS: Final = 9  # Shares that differ by less are equal.
 GRAPHS_KEPT: Final = 4  # in memory, one for each set of spaces
 ROWS_A_QUESTION_MAX: Final = 2_000
 RELATION_WEIGHT: Final = 2.0  # of an edge between entities, beside 1 for a mention
@@ -270,7 +271,7 @@ class GraphStore:
         if node is None:
             return (), ()
         shares = pagerank(walk.rows, {node: 1.0})
-        leading = np.argsort(-shares, kind="stable")[: 4 * limit + 2]
+        leading = np.argsort(-shares.round(SHARE_DECIMALS), kind="stable")[: 4 * limit + 2]
         near = [(*walk.names[place], float(shares[place])) for place in leading if shares[place] > 0 and place != node]
         numbers = [(number, share) for what, number, share in near if what == "e"][:limit]
         shown = shown_entities(db, [number for number, _ in numbers], spaces)
@@ -308,8 +309,13 @@ class GraphStore:
             (("e", subject), ("e", object_), RELATION_WEIGHT * min(4, count)) for subject, object_, count in stated
         ]
         edges += [(("m", memory), ("m", other), 1.0) for memory, other in linked]
-        names = list(dict.fromkeys(node for one, other, _ in edges for node in (one, other)))
+        # In an order that no row of another space has a part in: equal shares then stand alike.
+        keys = "SELECT DISTINCT num FROM entity JOIN mention ON mention.entity = num WHERE memory IN (SELECT num FROM "
+        entities = db.execute(f"{keys}memory WHERE {held}) ORDER BY key")
+        memories = db.execute(f"SELECT num FROM memory WHERE {held} ORDER BY id DESC")
+        names = [*(("e", number) for (number,) in entities), *(("m", number) for (number,) in memories)]
         nodes = {name: place for place, name in enumerate(names)}
+        edges.sort(key=lambda edge: (nodes[edge[0]], nodes[edge[1]]))
         ends = np.fromiter((nodes[one] for one, _, _ in edges), np.int64, len(edges))
         others = np.fromiter((nodes[other] for _, other, _ in edges), np.int64, len(edges))
         weights = np.fromiter((weight for *_, weight in edges), np.float64, len(edges))
