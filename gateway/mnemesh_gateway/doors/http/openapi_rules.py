@@ -102,6 +102,7 @@ def _by_name() -> dict[str, Schema]:
 BY_NAME: Final[Mapping[str, Schema]] = MappingProxyType(_by_name())
 _OF_ENTRIES: Final = ("RetryQuarantineRequest", "DiscardQuarantineRequest", "DiscardPendingRequest")
 _ENTRIES: Final = {"items": {"type": "string", "format": "entry-id"}, "maxItems": 256}
+_LISTS: Final = ("files", "decisions", "questions", "next_steps", "errors")
 BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
     {
         **dict.fromkeys(("LinkRequest.to", "UnlinkRequest.to"), _text(FULL_TEXT, limits.TITLE_BYTES_MAX)),
@@ -121,6 +122,15 @@ BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
         "AddTranscriptRequest.part_of": _text(LINE, limits.SESSION_BYTES_MAX),
         "AddTranscriptRequest.source": _text(LINE, limits.TRANSCRIPT_LABEL_BYTES_MAX),
         "RollbackRequest.to": _text(REVISION, limits.REVISION_ID_BYTES_MAX),
+        "CheckpointRequest.task": _text(LINE, limits.CHECKPOINT_TASK_BYTES_MAX),
+        "CheckpointRequest.custom": {"pattern": "^[^\\u0000]*$"},
+        **{
+            f"CheckpointRequest.{name}": {
+                **_listed(FULL_LINE, limits.CHECKPOINT_ITEM_BYTES_MAX),
+                "maxItems": limits.CHECKPOINT_ITEMS_MAX,
+            }
+            for name in _LISTS
+        },
         "AddAgentRequest.name": _text(NAME, limits.PRINCIPAL_BYTES_MAX),
     }
 )
@@ -145,6 +155,12 @@ _VOTE: Final = {"required": ["id", "useful"], "properties": _RATED}
 _CITED: Final = {"answer": {"type": "string", "minLength": 1}, "id": _NONE, "useful": {"type": "null"}}
 _KEPT: Final = {"keep": {"type": "string", "pattern": REVISION_WHOLE}, "content": {"type": "null"}}
 _WORDED: Final = {"content": {"type": "string"}, "keep": _NONE}
+# A checkpoint says something in one of these at least.
+_SAID: Final = (
+    ("task", {"type": "string", "pattern": FULL_LINE}),
+    ("custom", {"type": "string", "pattern": FULL_TEXT}),
+    *((name, {"type": "array", "minItems": 1}) for name in _LISTS),
+)
 BY_MESSAGE: Final[Mapping[str, Schema]] = MappingProxyType(
     {
         **dict.fromkeys(_OF_ENTRIES, _IDS_OR_ALL),
@@ -152,6 +168,7 @@ BY_MESSAGE: Final[Mapping[str, Schema]] = MappingProxyType(
         "ResolveRequest": {
             "oneOf": [{"required": ["keep"], "properties": _KEPT}, {"required": ["content"], "properties": _WORDED}]
         },
+        "CheckpointRequest": {"anyOf": [{"required": [name], "properties": {name: given}} for name, given in _SAID]},
         "SetPeerTokenRequest": {"required": ["token"]},
         "AddPeerRequest": {"required": ["url", "token", "spaces"]},
     }
