@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_back
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.store import reads
-from mnemesh_actors.ledger.store.reads import chain_ends, covered
+from mnemesh_actors.ledger.store.reads import chain_ends
+from mnemesh_actors.ledger.store.row_filters import STOOD, covered
 from mnemesh_actors.ledger.store.views import QUICK_HASHES_MAX, QUICK_ROWS_MAX
 from mnemesh_memory.access.grants import any_matches, check_pattern
 from mnemesh_memory.policy.validity import held, stood_instead
@@ -376,7 +376,7 @@ def test_what_replaced_others_holds_from_when_they_ended_in_every_judgement(ledg
 
 
 def test_the_first_successor_that_held_ends_the_question_and_no_chain_is_gathered(ledger: Ledger) -> None:
-    plan = ledger._db.execute(f"EXPLAIN QUERY PLAN SELECT 1 FROM memory WHERE {reads.STOOD}", (5,) * 4).fetchall()
+    plan = ledger._db.execute(f"EXPLAIN QUERY PLAN SELECT 1 FROM memory WHERE {STOOD}", (5,) * 4).fetchall()
     steps = [row[3] for row in plan]
     assert any(step.startswith("CO-ROUTINE chain") for step in steps), steps
     assert not any("MATERIALIZE" in step for step in steps), steps

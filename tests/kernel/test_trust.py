@@ -12,15 +12,8 @@ from recall_scene import started
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_memory.policy import trust
 from mnemesh_memory.values.errors import InvalidArgument
-from mnemesh_memory.values.model import (
-    TRUST_CLASSES,
-    Caller,
-    Draft,
-    Link,
-    ListQuery,
-    Patch,
-    Query,
-)
+from mnemesh_memory.values.marks import TRUST_CLASSES
+from mnemesh_memory.values.model import Caller, Draft, Link, ListQuery, Patch, Query
 
 PROPERTY = settings(max_examples=200, derandomize=True, database=None)
 CLASSES = st.lists(st.sampled_from((*TRUST_CLASSES, "", "nonsense")), max_size=5)

@@ -9,7 +9,8 @@ from mnemesh_actors.memory_lookup import find_many
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy import trust
-from mnemesh_memory.values.model import TRUST_ATTR, Caller, Draft, Memory, Patch
+from mnemesh_memory.values.marks import TRUST_ATTR
+from mnemesh_memory.values.model import Caller, Draft, Memory, Patch
 
 
 async def trusted(parts: NodePorts, caller: Caller, draft: Draft) -> Draft:

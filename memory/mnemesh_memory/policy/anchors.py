@@ -10,7 +10,8 @@ from typing import Final
 
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values.errors import InvalidArgument
-from mnemesh_memory.values.model import ANCHOR, Memory, Patch
+from mnemesh_memory.values.marks import ANCHOR
+from mnemesh_memory.values.model import Memory, Patch
 
 REASON_BYTES_MAX: Final = 512
 

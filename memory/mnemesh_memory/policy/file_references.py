@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.model import STALE_PREFIX
+from mnemesh_memory.values.marks import STALE_PREFIX
 
 REFERENCES_MAX: Final = 16  # Of one memory.
 CANDIDATES_MAX: Final = 64  # Looked for on disk, of one text.

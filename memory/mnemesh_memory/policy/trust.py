@@ -12,7 +12,8 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from mnemesh_memory.access.grants import principal_of
-from mnemesh_memory.values.model import TRUST_ATTR, TRUST_CLASSES, Caller, Draft, Memory, MemoryFilter, Trusted
+from mnemesh_memory.values.marks import TRUST_ATTR, TRUST_CLASSES, Trusted
+from mnemesh_memory.values.model import Caller, Draft, Memory, MemoryFilter
 
 OWN, GRANTED, PEER, IMPORTED = TRUST_CLASSES
 AnyFilter = TypeVar("AnyFilter", bound=MemoryFilter)

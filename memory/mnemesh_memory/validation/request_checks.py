@@ -19,7 +19,8 @@ from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, SecretRefused
 from mnemesh_memory.values.kinds import DEFAULT_KIND, MODES, SORTS, STATES, TIERS, WAITS
-from mnemesh_memory.values.model import TRUST_CLASSES, Caller, Draft, ListQuery, Patch, Query
+from mnemesh_memory.values.marks import TRUST_CLASSES
+from mnemesh_memory.values.model import Caller, Draft, ListQuery, Patch, Query
 from mnemesh_memory.values.spaces import space_path, well_formed
 
 ORDERS = ("newest", "oldest")

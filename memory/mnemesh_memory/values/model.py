@@ -8,22 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
 from mnemesh_memory.times.window import Window
+from mnemesh_memory.values.marks import ANCHOR, Trusted
 from mnemesh_memory.values.memory_links import Linked
 from mnemesh_memory.values.model_status import AstrocyteStatus, ConsumerStatus, ModelStatus, ReembedStatus
 from mnemesh_memory.values.quotas import NO_OWN, Quota
 from mnemesh_memory.values.replica_status import LedgerReplica
 from mnemesh_memory.values.rules import Rule
-
-# The attribute of a pinned memory that says why it is pinned.
-ANCHOR: Final = "anchor"
-# Attributes that record the files of a text.
-STALE_PREFIX: Final = "ref."
-# How far a memory can be trusted by its origin, most first, and the attribute that records a class.
-TRUST_CLASSES: Final = ("own", "granted", "peer", "imported")
-TRUST_ATTR: Final = "trust"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,15 +237,6 @@ class Written:
     replayed: bool = False
     indexed: bool = False  # Whether recall can see the memory already.
     triggered: tuple[str, ...] = ()  # Ids of the triggers that the text fired.
-
-
-@dataclass(frozen=True, slots=True)
-class Trusted:
-    """Memories of these trust classes, for a reader on a node."""
-
-    classes: tuple[str, ...]
-    principal: str
-    node: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,8 @@ from mnemesh_actors.ledger.commit.commands import Committed, Resolve, Restore, R
 from mnemesh_actors.ledger.integrity.faults import reading
 from mnemesh_actors.ledger.integrity.view_repair import Mending
 from mnemesh_actors.ledger.store import link_table
-from mnemesh_actors.ledger.store.reads import covered, cursor_in, cursor_out
+from mnemesh_actors.ledger.store.reads import cursor_in, cursor_out
+from mnemesh_actors.ledger.store.row_filters import covered
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row
 from mnemesh_crdt.admission.budget import deps_of, within
 from mnemesh_crdt.document import revisions

@@ -10,7 +10,8 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Any, Final
 
-from mnemesh_actors.ledger.store.reads import by_ids, covered
+from mnemesh_actors.ledger.store.reads import by_ids
+from mnemesh_actors.ledger.store.row_filters import covered
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, marks
 from mnemesh_memory.access.grants import any_matches
 from mnemesh_memory.text.text import snippet, title_of

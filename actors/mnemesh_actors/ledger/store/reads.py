@@ -10,20 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
+from mnemesh_actors.ledger.store.row_filters import HAPPENED, conditions, covered, time_of
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows, marks
-from mnemesh_memory.access.grants import BELOW, EVERY_SHARED, EVERY_SPACE
 from mnemesh_memory.policy.heat import VALENCE_MOST, HeatRow, columns_of, heat_of_columns
 from mnemesh_memory.policy.validity import SUPERSEDES
 from mnemesh_memory.ranking.usefulness import liking
 from mnemesh_memory.text.traits import happened_at
-from mnemesh_memory.times.window import Window
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.validation.filters import any_holds, in_place
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import WIKILINK
-from mnemesh_memory.values.model import TRUST_CLASSES, ListQuery, Memory, Page, Query, Stats
-from mnemesh_memory.values.rules import IS, Rule, Ruled
+from mnemesh_memory.values.model import ListQuery, Memory, Page, Query, Stats
+from mnemesh_memory.values.rules import Ruled
 
 FACETS_MAX = 200
 # Filters that a recall and a listing have in common.
@@ -35,29 +34,6 @@ _SHARED = (
 TIED = (
     f"EXISTS (SELECT 1 FROM link WHERE source = memory.id AND type <> '{WIKILINK}') "
     "OR EXISTS (SELECT 1 FROM link WHERE target = memory.id)"
-)
-# As holding.held, and held with nobody in holding.stood_instead. Each ? is the moment. A CROSS JOIN keeps the order:
-# the first successor that held ends the question, where SQLite would gather the whole chain first.
-HELD = (
-    "coalesce(coalesce(json_extract({0}.detail, '$.valid_from'), (SELECT max(json_extract(old.detail, '$.valid_to')) "
-    f"FROM link JOIN memory AS old ON old.id = link.target WHERE link.source = {{0}}.id AND link.type = '{SUPERSEDES}' "
-    "AND old.space = {0}.space AND json_extract(old.detail, '$.superseded_by') IS NOT NULL)) <= ?, 1) "
-    "AND coalesce(json_extract({0}.detail, '$.valid_to') > ?, 1)"
-)
-STOOD = (
-    f"{HELD.format('memory')} AND (memory.state <> 'superseded' OR NOT EXISTS (WITH RECURSIVE chain(id) AS ("
-    "SELECT json_extract(memory.detail, '$.superseded_by') UNION SELECT json_extract(one.detail, '$.superseded_by') "
-    "FROM chain JOIN memory AS one ON one.id = chain.id WHERE one.space = memory.space AND one.id <> memory.id) "
-    "SELECT 1 FROM chain CROSS JOIN memory AS later ON later.id = chain.id WHERE later.id <> memory.id "
-    f"AND later.space = memory.space AND later.state <> 'forgotten' AND {HELD.format('later')}))"
-)
-# As traits.happened_at.
-HAPPENED = "coalesce(json_extract(detail, '$.valid_from'), created_at)"
-# As trust.class_of, as a place in TRUST_CLASSES.
-TRUSTED = (
-    "max(CASE WHEN (SELECT node FROM entry WHERE doc = memory.id ORDER BY seq LIMIT 1) <> ? THEN 2 "
-    "WHEN by = ? OR instr(by, ?) = 1 THEN 0 ELSE 1 END, CASE json_extract(detail, '$.attrs.trust') "
-    "WHEN 'granted' THEN 1 WHEN 'peer' THEN 2 WHEN 'imported' THEN 3 ELSE 0 END) IN ({})"
 )
 HEX = set("0123456789abcdef-")
 
@@ -123,8 +99,8 @@ def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Seq
 
 def page(db: sqlite3.Connection, query: ListQuery) -> Page:
     """One page of a listing, by time and id."""
-    where, values = _filters(query)
-    time = _time_of(query.window)
+    where, values = conditions(query)
+    time = time_of(query.window)
     total = int(db.execute(f"SELECT count(*) FROM memory WHERE {where}", values).fetchone()[0])
     order, compare = ("DESC", "<") if query.order == "newest" else ("ASC", ">")
     if query.cursor:
@@ -143,15 +119,10 @@ def page(db: sqlite3.Connection, query: ListQuery) -> Page:
     return Page(memories=tuple(memories), cursor=cursor_out(last_at, memories[-1].id), total=total)
 
 
-def _time_of(window: Window | None) -> str:
-    """By what a listing is ordered: in a stretch of time by when something happened."""
-    return HAPPENED if window is not None and window.only else "created_at"
-
-
 def changed(db: sqlite3.Connection, query: ListQuery, at: int) -> list[str]:
     """Ids of the memories under `query` that were changed after `at` (ms), or are in conflict. The last change comes
     first, up to one more than its limit."""
-    where, values = _filters(query)
+    where, values = conditions(query)
     rows = db.execute(
         f"SELECT id FROM memory WHERE {where} AND (updated_at > ? OR conflicted = 1) "
         "ORDER BY updated_at DESC, id LIMIT ?",
@@ -168,67 +139,13 @@ def changed_of(db: sqlite3.Connection, ids: Sequence[str], at: int) -> set[str]:
     return {str(id_) for (id_,) in rows}
 
 
-def _filters(query: ListQuery) -> tuple[str, list[Any]]:
-    parts = [f"space IN ({marks(query.spaces)})"]
-    values: list[Any] = [*query.spaces]
-    if query.within is not None:
-        where, patterns = covered(query.within)
-        parts, values = [where], [*patterns]
-    if query.state == "active" and query.valid_at is not None and not query.active_now:
-        parts.append("state <> 'forgotten'")  # what was superseded since was active then
-    elif query.state != "all":
-        parts.append("state = ?")
-        values.append(query.state)
-    has = "EXISTS (SELECT 1 FROM json_each(memory.tags) WHERE value IN ({}))"
-    lists = [("kind IN ({})", query.kinds), (has, query.tags_any), (f"NOT {has}", query.tags_none)]
-    for condition, among in [*lists, *((has, (tag,)) for tag in query.tags_all)]:
-        if among:
-            parts.append(condition.format(marks(among)))
-            values += among
-    if query.trusted is not None:
-        parts.append(TRUSTED.format(marks(query.trusted.classes)))
-        values += [query.trusted.node, query.trusted.principal, query.trusted.principal + "/"]
-        values += [TRUST_CLASSES.index(word) for word in query.trusted.classes]
-    for rule in query.hidden:
-        if rule.indexed:
-            condition, given = _ruled(rule, has)
-            parts.append(f"NOT ({condition})")
-            values += given
-    window = query.window if query.window is not None and query.window.only else Window(None, None)
-    for condition, value in (
-        ("created_at >= ?", query.since),
-        ("created_at < ?", query.before),
-        ("by = ?", query.agent or None),
-        ("session = ?", query.session or None),
-        (f"{HAPPENED} >= ?", window.since),
-        (f"{HAPPENED} < ?", window.before),
-    ):
-        if value is not None:
-            parts.append(condition)
-            values.append(value)
-    if query.valid_at is not None:
-        condition = STOOD if query.state == "active" else HELD.format("memory")
-        parts.append(condition)
-        values += [query.valid_at] * condition.count("?")
-    return " AND ".join(parts), values
-
-
-def _ruled(rule: Rule, has_tag: str) -> tuple[str, list[str]]:
-    """The memories that a rule is about, as filters.rule_holds says, and the values of the condition."""
-    columns = {"kind": "kind = ?", "agent": "by = ?", "tag": has_tag.format("?")}
-    compared = [columns[one.field] if one.op == IS else f"NOT {columns[one.field]}" for one in rule.conditions]
-    whole = f"{'NOT ' if rule.only else ''}({' AND '.join(compared)})"
-    values = [one.value for one in rule.conditions]
-    return (f"space = ? AND {whole}", [rule.space, *values]) if rule.space else (whole, values)
-
-
 def matching(
     db: sqlite3.Connection, query: Query, pending: Mapping[str, tuple[int, int]], now: int
 ) -> tuple[list[str], list[str]]:
     """Ids of the memories that pass the filters of a recall, newest first. When superseded memories lead to successors,
     also ids of those with a successor among the first. `pending` are the accesses not yet written: (number, last)."""
     state = "all" if query.include_superseded else "active"
-    where, values = _filters(ListQuery(state=state, **{name: getattr(query, name) for name in _SHARED}))
+    where, values = conditions(ListQuery(state=state, **{name: getattr(query, name) for name in _SHARED}))
     where += " AND state <> 'forgotten'" + ("" if query.include_archive else " AND tier <> 'archive'")
     found: list[str] = []
     warmth: list[HeatRow] = []
@@ -253,7 +170,7 @@ def matching(
         "coalesce(json_extract(detail, '$.useful'), 0), coalesce(json_extract(detail, '$.not_useful'), 0), "
         "json_extract(detail, '$.dir'), json_extract(detail, '$.paths'), coalesce(accesses, 0), coalesce(last_used, 0) "
         f"FROM memory LEFT JOIN activity USING (id) WHERE {where} "
-        f"ORDER BY {_time_of(query.window)} DESC, memory.id DESC",
+        f"ORDER BY {time_of(query.window)} DESC, memory.id DESC",
         values,
     ):
         about = tuple(json.loads(paths or "[]"))
@@ -399,26 +316,6 @@ def export_page(
         (*values, *states, *after, limit),
     )
     return from_rows(rows)
-
-
-def covered(patterns: Sequence[str] | None) -> tuple[str, tuple[str, ...]]:
-    """`grants.any_matches` as an SQL condition on the column `space`, and its values. None lets everything through."""
-    if patterns is None or EVERY_SPACE in patterns:
-        return "1", ()
-    parts, values = ["0"], []
-    for pattern in patterns:
-        if pattern == EVERY_SHARED:
-            parts.append("substr(space, 1, 1) <> '@'")
-            continue
-        stem = pattern.removesuffix(BELOW)
-        if stem == pattern:
-            parts.append("space = ?")
-            values.append(pattern)
-        if stem != pattern or pattern.startswith("@"):
-            # Everything that begins with `stem/`: `0` follows `/` in every encoding of ours.
-            parts.append("(space >= ? AND space < ?)")
-            values += [stem + "/", stem + "0"]
-    return f"({' OR '.join(parts)})", tuple(values)
 
 
 def cursor_out(at: int, id_: str) -> str:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from mnemesh_gateway.doors.mcp import history_text, map_text, report_text, session_text
+from mnemesh_gateway.doors.mcp import history_text, map_text, report_text, session_text, upkeep_text
 from mnemesh_gateway.doors.mcp.data_elements import NOTE as NOTE
 from mnemesh_gateway.doors.mcp.data_elements import data_block as data_block
 from mnemesh_gateway.doors.mcp.data_elements import defused as defused
@@ -283,35 +283,6 @@ def _triggers(answer: Json) -> str:
     return f"{block}\n{len(shown)} of {answer['total']}.{more(answer)}" if "total" in answer else block
 
 
-def _rules(answer: Json) -> str:
-    shown = answer["rules"] if "rules" in answer else [answer["rule"]]
-    elements = (
-        element(
-            one["content"] or "(a setting of the node)",
-            "rule",
-            **named(one, "id", "space", "condition", "effect", "directory", "file", "by"),
-        )
-        for one in shown
-    )
-    block = data_block(elements) if shown else "No rules."
-    return f"{block}\n{len(shown)} of {answer['total']}.{more(answer)}" if "total" in answer else block
-
-
-def _validated(answer: Json) -> str:
-    elements = (
-        element(
-            "\n".join(
-                f"{file['path']}: {file['state']}{' to ' + file['renamed_to'] if file['renamed_to'] else ''}"
-                for file in memory["references"]
-            ),
-            **named(memory, "id", "title", "space"),
-        )
-        for memory in answer["memories"]
-    )
-    shown = data_block(elements) if answer["memories"] else "No files recorded."
-    return f"{shown}\n{answer['examined']} memories looked at.{more(answer)}"
-
-
 def _neighbours(related: Sequence[Json]) -> str:
     if not related:
         return ""
@@ -347,6 +318,6 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "create_trigger": _triggers,
     "list_triggers": _triggers,
     "delete_trigger": _triggers,
-    "validate": _validated,
-    **dict.fromkeys(("add_rule", "get_rules", "delete_rule"), _rules),
+    "validate": upkeep_text.validated,
+    **dict.fromkeys(("add_rule", "get_rules", "delete_rule"), upkeep_text.rules),
 }

@@ -22,7 +22,7 @@ from mnemesh_gateway.doors.mcp.answer_text import (
     to_the_second,
     why,
 )
-from mnemesh_memory.values.model import ANCHOR, STALE_PREFIX
+from mnemesh_memory.values.marks import ANCHOR, STALE_PREFIX
 
 Json = Mapping[str, Any]
 Form = Callable[[Json], dict[str, Any]]

@@ -17,7 +17,7 @@ from mnemesh_memory.validation.request_checks import CLEARABLE
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.kinds import KINDS
-from mnemesh_memory.values.model import TRUST_CLASSES
+from mnemesh_memory.values.marks import TRUST_CLASSES
 
 DETAIL: Final = "detail"
 SNIPPETS, TEXTS, FULL = DETAILS = ("snippets", "texts", "full")
