@@ -41,7 +41,7 @@ WORDS = {
     "order": st.sampled_from(("newest", "oldest")),
 }
 LIMIT = st.integers(0, 2**32 - 1)
-FILTERS = {"spaces": TEXTS, "kinds": TEXTS, "tags_any": TEXTS, "tags_all": TEXTS, "tags_none": TEXTS}
+FILTERS = {"spaces": TEXTS, "kinds": TEXTS, "tags_any": TEXTS, "tags_all": TEXTS, "tags_none": TEXTS, "trust": TEXTS}
 
 drafts = st.builds(
     model.Draft, content=TEXT, kind=TEXT, title=TEXT, space=TEXT, tags=TEXTS, importance=NUMBER, paths=TEXTS,
@@ -79,7 +79,7 @@ memories = st.builds(
     valid_from=TIME, valid_to=TIME, keywords=TEXTS, attrs=ATTRS, links=LINKS,
     conflicts=st.lists(heads, max_size=2).map(tuple), superseded_by=TEXT, useful=st.integers(0, 2**32 - 1),
     not_useful=st.integers(0, 2**32 - 1), linked=st.lists(LINKED, max_size=2).map(tuple),
-    linked_more=st.integers(0, 2**32 - 1), notes=TEXTS, shown=TEXT,
+    linked_more=st.integers(0, 2**32 - 1), notes=TEXTS, shown=TEXT, stale=TEXTS, trust=TEXT,
 )  # fmt: skip
 
 
@@ -91,6 +91,8 @@ def fill(message: Message, value: Any, names: dict[str, str] | None = None) -> A
             continue  # spares recall a question to the ledger; what it says, `linked` tells
         if (type(value), field.name) == (model.Query, "about") or field.name == "asked_at":
             continue  # read from the words of the query, by nobody else
+        if field.name in ("hidden", "weighing"):
+            continue  # of the rules of recall
         if (type(value), field.name) == (model.ListQuery, "active_now"):
             continue  # asked by a removal in bulk for itself
         name, item = (names or {}).get(field.name, field.name), getattr(value, field.name)
