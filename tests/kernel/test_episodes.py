@@ -80,12 +80,12 @@ def test_who_stands_beside_a_good_match_and_in_its_episode_is_told_so(shard: Ret
     assert near[1].dense == pytest.approx(1, abs=1e-4)
     assert near[2].context.near == pytest.approx(((near[1].dense or 0) + (near[3].dense or 0)) / 2, abs=1e-4)
     assert near[3].context.best_dense == near[1].dense
-    assert near[9].context.best_dense == max(0.0, near[9].dense or 0)
+    assert [near[n].context.opens for n in (1, 2, 3)] == [1, 0, 0]
 
 
-def test_who_has_no_session_has_no_context(shard: RetrievalShard) -> None:
-    shard.apply([item(1, "alone", session="")], [], 1)
-    assert [one.context for one in found(shard, "alone", near=1).values()] == [None]
+def test_who_has_no_session_or_is_alone_in_one_has_no_context(shard: RetrievalShard) -> None:
+    shard.apply([item(1, "alone", session=""), item(2, "alone in a session")], [], 1)
+    assert [one.context for one in found(shard, "alone", near=1).values()] == [None, None]
 
 
 def test_sessions_of_one_name_in_two_spaces_are_two_episodes(shard: RetrievalShard) -> None:

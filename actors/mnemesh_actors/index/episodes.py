@@ -158,7 +158,8 @@ class Episodes:
 def _around(rows: Rows, known: NDArray[np.void], dense: Column, window: Column) -> Column | None:
     """The contexts, as Candidates has them, of the memories in these rows. `known` are their columns, and the scores
     are NaN for none."""
-    here = known["episode"] > 0
+    # The only memory of its session stands alone, like a memory without a session.
+    here = (known["episode"] > 0) & ((known["before"] != NOBODY) | (known["after"] != NOBODY))
     if not here.any():
         return None
     rows, known = rows[here], known[here]
