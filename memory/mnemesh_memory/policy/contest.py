@@ -85,6 +85,8 @@ def contest(older: Statement, newer: Statement, cosine: float) -> Contest | None
     pair = StatementPair(older, newer, cosine)
     if older.asks or newer.asks or not pair.shared or _is_label(older) or _is_label(newer) or _numbered_apart(pair):
         return None
+    if _happened(older) and not pair.stated:
+        return None  # an event in the past stays true beside another one
     trees = trained()
     likelihood = trees.likelihood(features(pair))
     if likelihood < trees.link:
@@ -106,6 +108,11 @@ def _is_label(statement: Statement) -> bool:
     """Whether a few words without verb and colon name something and state nothing: "note 7"."""
     named = statement.verb < 0 and len(statement.content) <= LABEL_WORDS_MAX and not statement.strong
     return named and not any(token.text in (":", "->") for token in statement.tokens)
+
+
+def _happened(statement: Statement) -> bool:
+    """Whether a statement tells of the past: "the keys were rotated"."""
+    return statement.verb >= 0 and statement.tokens[statement.verb].text.casefold() in ("was", "were")
 
 
 def _numbered_apart(pair: StatementPair) -> bool:
