@@ -653,6 +653,12 @@ async def test_reading_changes_nothing_but_the_count_of_accesses(here: Here, row
     turns = (TurnDraft(id="u1", role="user", text="nobody wears this out"),)
     await here.mesh.transcripts.add(READER, TranscriptDraft(session=f"said in {one.id}", turns=turns, space=here.space))
     said = {"session": f"said in {one.id}", "name": one.id}
+    if row.name == "causal_chain":
+        await here.remember("The quayside cache uses Redis.")
+        said["name"] = "Redis"
+    if row.name == "drill_down":
+        topics = await here.mesh.recall_hierarchical(READER, "", (here.space,))
+        said["cluster"] = topics.clusters[0].id
     words = {"id": one.id, "ids": [one.id], **asked, "queries": [asked], **said}
     if row.name == "validate":  # of one memory, or of spaces
         del words["space"]

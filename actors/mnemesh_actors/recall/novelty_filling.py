@@ -39,7 +39,9 @@ class NoveltyFilling:
         task.add_done_callback(self._tasks.discard)
 
     async def close(self) -> None:
-        """Let what was begun end."""
+        """Give up what was begun: a sample is a hint, and a shard that is gone never answers."""
+        for task in self._tasks:
+            task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def _fill(self, space: str) -> None:
