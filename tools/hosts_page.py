@@ -91,7 +91,8 @@ to its first word that is no plain word. The buffer lies in `hosts/captures/`, f
 
 Without a node, a note in `hosts/spool/` takes the place of a checkpoint. A later hook that finds a node stores the
 checkpoint from the note. A note names the transcript and says how far it was written, so it holds no text of a session.
-Notes for the miner lie in `hosts/mining/`, one a transcript, at most {notes_max} in each folder. Each is a JSON object:
+Notes for the miner ([mining.md](mining.md)) lie in `hosts/mining/`, one a transcript, at most {notes_max} in each
+folder. Each is a JSON object:
 
 ```json
 {{"version": 1, "host": "claude-code", "event": "turn end", "session": "ID", "agent": "",

@@ -55,7 +55,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     "Files and sessions": {
         "import": "imports.memories", "export": "export", "vault": "imports.vault",
         "import-transcript": "imports.transcripts", "transcript": "transcripts", "trigger": "triggers",
-        "rule": "rules",
+        "rule": "rules", "mine": "mine",
     },
     "Agent hosts": {"install": "hosts", "uninstall": "hosts", "hook": "", "statusline": ""},
     "Agents and other nodes": {"whoami": "read", "agent": "agents", "peer": "peers", "sync": "peers"},

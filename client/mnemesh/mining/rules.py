@@ -1,0 +1,312 @@
+"""The class of a sentence by its words: few general rules of English. Values in, values out.
+
+A sentence has one class or none. A question, a guess and a report of another's words have none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from mnemesh.mining.transcript import ASSISTANT, USER
+
+DECISION: Final = "decision"
+FIX: Final = "fix"
+CONVENTION: Final = "convention"
+PREFERENCE: Final = "preference"
+ENVIRONMENT: Final = "environment"
+COMMAND: Final = "command"
+HOT_FILE: Final = "hot_file"
+CLASSES: Final = (DECISION, FIX, CONVENTION, PREFERENCE, ENVIRONMENT, COMMAND, HOT_FILE)
+
+
+def _any(*patterns: str) -> re.Pattern[str]:
+    # Matched against a sentence in lower case, which is faster than a pattern that ignores case.
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+
+
+_HEDGE: Final = _any(
+    r"\?[\"')]*$",
+    r"\b(?:maybe|perhaps|might|could|may be|probably|possibly|apparently|what if|not sure|wondering)\b",
+    r"\b(?:i (?:think|guess|suspect|believe|assume)|let me (?:think|know|see)|should we|shall we|would be"
+    r"|one option)\b",
+    r"^(?:option|alternative|possible)",
+    r"\b(?:haven't|not yet|have not|undecided)\b",
+    r"\b(?:propose|suggest|lean(?:ing)? towards)\b",
+)  # fmt: skip
+_REPORTED: Final = _any(
+    r"\b(?:readme|contributing|agents\.md|claude\.md|the docs?|the file|the guide|the comment|it|output"
+    r"|log) (?:also )?(?:says?|asks?|states?|claims?|forbids?|reads)\b",
+    r"\baccording to\b",
+)
+_PLAN: Final = _any(
+    r"^(?:ok(?:ay)?[,.] |now |next,? |then |first,? |good[,.] |great[,.] |sure[,.] )*(?:i'll|i will"
+    r"|i'm going to|i am going to|let me|let's|i'd)\b",
+    r"^\w+ing \b.*\.\.\.$",
+)
+_SERVED: Final = (
+    r"(?:emojis?|docstrings?|comments?|recaps?|summar\w+|apolog\w+|explanations?|explain|answers?|replies"
+    r"|reply|respon\w+"
+    r"|messages?|verbose|wordy|terse|brief|concise|short(?:er)?|longer|bullet|bullets|jargon|commits?"
+    r"|committing|push(?:ing)?"
+    r"|ask(?:ing)?|tell|show|diffs?|plan|step by step|one at a time|language|english|german|french|tone"
+    r"|details?|preamble"
+    r"|filler|tables?|headings?|markdown|copy|wording|call me|address)"
+)
+_DURABLE: Final = (
+    r"(?:from now on|going forward|in (?:the )?future|next time|every time|each time|always|never"
+    r"|henceforth|in general|by default)"
+)
+_PREFERENCE: Final = _any(
+    r"\bi(?:'d| would)?(?: really| much| strongly)? (?:prefer|hate|dislike|rather|can't stand)\b",
+    r"\bi (?:really )?(?:like|love) (?:it when|my|your|short|to see|to have|having|when)\b",
+    r"\bi (?:don't|do not) (?:like|want|need|care for) (?:you|any|every|to see|to be|it when|the|a|long|your)\b",
+    r"\bi(?:'d)? (?:always |only |usually )?(?:want|like|need) (?:you to|to see|to be|my|all"
+    rf"|your)\b.*\b(?:{_DURABLE}|before|when(?:ever)?|only)\b",
+    rf"\b{_DURABLE}\b.*\b(?:me|my|you|your|yourself|i)\b",
+    rf"\b(?:me|my|you|your|yourself|i)\b.*\b{_DURABLE}\b",
+    rf"\b{_DURABLE},? (?:please )?(?:explain|answer|reply|ask|tell|show|give|summari[sz]e|write|keep|start"
+    r"|speak|respond)\b",
+    r"^(?:\w+,? )?(?:please )?(?:explain|answer|reply|ask|tell|show|give|summari[sz]e|write|keep|speak"
+    rf"|respond)\b.*\b{_DURABLE}\b",
+    r"(?:^|[,:] |\bplease )(?:stop|don't|do not|never|quit|no more|avoid|skip|less|no need for"
+    rf"|enough with)\b(?! (?:worry|mind)).*\b{_SERVED}\b",
+    rf"^(?:no|nope|hm+|ugh|again|actually|please)\b[,.:]? .*\b{_SERVED}\b",
+    rf"\b{_SERVED}\b.*\bplease\b",
+    r"\byou(?:'re| are)? (?:keep|always|constantly)\b",
+    r"\bstop \w+ing\b",
+    r"\bcall me \w+",
+    rf"\b(?:be|keep (?:it|your \w+|them)|make (?:it|your \w+)) (?:more |less )?{_SERVED}\b",
+    r"\b(?:without asking|unless i (?:ask|say|tell)|until i (?:ask|say|tell)|ask me (?:first|before)"
+    r"|before you (?:edit|change|run|commit|push|delete|touch))\b",
+)
+_HERE: Final = (
+    r"(?:here|in (?:this|the|our) (?:repo\w*|project|code ?base|package|module|team|monorepo|app)|we|our"
+    r"|us|house (?:style|rule)|convention)"
+)
+_RULE: Final = (
+    r"(?:always|never|every|each|all|any|must(?:n't)?|nobody|no one|only|has to|have to|may not"
+    r"|are not allowed|is not allowed|convention|rule|policy|everywhere|without exception)"
+)
+_RULED: Final = _any(rf"\b{_RULE}\b")
+_OF_HERE: Final = _any(rf"\b{_HERE}\b")
+_CONVENTION: Final = _any(
+    r"\b(?:every|each|all|any) (?:new |our |public |the )?[\w./-]+(?: [\w./-]+)? (?:must|needs?|gets?|has"
+    r"|have|carr(?:y|ies)|goes?|lives?|reads?|uses?|starts?|ends?|takes?|returns?|should|belongs?|is"
+    r"|are)\b",
+    r"\b(?:must|must not|mustn't|has to|have to|may only|should (?:always|never)) (?:be|have|go|use|pass"
+    r"|carry|live|come|start|end|return|take|not)\b",
+    r"\b(?:in this (?:repo\w*|project|code ?base)|here),? (?:we|all|tests?|files?)\b",
+    r"\bwe (?:don't|do not|use|keep|put|name|write|return|log|prefix|sort|pin|store|test)\b.*\b(?:here"
+    r"|in this (?:repo\w*|project|code ?base)|by convention|for all|in all)\b",
+    r"^(?:no|never|always) \w+.*\b(?:in|without|outside|under|inside|through|via)\b",
+    r"\bthat(?:'s| is) how (?:we|all|our|it's done)\b",
+    r"\b(?:from now on|going forward),? .*",
+)  # fmt: skip
+_ERRAND: Final = re.compile(
+    r"^(?:(?:ok(?:ay)?|now|please|then|and|also|so|can you|could you)[,]? )*(?:update|rename|fix|run|add"
+    r"|remove|change|move"
+    r"|check|make|delete|convert|look|find|refactor|write|create|replace|list|show|rerun|try|do|go|read"
+    r"|open|search|clean)\b",
+)
+_LASTING: Final = _any(r"\b(?:always|never|must|from now on|going forward|how (?:we|all)|everywhere|convention)\b")
+_TROUBLE: Final = _any(
+    r"\b(?:fail(?:s|ed|ing|ure)?|crash\w*|hangs?|hung|broken?|breaks|time[sd]? ?out|timeouts?|flak[ey]\w*"
+    r"|bug(?:gy)?|wrong|stuck|leak\w*"
+    r"|error(?:ed)?|missing|exception|deadlock\w*|race|oom|out of memory|refused|denied|expired|slow"
+    r"|stutter\w*|500|null|none|corrupt\w*"
+    r"|duplicat\w*|stale|lost|empty|invalid|rejected|died|killed|panic\w*|segfault\w*|red|regression)\b"
+)
+_BROKEN: Final = _any(
+    r"\b(?:fail(?:s|ed|ing)?|crash\w*|hangs|broken|breaks|times? out|flaky|wrong|stuck|pass(?:es|ed|ing)?"
+    r"|green|done)\b"
+)
+_DECISION: Final = _any(
+    r"\b(?:we|i|the team|team)(?:'ve| have| all| both)* (?:just |now |finally |already )?(?:decided|agreed"
+    r"|settled|chose|picked|opted|concluded)\b",
+    r"\b(?:decided|settled|agreed) (?:on|to|against|that)\b",
+    r"\b(?:decision|decided|agreed|settled)(?: is)?:",
+    r"\bwe(?:'ll| will|'re going to| are going to|'re| are) (?:use|using|go|going|stick|sticking|stay"
+    r"|staying|keep|keeping|drop|dropping|move|moving|switch|switching|replac\w+|support\w*|host\w*"
+    r"|stor\w+|ship\w*|writ\w+|build\w*|deprecat\w+|not)\b",
+    r"\b(?:i|we) (?:went|stuck|stayed) with\b",
+    r"\b(?:go|going|gone|went) (?:with|for)\b",
+    r"^[\w `./-]{2,40} it is\b",
+    r"\b(?:the )?(?:final )?(?:call|choice|verdict|decision) is\b",
+)
+_USERS_DECISION: Final = _any(
+    r"\blet's (?:go|use|stick|keep|drop|not|switch|stay|take|skip|move|store|do it with|make it)\b",
+    r"\b(?:use|take|keep|pick|choose)\b.*\b(?:instead of|rather than|over|not)\b.*",
+)
+_AGENTS_DECISION: Final = _any(
+    r"\b(?:i|we) (?:chose|picked|used|kept|switched|moved|replaced|dropped|decided|went)\b.*\b(?:because"
+    r"|since|instead of|rather than|so that|over|as)\b"
+)
+_CAUSE: Final = _any(
+    r"\bcaused by\b",
+    r"\bturned out\b",
+    r"\bturns out\b",
+    r"\b(?:root |real |actual )?(?:cause|problem|bug|issue|culprit|reason|failure|crash|error|leak|hang"
+    r"|trouble)(?: (?:here|there))? (?:was|is|came from|lay)\b",
+    r"\broot cause\b",
+    r"\b(?:happened|occurred|came) (?:because|when|from)\b",
+)
+_CURE: Final = _any(
+    r"^fixed\b",
+    r"\b(?:i|we)(?:'ve| have)? (?:now )?(?:fixed|solved|resolved|cured)\b",
+    r"\b(?:fixed|solved|resolved|cured)(?: it| this| that)? (?:by|with|in)\b",
+    r"\bthe (?:fix|cure|solution) (?:was|is)\b",
+    r"\bis (?:now )?(?:fixed|solved|resolved|gone)\b",
+    r"\bno longer (?:fails?|crash\w*|hangs?|leaks?|runs? out|times? out|breaks?|happens?|appears?)\b",
+)
+_BECAUSE: Final = _any(r"\bbecause\b", r"\bdue to\b", r"\bsince\b")
+_DENIED: Final = _any(
+    r"\bstill (?:\w+ ){0,2}(?:fail\w*|hang\w*|crash\w*|broken|red|the same|happen\w*|stutter\w*|there"
+    r"|get\w*|see\w*|slow|wrong|not)\b",
+    r"^(?:hm+,? )?(?:no,? )?(?:it )?still\b",
+    r"\b(?:did not|didn't|does not|doesn't|hasn't) (?:help|work|fix|change|solve)\b",
+    r"\bsame (?:error|problem|failure|result)\b",
+    r"\b(?:was|is) not the (?:problem|cause|reason|issue)\b",
+    r"\b(?:wasn't|isn't) (?:it|the (?:problem|cause|issue))\b",
+    r"\bno luck\b",
+    r"\bback again\b",
+)
+_THING: Final = _any(
+    r"\b(?:staging|production|prod|dev|test|demo|qa|servers?|hosts?|machines?|box|clusters?|databases?|db"
+    r"|postgres\w*|mysql|mariadb|mongo\w*|redis|kafka|rabbitmq|elastic\w*|opensearch|broker|queue|ci"
+    r"|runners?|registry|buckets?|accounts?|region|vpn|proxy|gateway|gpus?|laptop|mac\w*|ubuntu|debian"
+    r"|windows|docker|kubernetes|k8s|gke|eks|vms?|ports?|endpoint|urls?|domain|dns|services?|dashboard"
+    r"|grafana|prometheus|sentry|apis?|node|python|java|go|ruby|rust|php|site|xcode|jdk|cuda|state"
+    r"|backups?|logs?|cache|sandbox|tenant|project id|app|frontend|backend|worker|mirror|smtp|ldap|sso"
+    r"|printer|raspberry|nas)\b"
+)
+_STANDS: Final = _any(
+    r"\b(?:runs?|running|is|are|lives?|listens?|sits?|hosted|points?|uses?|deployed|reachable|resolves?"
+    r"|connects?|has|have|needs?|requires?|expects?|stored|goes|go|answers?|pinned|serves?|exposes?"
+    r"|stays?)\b"
+)
+_SPECIFIC: Final = re.compile(
+    r"\bports? \d{2,5}\b|:\d{2,5}\b|\bv?\d+(?:\.\d+)+\b(?!\s*(?:ms|s|sec|seconds|%|x|MB|KB)\b)"
+    r"|\b[A-Z][A-Za-z]+ v?\d{1,2}\b"
+    r"|\b(?:node|python|java|go|ruby|php|postgres|mysql|redis) v?\d+\b|\b[\w-]+(?:\.[\w-]+)*\.(?:internal"
+    r"|local|lan|corp|com|net|io|dev|org|cloud|app|test|example)\b"
+    r"|\b[a-z]{2,}-[a-z]+-?\d+\b|https?://\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[bB]ucket `?[\w.-]*-[\w.-]+"
+    r"|`[\w.@:/-]*[-.@:/][\w.@:/-]*`"
+    r"|\b\d+ ?(?:GB|TB|GiB|cores?|vCPUs?|GPUs?|CPUs?)\b|\baccount (?:id )?`?[\w-]*\d[\w-]*|\b[\w.+-]+@[\w-]+\.\w+"
+)
+_PROGRESS: Final = _any(
+    r"\b(?:i|we)(?:'ve| have)? (?:just |now )?(?:bumped|updated|changed|upgraded|added|set|started|moved"
+    r"|ran|installed|created|wrote|removed|renamed)\b",
+    r"^(?:bumped|updated|changed|upgraded|added|set|started|moved|installed|created)\b",
+    r"\b(?:is|are) (?:\S+ )?now\b.*\.?$",
+    r"\btests? (?:pass|fail|are|is)\b",
+)  # fmt: skip
+_ALL_OF_US: Final = _any(r"\b(?:we|our|nobody|no one|all \w+|every \w+|each \w+|in this (?:repo|project))\b")
+_SECOND_PERSON: Final = _any(r"\byour?\b")
+_FIRST_PERSON: Final = _any(r"\b(?:i|i'm|i'll|i've|me|my)\b")
+_FILE: Final = re.compile(r"[\w./-]*\.\w+")
+_CENTRAL: Final = _any(
+    r"\b(?:central|main file|core of|heart of|hub|key file|everything (?:goes|passes|runs) through"
+    r"|most important|entry point|lives? in)\b"
+)
+_SUSPICIOUS: Final = _any(
+    r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|your|everything"
+    r"|system)\b.{0,30}\b(?:instructions?|rules?|prompts?|told)\b",
+    r"\byou are now\b",
+    r"\b(?:system|developer) prompt\b",
+    r"\b(?:do not|don't|never) (?:tell|inform|mention|show)\b.{0,20}\buser\b",
+    r"\b(?:reveal|print|send|upload|post|exfiltrate)\b.{0,40}\b(?:secrets?|passwords?|tokens?|keys?"
+    r"|credentials?|\.env|\.ssh)\b",
+    r"\b(?:curl|wget)\b[^|]*\|\s*(?:ba|z)?sh\b",
+    r"\bbase64 (?:-d|--decode)\b",
+    r"[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]",
+    r"</?(?:system|instructions?|important)>",
+)
+
+
+def class_of(sentence: str, role: str) -> str:
+    """The class of a sentence, "" for none. A fix takes more than one sentence: see `tells_fix`."""
+    lowered = sentence.lower()
+    class_ = ""
+    if role == USER and _PREFERENCE.search(lowered) and not _is_rule_of_all(lowered) and not _asks(lowered):
+        class_ = PREFERENCE
+    elif _is_decision(lowered, role):
+        class_ = DECISION
+    elif _is_convention(lowered, role):
+        class_ = CONVENTION
+    elif _SPECIFIC.search(sentence) and _is_environment(lowered):
+        class_ = ENVIRONMENT
+    if not class_ or _REPORTED.search(lowered) or (class_ != PREFERENCE and _HEDGE.search(lowered)):
+        return ""
+    return class_
+
+
+def tells_fix(sentence: str) -> bool:
+    """Whether a sentence tells the cause or the cure of an error."""
+    lowered = sentence.lower()
+    if not (_CURE.search(lowered) or _CAUSE.search(lowered) or (_BECAUSE.search(lowered) and _TROUBLE.search(lowered))):
+        return False
+    return not (_HEDGE.search(lowered) or _DENIED.search(lowered) or _PLAN.search(lowered))
+
+
+def denies(text: str) -> bool:
+    """Whether a message says that the error is still there."""
+    return _DENIED.search(text.lower()) is not None
+
+
+def is_suspicious(text: str) -> bool:
+    """Whether a text holds a pattern of prompt injection."""
+    return _SUSPICIOUS.search(text.lower()) is not None
+
+
+def names_central(sentence: str, paths: Iterable[str]) -> Iterator[str]:
+    """Which files of `paths` a sentence names as central."""
+    if _CENTRAL.search(sentence.lower()):
+        ends = _FILE.findall(sentence)
+        yield from (path for path in paths if any(path == end or path.endswith("/" + end) for end in ends))
+
+
+def _asks(lowered: str) -> bool:
+    # "Can you use British spelling from now on?" is a wish, "Do you always do this?" a question.
+    return lowered.rstrip("\"')").endswith("?") and not lowered.startswith(
+        ("can you", "could you", "would you", "will you")
+    )
+
+
+def _is_rule_of_all(lowered: str) -> bool:
+    return (
+        _ALL_OF_US.search(lowered) is not None
+        and _FIRST_PERSON.search(lowered) is None
+        and _SECOND_PERSON.search(lowered) is None
+    )
+
+
+def _is_decision(lowered: str, role: str) -> bool:
+    if role == ASSISTANT:
+        told = _DECISION.search(lowered) or _AGENTS_DECISION.search(lowered)
+        return told is not None and not _PLAN.search(lowered)
+    if _DECISION.search(lowered):
+        return True
+    return _USERS_DECISION.search(lowered) is not None and not _LASTING.search(lowered)
+
+
+def _is_convention(lowered: str, role: str) -> bool:
+    ruled = _RULED.search(lowered) is not None
+    if not ((ruled and _OF_HERE.search(lowered)) or _CONVENTION.search(lowered)):
+        return False
+    if _FIRST_PERSON.search(lowered) or _BROKEN.search(lowered):
+        return False
+    if _ERRAND.match(lowered) and not _LASTING.search(lowered):
+        return False
+    return role == USER or ruled
+
+
+def _is_environment(lowered: str) -> bool:
+    return (
+        _THING.search(lowered) is not None
+        and _STANDS.search(lowered) is not None
+        and not (
+            _PLAN.search(lowered) or _PROGRESS.search(lowered) or _TROUBLE.search(lowered) or _ERRAND.match(lowered)
+        )
+    )

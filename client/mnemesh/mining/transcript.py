@@ -1,0 +1,186 @@
+"""Lines of a session file, of Claude Code or Codex, as events. Values in, values out.
+
+Words are those of the person and of the agent. A host's own lines, summaries of a compaction, words of sub-agents,
+blocks of memories that Mnemesh put there, and output of tools are no words. A damaged or unknown line gives nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from mnemesh.hooks.transcript_tail import own_words
+from mnemesh.importing.claude_code import sound
+
+USER: Final = "user"
+ASSISTANT: Final = "assistant"
+TEXT_CHARS_MAX: Final = 20_000  # of one message
+NAME_CHARS_MAX: Final = 1_000  # of a path or a command
+EDITING_TOOLS: Final = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
+SHELL_TOOLS: Final = frozenset({"Bash", "exec_command", "shell", "shell_command", "local_shell"})
+# Beginnings of texts in the role of a user that the host wrote.
+_HOST_TEXT: Final = re.compile(
+    r"\s*(?:<(?:command-|local-command-|bash-|task-notification|environment_context|user_instructions|INSTRUCTIONS"
+    r"|turn_aborted|permissions|skill\b|user_shell_command|subagent_notification)|\[Request interrupted"
+    r"|# AGENTS\.md instructions|This session is being continued from a previous)"
+)
+# Blocks of memories of earlier versions and of tools. own_words knows the present one.
+_OWN_BLOCK: Final = re.compile(r"<(?:memories note=|memory-mesh\b).*?(?:</(?:memories|memory-mesh)>|\Z)", re.DOTALL)
+_PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add) File: (.+)$", re.MULTILINE)
+_EXIT: Final = re.compile(r"(?:Process exited with code|Exit code:?|\"exit_code\":) ?(-?\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The session of the following events and its working directory, "" for unknown."""
+
+    session: str
+    cwd: str
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A message of the person or the agent."""
+
+    role: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call of a tool: a command of a shell, or files that are edited."""
+
+    id: str
+    command: str = ""
+    edited: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """The end of a call."""
+
+    id: str
+    failed: bool
+
+
+Event = Place | Words | ToolCall | ToolResult
+
+
+def events_of(line: bytes) -> Iterator[Event]:
+    """The events of a line."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return
+    if not isinstance(record, dict):
+        return
+    payload = record.get("payload")
+    if isinstance(payload, dict):
+        yield from _of_codex(record.get("type"), payload)
+    elif record.get("type") in (USER, ASSISTANT):
+        yield from _of_claude(record)
+
+
+def _of_claude(record: Mapping[str, Any]) -> Iterator[Event]:
+    if record.get("isMeta") or record.get("isCompactSummary") or record.get("isVisibleInTranscriptOnly"):
+        return
+    message = record.get("message")
+    if not isinstance(message, dict):
+        return
+    yield Place(_text(record.get("sessionId"), 200), _text(record.get("cwd"), 512))
+    content = message.get("content")
+    for block in [{"type": "text", "text": content}] if isinstance(content, str) else _dicts(content):
+        kind = block.get("type")
+        if kind == "text" and record.get("isSidechain") is not True:
+            yield from _words(str(record["type"]), block.get("text"))
+        elif kind == "tool_use":
+            yield from _call(block.get("id"), block.get("name"), block.get("input"))
+        elif kind == "tool_result":
+            yield ToolResult(_text(block.get("tool_use_id"), 200), failed=bool(block.get("is_error")))
+
+
+def _of_codex(record_type: object, payload: Mapping[str, Any]) -> Iterator[Event]:
+    if record_type == "session_meta":
+        yield Place(_text(payload.get("id"), 200), _text(payload.get("cwd"), 512))
+    elif record_type == "turn_context":
+        yield Place("", _text(payload.get("cwd"), 512))
+    if record_type != "response_item":
+        return
+    kind, call = payload.get("type"), payload.get("call_id")
+    if kind == "message" and payload.get("role") in (USER, ASSISTANT):
+        for block in _dicts(payload.get("content")):
+            if block.get("type") in ("input_text", "output_text", "text"):
+                yield from _words(str(payload["role"]), block.get("text"))
+    elif kind == "function_call":
+        yield from _call(call, payload.get("name"), _json(payload.get("arguments")))
+    elif kind == "local_shell_call":
+        yield from _call(call, "local_shell", payload.get("action"))
+    elif kind == "custom_tool_call":
+        yield from _call(call, payload.get("name"), {"patch": payload.get("input")})
+    elif kind in ("function_call_output", "custom_tool_call_output"):
+        yield ToolResult(_text(call, 200), failed=_failed(payload.get("output")))
+
+
+def _words(role: str, text: object) -> Iterator[Event]:
+    if not isinstance(text, str) or (role == USER and _HOST_TEXT.match(text)):
+        return
+    said = sound(text[:TEXT_CHARS_MAX])
+    if "<" in said:
+        said = own_words(_OWN_BLOCK.sub("", said))
+    if said.strip():
+        yield Words(role, said)
+
+
+def _call(id_: object, name: object, given: object) -> Iterator[Event]:
+    if not isinstance(given, dict):
+        return
+    call = _text(id_, 200)
+    if name in SHELL_TOOLS:
+        command = _command(given)
+        edited = _PATCHED.findall(command) if "apply_patch" in command else []
+        yield ToolCall(call, "" if edited else command[:NAME_CHARS_MAX], _paths(edited))
+    elif name in EDITING_TOOLS:
+        yield ToolCall(call, edited=_paths([given.get("file_path") or given.get("notebook_path")]))
+    elif name == "apply_patch":
+        patch = given.get("patch") or given.get("input")
+        yield ToolCall(call, edited=_paths(_PATCHED.findall(patch) if isinstance(patch, str) else []))
+
+
+def _command(given: Mapping[str, Any]) -> str:
+    command = given.get("command") or given.get("cmd")
+    if isinstance(command, list):  # a shell, an option of it, and the words for it
+        command = command[-1] if command else ""
+    return sound(command[:TEXT_CHARS_MAX]) if isinstance(command, str) else ""
+
+
+def _failed(output: object) -> bool:
+    if isinstance(output, dict):
+        return output.get("success") is False or _failed(output.get("content"))
+    if not isinstance(output, str):
+        return False
+    code = _EXIT.search(output, 0, TEXT_CHARS_MAX) or _EXIT.search(output, max(0, len(output) - NAME_CHARS_MAX))
+    return code is not None and code[1] != "0"
+
+
+def _json(text: object) -> object:
+    try:
+        return json.loads(text) if isinstance(text, str) else None
+    except (ValueError, RecursionError):
+        return None
+
+
+def _paths(paths: list[Any]) -> tuple[str, ...]:
+    return tuple(
+        dict.fromkeys(sound(path.strip())[:NAME_CHARS_MAX] for path in paths if isinstance(path, str) and path)
+    )
+
+
+def _dicts(content: object) -> list[Mapping[str, Any]]:
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def _text(value: object, most: int) -> str:
+    return sound(value) if isinstance(value, str) and len(value.encode("utf-8", "replace")) <= most else ""
