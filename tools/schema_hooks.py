@@ -17,6 +17,7 @@ FORMATS = {
     "model-name": [""],
     "mnemesh-token": ["mnm_" + "a" * 43],
     "entry-id": ["1", "2"],
+    "rule-condition": ["kind = run", "tag != keep and importance >= 0.5", 'path = "docs/a b.md"', "tier = archive"],
 }
 BYTES_MIN: Final = 64  # No text of a request has a smaller limit in bytes, unless its pattern is ASCII.
 NUMBERED_BYTES: Final = 180  # Leaves room for the number behind a title or a session.

@@ -183,3 +183,38 @@ def test_reading_operations_say_so(name: str) -> None:
 def test_what_names_one_memory_is_required_of_every_request_that_changes_it() -> None:
     changing = ("update", "supersede", "forget", "restore", "purge", "rollback", "resolve", "link", "unlink")
     assert [name for name in changing if "id" not in REQUIRED.get(by_name(name).request.__name__, ())] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "taken", "refused"),
+    [
+        ("/v1/memories/{id}/anchor", {"reason": "the licence"}, {"reason": " "}),
+        ("/v1/memories/{id}/anchor", {"release": True}, {"release": True, "reason": "the licence"}),
+        ("/v1/rules", {"condition": "kind = run", "effect": "-0.5"}, {"condition": "kind = run", "effect": "2"}),
+        ("/v1/rules", {"condition": "tag = x", "effect": "only"}, {"effect": "only"}),
+        ("/v1/tidy", {"finding": "idle"}, {}),
+        ("/v1/recall", {"trust": ["own"]}, {"trust": ["mine"]}),
+        (
+            "/v1/agents",
+            {"name": "a", "role": "reader", "max_bytes": 0},
+            {"name": "a", "role": "reader", "max_bytes": -1},
+        ),
+    ],
+)
+def test_a_body_that_the_mesh_refuses_breaks_its_schema(path: str, taken: object, refused: object) -> None:
+    schema = DOCUMENT["paths"][path]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    jsonschema.validate(taken, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(refused, schema)
+
+
+def test_a_body_with_a_field_at_least_has_to_be_sent() -> None:
+    assert DOCUMENT["paths"]["/v1/memories/{id}"]["patch"]["requestBody"]["required"]
+
+
+def test_one_memory_and_a_page_of_them_are_validated_by_their_own_paths() -> None:
+    one, page = (
+        {parameter.get("name") for parameter in DOCUMENT["paths"][path]["get"]["parameters"]} - {None}
+        for path in ("/v1/memories/{id}/validate", "/v1/validate")
+    )
+    assert one & page == {"limit"}

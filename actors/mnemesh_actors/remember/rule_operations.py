@@ -44,7 +44,7 @@ class Ruling:
         where = request_checks.write_space(space, caller)
         self._table.check_room(where)
         draft = Draft(
-            content=reason or f"Rule of recall: {rule.text}", kind=KIND, space=where, tags=(TAG,),
+            content=reason if reason.strip() else f"Rule of recall: {rule.text}", kind=KIND, space=where, tags=(TAG,),
             attrs=stored_rules.attrs_of(rule), force=True,
         )  # fmt: skip
         memory = (await self._writing.remember(caller, draft)).memory

@@ -19,13 +19,13 @@ from mnemesh_memory.policy import triggers
 from mnemesh_memory.policy.rule_grammar import TEXT_BYTES_MAX
 from mnemesh_memory.transcripts.sessions import ROLES
 from mnemesh_memory.validation.request_checks import CLEARABLE, ORDERS
-from mnemesh_memory.values import limits
+from mnemesh_memory.values import limits, quotas
 from mnemesh_memory.values.kinds import LINK_TYPES, MODES, SORTS, STATES, TIERS, WAITS, WRITABLE_LINK_TYPES
 
 # Proto3 has no required fields. The Mesh refuses a request without these.
 _BY_ID: Final = (
     "RelatedRequest", "TimelineRequest", "UpdateRequest", "SupersedeRequest", "ForgetRequest", "RestoreRequest",
-    "PurgeRequest", "HistoryRequest", "BlameRequest", "ResolveRequest",
+    "PurgeRequest", "HistoryRequest", "BlameRequest", "ResolveRequest", "AnchorRequest",
 )  # fmt: skip
 REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -40,6 +40,10 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "Link": ("type", "id"),
         "AddAgentRequest": ("name", "role"),
         "RevokeAgentRequest": ("name",),
+        "SetAgentQuotaRequest": ("name",),
+        "AddRuleRequest": ("condition", "effect"),
+        "DeleteRuleRequest": ("id",),
+        "TidyRequest": ("finding",),
         "AddTranscriptRequest": ("session", "turns"),
         "TranscriptTurnDraft": ("id", "role", "text"),
         "SearchTranscriptsRequest": ("query",),
@@ -64,7 +68,7 @@ def _alike(requests: str, field: str, **rules: Any) -> dict[str, dict[str, Any]]
 # Closed lists and bounds of request fields. `kind` is open here, because predecessors' words are folded.
 REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
-        **_alike("Remember Update Forget Restore Link Unlink Rollback Resolve", "wait", enum=list(WAITS)),
+        **_alike("Remember Update Forget Restore Link Unlink Rollback Resolve Anchor", "wait", enum=list(WAITS)),
         **_alike("Remember Update", "importance", minimum=0, maximum=1),
         **_alike("Remember Update", "tier", enum=list(TIERS)),
         **_alike("Remember Update Resolve", "content", minLength=1, maxLength=limits.CONTENT_BYTES_MAX),
@@ -134,6 +138,11 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "HygieneRequest.stale_days": {"minimum": 1, "maximum": limits.STALE_DAYS_MAX},
         "WatchRequest.cursor": {"maxLength": limits.WATCH_CURSOR_CHARS_MAX},
         "RecallRequest.token_budget": {"minimum": 1, "maximum": limits.TOKEN_BUDGET_MAX},
+        **{
+            f"{request}Request.{name}": {"minimum": quotas.NO_LIMIT, "maximum": most}
+            for request in ("AddAgent", "SetAgentQuota")
+            for name, most in quotas.MOST.items()
+        },
         "AddAgentRequest.name": {"minLength": 1, "maxLength": limits.PRINCIPAL_BYTES_MAX},
         "AddAgentRequest.role": {"enum": list(grants.ROLES)},
         "AddAgentRequest.spaces": {"maxItems": grants.PATTERNS_MAX},

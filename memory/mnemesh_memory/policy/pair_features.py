@@ -356,9 +356,8 @@ def _by_dimension(statement: Statement) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for token in statement.tokens:
         if token.dimension:
-            found.setdefault("number" if token.dimension.startswith("count ") else token.dimension, set()).add(
-                token.key
-            )
+            dimension = "number" if token.dimension.startswith("count ") else token.dimension
+            found.setdefault(dimension, set()).add(token.key)
     return found
 
 

@@ -16,7 +16,7 @@ from mnemesh_gateway.contract.descriptors import TIMESTAMP, descriptor_of, field
 from mnemesh_gateway.contract.request_rules import REQUIRED
 from mnemesh_gateway.contract.schema import Schema, field_schema, request_schema, response_schema
 from mnemesh_gateway.contract.status import HTTP_STATUS
-from mnemesh_gateway.doors.http.openapi_rules import field_precise, precise, space_header, with_key
+from mnemesh_gateway.doors.http.openapi_rules import OF_PAGES, field_precise, precise, space_header, with_key
 from mnemesh_gateway.doors.standing_streams import EVENT_STREAM
 from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, Route
 from mnemesh_proto.rendezvous import AGENT_HEADER, SPACE_HEADER
@@ -25,6 +25,8 @@ JSON: Final = "application/json"
 NDJSON: Final = "application/x-ndjson"
 ERROR: Final = {"$ref": "#/components/schemas/Error"}
 QUERY_METHODS: Final = ("GET", "DELETE")
+# Rules that a request without a body breaks.
+NEEDING: Final = frozenset(("oneOf", "anyOf", "minProperties"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +107,8 @@ def _operation(operation: Operation, form: Route, components: dict[str, Schema])
         body = with_key(body, form.key) if form.key else body
         required = [name for name in body.pop("required", ()) if name != form.key]
         body |= {"required": required} if required else {}
-        entry["requestBody"] = {"required": bool(required) or "oneOf" in body, "content": {JSON: {"schema": body}}}
+        needed = bool(required) or not NEEDING.isdisjoint(body)
+        entry["requestBody"] = {"required": needed, "content": {JSON: {"schema": body}}}
     answer = _reference(descriptor_of(operation.response), components)
     entry["responses"] = {
         "200": {
@@ -147,9 +150,11 @@ def _operation_id(operation: Operation, form: Route) -> str:
 
 def _query_parameters(request: Descriptor, key: str) -> list[dict[str, Any]]:
     parameters = []
+    one, page = OF_PAGES.get(request.name, ("", ()))
+    apart = page if key else (one,)
     for field in fields_of(request):
         nested = is_map(field) or (is_message(field) and inner_message(field).full_name != TIMESTAMP)
-        if field.name == key or nested:
+        if field.name == key or field.name in apart or nested:
             continue
         schema = field_precise(field_schema(field, request_schema), request.name, field.name)
         parameter: dict[str, Any] = {"name": field.name, "in": "query", "schema": schema}

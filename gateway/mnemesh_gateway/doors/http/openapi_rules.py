@@ -11,12 +11,15 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from mnemesh_memory.access import grants
+from mnemesh_memory.policy.anchors import REASON_BYTES_MAX
+from mnemesh_memory.policy.rule_grammar import GLOB_SIGNS_MAX
 from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.times.window import TIME_WORDS
 from mnemesh_memory.transcripts.sessions import ROLES
 from mnemesh_memory.validation.request_checks import CLEARABLE
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.kinds import KIND_FOLD, KINDS, WRITABLE_LINK_TYPES
+from mnemesh_memory.values.marks import TRUST_CLASSES
 
 Schema = dict[str, Any]
 
@@ -25,6 +28,10 @@ CONTROL: Final = "\\u0000-\\u001f\\u007f-\\u009f"
 LINE: Final = f"^[^{CONTROL}]*$"
 FULL_LINE: Final = f"^[^{CONTROL}]*[^\\s{CONTROL}][^{CONTROL}]*$"
 FULL_TEXT: Final = "\\S"
+WITHOUT_NUL: Final = "^[^\\u0000]*$"
+FOLDER: Final = f"^[^*?\\[{CONTROL}]*$"
+GLOB: Final = f"^[^*?\\[{CONTROL}]*([*?\\[][^*?\\[{CONTROL}]*){{0,{GLOB_SIGNS_MAX}}}$"
+EFFECT: Final = "^(hide|only|[+-](0|1|0?\\.[0-9]{1,9}|1\\.0{1,9}))$"
 REVISION_WHOLE: Final = "^[1-9][0-9]{0,8}@[0-9a-f]{32}$"
 REVISION: Final = "^[1-9][0-9]{0,8}(@[0-9a-f]{0,32})?$"
 NAME: Final = f"^[a-z0-9][a-z0-9._-]{{0,{limits.PRINCIPAL_BYTES_MAX - 1}}}$"
@@ -72,7 +79,7 @@ def _by_name() -> dict[str, Schema]:
             "additionalProperties": {
                 "type": "string",
                 "maxLength": limits.ATTR_VALUE_BYTES_MAX,
-                "pattern": "^[^\\u0000]*$",
+                "pattern": WITHOUT_NUL,
             },
         },
         "weights": {"properties": weights, "additionalProperties": False},
@@ -102,6 +109,7 @@ def _by_name() -> dict[str, Schema]:
 BY_NAME: Final[Mapping[str, Schema]] = MappingProxyType(_by_name())
 _OF_ENTRIES: Final = ("RetryQuarantineRequest", "DiscardQuarantineRequest", "DiscardPendingRequest")
 _ENTRIES: Final = {"items": {"type": "string", "format": "entry-id"}, "maxItems": 256}
+_TRUST: Final = {"items": {"type": "string", "enum": list(TRUST_CLASSES)}}
 _LISTS: Final = ("files", "decisions", "questions", "next_steps", "errors")
 BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
     {
@@ -116,6 +124,7 @@ BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
         "AddPeerRequest.spaces": {"items": {"type": "string", "minLength": 1, "format": "space-path"}, "minItems": 1},
         "RelatedRequest.limit": {"minimum": 1, "maximum": limits.RELATED_LIMIT_MAX},
         "UpdateRequest.kind": {"enum": list(KIND_WORDS)},
+        "RecallRequest.current_session": _text(LINE, limits.SESSION_BYTES_MAX),
         "RateRequest.id": {"maxLength": limits.TITLE_BYTES_MAX},
         "TranscriptTurnDraft.id": _text(FULL_LINE, limits.TRANSCRIPT_TURN_ID_BYTES_MAX),
         **{f"{request}.ids": _ENTRIES for request in _OF_ENTRIES},
@@ -123,7 +132,7 @@ BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
         "AddTranscriptRequest.source": _text(LINE, limits.TRANSCRIPT_LABEL_BYTES_MAX),
         "RollbackRequest.to": _text(REVISION, limits.REVISION_ID_BYTES_MAX),
         "CheckpointRequest.task": _text(LINE, limits.CHECKPOINT_TASK_BYTES_MAX),
-        "CheckpointRequest.custom": {"pattern": "^[^\\u0000]*$"},
+        "CheckpointRequest.custom": {"pattern": WITHOUT_NUL},
         **{
             f"CheckpointRequest.{name}": {
                 **_listed(FULL_LINE, limits.CHECKPOINT_ITEM_BYTES_MAX),
@@ -132,6 +141,13 @@ BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
             for name in _LISTS
         },
         "AddAgentRequest.name": _text(NAME, limits.PRINCIPAL_BYTES_MAX),
+        **dict.fromkeys(("RecallRequest.trust", "ListRequest.trust"), _TRUST),
+        "AnchorRequest.reason": _text(LINE, REASON_BYTES_MAX),
+        "AddRuleRequest.condition": {"format": "rule-condition"},
+        "AddRuleRequest.effect": {"pattern": EFFECT},
+        "AddRuleRequest.reason": {"pattern": WITHOUT_NUL},
+        "AddRuleRequest.directory": _text(FOLDER, limits.PATH_BYTES_MAX),
+        "AddRuleRequest.file": _text(GLOB, limits.PATH_BYTES_MAX),
     }
 )
 
@@ -155,6 +171,8 @@ _VOTE: Final = {"required": ["id", "useful"], "properties": _RATED}
 _CITED: Final = {"answer": {"type": "string", "minLength": 1}, "id": _NONE, "useful": {"type": "null"}}
 _KEPT: Final = {"keep": {"type": "string", "pattern": REVISION_WHOLE}, "content": {"type": "null"}}
 _WORDED: Final = {"content": {"type": "string"}, "keep": _NONE}
+_ANCHORED: Final = {"reason": {"type": "string", "pattern": FULL_LINE}, "release": _OFF}
+_RELEASED: Final = {"release": {"const": True}, "reason": _NONE}
 # A checkpoint says something in one of these at least.
 _SAID: Final = (
     ("task", {"type": "string", "pattern": FULL_LINE}),
@@ -169,10 +187,19 @@ BY_MESSAGE: Final[Mapping[str, Schema]] = MappingProxyType(
             "oneOf": [{"required": ["keep"], "properties": _KEPT}, {"required": ["content"], "properties": _WORDED}]
         },
         "CheckpointRequest": {"anyOf": [{"required": [name], "properties": {name: given}} for name, given in _SAID]},
+        "AnchorRequest": {
+            "oneOf": [
+                {"required": ["reason"], "properties": _ANCHORED},
+                {"required": ["release"], "properties": _RELEASED},
+            ]
+        },
+        "UpdateRequest": {"minProperties": 1},
         "SetPeerTokenRequest": {"required": ["token"]},
         "AddPeerRequest": {"required": ["url", "token", "spaces"]},
     }
 )
+# Requests about one memory or a page of many: its key, and the fields of a page. Each form of the path has its own.
+OF_PAGES: Final = MappingProxyType({"ValidateRequest": ("id", ("spaces", "space", "cursor"))})
 
 
 def precise(schema: Schema, message: str) -> Schema:
