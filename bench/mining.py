@@ -21,10 +21,11 @@ from rich.table import Table
 
 from mnemesh.mining.rules import CLASSES
 from mnemesh.mining.session import Extraction, Session
-from mnemesh.mining.transcript import events_of
+from mnemesh.mining.transcript import EDITING_TOOLS, events_of
 
 DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data" / "mining"
-HALVES: Final = ("given", "held_out")
+# Sessions of the half `tuned` were written after the rules. Its first misses changed the rules.
+HALVES: Final = ("given", "tuned", "held_out")
 PRECISION_MIN: Final = 0.8
 RECALL_MIN: Final = 0.5
 COST_MAX: Final = 5.0
@@ -84,8 +85,8 @@ def codex_lines(session: dict[str, Any]) -> Iterator[bytes]:
 
 
 def _codex_call(id_: str, name: str, given: dict[str, Any], result: str, failed: bool) -> Iterator[bytes]:
-    path = given.get("file_path")
-    if path and name != "Read":
+    path = given.get("file_path") or given.get("notebook_path")
+    if path and name in EDITING_TOOLS:
         patch = f"*** Begin Patch\n*** Update File: {path}\n@@\n-a\n+b\n*** End Patch\n"
         yield _codex(
             "response_item", {"type": "custom_tool_call", "name": "apply_patch", "call_id": id_, "input": patch}
@@ -184,7 +185,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the tables. Ends with 1 below a floor."""
     parser = argparse.ArgumentParser(prog="bench.mining", description=__doc__)
     parser.add_argument("--half", choices=HALVES, action="append", help="only this half")
-    parser.add_argument("--notes", action="store_true", help="print what was missed or wrong on the half given")
+    parser.add_argument("--notes", action="store_true", help="print what was missed or wrong, except on held_out")
     given = parser.parse_args(argv)
     console, below = Console(), False
     for half in given.half or HALVES:
@@ -199,7 +200,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             table.add_row(class_, *map(str, counts), f"{precision:.2f}", f"{recall:.2f}")
         console.print(f"[bold]{half}")
         console.print(table)
-        if given.notes and half == "given":
+        if given.notes and half != "held_out":
             console.print(*tally.notes, sep="\n", markup=False)
     mining_s, bare_s = cost()
     console.print(f"CPU time: {mining_s:.2f} s, {mining_s / bare_s:.1f} x json.loads (at most {COST_MAX:.0f})")
