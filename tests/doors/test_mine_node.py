@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import uuid
 from collections.abc import Iterator
@@ -10,10 +11,15 @@ from typing import Any
 
 import pytest
 from node_process import NodeUnderTest
+from test_hook_shim import Host
+from test_hook_shim import host as host
 
 from mnemesh import Client
 from mnemesh.entry import main
 from mnemesh.hooks.notes import MINING, Notes
+from mnemesh.mining.state import MiningState
+
+PATIENCE_S = 30.0
 
 
 def words(text: str, role: str = "user", **more: Any) -> bytes:
@@ -118,3 +124,23 @@ def test_a_note_of_a_hook_is_worked_off_and_a_file_that_fails_is_given_up_after_
     assert mine("retry")["retried"] == [str(broken)]
     assert mine("now")["stored"] == 1
     assert mine("status")["failing"] == {}
+
+
+@pytest.mark.asyncio(loop_scope="session")
+async def test_the_end_of_a_session_starts_the_miner_where_mining_is_on(
+    shared_node: NodeUnderTest, host: Host, home: Path, project: Path
+) -> None:
+    host.environ |= {"HOME": str(home)}
+    file = home / "session.jsonl"
+    file.write_bytes(words("We decided to use Postgres for the queue.", cwd=str(project)))
+    event = {"session_id": host.session, "cwd": str(host.project), "hook_event_name": "SessionEnd"}
+    given = json.dumps({**event, "transcript_path": str(file), "reason": "logout"}).encode()
+    state = MiningState(shared_node.data_dir)
+    state.switch(True)
+    try:
+        assert host.raw("claude-code", "SessionEnd", given) == ""
+        async with asyncio.timeout(PATIENCE_S):
+            while not await asyncio.to_thread(memories, shared_node, project):
+                pass
+    finally:
+        state.switch(False)

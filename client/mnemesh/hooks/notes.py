@@ -19,6 +19,8 @@ from mnemesh.hooks.session_file import made_private
 SPOOL: Final = "hosts/spool"
 # Transcripts to be mined.
 MINING: Final = "hosts/mining"
+# There while mining is on.
+MINING_ON: Final = "mining/on"
 NOTES_MAX: Final = 500
 NOTE_BYTES_MAX: Final = 8 * 1024
 SUFFIX: Final = ".json"

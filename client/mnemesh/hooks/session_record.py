@@ -2,7 +2,8 @@
 
 - Before a compaction, and at its end, a session's checkpoint is stored from transcript and capture buffer.
 - A changed file or failed command goes into the capture buffer. After some of them a checkpoint is stored.
-- The end of a turn, subagent or session leaves a note for the miner.
+- The end of a turn, subagent or session leaves a note for the miner. The end of a session starts the miner where
+  mining is on.
 
 Without a node, a note takes the checkpoint's place. A later hook that finds a node stores the checkpoint from it.
 """
@@ -10,6 +11,7 @@ Without a node, a note takes the checkpoint's place. A later hook that finds a n
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,7 +20,7 @@ from typing import Any, Final
 from mnemesh.hooks import events
 from mnemesh.hooks.captures import CHECKPOINT_EVERY, CaptureBuffer
 from mnemesh.hooks.node_http import NodeHttp, RefusedQuestion, Unanswered
-from mnemesh.hooks.notes import MINING, SPOOL, Notes
+from mnemesh.hooks.notes import MINING, MINING_ON, SPOOL, Notes
 from mnemesh.hooks.session_file import session_name
 from mnemesh.hooks.transcript_tail import SUMMARY_CHARS_MAX, standing_of
 
@@ -133,10 +135,21 @@ class SessionRecord:
             "at": int(time.time()),
         }
         Notes(self._data_dir, MINING).put(session_name(self._host, self._session, str(note["agent"])), note)
+        if self._meaning == events.SESSION_END and (self._data_dir / MINING_ON).exists():
+            start_miner(self._data_dir)
 
     def _transcript(self) -> str:
         path = self._given.get("transcript_path")
         return path if isinstance(path, str) and os.path.isfile(path) else ""
+
+
+def start_miner(data_dir: Path) -> None:
+    """Start `mnemesh mine now` in a process of its own, which nobody waits for. Raises OSError."""
+    import subprocess  # few hooks come here
+
+    words = (sys.executable, "-m", "mnemesh", "mine", "now", "--data", os.path.abspath(data_dir))
+    nothing = subprocess.DEVNULL
+    subprocess.Popen(words, stdin=nothing, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True)
 
 
 def _size(path: str) -> int:

@@ -82,7 +82,7 @@ def _is_worth(part: str) -> bool:
     if name in TRIVIAL or ASIDE.search(" ".join(words[1:4])):
         return False
     if name.startswith("python") or name in ("node", "ruby", "php", "bash", "sh"):
-        return bool(rest) and not rest.startswith("-c")
+        return rest.startswith("-m ") or (bool(rest) and not rest.startswith("-"))
     if name in RUNNERS:
         return True
     return "/" in program or name.endswith(".sh") or PURPOSE.search(rest) is not None

@@ -76,6 +76,10 @@ _PREFERENCE: Final = _any(
     rf"\b{_SERVED}\b.*\bplease\b",
     r"\byou(?:'re| are)? (?:keep|always|constantly)\b",
     r"\bstop \w+ing\b",
+    r"\bplease (?:answer|reply|respond|speak|talk)\b",
+    r"\bi(?:'d)? (?:want|like|need) [\w ]+,? (?:not|instead of|rather than)\b",
+    r"\bwhen i (?:say|write|ask|type|tell)\b.*\b(?:i mean|do|don't|just|it means|i want)\b",
+    r"\byou (?:forgot|missed|ignored)\b.*\bagain\b",
     r"\bcall me \w+",
     rf"\b(?:be|keep (?:it|your \w+|them)|make (?:it|your \w+)) (?:more |less )?{_SERVED}\b",
     r"\b(?:without asking|unless i (?:ask|say|tell)|until i (?:ask|say|tell)|ask me (?:first|before)"
@@ -102,6 +106,12 @@ _CONVENTION: Final = _any(
     r"|in this (?:repo\w*|project|code ?base)|by convention|for all|in all)\b",
     r"^(?:no|never|always) \w+.*\b(?:in|without|outside|under|inside|through|via)\b",
     r"\bthat(?:'s| is) how (?:we|all|our|it's done)\b",
+    # A plain plural: "branches are named ...", "handlers stay thin".
+    r"^(?:and |also |btw,? )?(?:the |our |all |new )?(?:[\w/-]+ ){0,2}[\w/-]+s (?:follow|live|go|need|stay"
+    r"|belong|must|get|start with|end with|come with|carry|should|never|always|are (?:named|stored|written"
+    r"|wrapped|kept|placed|put|sorted|prefixed|called|never|always|only|versioned|generated|squashed|in))\b",
+    r"\b(?:is|are) (?:always|never|only)\b",
+    r"\b(?:follow|live|go|stay|belong)s? .*\b(?:always|without exception)\b",
     r"\b(?:from now on|going forward),? .*",
 )  # fmt: skip
 _ERRAND: Final = re.compile(
@@ -111,6 +121,9 @@ _ERRAND: Final = re.compile(
     r"|open|search|clean)\b",
 )
 _LASTING: Final = _any(r"\b(?:always|never|must|from now on|going forward|how (?:we|all)|everywhere|convention)\b")
+_COMMANDED: Final = _any(
+    r"\b(?:always|never|must(?:n't)?|has to|have to|every|each|only|nobody|no one|from now on|going forward)\b"
+)
 _TROUBLE: Final = _any(
     r"\b(?:fail(?:s|ed|ing|ure)?|crash\w*|hangs?|hung|broken?|breaks|time[sd]? ?out|timeouts?|flak[ey]\w*"
     r"|bug(?:gy)?|wrong|stuck|leak\w*"
@@ -120,7 +133,7 @@ _TROUBLE: Final = _any(
 )
 _BROKEN: Final = _any(
     r"\b(?:fail(?:s|ed|ing)?|crash\w*|hangs|broken|breaks|times? out|flaky|wrong|stuck|pass(?:es|ed|ing)?"
-    r"|green|done)\b"
+    r"|green|done|null|none|undefined|empty|missing|slow|500|stale|lost)\b"
 )
 _DECISION: Final = _any(
     r"\b(?:we|i|the team|team)(?:'ve| have| all| both)* (?:just |now |finally |already )?(?:decided|agreed"
@@ -138,6 +151,11 @@ _DECISION: Final = _any(
 _USERS_DECISION: Final = _any(
     r"\blet's (?:go|use|stick|keep|drop|not|switch|stay|take|skip|move|store|do it with|make it)\b",
     r"\b(?:use|take|keep|pick|choose)\b.*\b(?:instead of|rather than|over|not)\b.*",
+    # Short answers to a proposal.
+    r"^then (?:we )?[\w.+/ -]{2,40}[,;:]",
+    r"^(?:ok(?:ay)?|fine|alright|all right|good|right|yes|so)[,:]? (?!then)[\w.+/ -]{2,40} then\b",
+    r"^so:? [\w.+/ -]{2,40}, (?:no|not|never|without)\b",
+    r"\b(?:scrap|ditch|forget about) the\b",
 )
 _AGENTS_DECISION: Final = _any(
     r"\b(?:i|we) (?:chose|picked|used|kept|switched|moved|replaced|dropped|decided|went)\b.*\b(?:because"
@@ -157,7 +175,14 @@ _CURE: Final = _any(
     r"\b(?:i|we)(?:'ve| have)? (?:now )?(?:fixed|solved|resolved|cured)\b",
     r"\b(?:fixed|solved|resolved|cured)(?: it| this| that)? (?:by|with|in)\b",
     r"\bthe (?:fix|cure|solution) (?:was|is)\b",
-    r"\bis (?:now )?(?:fixed|solved|resolved|gone)\b",
+    r"\b(?:is|are) (?:now )?(?:fixed|solved|resolved|cured)\b",
+    r"\b(?:crash\w*|leaks?|errors?|hangs?|failures?|problem|bug|warnings?|deadlock|it) (?:is|are) (?:now )?gone\b",
+    r"\b(?:which|that|this|it|them|\w+ing) (?:fixed|solved|cured|resolved)\b",
+    r"\b(?:fixed|fixes|solved|solves|cured|cures|resolved|resolves) (?:it|this|that|them|the)\b",
+    r"\b(?:made|makes) (?:it|them|the \w+) (?:pass|work|green|build|start)\b",
+    r"^found (?:it\b|the (?:cause|bug|problem|issue|culprit|reason|leak|race))",
+    r"^why (?:it|this|that|the)\b",
+    r"^that was it\b",
     r"\bno longer (?:fails?|crash\w*|hangs?|leaks?|runs? out|times? out|breaks?|happens?|appears?)\b",
 )
 _BECAUSE: Final = _any(r"\bbecause\b", r"\bdue to\b", r"\bsince\b")
@@ -179,12 +204,14 @@ _THING: Final = _any(
     r"|windows|docker|kubernetes|k8s|gke|eks|vms?|ports?|endpoint|urls?|domain|dns|services?|dashboard"
     r"|grafana|prometheus|sentry|apis?|node|python|java|go|ruby|rust|php|site|xcode|jdk|cuda|state"
     r"|backups?|logs?|cache|sandbox|tenant|project id|app|frontend|backend|worker|mirror|smtp|ldap|sso"
-    r"|printer|raspberry|nas)\b"
+    r"|printer|raspberry|nas|keys?|secrets?|tokens?|credentials?|passwords?|docs|wiki|image|images|disk"
+    r"|volume|storage|network|subnet|bastion|jump host|users?|login|compiler|toolchain|terraform|nginx"
+    r"|rabbit|celery|nats|minio|s3|artifacts?|builds?|releases?|deploys?|deployments?|we're on|we are on)\b"
 )
 _STANDS: Final = _any(
     r"\b(?:runs?|running|is|are|lives?|listens?|sits?|hosted|points?|uses?|deployed|reachable|resolves?"
     r"|connects?|has|have|needs?|requires?|expects?|stored|goes|go|answers?|pinned|serves?|exposes?"
-    r"|stays?)\b"
+    r"|stays?|mounted|built|builds|kept|behind|called|we're|exposed|set to|ships?|available)\b"
 )
 _SPECIFIC: Final = re.compile(
     r"\bports? \d{2,5}\b|:\d{2,5}\b|\bv?\d+(?:\.\d+)+\b(?!\s*(?:ms|s|sec|seconds|%|x|MB|KB)\b)"
@@ -192,9 +219,21 @@ _SPECIFIC: Final = re.compile(
     r"|\b(?:node|python|java|go|ruby|php|postgres|mysql|redis) v?\d+\b|\b[\w-]+(?:\.[\w-]+)*\.(?:internal"
     r"|local|lan|corp|com|net|io|dev|org|cloud|app|test|example)\b"
     r"|\b[a-z]{2,}-[a-z]+-?\d+\b|https?://\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[bB]ucket `?[\w.-]*-[\w.-]+"
-    r"|`[\w.@:/-]*[-.@:/][\w.@:/-]*`"
+    r"|`[\w.@:/-]*[-.@:/][\w.@:/-]*`|\bon \d{4,5}\b|(?<!\w)/(?:mnt|srv|var|opt|etc|data|home|usr|nfs|media)/\S+"
+    r"|\b(?:1Password|Bitwarden|KeePass|[Kk]eychain|Secrets Manager|Parameter Store|Key Vault)\b"
     r"|\b\d+ ?(?:GB|TB|GiB|cores?|vCPUs?|GPUs?|CPUs?)\b|\baccount (?:id )?`?[\w-]*\d[\w-]*|\b[\w.+-]+@[\w-]+\.\w+"
 )
+# A quick look before the slow one.
+_GIVEN_EXACTLY: Final = re.compile(r"[\d/`@]|\.[a-z]|bucket|Bucket|Vault|[Kk]eychain|Bitwarden|KeePass|Manager|Store")
+_FIX_WORDS: Final = frozenset(
+    (
+        "because", "bug", "came", "cause", "caused", "crash", "culprit", "cure", "cured", "cures", "due", "error",
+        "failure", "fix", "fixed", "fixes", "found", "gone", "hang", "happened", "issue", "leak", "longer", "made",
+        "makes", "occurred", "problem", "reason", "resolved", "resolves", "root", "since", "solution", "solved",
+        "solves", "that", "trouble", "turned", "turns", "why",
+    )
+)  # fmt: skip
+_TOKEN: Final = re.compile(r"[a-z]+")
 _PROGRESS: Final = _any(
     r"\b(?:i|we)(?:'ve| have)? (?:just |now )?(?:bumped|updated|changed|upgraded|added|set|started|moved"
     r"|ran|installed|created|wrote|removed|renamed)\b",
@@ -203,6 +242,7 @@ _PROGRESS: Final = _any(
     r"\btests? (?:pass|fail|are|is)\b",
 )  # fmt: skip
 _ALL_OF_US: Final = _any(r"\b(?:we|our|nobody|no one|all \w+|every \w+|each \w+|in this (?:repo|project))\b")
+_FORBIDS: Final = _any(r"(?:please |also |and |hey,? )*(?:stop|quit|avoid|enough)\b")
 _SECOND_PERSON: Final = _any(r"\byour?\b")
 _FIRST_PERSON: Final = _any(r"\b(?:i|i'm|i'll|i've|me|my)\b")
 _FILE: Final = re.compile(r"[\w./-]*\.\w+")
@@ -233,10 +273,10 @@ def class_of(sentence: str, role: str) -> str:
         class_ = PREFERENCE
     elif _is_decision(lowered, role):
         class_ = DECISION
+    elif _GIVEN_EXACTLY.search(sentence) and _SPECIFIC.search(sentence) and _is_environment(lowered):
+        class_ = ENVIRONMENT
     elif _is_convention(lowered, role):
         class_ = CONVENTION
-    elif _SPECIFIC.search(sentence) and _is_environment(lowered):
-        class_ = ENVIRONMENT
     if not class_ or _REPORTED.search(lowered) or (class_ != PREFERENCE and _HEDGE.search(lowered)):
         return ""
     return class_
@@ -245,6 +285,8 @@ def class_of(sentence: str, role: str) -> str:
 def tells_fix(sentence: str) -> bool:
     """Whether a sentence tells the cause or the cure of an error."""
     lowered = sentence.lower()
+    if _FIX_WORDS.isdisjoint(_TOKEN.findall(lowered)):
+        return False
     if not (_CURE.search(lowered) or _CAUSE.search(lowered) or (_BECAUSE.search(lowered) and _TROUBLE.search(lowered))):
         return False
     return not (_HEDGE.search(lowered) or _DENIED.search(lowered) or _PLAN.search(lowered))
@@ -277,6 +319,7 @@ def _asks(lowered: str) -> bool:
 def _is_rule_of_all(lowered: str) -> bool:
     return (
         _ALL_OF_US.search(lowered) is not None
+        and _FORBIDS.match(lowered) is None
         and _FIRST_PERSON.search(lowered) is None
         and _SECOND_PERSON.search(lowered) is None
     )
@@ -293,19 +336,23 @@ def _is_decision(lowered: str, role: str) -> bool:
 
 def _is_convention(lowered: str, role: str) -> bool:
     ruled = _RULED.search(lowered) is not None
+    if role == ASSISTANT and not ruled:
+        return False
     if not ((ruled and _OF_HERE.search(lowered)) or _CONVENTION.search(lowered)):
         return False
     if _FIRST_PERSON.search(lowered) or _BROKEN.search(lowered):
         return False
-    if _ERRAND.match(lowered) and not _LASTING.search(lowered):
-        return False
-    return role == USER or ruled
+    lasting = _LASTING.search(lowered) is not None
+    if role == ASSISTANT:  # the agent describes what it sees: only a rule said as one counts
+        return lasting and _OF_HERE.search(lowered) is not None
+    return lasting or not _ERRAND.match(lowered)
 
 
 def _is_environment(lowered: str) -> bool:
     return (
         _THING.search(lowered) is not None
         and _STANDS.search(lowered) is not None
+        and not _COMMANDED.search(lowered)
         and not (
             _PLAN.search(lowered) or _PROGRESS.search(lowered) or _TROUBLE.search(lowered) or _ERRAND.match(lowered)
         )

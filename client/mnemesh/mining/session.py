@@ -96,17 +96,16 @@ class Session:
         if self._fixes and rules.denies(words.text):
             self._fixes.pop()
         for sentences in paragraphs_of(words.text, typed=words.role == USER):
-            spent = 0
-            for number, sentence in enumerate(sentences):
-                if self.edits:
+            if self.edits:
+                for sentence in sentences:
                     self._central.update(rules.names_central(sentence, self.edits))
-                if number < spent:
-                    continue
-                if words.role != USER and rules.tells_fix(sentence):
-                    spent = number + FIX_SENTENCES
-                    told = " ".join(sentences[max(0, number - 1) : spent])[:FIX_CHARS_MAX]
-                    self._fixes = [*self._fixes[-FIXES_MAX:], Extraction(rules.FIX, told)]
-                elif class_ := rules.class_of(sentence, words.role):
+            fix = _fix_in(sentences) if words.role != USER else None
+            if fix is not None:
+                told = " ".join(sentences[fix])[:FIX_CHARS_MAX]
+                self._fixes = [*self._fixes[-FIXES_MAX:], Extraction(rules.FIX, told)]
+                sentences = sentences[: fix.start] + sentences[fix.stop :]
+            for sentence in sentences:
+                if class_ := rules.class_of(sentence, words.role):
                     self._add(Extraction(class_, sentence))
 
     def _end(self, result: ToolResult) -> None:
@@ -132,3 +131,12 @@ class Session:
 
     def _add(self, extraction: Extraction) -> None:
         self._found.setdefault((extraction.class_, extraction.text.casefold()), extraction)
+
+
+def _fix_in(sentences: list[str]) -> slice | None:
+    """The sentences of a paragraph that tell a fix: from the one before the first cue to the one behind the last."""
+    cues = [number for number, sentence in enumerate(sentences) if rules.tells_fix(sentence)]
+    if not cues:
+        return None
+    first = max(0, cues[0] - 1)
+    return slice(first, min(len(sentences), max(cues[-1] + 2, first + FIX_SENTENCES)))

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from mnemesh.errors import FailedPrecondition
+from mnemesh.hooks.notes import MINING_ON
 from mnemesh.hooks.session_file import made_private
 
 FOLDER: Final = "mining"
@@ -97,7 +98,7 @@ class MiningState:
     @property
     def on(self) -> bool:
         """Whether mining is on."""
-        return (self.folder / "on").exists()
+        return (self.folder.parent / MINING_ON).exists()
 
     def switch(self, on: bool) -> None:
         """Switch mining on or off."""

@@ -183,4 +183,8 @@ def _dicts(content: object) -> list[Mapping[str, Any]]:
 
 
 def _text(value: object, most: int) -> str:
-    return sound(value) if isinstance(value, str) and len(value.encode("utf-8", "replace")) <= most else ""
+    if not isinstance(value, str) or len(value) > most:
+        return ""
+    if value.isascii():
+        return value
+    return sound(value) if len(value.encode("utf-8", "replace")) <= most else ""

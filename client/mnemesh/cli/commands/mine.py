@@ -27,7 +27,8 @@ Paths = Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="A sess
 
 
 def on(shell: Shell) -> None:
-    """Let `mine now` read the session files of Claude Code and Codex on this machine."""
+    """Let the miner read the session files of Claude Code and Codex on this machine, also after each session that ends
+    with a hook of `mnemesh install`."""
     _switch(shell, on=True)
 
 
