@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from mnemesh.mining.phrases import HEDGE, PLAN, TROUBLE, any_of
 from mnemesh.mining.transcript import ASSISTANT, USER
 
 DECISION: Final = "decision"
@@ -21,29 +22,10 @@ HOT_FILE: Final = "hot_file"
 CLASSES: Final = (DECISION, FIX, CONVENTION, PREFERENCE, ENVIRONMENT, COMMAND, HOT_FILE)
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    # Matched against a sentence in lower case, which is faster than a pattern that ignores case.
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
-
-
-_HEDGE: Final = _any(
-    r"\?[\"')]*$",
-    r"\b(?:maybe|perhaps|might|could|may be|probably|possibly|apparently|what if|not sure|wondering)\b",
-    r"\b(?:i (?:think|guess|suspect|believe|assume)|let me (?:think|know|see)|should we|shall we|would be"
-    r"|one option)\b",
-    r"^(?:option|alternative|possible)",
-    r"\b(?:haven't|not yet|have not|undecided)\b",
-    r"\b(?:propose|suggest|lean(?:ing)? towards)\b",
-)  # fmt: skip
-_REPORTED: Final = _any(
+_REPORTED: Final = any_of(
     r"\b(?:readme|contributing|agents\.md|claude\.md|the docs?|the file|the guide|the comment|it|output"
     r"|log) (?:also )?(?:says?|asks?|states?|claims?|forbids?|reads)\b",
     r"\baccording to\b",
-)
-_PLAN: Final = _any(
-    r"^(?:ok(?:ay)?[,.] |now |next,? |then |first,? |good[,.] |great[,.] |sure[,.] )*(?:i'll|i will"
-    r"|i'm going to|i am going to|let me|let's|i'd)\b",
-    r"^\w+ing \b.*\.\.\.$",
 )
 _SERVED: Final = (
     r"(?:emojis?|docstrings?|comments?|recaps?|summar\w+|apolog\w+|explanations?|explain|answers?|replies"
@@ -58,7 +40,7 @@ _DURABLE: Final = (
     r"(?:from now on|going forward|in (?:the )?future|next time|every time|each time|always|never"
     r"|henceforth|in general|by default)"
 )
-_PREFERENCE: Final = _any(
+_PREFERENCE: Final = any_of(
     r"\bi(?:'d| would)?(?: really| much| strongly)? (?:prefer|hate|dislike|rather|can't stand)\b",
     r"\bi (?:really )?(?:like|love) (?:it when|my|your|short|to see|to have|having|when)\b",
     r"\bi (?:don't|do not) (?:like|want|need|care for) (?:you|any|every|to see|to be|it when|the|a|long|your)\b",
@@ -76,6 +58,12 @@ _PREFERENCE: Final = _any(
     rf"\b{_SERVED}\b.*\bplease\b",
     r"\byou(?:'re| are)? (?:keep|always|constantly)\b",
     r"\bstop \w+ing\b",
+    r"\bi (?:can't|cannot) (?:read|stand|follow|bear)\b",
+    r"\bi (?:always|never|usually|only) (?!saw|got|had|see\b|get\b)\w+",
+    r"^(?:please )?(?:speak|talk|answer|reply|respond|be)\b(?! (?:to|sure|the)\b)",
+    rf"(?:^|, )(?:and )?no (?:more )?(?:buzzwords|fluff|emoji|\w+ for me|{_SERVED})\b",
+    r"^(?:please )?(?:don't|do not|never|stop)\b.*\byou\b",
+    r"\bfor me,? i\b",
     r"\bplease (?:answer|reply|respond|speak|talk)\b",
     r"\bi(?:'d)? (?:want|like|need) [\w ]+,? (?:not|instead of|rather than)\b",
     r"\bwhen i (?:say|write|ask|type|tell)\b.*\b(?:i mean|do|don't|just|it means|i want)\b",
@@ -93,15 +81,19 @@ _RULE: Final = (
     r"(?:always|never|every|each|all|any|must(?:n't)?|nobody|no one|only|has to|have to|may not"
     r"|are not allowed|is not allowed|convention|rule|policy|everywhere|without exception)"
 )
-_RULED: Final = _any(rf"\b{_RULE}\b")
-_OF_HERE: Final = _any(rf"\b{_HERE}\b")
-_CONVENTION: Final = _any(
+_RULED: Final = any_of(rf"\b{_RULE}\b")
+_OF_HERE: Final = any_of(rf"\b{_HERE}\b")
+_CONVENTION: Final = any_of(
     r"\b(?:every|each|all|any) (?:new |our |public |the )?[\w./-]+(?: [\w./-]+)? (?:must|needs?|gets?|has"
     r"|have|carr(?:y|ies)|goes?|lives?|reads?|uses?|starts?|ends?|takes?|returns?|should|belongs?|is"
     r"|are)\b",
     r"\b(?:must|must not|mustn't|has to|have to|may only|should (?:always|never)) (?:be|have|go|use|pass"
     r"|carry|live|come|start|end|return|take|not)\b",
     r"\b(?:in this (?:repo\w*|project|code ?base)|here),? (?:we|all|tests?|files?)\b",
+    r"^(?:and |also |please |oh,? )*(?:never|always) \w+",
+    r"^(?:and |also )*(?:all|every|each) (?!of\b|good|right|done|set|clear|in all|the tests)[\w/-]+ \w+",
+    r"^in this (?:repo\w*|project|code ?base),? (?:[\w-]+ ){0,2}[\w-]+s \w+",
+    r"^(?:(?:house|new|project|team|our) )?(?:rule|convention|policy)\b.*:",
     r"\bwe (?:don't|do not|use|keep|put|name|write|return|log|prefix|sort|pin|store|test)\b.*\b(?:here"
     r"|in this (?:repo\w*|project|code ?base)|by convention|for all|in all)\b",
     r"^(?:no|never|always) \w+.*\b(?:in|without|outside|under|inside|through|via)\b",
@@ -120,22 +112,13 @@ _ERRAND: Final = re.compile(
     r"|check|make|delete|convert|look|find|refactor|write|create|replace|list|show|rerun|try|do|go|read"
     r"|open|search|clean)\b",
 )
-_LASTING: Final = _any(r"\b(?:always|never|must|from now on|going forward|how (?:we|all)|everywhere|convention)\b")
-_COMMANDED: Final = _any(
-    r"\b(?:always|never|must(?:n't)?|has to|have to|every|each|only|nobody|no one|from now on|going forward)\b"
-)
-_TROUBLE: Final = _any(
-    r"\b(?:fail(?:s|ed|ing|ure)?|crash\w*|hangs?|hung|broken?|breaks|time[sd]? ?out|timeouts?|flak[ey]\w*"
-    r"|bug(?:gy)?|wrong|stuck|leak\w*"
-    r"|error(?:ed)?|missing|exception|deadlock\w*|race|oom|out of memory|refused|denied|expired|slow"
-    r"|stutter\w*|500|null|none|corrupt\w*"
-    r"|duplicat\w*|stale|lost|empty|invalid|rejected|died|killed|panic\w*|segfault\w*|red|regression)\b"
-)
-_BROKEN: Final = _any(
+_LASTING: Final = any_of(r"\b(?:always|never|must|from now on|going forward|how (?:we|all)|everywhere|convention)\b")
+_COMMANDED: Final = any_of(r"\b(?:always|never|must(?:n't)?|has to|have to|nobody|no one|from now on|going forward)\b")
+_BROKEN: Final = any_of(
     r"\b(?:fail(?:s|ed|ing)?|crash\w*|hangs|broken|breaks|times? out|flaky|wrong|stuck|pass(?:es|ed|ing)?"
     r"|green|done|null|none|undefined|empty|missing|slow|500|stale|lost)\b"
 )
-_DECISION: Final = _any(
+_DECISION: Final = any_of(
     r"\b(?:we|i|the team|team)(?:'ve| have| all| both)* (?:just |now |finally |already )?(?:decided|agreed"
     r"|settled|chose|picked|opted|concluded)\b",
     r"\b(?:decided|settled|agreed) (?:on|to|against|that)\b",
@@ -143,12 +126,13 @@ _DECISION: Final = _any(
     r"\bwe(?:'ll| will|'re going to| are going to|'re| are) (?:use|using|go|going|stick|sticking|stay"
     r"|staying|keep|keeping|drop|dropping|move|moving|switch|switching|replac\w+|support\w*|host\w*"
     r"|stor\w+|ship\w*|writ\w+|build\w*|deprecat\w+|not)\b",
+    r"\bwe(?:'ll| will) \w+\b.*\b(?:instead of|rather than|because)\b",
     r"\b(?:i|we) (?:went|stuck|stayed) with\b",
     r"\b(?:go|going|gone|went) (?:with|for)\b",
     r"^[\w `./-]{2,40} it is\b",
     r"\b(?:the )?(?:final )?(?:call|choice|verdict|decision) is\b",
 )
-_USERS_DECISION: Final = _any(
+_USERS_DECISION: Final = any_of(
     r"\blet's (?:go|use|stick|keep|drop|not|switch|stay|take|skip|move|store|do it with|make it)\b",
     r"\b(?:use|take|keep|pick|choose)\b.*\b(?:instead of|rather than|over|not)\b.*",
     # Short answers to a proposal.
@@ -157,47 +141,11 @@ _USERS_DECISION: Final = _any(
     r"^so:? [\w.+/ -]{2,40}, (?:no|not|never|without)\b",
     r"\b(?:scrap|ditch|forget about) the\b",
 )
-_AGENTS_DECISION: Final = _any(
+_AGENTS_DECISION: Final = any_of(
     r"\b(?:i|we) (?:chose|picked|used|kept|switched|moved|replaced|dropped|decided|went)\b.*\b(?:because"
     r"|since|instead of|rather than|so that|over|as)\b"
 )
-_CAUSE: Final = _any(
-    r"\bcaused by\b",
-    r"\bturned out\b",
-    r"\bturns out\b",
-    r"\b(?:root |real |actual )?(?:cause|problem|bug|issue|culprit|reason|failure|crash|error|leak|hang"
-    r"|trouble)(?: (?:here|there))? (?:was|is|came from|lay)\b",
-    r"\broot cause\b",
-    r"\b(?:happened|occurred|came) (?:because|when|from)\b",
-)
-_CURE: Final = _any(
-    r"^fixed\b",
-    r"\b(?:i|we)(?:'ve| have)? (?:now )?(?:fixed|solved|resolved|cured)\b",
-    r"\b(?:fixed|solved|resolved|cured)(?: it| this| that)? (?:by|with|in)\b",
-    r"\bthe (?:fix|cure|solution) (?:was|is)\b",
-    r"\b(?:is|are) (?:now )?(?:fixed|solved|resolved|cured)\b",
-    r"\b(?:crash\w*|leaks?|errors?|hangs?|failures?|problem|bug|warnings?|deadlock|it) (?:is|are) (?:now )?gone\b",
-    r"\b(?:which|that|this|it|them|\w+ing) (?:fixed|solved|cured|resolved)\b",
-    r"\b(?:fixed|fixes|solved|solves|cured|cures|resolved|resolves) (?:it|this|that|them|the)\b",
-    r"\b(?:made|makes) (?:it|them|the \w+) (?:pass|work|green|build|start)\b",
-    r"^found (?:it\b|the (?:cause|bug|problem|issue|culprit|reason|leak|race))",
-    r"^why (?:it|this|that|the)\b",
-    r"^that was it\b",
-    r"\bno longer (?:fails?|crash\w*|hangs?|leaks?|runs? out|times? out|breaks?|happens?|appears?)\b",
-)
-_BECAUSE: Final = _any(r"\bbecause\b", r"\bdue to\b", r"\bsince\b")
-_DENIED: Final = _any(
-    r"\bstill (?:\w+ ){0,2}(?:fail\w*|hang\w*|crash\w*|broken|red|the same|happen\w*|stutter\w*|there"
-    r"|get\w*|see\w*|slow|wrong|not)\b",
-    r"^(?:hm+,? )?(?:no,? )?(?:it )?still\b",
-    r"\b(?:did not|didn't|does not|doesn't|hasn't) (?:help|work|fix|change|solve)\b",
-    r"\bsame (?:error|problem|failure|result)\b",
-    r"\b(?:was|is) not the (?:problem|cause|reason|issue)\b",
-    r"\b(?:wasn't|isn't) (?:it|the (?:problem|cause|issue))\b",
-    r"\bno luck\b",
-    r"\bback again\b",
-)
-_THING: Final = _any(
+_THING: Final = any_of(
     r"\b(?:staging|production|prod|dev|test|demo|qa|servers?|hosts?|machines?|box|clusters?|databases?|db"
     r"|postgres\w*|mysql|mariadb|mongo\w*|redis|kafka|rabbitmq|elastic\w*|opensearch|broker|queue|ci"
     r"|runners?|registry|buckets?|accounts?|region|vpn|proxy|gateway|gpus?|laptop|mac\w*|ubuntu|debian"
@@ -208,7 +156,7 @@ _THING: Final = _any(
     r"|volume|storage|network|subnet|bastion|jump host|users?|login|compiler|toolchain|terraform|nginx"
     r"|rabbit|celery|nats|minio|s3|artifacts?|builds?|releases?|deploys?|deployments?|we're on|we are on)\b"
 )
-_STANDS: Final = _any(
+_STANDS: Final = any_of(
     r"\b(?:runs?|running|is|are|lives?|listens?|sits?|hosted|points?|uses?|deployed|reachable|resolves?"
     r"|connects?|has|have|needs?|requires?|expects?|stored|goes|go|answers?|pinned|serves?|exposes?"
     r"|stays?|mounted|built|builds|kept|behind|called|we're|exposed|set to|ships?|available)\b"
@@ -218,39 +166,32 @@ _SPECIFIC: Final = re.compile(
     r"|\b[A-Z][A-Za-z]+ v?\d{1,2}\b"
     r"|\b(?:node|python|java|go|ruby|php|postgres|mysql|redis) v?\d+\b|\b[\w-]+(?:\.[\w-]+)*\.(?:internal"
     r"|local|lan|corp|com|net|io|dev|org|cloud|app|test|example)\b"
-    r"|\b[a-z]{2,}-[a-z]+-?\d+\b|https?://\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[bB]ucket `?[\w.-]*-[\w.-]+"
+    r"|\b[a-z]{2,}-\d{1,3}\b|\b[a-z]{2,}-[a-z]+-?\d+\b|https?://\S+|\b\d{1,3}(?:\.\d{1,3}){3}\b"
+    r"|\b[bB]ucket `?[\w.-]*-[\w.-]+"
     r"|`[\w.@:/-]*[-.@:/][\w.@:/-]*`|\bon \d{4,5}\b|(?<!\w)/(?:mnt|srv|var|opt|etc|data|home|usr|nfs|media)/\S+"
     r"|\b(?:1Password|Bitwarden|KeePass|[Kk]eychain|Secrets Manager|Parameter Store|Key Vault)\b"
     r"|\b\d+ ?(?:GB|TB|GiB|cores?|vCPUs?|GPUs?|CPUs?)\b|\baccount (?:id )?`?[\w-]*\d[\w-]*|\b[\w.+-]+@[\w-]+\.\w+"
 )
 # A quick look before the slow one.
 _GIVEN_EXACTLY: Final = re.compile(r"[\d/`@]|\.[a-z]|bucket|Bucket|Vault|[Kk]eychain|Bitwarden|KeePass|Manager|Store")
-_FIX_WORDS: Final = frozenset(
-    (
-        "because", "bug", "came", "cause", "caused", "crash", "culprit", "cure", "cured", "cures", "due", "error",
-        "failure", "fix", "fixed", "fixes", "found", "gone", "hang", "happened", "issue", "leak", "longer", "made",
-        "makes", "occurred", "problem", "reason", "resolved", "resolves", "root", "since", "solution", "solved",
-        "solves", "that", "trouble", "turned", "turns", "why",
-    )
-)  # fmt: skip
-_TOKEN: Final = re.compile(r"[a-z]+")
-_PROGRESS: Final = _any(
+_PROGRESS: Final = any_of(
     r"\b(?:i|we)(?:'ve| have)? (?:just |now )?(?:bumped|updated|changed|upgraded|added|set|started|moved"
     r"|ran|installed|created|wrote|removed|renamed)\b",
     r"^(?:bumped|updated|changed|upgraded|added|set|started|moved|installed|created)\b",
     r"\b(?:is|are) (?:\S+ )?now\b.*\.?$",
     r"\btests? (?:pass|fail|are|is)\b",
+    r"\b(?:is|are) (?:back )?(?:up|down|ready|online|offline|running|reachable)(?: again)?[.!]?$",
 )  # fmt: skip
-_ALL_OF_US: Final = _any(r"\b(?:we|our|nobody|no one|all \w+|every \w+|each \w+|in this (?:repo|project))\b")
-_FORBIDS: Final = _any(r"(?:please |also |and |hey,? )*(?:stop|quit|avoid|enough)\b")
-_SECOND_PERSON: Final = _any(r"\byour?\b")
-_FIRST_PERSON: Final = _any(r"\b(?:i|i'm|i'll|i've|me|my)\b")
+_ALL_OF_US: Final = any_of(r"\b(?:we|our|nobody|no one|all \w+|every \w+|each \w+|in this (?:repo|project))\b")
+_FORBIDS: Final = any_of(r"(?:please |also |and |hey,? )*(?:stop|quit|avoid|enough)\b")
+_SECOND_PERSON: Final = any_of(r"\byour?\b")
+_FIRST_PERSON: Final = any_of(r"\b(?:i|i'm|i'll|i've|me|my)\b")
 _FILE: Final = re.compile(r"[\w./-]*\.\w+")
-_CENTRAL: Final = _any(
+_CENTRAL: Final = any_of(
     r"\b(?:central|main file|core of|heart of|hub|key file|everything (?:goes|passes|runs) through"
     r"|most important|entry point|lives? in)\b"
 )
-_SUSPICIOUS: Final = _any(
+_SUSPICIOUS: Final = any_of(
     r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|your|everything"
     r"|system)\b.{0,30}\b(?:instructions?|rules?|prompts?|told)\b",
     r"\byou are now\b",
@@ -266,7 +207,7 @@ _SUSPICIOUS: Final = _any(
 
 
 def class_of(sentence: str, role: str) -> str:
-    """The class of a sentence, "" for none. A fix takes more than one sentence: see `tells_fix`."""
+    """The class of a sentence, "" for none. A fix takes more than one sentence, see `fixes`."""
     lowered = sentence.lower()
     class_ = ""
     if role == USER and _PREFERENCE.search(lowered) and not _is_rule_of_all(lowered) and not _asks(lowered):
@@ -277,24 +218,9 @@ def class_of(sentence: str, role: str) -> str:
         class_ = ENVIRONMENT
     elif _is_convention(lowered, role):
         class_ = CONVENTION
-    if not class_ or _REPORTED.search(lowered) or (class_ != PREFERENCE and _HEDGE.search(lowered)):
+    if not class_ or _REPORTED.search(lowered) or (class_ != PREFERENCE and HEDGE.search(lowered)):
         return ""
     return class_
-
-
-def tells_fix(sentence: str) -> bool:
-    """Whether a sentence tells the cause or the cure of an error."""
-    lowered = sentence.lower()
-    if _FIX_WORDS.isdisjoint(_TOKEN.findall(lowered)):
-        return False
-    if not (_CURE.search(lowered) or _CAUSE.search(lowered) or (_BECAUSE.search(lowered) and _TROUBLE.search(lowered))):
-        return False
-    return not (_HEDGE.search(lowered) or _DENIED.search(lowered) or _PLAN.search(lowered))
-
-
-def denies(text: str) -> bool:
-    """Whether a message says that the error is still there."""
-    return _DENIED.search(text.lower()) is not None
 
 
 def is_suspicious(text: str) -> bool:
@@ -328,7 +254,7 @@ def _is_rule_of_all(lowered: str) -> bool:
 def _is_decision(lowered: str, role: str) -> bool:
     if role == ASSISTANT:
         told = _DECISION.search(lowered) or _AGENTS_DECISION.search(lowered)
-        return told is not None and not _PLAN.search(lowered)
+        return told is not None and not PLAN.search(lowered)
     if _DECISION.search(lowered):
         return True
     return _USERS_DECISION.search(lowered) is not None and not _LASTING.search(lowered)
@@ -353,7 +279,5 @@ def _is_environment(lowered: str) -> bool:
         _THING.search(lowered) is not None
         and _STANDS.search(lowered) is not None
         and not _COMMANDED.search(lowered)
-        and not (
-            _PLAN.search(lowered) or _PROGRESS.search(lowered) or _TROUBLE.search(lowered) or _ERRAND.match(lowered)
-        )
+        and not (PLAN.search(lowered) or _PROGRESS.search(lowered) or TROUBLE.search(lowered) or _ERRAND.match(lowered))
     )

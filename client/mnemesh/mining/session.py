@@ -7,19 +7,23 @@ failing command takes the fix back.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mnemesh.mining import rules
+from mnemesh.mining import fixes, rules
 from mnemesh.mining.commands import group_of, worth_knowing
 from mnemesh.mining.sentences import paragraphs_of
-from mnemesh.mining.transcript import USER, Event, Place, ToolCall, ToolResult, Words
+from mnemesh.mining.transcript import ASSISTANT, USER, Event, Place, ToolCall, ToolResult, Words
 
 CARRIED_MAX: Final = 200  # files, and open calls
 EDITS_MIN: Final = 2
 FIX_SENTENCES: Final = 3
 FIX_CHARS_MAX: Final = 500
+DENIAL_MESSAGES: Final = 3  # behind a fix, in which it can be denied
+# Words that mean something in the sentence before.
+_REFERS: Final = re.compile(r"\b(?:there|that way|like that|this way|like this)\b", re.IGNORECASE)
 FIXES_MAX: Final = 50  # that wait
 EXTRACTIONS_MAX: Final = 500  # of one reading
 
@@ -49,6 +53,10 @@ class Session:
     _found: dict[tuple[str, str], Extraction] = field(default_factory=dict)
     _fixes: list[Extraction] = field(default_factory=list)
     _central: set[str] = field(default_factory=set)
+    # An error was reported, and something worked since.
+    _trouble: bool = False
+    _worked: bool = False
+    _unspoken: int = 0  # messages since the last fix
 
     def take(self, events: Iterable[Event]) -> None:
         """Take in the events of a line."""
@@ -81,7 +89,7 @@ class Session:
     def carried(self) -> dict[str, Any]:
         """The beginning of a later reading of the same file."""
         calls = [[call.id, call.command, list(call.edited)] for call in self.open_calls.values()]
-        return {"session": self.id, "cwd": self.cwd, "edits": self.edits, "calls": calls}
+        return {"session": self.id, "cwd": self.cwd, "edits": self.edits, "calls": calls, "trouble": self._trouble}
 
     @classmethod
     def of(cls, carried: Mapping[str, Any]) -> Session:
@@ -89,30 +97,49 @@ class Session:
         calls = [ToolCall(id_, command, tuple(edited)) for id_, command, edited in carried.get("calls", ())]
         return cls(
             str(carried.get("session", "")), str(carried.get("cwd", "")), dict(carried.get("edits", {})),
-            {call.id: call for call in calls},
+            {call.id: call for call in calls}, _trouble=carried.get("trouble") is True,
         )  # fmt: skip
 
     def _hear(self, words: Words) -> None:
-        if self._fixes and rules.denies(words.text):
+        self._unspoken += 1
+        if self._fixes and self._unspoken <= DENIAL_MESSAGES and fixes.denies(words.text):
             self._fixes.pop()
+        if words.role == USER:
+            self._worked = self._trouble and not fixes.tells_trouble(words.text) and self._worked
+            self._trouble = self._trouble or fixes.tells_trouble(words.text)
         for sentences in paragraphs_of(words.text, typed=words.role == USER):
             if self.edits:
                 for sentence in sentences:
                     self._central.update(rules.names_central(sentence, self.edits))
-            fix = _fix_in(sentences) if words.role != USER else None
+            fix = self._fix_in(sentences) if words.role != USER else None
             if fix is not None:
+                self._trouble, self._worked, self._unspoken = False, False, 0
                 told = " ".join(sentences[fix])[:FIX_CHARS_MAX]
                 self._fixes = [*self._fixes[-FIXES_MAX:], Extraction(rules.FIX, told)]
                 sentences = sentences[: fix.start] + sentences[fix.stop :]
-            for sentence in sentences:
-                if class_ := rules.class_of(sentence, words.role):
-                    self._add(Extraction(class_, sentence))
+            for extraction in _classed(sentences, words.role):
+                self._add(extraction)
+
+    def _fix_in(self, sentences: list[str]) -> slice | None:
+        """The sentences of a paragraph that tell a fix, from before the first cue to behind the last."""
+        cues = [number for number, sentence in enumerate(sentences) if fixes.tells_fix(sentence)]
+        if not cues:
+            if not (self._trouble and self._worked) or not fixes.explains(sentences):
+                return None
+            if any(rules.class_of(sentence, ASSISTANT) for sentence in sentences):
+                return None
+            cues = [0, len(sentences) - 1]
+        first = max(0, cues[0] - 1)
+        return slice(first, min(len(sentences), max(cues[-1] + 2, first + FIX_SENTENCES)))
 
     def _end(self, result: ToolResult) -> None:
         call = self.open_calls.pop(result.id, None)
         if call is None:
             return
         parts = worth_knowing(call.command)
+        if parts:
+            self._trouble = self._trouble or result.failed
+            self._worked = self._trouble and not result.failed
         if result.failed:
             if parts and self._fixes:
                 self._fixes.pop()
@@ -133,10 +160,18 @@ class Session:
         self._found.setdefault((extraction.class_, extraction.text.casefold()), extraction)
 
 
-def _fix_in(sentences: list[str]) -> slice | None:
-    """The sentences of a paragraph that tell a fix: from the one before the first cue to the one behind the last."""
-    cues = [number for number, sentence in enumerate(sentences) if rules.tells_fix(sentence)]
-    if not cues:
-        return None
-    first = max(0, cues[0] - 1)
-    return slice(first, min(len(sentences), max(cues[-1] + 2, first + FIX_SENTENCES)))
+def _classed(sentences: list[str], role: str) -> Iterator[Extraction]:
+    """The sentences of a paragraph that have a class. A sentence that refers to the one before takes it along, and so
+    does a second preference."""
+    found: list[Extraction] = []
+    before = ""
+    for sentence in sentences:
+        class_ = rules.class_of(sentence, role)
+        if class_ and found and found[-1].text.endswith(before) and found[-1].class_ == class_ == rules.PREFERENCE:
+            found[-1] = Extraction(class_, f"{found[-1].text} {sentence}")
+        elif class_:
+            found.append(
+                Extraction(class_, f"{before} {sentence}" if before and _REFERS.search(sentence) else sentence)
+            )
+        before = sentence
+    yield from found
