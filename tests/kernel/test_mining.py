@@ -132,8 +132,9 @@ def test_own_blocks_and_the_hosts_own_lines_are_no_words(text: str, kept: str) -
     assert [event.text for event in events_of(line) if isinstance(event, Words)] == ([kept] if kept else [])
 
 
-def test_the_labelled_sessions_meet_the_floors_of_every_class() -> None:
-    tally = bench_mining.tally_of("given")
+@pytest.mark.parametrize("half", ["given", "tuned"])
+def test_the_labelled_sessions_meet_the_floors_of_every_class(half: str) -> None:
+    tally = bench_mining.tally_of(half)
     for class_ in rules.CLASSES:
         precision, recall = tally.figures(class_)
         assert (precision >= bench_mining.PRECISION_MIN, recall >= bench_mining.RECALL_MIN) == (True, True), class_
@@ -144,3 +145,14 @@ def test_a_pattern_of_prompt_injection_is_flagged_and_a_path_of_keys_is_not() ->
     assert not rules.is_suspicious(
         "We keep the deploy key in ~/.ssh and .env.example in the repo \U0001f469\u200d\U0001f4bb."
     )
+
+
+def test_an_agent_that_tells_the_end_of_an_error_tells_a_fix_and_a_denial_takes_it_back() -> None:
+    turns = [
+        ("user", "uploads time out"),
+        ("tool", "Bash", {"command": "make e2e"}, "ok", False),
+        ("assistant", "Uploads run through now. The proxy buffered each body, which filled the disk of the container."),
+    ]
+    for more, classes in (([], ["command", "fix"]), ([("user", "no, still timing out, did not help")], ["command"])):
+        found = bench_mining.mined(bench_mining.claude_lines({"id": "s1", "cwd": "/p", "turns": turns + more}))
+        assert [one.class_ for one in found] == classes

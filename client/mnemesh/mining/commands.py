@@ -38,12 +38,13 @@ WRAPPERS: Final = (
 )
 PURPOSE: Final = re.compile(
     r"(?:^|[\s:/_.-])(?:test|tests|build|deploy|publish|release|migrate|serve|server|start|dev|lint|check|up|run|sync"
-    r"|apply|push|rollout|upgrade|seed|format|typecheck|bench|e2e|compile|generate|codegen)(?:$|[\s:/_.-])"
+    r"|apply|push|rollout|upgrade|seed|format|typecheck|bench|e2e|compile|generate|codegen|restart|reload)(?:$|[\s:/_.-])"
 )
 ASIDE: Final = re.compile(
     r"(?:^|\s)(?:--version|--help|-h|-V|install|add|remove|uninstall|list|ls|show|get|describe|logs?|status|view|info|why"
     r"|outdated|init|login|search|mod|tree|doc|--collect-only|-c|-e|ps)(?=\s|$)"
 )
+_PUSHED_LIVE: Final = re.compile(r"push (?:\S+ )?(?:heroku|dokku|prod|production|live|deploy)\b")
 _ASSIGNED: Final = re.compile(r"^(?:\w+=\S*\s+)+")
 _TAIL: Final = re.compile(r"\s*(?:2>&1|[12]?>\s*/dev/null|\|\s*(?:tail|head|tee|grep|less|cat)\b.*|&)\s*$")
 _PARTS: Final = re.compile(r"\s*(?:&&|\|\||;|\n)\s*")
@@ -79,6 +80,8 @@ def _is_worth(part: str) -> bool:
         return False
     program, rest = words[0], " ".join(words[1:])
     name = program.rsplit("/", 1)[-1]
+    if name == "git" and _PUSHED_LIVE.match(rest):
+        return True
     if name in TRIVIAL or ASIDE.search(" ".join(words[1:4])):
         return False
     if name.startswith("python") or name in ("node", "ruby", "php", "bash", "sh"):

@@ -14,7 +14,8 @@ def any_of(*patterns: str) -> re.Pattern[str]:
 
 HEDGE: Final = any_of(
     r"\?[\"')]*$",
-    r"\b(?:maybe|perhaps|might|may be|(?:we|you|i|this|that|it|one) could|probably|possibly|apparently|what if|not sure|wondering)\b",
+    r"\b(?:maybe|perhaps|might|may be|(?:we|you|i|this|that|it|one) could|probably|possibly|apparently"
+    r"|what if|not sure|wondering)\b",
     r"\b(?:i (?:think|guess|suspect|believe|assume)|let me (?:think|know|see)|should we|shall we|would be"
     r"|one option)\b",
     r"^(?:option|alternative|possible)",
