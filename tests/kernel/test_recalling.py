@@ -9,7 +9,7 @@ import asyncio
 import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -35,7 +35,14 @@ from mnemesh_memory.access.grants import READ
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.candidates import Candidate, Candidates
 from mnemesh_memory.transcripts.sessions import TranscriptDraft, TurnDraft
-from mnemesh_memory.values.errors import DataLoss, DeadlineExceeded, InvalidArgument, NotFound, Unavailable
+from mnemesh_memory.values.errors import (
+    DataLoss,
+    DeadlineExceeded,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    Unavailable,
+)
 from mnemesh_memory.values.model import Caller, Draft, Link, Patch, Query, Source
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -671,7 +678,9 @@ async def test_reading_changes_nothing_but_the_count_of_accesses(here: Here, row
         async with aclosing(told) as stream:
             assert await asyncio.wait_for(anext(stream), PATIENCE_S)
     else:
-        await told
+        # A causal chain over so few events is refused.
+        with suppress(FailedPrecondition):
+            await told
     assert log_of(here.mesh) == before
 
 

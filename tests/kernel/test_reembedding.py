@@ -306,6 +306,7 @@ async def test_what_can_not_begin_is_refused_and_changes_nothing(tmp_path: Path,
         assert (tmp_path / FILE).read_text() == state
         assert {actor.name for actor in (await mesh.status()).actors} == {
             "ledger-0",
+            "astrocyte-0",
             "embedder-0",
             "embedder-1",
             "shard-0",

@@ -44,6 +44,9 @@ async def test_questions_in_one_call_are_answered_in_their_order_as_each_would_b
     ]
     alone = [await door.call("recall", **one) for one in asked]
     together = await answers(door, asked)
+    # A result is warmer the second time, and the figures of its heat may be longer.
+    for answer in (alone[1], together[1]):
+        del answer["results"][0]["heat"], answer["tokens_used"]
     assert together == alone
     assert [len(answer["results"]) for answer in together] == [2, 1, 1, 1, 0]
     assert together[1]["results"][0]["content"] == "The day ferry leaves at noon."
