@@ -38,7 +38,7 @@ WRAPPERS: Final = (
 )
 PURPOSE: Final = re.compile(
     r"(?:^|[\s:/_.-])(?:test|tests|build|deploy|publish|release|migrate|serve|server|start|dev|lint|check|up|run|sync"
-    r"|apply|push|rollout|upgrade|seed|format|typecheck|bench|e2e|compile|generate|codegen|restart|reload)(?:$|[\s:/_.-])"
+    r"|apply|push|rollout|upgrade|seed|format|typecheck|bench|e2e|compile|generate|codegen|restart|reload|upload)(?:$|[\s:/_.-])"
 )
 ASIDE: Final = re.compile(
     r"(?:^|\s)(?:--version|--help|-h|-V|install|add|remove|uninstall|list|ls|show|get|describe|logs?|status|view|info|why"

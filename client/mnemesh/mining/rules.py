@@ -54,7 +54,8 @@ _PREFERENCE: Final = any_of(
     rf"|respond)\b.*\b{_DURABLE}\b",
     r"(?:^|[,:] |\bplease )(?:stop|don't|do not|never|quit|no more|avoid|skip|less|no need for"
     rf"|enough with)\b(?! (?:worry|mind)).*\b{_SERVED}\b",
-    rf"^(?:no|nope|hm+|ugh|again|actually|please)\b[,.:]? .*\b{_SERVED}\b",
+    rf"^(?:no|nope|hm+|ugh|again|actually)\b[,.:]? .*\b{_SERVED}\b",
+    rf"^please (?:use|keep|be|make|write)\b.*\b{_SERVED}\b",
     rf"\b{_SERVED}\b.*\bplease\b",
     r"\byou(?:'re| are)? (?:keep|always|constantly)\b",
     r"\bstop \w+ing\b",
@@ -103,6 +104,9 @@ _CONVENTION: Final = any_of(
     r"|belong|must|get|start with|end with|come with|carry|should|never|always|are (?:named|stored|written"
     r"|wrapped|kept|placed|put|sorted|prefixed|called|never|always|only|versioned|generated|squashed|in))\b",
     r"\b(?:is|are) (?:always|never|only)\b",
+    r"\b(?:always|never) (?:needs?|goe?s?|lives?|gets?|uses?|comes?|ha(?:ve|s)|carr(?:y|ies)|starts?|ends?|returns?"
+    r"|belongs?|runs?|must)\b",
+    r"\b(?:is|are|uses?)\b.*\b(?:everywhere|throughout)\b",
     r"\b(?:follow|live|go|stay|belong)s? .*\b(?:always|without exception)\b",
     r"\b(?:from now on|going forward),? .*",
 )  # fmt: skip

@@ -23,7 +23,9 @@ FIX_SENTENCES: Final = 3
 FIX_CHARS_MAX: Final = 500
 DENIAL_MESSAGES: Final = 3  # behind a fix, in which it can be denied
 # Words that mean something in the sentence before.
-_REFERS: Final = re.compile(r"\b(?:there|that way|like that|this way|like this)\b", re.IGNORECASE)
+_REFERS: Final = re.compile(
+    r"\b(?:there|that way|like that|this way|like this|^(?:the )?same (?:in|for|with))\b", re.IGNORECASE
+)
 FIXES_MAX: Final = 50  # that wait
 EXTRACTIONS_MAX: Final = 500  # of one reading
 
