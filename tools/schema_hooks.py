@@ -80,11 +80,12 @@ def _settle(given: dict[str, Any]) -> None:
     if isinstance(title := given.get("title"), str) and title:
         # Two memories of one title make it ambiguous as an id.
         given["title"] = _numbered(title)
-    if "on" in given and "pattern" in given:  # a trigger has one of content and id, and a pattern with a word
+    if (
+        "on" in given and "pattern" in given
+    ):  # a trigger has one of content and id, and a pattern with a word or a later time
         given.pop("id", None)
         given["content"] = given.get("content") or "x"
-        if given["on"] != "time":
-            given["pattern"] = _numbered("word")
+        given["pattern"] = "2999-01-01" if given["on"] == "time" else _numbered("word")
     if "turns" in given and isinstance(session := given.get("session"), str):
         given["session"] = _numbered(session)  # A stored session keeps its `part_of`.
     given.pop("clear", None)  # A request may not set and clear a field.

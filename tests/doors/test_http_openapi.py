@@ -16,6 +16,7 @@ from mnemesh_gateway.contract.request_rules import REQUEST_RULES, REQUIRED
 from mnemesh_gateway.doors.http import openapi
 from mnemesh_gateway.doors.http.http_door import _HttpDoor
 from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, by_name
+from mnemesh_memory.maps.answers import CLUSTERS_MAX, GAPS_MAX
 
 FILES = [
     import_module(f"mnemesh_proto.v1.{part}_pb2")
@@ -218,3 +219,10 @@ def test_one_memory_and_a_page_of_them_are_validated_by_their_own_paths() -> Non
         for path in ("/v1/memories/{id}/validate", "/v1/validate")
     )
     assert one & page == {"limit"}
+
+
+@pytest.mark.parametrize(("path", "most"), [("/v1/gaps", GAPS_MAX), ("/v1/topics", CLUSTERS_MAX), ("/v1/related", 50)])
+def test_a_limit_of_an_operation_stands_in_its_schema(path: str, most: int) -> None:
+    [found] = [entry for known, entry in DOCUMENT["paths"].items() if known.endswith(path.removeprefix("/v1"))]
+    [limit] = [each for each in found["get"]["parameters"] if each.get("name") == "limit"]
+    assert limit["schema"]["maximum"] == most

@@ -11,7 +11,8 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import file_references
 from mnemesh_memory.text.text import title_of
-from mnemesh_memory.validation import request_checks
+from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.model import Caller, ListQuery, Memory
 
@@ -49,6 +50,7 @@ class Validating:
     ) -> Validation:
         """The files that one memory names, or those of a page of spaces. Raises NotFound, InvalidArgument,
         PermissionDenied."""
+        field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         await self._parts.files.learn(caller)
         if key and (spaces or cursor):
             raise InvalidArgument("id", key, "an id or spaces, not both")

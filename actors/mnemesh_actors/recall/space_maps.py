@@ -76,7 +76,10 @@ class SpaceMaps:
         return Gaps(gaps=tuple(points[:limit]), total=len(points), examined=len(memories), degraded=degraded)
 
     async def coverage(self, caller: Caller, text: str, spaces: Sequence[str] = ()) -> Covered:
-        """How well the memories answer a question, and which of its words the best results lack."""
+        """How well the memories answer a question, and which of its words the best results lack. Raises
+        InvalidArgument without a question."""
+        if not text.strip():
+            raise InvalidArgument("query", "nothing", "a question", missing=True)
         found = await self._recall(caller, Query(text=text, spaces=tuple(spaces), limit=COVERING))
         held = {word for hit in found.results for word in content_words(f"{hit.memory.title} {hit.memory.content}")}
         missing = tuple(dict.fromkeys(word for word in content_words(text) if word not in held))

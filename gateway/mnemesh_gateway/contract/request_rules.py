@@ -73,7 +73,7 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         **_alike("Remember Update", "tier", enum=list(TIERS)),
         **_alike("Remember Update Resolve", "content", minLength=1, maxLength=limits.CONTENT_BYTES_MAX),
         **_alike(
-            "List History Conflicts ListTranscripts ListTriggers ListRuns GetRules Validate",
+            "List History Conflicts ListTranscripts ListTriggers ListRuns GetRules Validate ListQuarantine ListPending",
             "limit",
             minimum=1,
             maximum=limits.LIST_LIMIT_MAX,

@@ -83,7 +83,6 @@ def _by_name() -> dict[str, Schema]:
             },
         },
         "weights": {"properties": weights, "additionalProperties": False},
-        "limit": {"minimum": 1, "maximum": limits.LIST_LIMIT_MAX},
         "expected_heads": {
             **_listed(REVISION_WHOLE, limits.REVISION_ID_BYTES_MAX),
             "maxItems": limits.EXPECTED_HEADS_MAX,
@@ -122,7 +121,6 @@ BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
         "AddPeerRequest.url": {"pattern": "^(grpcs?://)?[a-z][a-z0-9]{0,30}:[1-9][0-9]{0,3}$"},
         "AddPeerRequest.name": {"pattern": "^([a-z0-9][a-z0-9._-]{0,63})?$"},
         "AddPeerRequest.spaces": {"items": {"type": "string", "minLength": 1, "format": "space-path"}, "minItems": 1},
-        "RelatedRequest.limit": {"minimum": 1, "maximum": limits.RELATED_LIMIT_MAX},
         "UpdateRequest.kind": {"enum": list(KIND_WORDS)},
         "RecallRequest.current_session": _text(LINE, limits.SESSION_BYTES_MAX),
         "RateRequest.id": {"maxLength": limits.TITLE_BYTES_MAX},
@@ -141,7 +139,9 @@ BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
             for name in _LISTS
         },
         "AddAgentRequest.name": _text(NAME, limits.PRINCIPAL_BYTES_MAX),
-        **dict.fromkeys(("RecallRequest.trust", "ListRequest.trust"), _TRUST),
+        **{f"{request}Request.trust": _TRUST for request in ("Recall", "List", "BulkForget")},
+        "CoverageRequest.query": {"pattern": FULL_TEXT},
+        "CreateTriggerRequest.id": {"maxLength": limits.TITLE_BYTES_MAX},
         "AnchorRequest.reason": _text(LINE, REASON_BYTES_MAX),
         "AddRuleRequest.condition": {"format": "rule-condition"},
         "AddRuleRequest.effect": {"pattern": EFFECT},
