@@ -156,3 +156,20 @@ def test_an_agent_that_tells_the_end_of_an_error_tells_a_fix_and_a_denial_takes_
     for more, classes in (([], ["command", "fix"]), ([("user", "no, still timing out, did not help")], ["command"])):
         found = bench_mining.mined(bench_mining.claude_lines({"id": "s1", "cwd": "/p", "turns": turns + more}))
         assert [one.class_ for one in found] == classes
+
+
+def test_a_project_that_opts_out_is_left_out_and_another_project_can_be_mined_alone(tmp_path: Path) -> None:
+    for name in ("shop", "private", "other"):
+        (tmp_path / name).mkdir()
+        session = {"id": name, "cwd": str(tmp_path / name), "turns": [("user", f"We decided to use {name}.")]}
+        (tmp_path / f"{name}.jsonl").write_bytes(b"".join(bench_mining.codex_lines(session)))
+    (tmp_path / "private" / ".mnemesh.toml").write_text("hooks = false\n")
+    files, node = [tmp_path / f"{name}.jsonl" for name in ("shop", "private", "other")], Node()
+    with only_miner(tmp_path) as state:
+        Miner(state, tmp_path, node, tmp_path / "shop").mine(files)
+    assert list(node.kept.values()) == ["We decided to use shop."]
+    with only_miner(tmp_path) as state:
+        miner = Miner(state, tmp_path, node)
+        miner.mine(files)
+    assert list(node.kept.values()) == ["We decided to use shop.", "We decided to use other."]
+    assert miner.mined.opted_out == 1

@@ -22,7 +22,7 @@ from mnemesh.hooks.notes import MINING, NOTES_MAX, Notes
 from mnemesh.mining import rules
 from mnemesh.mining.session import Extraction, Session
 from mnemesh.mining.state import MinedFile, MiningState
-from mnemesh.mining.transcript import events_of
+from mnemesh.mining.transcript import Place, events_of
 from mnemesh.transport.project import project_of
 from mnemesh.transport.space import project_files
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 CHUNK_BYTES: Final = 8 * 1024 * 1024  # read between two storings
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
-PATH_BYTES_MAX: Final = 512
+FIRST_LINES: Final = 100  # in which a session names its directory
 TAG: Final = "mined"
 SUSPICIOUS_TAG: Final = "injection-suspected"
 KIND_OF: Final[Mapping[str, str]] = {
@@ -66,15 +66,22 @@ class Mined:
 
 
 class Miner:
-    """One run. Without a writer nothing is stored and nothing is noted."""
+    """One run. Without a writer nothing is stored and nothing is noted. `project`: only sessions in this folder count,
+    and other files stay as they are."""
 
-    def __init__(self, state: MiningState, data_dir: Path, writer: Writer | None) -> None:
+    def __init__(self, state: MiningState, data_dir: Path, writer: Writer | None, project: Path | None = None) -> None:
         self._state = state
         self._data_dir = data_dir
         self._writer = writer
+        self._project = project
         self.mined = Mined()
         self.shown: list[Extraction] = []
         self._done: set[str] = set()
+
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether only one project counts."""
+        return self._project is not None
 
     def mine(self, paths: Iterable[Path]) -> None:
         """Mine each file. A file that fails is noted and left. Raises an error of the node that is no file's fault."""
@@ -108,6 +115,8 @@ class Miner:
         with _opened(path) as stream:
             entry = self._state.entry(path, stream)
             if entry.offset == os.fstat(stream.fileno()).st_size and not entry.failures:
+                return
+            if self._project is not None and not Path(_directory_of(stream)).is_relative_to(self._project):
                 return
             self.mined.files += 1
             stream.seek(entry.offset)
@@ -207,6 +216,16 @@ def _opened(path: str) -> BinaryIO:
         stream.close()
         raise OSError(0, "is no plain file")
     return stream
+
+
+def _directory_of(stream: BinaryIO) -> str:
+    """The first working directory that the session names, "" for none in its first lines."""
+    stream.seek(0)
+    for _ in range(FIRST_LINES):
+        for event in events_of(stream.readline(LINE_BYTES_MAX)):
+            if isinstance(event, Place) and event.cwd:
+                return event.cwd
+    return ""
 
 
 def _chunks(stream: BinaryIO) -> Iterator[list[bytes]]:

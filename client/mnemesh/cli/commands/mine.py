@@ -41,6 +41,9 @@ def now(
     shell: Shell,
     paths: Paths = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be stored; store nothing.")] = False,
+    project: Annotated[
+        Path | None, typer.Option("--project", metavar="DIR", help="Only sessions in this folder or below.")
+    ] = None,
 ) -> None:
     """Mine what is new: first what hooks left notes of, then every other session file. With PATH only these files.
 
@@ -50,14 +53,15 @@ def now(
     named = [Path(path) for path in paths or ()]
     if not named and not MiningState(data_dir).on:
         raise FailedPrecondition("mining is off; `mnemesh mine on` lets it read your agents' session files")
+    folder = None if project is None else Path(os.path.abspath(project))
     with only_miner(data_dir) as state:
         if dry_run:
-            miner = _run(Miner(state, data_dir, None), named)
+            miner = _run(Miner(state, data_dir, None, folder), named)
         else:
             asked = shell if shell.agent or os.environ.get("MNEMESH_AGENT") else replace(shell, agent=AGENT)
             with asked.client("") as client:
                 client.whoami()  # a node that does not answer is no file's fault
-                miner = _run(Miner(state, data_dir, client), named)
+                miner = _run(Miner(state, data_dir, client, folder), named)
     body = {"dry_run": dry_run, **{name: getattr(miner.mined, name) for name in miner.mined.__slots__}}
     if dry_run:
         body["findings"] = [{"class": one.class_, "text": one.text} for one in miner.shown]
@@ -113,7 +117,8 @@ def _run(miner: Miner, named: list[Path]) -> Miner:
     if named:
         miner.mine(named)
     else:
-        miner.drain()
+        if not miner.is_narrowed:  # else notes of other projects would go unread
+            miner.drain()
         miner.mine(host_files(Path.home(), os.environ))
     return miner
 
