@@ -10,6 +10,7 @@ import pytest
 from node_process import Nodes, stop_node
 
 import mnemesh
+from mnemesh.cli.people import knowledge as people
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -36,6 +37,21 @@ async def test_a_damaged_graph_is_made_anew_and_the_node_says_so(nodes: Nodes, t
         assert "damaged" in client.graph_audit().made
         file.unlink()
         assert client.graph("beacon module").relations[0].object == "Oldlamp"
+
+
+async def test_an_orphan_shows_how_its_text_begins(nodes: Nodes, tmp_path: Path) -> None:
+    node = await nodes.start(tmp_path)
+    with mnemesh.Client(node.grpc, node.token, space="team") as client:
+        id_ = client.remember("Nothing else is like this.").memory.id
+        audit = client.graph_audit()
+        assert [(one.type, one.name, one.detail) for one in audit.findings] == [
+            ("orphan", id_, "Nothing else is like this.")
+        ]
+        assert audit.made == ""
+        assert list(people.graph_audit(audit))[:2] == [
+            f"orphan  {id_}  Nothing else is like this.",
+            "1 orphan",
+        ]
 
 
 async def test_a_token_sees_the_graph_of_its_spaces_alone(nodes: Nodes, tmp_path: Path) -> None:

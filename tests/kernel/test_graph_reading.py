@@ -46,6 +46,37 @@ def test_lines_of_code_belong_to_the_one_file_of_the_memory() -> None:
     assert triples("numpy==1.26.4\n") == {("numpy", "has_version", "1.26.4")}
 
 
+def test_a_name_ends_with_its_sentence_and_begins_behind_its_owner() -> None:
+    found = extract("The parser was written by Kim. Fixes go to Lee. Node.js 20 runs it, and Vue.js too.")
+    assert {entity.name for entity in found.entities} == {"Kim", "parser", "Lee", "Node.js", "Vue.js"}
+    assert triples("The planner depends on Ana's secret AardvarkPlan.") == {("planner", "depends_on", "AardvarkPlan")}
+    assert triples("The planner depends on Ana's laptop.") == {("planner", "depends_on", "Ana's laptop")}
+
+
+POOL = "PoolExhaustedError"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "PoolExhaustedError: no connection is free. Cause: pool size 5. Fix: raise pool size to 20.",
+            {(POOL, "caused_by", "pool size 5"), (POOL, "fixed_by", "raise pool size to 20")},
+        ),
+        (
+            "# PoolExhaustedError\n- **Root cause:** a leaked session; fix: close it in `finally`\n",
+            {(POOL, "caused_by", "leaked session"), (POOL, "fixed_by", "close it in `finally")},
+        ),
+        ("PoolExhaustedError again. Fixed by migration 0042.", {(POOL, "fixed_by", "migration 0042")}),
+        ("Fix: retry.\nOSError on Monday, then PoolExhaustedError.", {("OSError", "fixed_by", "retry")}),
+        ("PoolExhaustedError again. Cause: unknown. Fix: none yet. Fixed by Kim.", set()),
+        ("POOL_SIZE is 5. Fix: raise it to 20.", set()),
+    ],
+)
+def test_a_cause_and_a_fix_belong_to_the_error_that_the_text_names(text: str, found: set[tuple[str, str, str]]) -> None:
+    assert triples(text) == found
+
+
 def test_a_stop_word_a_pronoun_and_a_day_are_never_entities() -> None:
     texts = (
         "It depends on the weather.",

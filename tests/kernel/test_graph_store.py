@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_memory.graph.answers import DEAD_LINK, HUB, HUB_MEMORIES_MIN, ORPHAN, UNRESOLVED
-from mnemesh_memory.values.model import Link, Memory
+from mnemesh_memory.values.model import Link, Memory, Source
 
 EVERYWHERE = ("**",)
 DAY_MS = 86_400_000
@@ -83,6 +83,42 @@ def test_the_statement_of_a_replaced_memory_ends_and_another_moment_shows_what_h
     assert store.ended_by(["m0002"]) == ["m0001"]
 
 
+def test_nearness_at_a_moment_is_that_of_what_held_then(store: GraphStore) -> None:
+    store.take(
+        [
+            memory(1, "Billing uses Oracle.", valid_to=4 * DAY_MS),
+            memory(3, "Oracle runs on the old cluster."),
+            memory(5, "Billing uses Postgres."),
+        ],
+        {},
+        [],
+        False,
+    )
+
+    def near(at: int | None) -> tuple[set[str], set[str]]:
+        answer = store.entity("Billing", EVERYWHERE, 50, 10**13, at)
+        assert answer is not None
+        return {one.name for one in answer.entities}, set(answer.memories)
+
+    assert near(2 * DAY_MS) == ({"Oracle"}, {"m0001"})
+    assert near(3 * DAY_MS) == ({"Oracle", "old cluster"}, {"m0001", "m0003"})
+    assert near(None) == ({"Postgres"}, {"m0005"})
+    assert store.memory("m0005", EVERYWHERE, 50, 10**13, 2 * DAY_MS).memories == ()
+
+
+def test_the_file_that_an_import_read_is_no_entity(store: GraphStore) -> None:
+    imported = memory(1, "Lea owns billing.", paths=("mem0.json",), source=Source(session="import:mem0.json"))
+    store.take([imported, memory(2, "Lea likes tea.", paths=("tea.md",))], {}, [], False)
+    assert store.entity("mem0.json", EVERYWHERE, 5, 10**13, None) is None
+    assert store.entity("tea.md", EVERYWHERE, 5, 10**13, None) is not None
+
+
+def test_the_first_graph_of_a_node_was_not_made_anew(store: GraphStore, tmp_path: Path) -> None:
+    assert (store.made(), store.audit(EVERYWHERE, 5).made) == ("", "")
+    store.reset()
+    assert store.audit(EVERYWHERE, 5).made
+
+
 def test_a_statement_of_several_memories_holds_as_long_as_one_of_them(store: GraphStore) -> None:
     store.take(
         [memory(1, "Billing uses Redis.", valid_to=5 * DAY_MS), memory(2, "The billing uses Redis.")], {}, [], False
@@ -128,6 +164,7 @@ def test_an_audit_finds_orphans_dead_links_hubs_and_titles_that_lead_nowhere(sto
     memories.append(
         memory(50, "Nothing else is like this.", links=(Link("see-also", "m9999"), Link("see-also", "m0001")))
     )
+    memories.append(memory(52, "Loner uses Lonelybase."))
     memories.append(memory(51, "See [[The plan]] and [[The map]].", title="The plan"))
     store.take(memories, {}, [], False)
     audit = store.audit(EVERYWHERE, 50)

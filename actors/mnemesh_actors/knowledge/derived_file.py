@@ -28,7 +28,7 @@ from mnemesh_memory.values.errors import DataLoss, Unavailable
 BUSY_TIMEOUT_S: Final = 5.0
 # Codes of SQLite for a file that is not what it was.
 _DAMAGED: Final = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-_ABSENT: Final = "it was not there"
+ABSENT: Final = "it was not there"
 _META: Final = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
 log = structlog.get_logger("mnemesh.knowledge")
 
@@ -125,7 +125,7 @@ class DerivedFile:
             self._make("it was deleted")
             raise DataLoss(f"{self.path.name} was deleted and is made anew", field="data_dir", value=str(self.path))
         if not self.path.exists():
-            return self._make(_ABSENT)
+            return self._make(ABSENT)
         try:
             self._db = self._connect()
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
@@ -153,7 +153,7 @@ class DerivedFile:
                 self._db.execute(statement)
             _keep(self._db, made=why)
             self._db.execute(f"PRAGMA user_version = {self._version:d}")
-        tell = log.info if why == _ABSENT else log.warning
+        tell = log.info if why == ABSENT else log.warning
         tell("derived_file_made", file=self.path.name, reason=why)
         return self._db
 

@@ -24,7 +24,8 @@ _VIEWS: Final = (
     "CREATE TEMP VIEW named AS SELECT entity, memory, name FROM main.mention WHERE memory IN (SELECT num FROM seen)",
 )
 _ORPHANS: Final = (
-    "SELECT id, title, '' FROM seen WHERE NOT EXISTS (SELECT 1 FROM named AS own JOIN named AS other "
+    "SELECT id, title, '' FROM seen WHERE NOT EXISTS (SELECT 1 FROM main.relation "
+    "WHERE memory = seen.num) AND NOT EXISTS (SELECT 1 FROM named AS own JOIN named AS other "
     "ON other.entity = own.entity AND other.memory <> own.memory WHERE own.memory = seen.num) ORDER BY id DESC"
 )
 # A memory of another space is there, so a link to it is not dead.

@@ -13,8 +13,9 @@ from mnemesh_actors.knowledge.graph_port import GraphPort
 from mnemesh_actors.ports import LedgerRead
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.access import grants
-from mnemesh_memory.graph.answers import DEAD_LINK, LIMIT, LIMIT_MAX, GraphAnswer, GraphAudit, GraphFinding
+from mnemesh_memory.graph.answers import DEAD_LINK, LIMIT, LIMIT_MAX, ORPHAN, GraphAnswer, GraphAudit, GraphFinding
 from mnemesh_memory.graph.causes import HOUR_MS, WINDOW_H, WINDOW_H_MAX, CausalChain, TooLittle, chain, window_table
+from mnemesh_memory.text.text import title_of
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, NotFound, Unavailable
@@ -50,7 +51,7 @@ class Graphing:
         self, caller: Caller, name: str, spaces: Sequence[str] = (), limit: int = LIMIT, as_of: int | None = None
     ) -> GraphAnswer:
         """The neighbourhood of an entity, or of the memory with that id, unique prefix or title. With `as_of` (ms) only
-        relations that held then. Raises NotFound, InvalidArgument, PermissionDenied."""
+        what held then. Raises NotFound, InvalidArgument, PermissionDenied."""
         field_checks.bounded_text("name", name, limits.TITLE_BYTES_MAX, empty=False)
         field_checks.whole("limit", limit, 1, LIMIT_MAX)
         field_checks.moment("as_of", as_of)
@@ -72,7 +73,7 @@ class Graphing:
         unread = {id_ for finding in audit.findings if finding.type == DEAD_LINK for id_ in (finding.name,)}
         hidden = set(await self._ledger.hidden(sorted(unread), grants.readable(caller))) if unread else set()
         findings = tuple(finding for finding in audit.findings if not _is_hidden(finding, hidden))
-        return replace(audit, findings=findings, degraded=degraded)
+        return replace(audit, findings=await self._with_words(findings, caller), degraded=degraded)
 
     async def causal_chain(
         self, caller: Caller, name: str, spaces: Sequence[str] = (), window_hours: int = WINDOW_H
@@ -89,7 +90,7 @@ class Graphing:
         try:
             table = await asyncio.to_thread(window_table, events, asked, window_hours * HOUR_MS)
         except TooLittle as error:
-            raise FailedPrecondition(f"name: too little data: {error}", field="name", value=asked) from error
+            raise FailedPrecondition(f"too little data: {error}", field="name", value=asked) from error
         async with self._searching:  # one at a time: it takes a core
             directed, undirected = await search(table)
         return replace(chain(table, directed, undirected), window_hours=window_hours, degraded=degraded)
@@ -102,6 +103,20 @@ class Graphing:
         audit = await self._sound(self._graph.audit(grants.readable(caller), 1))
         degraded = (f"graph: {left} entries of the log are still to be read",) if left else ()
         return replace(audit, findings=(), degraded=degraded)
+
+    async def _with_words(self, findings: Sequence[GraphFinding], caller: Caller) -> tuple[GraphFinding, ...]:
+        """Orphans with the beginning of their text, which the graph does not keep."""
+        orphans = [finding.name for finding in findings if finding.type == ORPHAN]
+        memories = await self._ledger.read(orphans) if orphans else {}
+        words = {
+            id_: title_of(memory.content) for id_, memory in memories.items() if grants.may_read(caller, memory.space)
+        }
+        return tuple(
+            replace(finding, detail=words.get(finding.name, finding.detail) or finding.detail)
+            if finding.type == ORPHAN
+            else finding
+            for finding in findings
+        )
 
     async def _memory(self, caller: Caller, name: str, spaces: Sequence[str], within: Sequence[str]) -> Memory:
         (found,) = await self._ledger.find([name], request_checks.title_spaces(spaces, caller), within)

@@ -21,7 +21,7 @@ from mnemesh_memory.graph.relations import Entity, entity_key
 from mnemesh_memory.values.memory_links import WIKILINK, wikilinks
 from mnemesh_memory.values.model import Memory
 
-VERSION: Final = 2
+VERSION: Final = 3
 TABLES: Final = (
     "CREATE TABLE space (num INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
     """CREATE TABLE memory (num INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, space INTEGER NOT NULL,

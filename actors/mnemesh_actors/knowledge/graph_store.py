@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from mnemesh_actors.knowledge.derived_file import DerivedFile
+from mnemesh_actors.knowledge.derived_file import ABSENT, DerivedFile
 from mnemesh_actors.knowledge.graph_audit import audit_of
 from mnemesh_actors.knowledge.graph_rows import (
     TABLES,
@@ -53,6 +53,7 @@ EVENT_RELATIONS: Final = (
 )
 # Events happen to things, and none of these is one.
 NO_CAUSES: Final = ("version", "reason", "cause", "fix", "person", "team")
+IMPORTED: Final = "import:"  # begins the session of an import
 EVENTS_MAX: Final = 100_000  # mentions, the latest
 
 
@@ -95,8 +96,8 @@ class GraphStore:
         self._file.drop(why)
 
     def made(self) -> str:
-        """Why the file was made anew since the start, or ""."""
-        return self._file.made
+        """Why the file was made anew since the start, or "". The first one of a node is no news."""
+        return "" if self._file.made == ABSENT else self._file.made
 
     # ---- taking in ------------------------------------------------------------------------------------------
 
@@ -108,7 +109,7 @@ class GraphStore:
     def take(self, memories: Sequence[Memory], ends: dict[str, int], gone: Sequence[str], erased: bool) -> None:
         """Put memories in the place of their former selves and take out `gone`. After an erasure no byte of it is left
         in the file. `ends`: when a successor ended each statement (ms)."""
-        extracts = [(memory, extract(memory.content, memory.title, memory.paths)) for memory in memories]
+        extracts = [(memory, extract(memory.content, memory.title, _paths(memory))) for memory in memories]
         with self._file.changing() as db:
             drop(db, [*gone, *(memory.id for memory in memories)])
             for memory, found in extracts:
@@ -135,7 +136,7 @@ class GraphStore:
 
     def entity(self, name: str, within: Sequence[str], limit: int, now: int, at: int | None) -> GraphAnswer | None:
         """The neighbourhood of an entity as the spaces of `within` tell it, or None when they do not name it. `at`:
-        only relations that held then (ms)."""
+        only relations and nearness that held then (ms)."""
         with self._file.reading() as db:
             spaces = space_numbers(db, within)
             found = db.execute("SELECT num FROM entity WHERE key = ?", (entity_key(name) or name,)).fetchone()
@@ -145,7 +146,7 @@ class GraphStore:
             number = int(found[0])
             sql = "SELECT {} WHERE (subject = ? OR object = ?)"
             relations, total = self._relations(db, sql, (number, number), spaces, limit, now, at)
-            entities, memories = self._near(db, ("e", number), spaces, limit, now)
+            entities, memories = self._near(db, ("e", number), spaces, limit, now, at)
             entity = shown[number]
             return GraphAnswer(
                 name=entity.name, kind=entity.kind, relations=relations, relations_total=total, entities=entities,
@@ -161,7 +162,7 @@ class GraphStore:
                 return GraphAnswer(name=id_, kind="memory", id=id_)
             sql = "SELECT {} WHERE memory.num = ?"
             relations, total = self._relations(db, sql, (found[0],), spaces, limit, now, at)
-            entities, memories = self._near(db, ("m", int(found[0])), spaces, limit, now)
+            entities, memories = self._near(db, ("m", int(found[0])), spaces, limit, now, at)
             return GraphAnswer(
                 name=id_, kind="memory", id=id_, relations=relations, relations_total=total, entities=entities,
                 memories=tuple(other for other in memories if other != id_),
@@ -221,7 +222,7 @@ class GraphStore:
     def audit(self, within: Sequence[str], limit: int) -> GraphAudit:
         """Counts and findings; see graph_audit."""
         with self._file.reading() as db:
-            return audit_of(db, space_numbers(db, within), limit, self._file.made)
+            return audit_of(db, space_numbers(db, within), limit, self.made())
 
     def _relations(
         self,
@@ -238,11 +239,7 @@ class GraphStore:
             "subject, type, object, id, recorded, valid_from, valid_to FROM relation "
             "JOIN memory ON memory.num = relation.memory"
         )
-        held = (
-            ""
-            if at is None
-            else f" AND coalesce(valid_from, recorded) <= {at:d} AND coalesce(valid_to, {at + 1:d}) > {at:d}"
-        )
+        held = "" if at is None else f" AND {_held_at(at)}"
         rows = db.execute(
             f"{sql.format(columns)} AND space IN ({listed(spaces)}){held} ORDER BY recorded DESC, id DESC LIMIT ?",
             (*values, ROWS_A_QUESTION_MAX),
@@ -263,10 +260,10 @@ class GraphStore:
     # ---- nearness -------------------------------------------------------------------------------------------
 
     def _near(
-        self, db: sqlite3.Connection, start: tuple[str, int], spaces: list[int], limit: int, now: int
+        self, db: sqlite3.Connection, start: tuple[str, int], spaces: list[int], limit: int, now: int, at: int | None
     ) -> tuple[tuple[GraphEntity, ...], tuple[str, ...]]:
-        """Entities and memories by personalised PageRank, the nearest first."""
-        walk = self._walk(db, spaces, now)
+        """Entities and memories by personalised PageRank, the nearest first. `at`: of what held then (ms)."""
+        walk = self._walk(db, spaces, now) if at is None else _walk_of(db, spaces, now, at)
         node = walk.nodes.get(start)
         if node is None:
             return (), ()
@@ -291,40 +288,56 @@ class GraphStore:
         if key in self._walks:
             self._walks.move_to_end(key)
             return self._walks[key]
-        held = _held(spaces, now)
-        mentions = db.execute(
-            f"SELECT entity, memory FROM mention JOIN memory ON memory.num = mention.memory WHERE {held}"
-        ).fetchall()
-        stated = db.execute(
-            "SELECT subject, object, count(*) FROM relation JOIN memory ON memory.num = relation.memory "
-            f"WHERE {held} AND subject <> object GROUP BY subject, object"
-        )
-        linked = db.execute(
-            "SELECT memory.num, other.num FROM link JOIN memory ON memory.num = link.memory "
-            f"JOIN memory AS other ON other.id = link.target WHERE memory.num <> other.num AND {held} "
-            f"AND {_held(spaces, now, 'other')}"
-        )
-        edges = [(("e", entity), ("m", memory), 1.0) for entity, memory in mentions]
-        edges += [
-            (("e", subject), ("e", object_), RELATION_WEIGHT * min(4, count)) for subject, object_, count in stated
-        ]
-        edges += [(("m", memory), ("m", other), 1.0) for memory, other in linked]
-        # In an order that no row of another space has a part in: equal shares then stand alike.
-        keys = "SELECT DISTINCT num FROM entity JOIN mention ON mention.entity = num WHERE memory IN (SELECT num FROM "
-        entities = db.execute(f"{keys}memory WHERE {held}) ORDER BY key")
-        memories = db.execute(f"SELECT num FROM memory WHERE {held} ORDER BY id DESC")
-        names = [*(("e", number) for (number,) in entities), *(("m", number) for (number,) in memories)]
-        nodes = {name: place for place, name in enumerate(names)}
-        edges.sort(key=lambda edge: (nodes[edge[0]], nodes[edge[1]]))
-        ends = np.fromiter((nodes[one] for one, _, _ in edges), np.int64, len(edges))
-        others = np.fromiter((nodes[other] for _, other, _ in edges), np.int64, len(edges))
-        weights = np.fromiter((weight for *_, weight in edges), np.float64, len(edges))
-        self._walks[key] = Walk(sparse_rows(len(names), ends, others, weights), nodes, names)
+        self._walks[key] = _walk_of(db, spaces, now, None)
         while len(self._walks) > GRAPHS_KEPT:
             self._walks.popitem(last=False)
         return self._walks[key]
 
 
-def _held(spaces: list[int], now: int, table: str = "memory") -> str:
-    """The condition that a memory lies in these spaces and holds now."""
-    return f"{table}.space IN ({listed(spaces)}) AND coalesce({table}.valid_to, {now + 1:d}) > {now:d}"
+def _walk_of(db: sqlite3.Connection, spaces: list[int], now: int, at: int | None) -> Walk:
+    """The graph of these spaces as it holds now, or as it held at `at`."""
+    held = _held(spaces, now, at)
+    mentions = db.execute(
+        f"SELECT entity, memory FROM mention JOIN memory ON memory.num = mention.memory WHERE {held}"
+    ).fetchall()
+    stated = db.execute(
+        "SELECT subject, object, count(*) FROM relation JOIN memory ON memory.num = relation.memory "
+        f"WHERE {held} AND subject <> object GROUP BY subject, object"
+    )
+    linked = db.execute(
+        "SELECT memory.num, other.num FROM link JOIN memory ON memory.num = link.memory "
+        f"JOIN memory AS other ON other.id = link.target WHERE memory.num <> other.num AND {held} "
+        f"AND {_held(spaces, now, at, 'other')}"
+    )
+    edges = [(("e", entity), ("m", memory), 1.0) for entity, memory in mentions]
+    edges += [(("e", subject), ("e", object_), RELATION_WEIGHT * min(4, count)) for subject, object_, count in stated]
+    edges += [(("m", memory), ("m", other), 1.0) for memory, other in linked]
+    # In an order that no row of another space has a part in: equal shares then stand alike.
+    keys = "SELECT DISTINCT num FROM entity JOIN mention ON mention.entity = num WHERE memory IN (SELECT num FROM "
+    entities = db.execute(f"{keys}memory WHERE {held}) ORDER BY key")
+    memories = db.execute(f"SELECT num FROM memory WHERE {held} ORDER BY id DESC")
+    names = [*(("e", number) for (number,) in entities), *(("m", number) for (number,) in memories)]
+    nodes = {name: place for place, name in enumerate(names)}
+    edges.sort(key=lambda edge: (nodes[edge[0]], nodes[edge[1]]))
+    ends = np.fromiter((nodes[one] for one, _, _ in edges), np.int64, len(edges))
+    others = np.fromiter((nodes[other] for _, other, _ in edges), np.int64, len(edges))
+    weights = np.fromiter((weight for *_, weight in edges), np.float64, len(edges))
+    return Walk(sparse_rows(len(names), ends, others, weights), nodes, names)
+
+
+def _paths(memory: Memory) -> tuple[str, ...]:
+    """The paths that a memory is about. An import sets that of the file it read."""
+    return () if memory.source.session.startswith(IMPORTED) else memory.paths
+
+
+def _held(spaces: list[int], now: int, at: int | None, table: str = "memory") -> str:
+    """The condition that a memory lies in these spaces and holds now, or held at `at`."""
+    within = f"{table}.space IN ({listed(spaces)})"
+    if at is None:
+        return f"{within} AND coalesce({table}.valid_to, {now + 1:d}) > {now:d}"
+    return f"{within} AND {_held_at(at, table)}"
+
+
+def _held_at(at: int, table: str = "memory") -> str:
+    begun = f"coalesce({table}.valid_from, {table}.recorded) <= {at:d}"
+    return f"{begun} AND coalesce({table}.valid_to, {at + 1:d}) > {at:d}"

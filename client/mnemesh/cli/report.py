@@ -62,6 +62,8 @@ def advised(error: MnemeshError, argv: Sequence[str]) -> str:
     from."""
     if isinstance(error, errors.NotFound):
         return error.message.replace(" include_forgotten shows", " --include-forgotten shows")
+    if isinstance(error, errors.FailedPrecondition) and error.message.startswith("too little data"):
+        return f"{error.message} (--window-hours N sets their length)"
     if isinstance(error, errors.Unauthenticated):
         how = "MNEMESH_TOKEN" if tuple(argv[:2]) in PEERS_OWN else "--token or MNEMESH_TOKEN"
         return error.message.replace(BEARER, f"give {how}")

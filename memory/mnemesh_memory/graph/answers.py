@@ -60,7 +60,7 @@ class GraphFinding:
     memories: tuple[str, ...] = ()
 
 
-ORPHAN: Final = "orphan"  # a memory that shares no entity with another
+ORPHAN: Final = "orphan"  # a memory that states no relation and shares no entity with another
 DEAD_LINK: Final = "dead_link"  # a link to a memory that is forgotten or not there
 HUB: Final = "hub"  # an entity that many memories name, so it tells little
 UNRESOLVED: Final = "unresolved"  # a [[title]] that no memory of the space has

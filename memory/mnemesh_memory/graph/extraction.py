@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
+from mnemesh_memory.graph.error_notes import noted
 from mnemesh_memory.graph.relations import (
     ENTITIES_A_TEXT_MAX,
     FAN_A_TEXT_MAX,
@@ -47,7 +48,9 @@ _TICKED: Final = re.compile(r"`([^`\n]{2,60})`")
 _SYMBOL: Final = re.compile(
     r"(?<![\w.-])(?:[a-z]+(?:_[a-z0-9]+)+|[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]+)+|[a-z]+(?:[A-Z][a-z0-9]+)+|[A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)(?:\(\))?(?![\w-])"
 )
-_NAME: Final = re.compile(r"(?<=[a-z0-9,;:)] )[A-Z][A-Za-z0-9+#.-]{1,40}(?: [A-Z][A-Za-z0-9+#-]{1,40}){0,2}")
+_NAME: Final = re.compile(
+    r"(?<=[a-z0-9,;:)] )[A-Z](?:[A-Za-z0-9+#-]|\.(?=[A-Za-z0-9])){1,40}(?: [A-Z][A-Za-z0-9+#-]{1,40}){0,2}"
+)
 NAME_WORDS_MAX: Final = 4
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
 
@@ -59,7 +62,9 @@ def extract(text: str, title: str = "", paths: Sequence[str] = ()) -> Extract:
         return Extract()
     found: dict[tuple[str, str, str], Relation] = {}
     fans: Counter[tuple[str, str]] = Counter()
-    for relation in (*_of_code(read, paths), *(one for sentence in sentences(read) for one in relations(sentence))):
+    said = list(sentences(read))
+    stated = (one for sentence in said for one in relations(sentence))
+    for relation in (*_of_code(read, paths), *stated, *noted(said, title)):
         subject, object_ = entity_key(relation.subject), relation.object.casefold()
         ends = ((relation.type, f"> {subject}"), (relation.type, f"< {object_}"))
         if len(found) >= RELATIONS_A_TEXT_MAX or any(fans[end] >= FAN_A_TEXT_MAX for end in ends):

@@ -55,6 +55,8 @@ KINDS: Final = frozenset(
 )
 # A word that only code has: in backticks, a path, a file, or with capitals or underscores inside.
 _CODE: Final = re.compile(r"^`|/|_|[a-z][A-Z]|\.[a-z]{1,4}$|^[A-Z][a-z]+$")
+# A name of its own. Capitals alone (API) are a kind of thing.
+_PROPER: Final = re.compile(r"`|[A-Z]\w*[a-z]|[a-z]+\w*[A-Z_]")
 _LEADING: Final = re.compile(
     r"^(?:in|under|behind|inside|within|across|throughout|since|after|before|on|at|during|for|from|by|with|until|as of|"
     r"every|last|next|this|because|when|while|now|today|yesterday|currently|recently|finally|also|so|then|and|but)\b",
@@ -77,6 +79,7 @@ def clean(words: list[str]) -> str:
     """The name that these words make, "" for none."""
     while words and words[0].casefold().strip(_TRAIL) in DETERMINERS | {"and", "or", "both", "either", "all", "of"}:
         words = words[1:]
+    words = _without_owner(words)
     if not words or len(words) > WORDS_MAX:
         return ""
     first = words[0].casefold().strip(_TRAIL)
@@ -86,6 +89,14 @@ def clean(words: list[str]) -> str:
     if len(name) > NAME_CHARS_MAX or name.casefold() in CALENDAR or not entity_key(name):
         return ""
     return name
+
+
+def _without_owner(words: list[str]) -> list[str]:
+    """ "Ana's secret AardvarkPlan" is AardvarkPlan. "Ana's laptop" stays, because many people have one."""
+    if len(words) > 1 and words[0].endswith(("'s", "\u2019s")):
+        names = [place for place, word in enumerate(words) if place and _PROPER.match(word)]
+        return words[names[0] :] if names else words
+    return words
 
 
 def _without_kind(words: list[str]) -> list[str]:

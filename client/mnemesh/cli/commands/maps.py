@@ -2,31 +2,58 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-from mnemesh.cli.options import SPACES, Number, Text, Texts, argument, each, option
+import typer
+
+from mnemesh.cli.options import REPEAT, SPACES, Number, Text, Texts, argument, contract, each, option
 from mnemesh.cli.people import maps as people
+from mnemesh.cli.people.identity import covers
 from mnemesh.cli.shell import Shell
+
+if TYPE_CHECKING:
+    from mnemesh.api.client import Client
+
+
+def _where(field: str) -> Any:
+    """The option for spaces of a command that looks where recall looks."""
+    told = contract(field).partition("Default:")[0]
+    help_ = f"{told}Default: the spaces of a recall, and without a default space all that you may read.{REPEAT}"
+    return typer.Option(*SPACES, help=help_)
+
+
+def _spaces(client: Client, named: Texts) -> Texts:
+    """The named spaces, else those of a recall: the default space, its older name and the private space. None, for all
+    that the caller may read, without a default space."""
+    if named:
+        return named
+    who = client.whoami()
+    if who.default_space in ("", who.private_space):
+        return None
+    older = who.alias_space if any(covers(pattern, who.alias_space) for pattern in who.spaces) else ""
+    return [space for space in (who.default_space, who.private_space, older) if space]
 
 
 def story(
     shell: Shell,
-    space: Annotated[Texts, each("StoryRequest.spaces", *SPACES)] = None,
+    space: Annotated[Texts, _where("StoryRequest.spaces")] = None,
     since: Annotated[Text, option("StoryRequest.since", "--since", metavar="TIME")] = None,
     before: Annotated[Text, option("StoryRequest.before", "--before", metavar="TIME")] = None,
     limit: Annotated[Number, option("StoryRequest.limit", "--limit", "-n")] = None,
 ) -> None:
     """Tell events in order of time: every decision, and the weightiest of the rest, with their memories."""
-    shell.ask(lambda client: client.story(space=space, since=since, before=before, limit=limit), people.story)
+    shell.ask(
+        lambda client: client.story(space=_spaces(client, space), since=since, before=before, limit=limit), people.story
+    )
 
 
 def gaps(
     shell: Shell,
-    space: Annotated[Texts, each("GapsRequest.spaces", *SPACES)] = None,
+    space: Annotated[Texts, _where("GapsRequest.spaces")] = None,
     limit: Annotated[Number, option("GapsRequest.limit", "--limit", "-n")] = None,
 ) -> None:
     """Show names that memories use and none explains, and questions without an answer."""
-    shell.ask(lambda client: client.gaps(space=space, limit=limit), people.gaps)
+    shell.ask(lambda client: client.gaps(space=_spaces(client, space), limit=limit), people.gaps)
 
 
 def coverage(
@@ -41,22 +68,25 @@ def coverage(
 def recall_hierarchical(
     shell: Shell,
     query: Annotated[str, argument("RecallHierarchicalRequest.query", "QUERY")] = "",
-    space: Annotated[Texts, each("RecallHierarchicalRequest.spaces", *SPACES)] = None,
+    space: Annotated[Texts, _where("RecallHierarchicalRequest.spaces")] = None,
     level: Annotated[Number, option("RecallHierarchicalRequest.level", "--level")] = None,
     limit: Annotated[Number, option("RecallHierarchicalRequest.limit", "--limit", "-n")] = None,
 ) -> None:
     """Show topics: those that answer a query, or all."""
-    shell.ask(lambda client: client.recall_hierarchical(query, space=space, level=level, limit=limit), people.clusters)
+    shell.ask(
+        lambda client: client.recall_hierarchical(query, space=_spaces(client, space), level=level, limit=limit),
+        people.clusters,
+    )
 
 
 def drill_down(
     shell: Shell,
     cluster: Annotated[str, argument("DrillDownRequest.cluster", "TOPIC")],
-    space: Annotated[Texts, each("DrillDownRequest.spaces", *SPACES)] = None,
+    space: Annotated[Texts, _where("DrillDownRequest.spaces")] = None,
     limit: Annotated[Number, option("DrillDownRequest.limit", "--limit", "-n")] = None,
 ) -> None:
     """Show the narrower topics within a topic, and its memories."""
-    shell.ask(lambda client: client.drill_down(cluster, space=space, limit=limit), people.drilled)
+    shell.ask(lambda client: client.drill_down(cluster, space=_spaces(client, space), limit=limit), people.drilled)
 
 
 COMMANDS: Final = (

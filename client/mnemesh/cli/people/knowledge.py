@@ -32,7 +32,7 @@ def graph_audit(found: values.GraphAudit) -> Iterator[str]:
         sources = " ".join(id_[:ID_CHARS] for id_ in finding.memories)
         name, detail = clip(one_line(finding.name)), clip(one_line(finding.detail))
         yield f"{paint(one_line(finding.type), YELLOW)}  {name}  {detail}"
-        if sources:
+        if finding.memories and finding.memories != (finding.name,):
             yield paint(f"    {sources}", DIM)
     counted = ", ".join(f"{count} {one_line(type_)}" for type_, count in sorted(found.counts.items()) if count)
     yield paint(counted or "nothing found", DIM)
