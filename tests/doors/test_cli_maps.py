@@ -1,4 +1,4 @@
-"""The commands on whole spaces and on the graph: where they look, and what a refusal advises."""
+"""Commands on whole spaces look where recall does, and a refusal of the graph names an option."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ def _where(field: str) -> Any:
 
 
 def _spaces(client: Client, named: Texts) -> Texts:
-    """The named spaces, else those of a recall: the default space, its older name and the private space. None, for all
-    that the caller may read, without a default space."""
+    """The named spaces, else the spaces of a recall: the default space, the private one, an older name of the default.
+    None means all readable spaces: there is no default space."""
     if named:
         return named
     who = client.whoami()
