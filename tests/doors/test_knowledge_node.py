@@ -108,5 +108,6 @@ async def test_a_history_of_errors_and_deployments_has_a_causal_chain(nodes: Nod
         assert found.causes[0].p_value < 0.01
         assert found.causes[0].memories
         assert not {"DiskError", "archive"} & {link.cause for link in found.causes}
-        with pytest.raises(mnemesh.MnemeshError, match="too little data"):
+        with pytest.raises(mnemesh.MnemeshError, match="too little data") as refused:
             client.causal_chain("LatencyError", window_hours=744)
+        assert refused.value.message.startswith("too little data"), "no field of the request is at fault"
