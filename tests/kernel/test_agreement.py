@@ -101,7 +101,21 @@ def test_three_episodes_of_one_session_are_no_repetition() -> None:
         ("Billing calls the auth service.", "The auth service calls billing.", False),
         ("The cache sits in front of the api.", "The api sits in front of the cache.", False),
         ("The gateway keeps 5 tokens.", "The gateway drops 5 tokens.", False),
+        ("PR 17 is blocked by the security review.", "PR 29 is blocked by the security review.", False),
+        ("Week 12 on-call is Ivan.", "Week 40 on-call is Ivan.", False),
+        ("PR 17 blocks PR 29.", "PR 29 blocks PR 17.", False),
+        ("PR 17 waits for the security review.", "For the security review PR 17 waits.", True),
     ],
 )
 def test_phrases_may_change_their_place_and_roles_may_not(one: str, other: str, same: bool) -> None:
     assert restates(one, other) is same
+
+
+def test_errors_with_other_numbers_are_other_errors() -> None:
+    texts = [f"Payment webhook returned HTTP 500, ticket {ticket}." for ticket in (101, 102, 103)]
+    texts += ["The mailer gave up after 3 attempts.", "The mailer gave up after three attempts."]
+    memories = [memory(number, text, "error") for number, text in enumerate(texts)]
+    assert [step for step in plan(portion(memories)).steps if step.action == MERGE] == []
+    facts = [memory(number, text, "fact") for number, text in enumerate(texts)]
+    (step,) = [step for step in plan(portion(facts)).steps if step.action == MERGE]
+    assert (step.id, step.others) == (facts[3].id, (facts[4].id,))

@@ -89,7 +89,8 @@ class Consolidating:
         """Consolidate what is new in a space, or with `dry_run` only tell. Raises InvalidArgument, PermissionDenied,
         and Unavailable when a part of the node is down: the next call goes on."""
         where = request_checks.write_space(space, caller)
-        return await self._consolidated(caller.principal, where, Budget(), dry_run=dry_run)
+        done = await self._consolidated(caller.principal, where, Budget(), dry_run=dry_run)
+        return replace(done, gaps=(*done.gaps, *self.unanswered.gaps(caller.principal, where)))
 
     async def changed_spaces(self, owner: str, budget: Budget) -> list[Consolidated]:
         """Consolidate every space that changed since the last such call, within a budget. A private space is
@@ -143,7 +144,7 @@ class Consolidating:
             run=run.id if run else "",
             read=tally.read,
             steps=tuple(tally.steps),
-            gaps=(*unexplained(tally.uses, tally.explained), *self.unanswered.gaps(space)),
+            gaps=tuple(unexplained(tally.uses, tally.explained)),
             degraded=tuple(tally.degraded),
         )
 

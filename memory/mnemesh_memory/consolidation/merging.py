@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from mnemesh_memory.consolidation.agreement import restates
+from mnemesh_memory.consolidation.agreement import restates, same_digits
 from mnemesh_memory.consolidation.domains.domain import Domain
 from mnemesh_memory.consolidation.steps import MERGE, PROMOTED, Portion, Step
 from mnemesh_memory.policy import triggers
@@ -37,12 +37,12 @@ def merges(portion: Portion, domain: Domain) -> Iterator[Step]:
             and cosine >= domain.merge_cosine
             and _mergeable(other)
             and _alike(memory, other)
-            and restates(memory.content, other.content)
+            and _says_the_same(memory, other)
         ]
         if not twins:
             continue
         first, *rest = sorted((memory, *twins), key=_rank)
-        losers = [other for other in rest if restates(first.content, other.content)]
+        losers = [other for other in rest if _says_the_same(first, other)]
         if losers:
             done.update(other.id for other in (first, *losers))
             for start in range(0, len(losers), LOSERS_MAX):
@@ -92,6 +92,12 @@ def _mergeable(memory: Memory) -> bool:
         and triggers.TAG not in memory.tags
         and PROMOTED not in memory.attrs
     )
+
+
+def _says_the_same(one: Memory, other: Memory) -> bool:
+    """Whether the texts are one statement. Errors are told apart by their numbers, however these are written."""
+    exact = one.kind != "error" or same_digits(one.content, other.content)
+    return exact and restates(one.content, other.content)
 
 
 def _alike(one: Memory, other: Memory) -> bool:
