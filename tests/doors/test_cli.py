@@ -277,6 +277,8 @@ def test_text_comes_from_standard_input_or_a_file(
         ("recall", "x", "--limit", "-1"),
         ("recall", "x", "--weight", "dense=much"),
         ("get",),
+        ("consolidate", "--dry-run", "--undo", "first"),
+        ("consolidate", "--dry-run", "--runs"),
         ("export", "--format", "docx"),
         ("export", "--format", "markdown"),
         ("export",),

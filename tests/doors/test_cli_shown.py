@@ -26,6 +26,7 @@ from mnemesh.cli.people import history as people_history
 from mnemesh.cli.people import identity as people_identity
 from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people import memories as people
+from mnemesh.cli.people import sleep as people_sleep
 from mnemesh.cli.people import standing as people_standing
 from mnemesh.cli.report import advised
 from mnemesh.cli.shell import count_of
@@ -33,7 +34,7 @@ from mnemesh.errors import MnemeshError, from_node
 from mnemesh_gateway.doors.mcp.answer_text import render
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.values.errors import Unauthenticated
-from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2
+from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2, sleep_pb2
 
 MEMORY = memory_pb2.Memory(id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11")
 ANSWER: values.Recalled = wire.to_value(
@@ -435,3 +436,10 @@ def test_an_update_by_evidence_names_the_command_that_undoes_it() -> None:
     message.memory.CopyFrom(memory_pb2.Memory(id=MEMORY.id, content="by day", heads=HEADS[:1], space="team"))
     lines = people.remembered(wire.to_value(message, values.Remembered))
     assert "to undo: mnemesh rollback 018bcfe5-6805 --to 1@aa" in list(lines)
+
+
+def test_an_undone_run_counts_the_steps_that_it_had() -> None:
+    run = sleep_pb2.SleepRun(id="r1", space="team", state="undone")
+    run.steps.add(action="merge", id=MEMORY.id, state="undone", why="say the same")
+    done = sleep_pb2.UndoRunResponse(run=run, undone=1)
+    assert next(people_sleep.undone(wire.to_value(done, values.UndoneRun))).endswith("team  undone  1 step")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from recall_scene import READER, Here, signals_of, started
@@ -21,7 +22,7 @@ from mnemesh_actors.sleep.idle_scheduler import IdleScheduler, SleepConfig
 from mnemesh_memory.consolidation.derived_id import promotion
 from mnemesh_memory.consolidation.steps import APPLIED, MERGE, PROMOTE, RUNNING, Run, Step
 from mnemesh_memory.values.errors import NotFound
-from mnemesh_memory.values.model import Draft, ListQuery, Patch, Source
+from mnemesh_memory.values.model import Caller, Draft, ListQuery, Patch, Query, Source
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -176,6 +177,35 @@ async def test_a_question_without_an_answer_is_a_gap_until_it_has_one(here: Here
     await here.remember("Nora waters the plants in the greenhouse.")
     assert not (await here.recall(question)).abstain
     assert (await here.mesh.consolidate(READER, here.space)).gaps == ()
+
+
+async def test_a_question_without_an_answer_is_shown_to_nobody_but_who_asked(here: Here) -> None:
+    ana, question = Caller("ana/codex", "ana"), "Is the merger with Borealis signed?"
+    assert (await here.mesh.recall(ana, Query(text=question, spaces=(here.space,)))).abstain
+    prompt = Query(text="Draft the letter to Borealis.", spaces=(here.space,), current_session="s1")
+    assert (await here.mesh.recall(ana, prompt)).abstain, "a hook sends whole prompts, and these are no questions"
+    assert (await here.mesh.consolidate(READER, here.space)).gaps == ()
+    assert [gap.text for gap in (await here.mesh.consolidate(ana, here.space, dry_run=True)).gaps] == [question]
+    await here.remember("The kiosk opens at nine.")
+    runs = await here.mesh._sleeping.changed_spaces("ana", Budget())
+    assert [run.gaps for run in runs if run.space == here.space] == [()]
+
+
+async def test_an_episode_that_is_told_again_in_other_sessions_becomes_a_fact(here: Here) -> None:
+    text = "The export failed because the token of the mailer had expired."
+    again = "The export failed because the token of the mailer had expired!"
+
+    async def told(content: str, session: str, **fields: Any) -> str:
+        draft = here.draft(content, kind="episode", source=Source(session=session), **fields)
+        return (await here.mesh.remember(READER, draft)).action
+
+    assert [await told(text, session) for session in ("s1", "s1", "s2", "s2", "")] == [
+        "ADD", "NOOP", "ADD", "NOOP", "NOOP",
+    ]  # fmt: skip
+    assert [await told("Because the token of the mailer had expired, the export failed.", "s3")] == ["ADD"]
+    assert [await told(again, "s4", idempotency_key="k") for _ in range(2)] == ["ADD", "ADD"], "the second is a replay"
+    (step,) = (await here.mesh.consolidate(READER, here.space)).steps
+    assert (step.action, len(step.others)) == (PROMOTE, 4)
 
 
 async def test_astrocytes_vote_when_asked_for_and_explain_shows_the_votes(here: Here) -> None:

@@ -152,6 +152,7 @@ async def test_a_memory_is_stale_exactly_while_a_file_that_it_names_differs(tmp_
         assert await stale() == ()
         file.write_text("LIMIT = 60\n")
         assert await stale() == ("names src/limits.py, which has changed since",)
+        assert (await mesh.tidy(owner, "stale", "forget", (SPACE,))).ids == ()
         file.write_text("LIMIT = 15\n")
         assert await stale() == ()
         file.rename(tree / "src/moved.py")
@@ -163,6 +164,8 @@ async def test_a_memory_is_stale_exactly_while_a_file_that_it_names_differs(tmp_
         ]
         assert (await mesh.tidy(owner, "stale", "forget", (SPACE,))).ids == (named.id,)
         git(tree, "add", "-A")
+        assert await stale() == ("names src/limits.py, which is now src/moved.py",)
+        assert (await mesh.tidy(owner, "stale", "forget", (SPACE,))).ids == ()
         assert await states(mesh, owner, named.id) == [("src/limits.py", "renamed", "src/moved.py")]
         (tree / "src/moved.py").rename(file)
         kept = await mesh.anchor(owner, named.id, "It matters.")

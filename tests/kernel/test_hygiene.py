@@ -185,6 +185,16 @@ async def test_what_was_never_shown_and_is_cold_is_idle_until_it_is_shown(here: 
     assert (await report(here))[hygiene.IDLE] == []
 
 
+async def test_an_old_note_is_not_idle_the_minute_it_is_imported(here: Here) -> None:
+    now = here.mesh._parts.clock()
+    old = await here.remember("The ferry was late", kind="episode", created_at=now - 400 * DAY_MS)
+    assert (await report(here))[hygiene.IDLE] == []
+    here.patch.setattr(here.mesh, "hygiene", report_at(here, now + 91 * DAY_MS))
+    (idle,) = (await report(here))[hygiene.IDLE]
+    assert idle.subject.memory.id == old.id
+    assert idle.subject.heat.age_days == pytest.approx(91.0, abs=0.01)
+
+
 def report_at(here: Here, now: int) -> Any:
     """The report of a node whose clock says `now`."""
     return hygiene_report.Hygiene(replace(here.mesh._parts, clock=lambda: now)).hygiene

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeAlias, TypeVar
 
 from mnemesh_actors.files.file_states import GONE as ABSENT
 from mnemesh_actors.files.file_states import FileStates
@@ -27,6 +27,10 @@ DISK_S: Final = 1.0
 GIT_S: Final = 5.0
 INDEX_BYTES_MAX: Final = 64 * 1024 * 1024
 Answer = TypeVar("Answer")
+
+
+# The place of a memory among others, its space, and a file that it names.
+Named: TypeAlias = tuple[int, str, Reference]
 
 
 class FileState(NamedTuple):
@@ -94,27 +98,36 @@ class ProjectFiles:
 
     # ---- reading ----------------------------------------------------------------------------------------------
 
-    async def marked(self, memories: Sequence[Memory], most: int = COMPARED_MAX) -> list[Memory]:
+    async def marked(self, memories: Sequence[Memory], most: int = COMPARED_MAX, git_s: float = DISK_S) -> list[Memory]:
         """The memories, each with what it says of files that are no longer as they were. At most `most` references are
-        compared."""
-        asked: list[tuple[int, str, Reference]] = []
+        compared. Git has `git_s` for the new names of files that are gone."""
+        asked: list[Named] = []
         for place, memory in enumerate(memories):
             if memory.attrs and self.roots.of(memory.space):
                 asked += [(place, memory.space, one) for one in file_references.recorded(memory.attrs)]
         if not asked:
             return list(memories)
-        nothing: list[tuple[int, str]] = []
+        unknown: list[tuple[Named, FileState]] = []
+        found = await self._in_time(lambda: self._compared(asked[:most]), unknown)
+        if any(state.state == GONE for _, state in found):
+            found = await self._in_time(lambda: self._renamed(found), found, git_s)
         stale: dict[int, list[str]] = {}
-        for place, told in await self._in_time(lambda: self._compared(asked[:most]), nothing):
-            stale.setdefault(place, []).append(told)
+        for (place, _, _), state in found:
+            stale.setdefault(place, []).append(file_references.told(*state))
         return [
             replace(memory, stale=tuple(stale[place])) if place in stale else memory
             for place, memory in enumerate(memories)
         ]
 
-    def _compared(self, asked: Sequence[tuple[int, str, Reference]]) -> list[tuple[int, str]]:
-        states = ((place, one.path, self.state(space, one)) for place, space, one in asked)
-        return [(place, file_references.told(path, state)) for place, path, state in states if state in (CHANGED, GONE)]
+    def _compared(self, asked: Sequence[Named]) -> list[tuple[Named, FileState]]:
+        states = ((named, FileState(named[2].path, self.state(named[1], named[2]))) for named in asked)
+        return [(named, state) for named, state in states if state.state in (CHANGED, GONE)]
+
+    def _renamed(self, found: Sequence[tuple[Named, FileState]]) -> list[tuple[Named, FileState]]:
+        listed: dict[str, dict[str, str]] = {}
+        return [
+            (named, self._told(named[1], named[2], listed) if state.state == GONE else state) for named, state in found
+        ]
 
     def state(self, space: str, one: Reference) -> str:
         """How a reference stands. Of several folders of a project the one that agrees counts."""

@@ -194,7 +194,9 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         if seen := self._admission.seen(command.agent, draft.idempotency_key, command.fingerprint, command.at):
             return seen
         touch = not draft.force
-        known = self._admission.duplicate(draft.space, command.duplicate_key, command.at, touch=touch)
+        known = self._admission.duplicate(
+            draft.space, command.duplicate_key, command.at, draft.kind, draft.source.session, touch=touch
+        )
         if known is not None and not draft.force:
             if not known.restorable:
                 known = self._replace_by(known, command)
@@ -318,7 +320,9 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             try:
                 outcome = self._admission.seen(item.agent, item.idempotency_key, item.fingerprint, item.at)
                 if outcome is None and not item.force and not item.idempotency_key:
-                    outcome = self._admission.duplicate(item.space, item.duplicate_key, item.at, touch=item.touch)
+                    outcome = self._admission.duplicate(
+                        item.space, item.duplicate_key, item.at, item.kind, item.session, touch=item.touch
+                    )
                 outcomes.append(outcome)
             except MnemeshError as refused:
                 outcomes.append(refused)

@@ -195,7 +195,8 @@ class Mesh:
         ]
 
     def _with_triggered(self, caller: Caller, query: Query, answer: Recalled) -> Recalled:
-        self._sleeping.unanswered.note(caller.principal, query.text, answer.spaces, abstained=answer.abstain)
+        if query.text.strip() and not query.current_session:  # a hook, which names its session, sends whole prompts
+            self._sleeping.unanswered.note(caller.principal, query.text, answer.spaces, abstained=answer.abstain)
         fired = self._triggering.recalled(caller, query, answer.spaces)
         return replace(answer, triggered=fired) if fired else answer
 

@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from mnemesh_actors.files.project_files import GIT_S
 from mnemesh_actors.memory_lookup import hidden
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.related import mean_vector, stored_vectors
@@ -128,7 +129,7 @@ class Hygiene:
             active = [item for item in items if item.memory.state == "active"]
             superseded += [item for item in items if item.memory.state == "superseded"]
             found[hygiene.IDLE] += hygiene.idle(active, stale_days)
-            marked = await self._parts.files.marked([item.memory for item in active], REFERENCES_A_PAGE)
+            marked = await self._parts.files.marked([item.memory for item in active], REFERENCES_A_PAGE, GIT_S)
             found[hygiene.STALE] += [
                 hygiene.stale(replace(item, memory=memory))
                 for item, memory in zip(active, marked, strict=True)
@@ -213,9 +214,12 @@ class Hygiene:
         kept = [memory for memory in memories if memory.state in states]
         now, half_lives = self._parts.clock(), self._parts.config.half_lives
         used: dict[str, tuple[int, int]] = {}
+        arrived: dict[str, int] = {}
         for start in range(0, len(kept), PAGE):
-            used |= await self._parts.ledger.activity([memory.id for memory in kept[start : start + PAGE]])
-        return {memory.id: tidy(memory, used, now, half_lives) for memory in kept}
+            ids = [memory.id for memory in kept[start : start + PAGE]]
+            used |= await self._parts.ledger.activity(ids)
+            arrived |= await self._parts.ledger.arrivals(ids)
+        return {memory.id: tidy(memory, used, now, half_lives, arrived.get(memory.id, 0)) for memory in kept}
 
 
 def _similar(compared: _Compared, threshold: float, limit: int) -> tuple[list[tuple[int, int, float]], int]:

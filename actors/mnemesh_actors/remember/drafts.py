@@ -118,6 +118,8 @@ class Preparing:
             agent=caller.agent,
             space=draft.space,
             duplicate_key=item.duplicate_key,
+            kind=draft.kind,
+            session=draft.source.session,
             idempotency_key=draft.idempotency_key,
             fingerprint=item.fingerprint,
             force=draft.force or bool(draft.supersedes),
@@ -176,7 +178,7 @@ class Preparing:
             item.surprise = self._surprise(caller, item, found, known)
             if not (item.draft.force or item.draft.supersedes):
                 candidates = self._candidates(caller, item.draft, dict(found), known)
-                item.verdict = guard.judge(item.draft.content, item.draft.kind, candidates)
+                item.verdict = guard.judge(item.draft.content, item.draft.kind, candidates, item.draft.source.session)
                 self._reconsolidate(caller, item, candidates, known)
 
     def _surprise(
@@ -226,6 +228,7 @@ class Preparing:
                 replaceable=may_replace(caller, memory) and not _kept(memory),
                 later=_later(memory, draft, self._parts.clock()),
                 heads=memory.heads,
+                session=memory.source.session,
             )
             for memory, cosine in ((known[id_], cosine) for id_, cosine in near.items() if id_ in known)
             if memory.state == "active"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import hygiene, stored_rules, triggers
+from mnemesh_memory.policy import file_references, hygiene, stored_rules, triggers
 from mnemesh_memory.policy.hygiene import Report
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
@@ -53,8 +53,9 @@ class Tidying:
         limit: int = hygiene.LIMIT,
         dry_run: bool = True,
     ) -> Tidied:
-        """Forget or archive up to `limit` memories that the hygiene report names as `finding`. Raises InvalidArgument,
-        PermissionDenied for a space that the caller may not write."""
+        """Forget or archive up to `limit` memories that the hygiene report names as `finding`. Of the stale
+        ones only those whose files are gone. Raises InvalidArgument, PermissionDenied for a space that the caller may
+        not write."""
         field_checks.one_of("finding", finding, FINDINGS)
         field_checks.one_of("action", action, ACTIONS)
         field_checks.whole("limit", limit, 1, limits.HYGIENE_LIMIT_MAX)
@@ -63,7 +64,7 @@ class Tidying:
             grants.require_space(caller, grants.WRITE, space)
         report = await self._report(caller, named, stale_days, limits.HYGIENE_LIMIT_MAX)
         found = {one.subject.memory.id: one.subject.memory for one in report.findings if one.type == finding}
-        kept = [memory for memory in found.values() if not _stays(memory)][:limit]
+        kept = [memory for memory in found.values() if not (_stays(memory) or _may_hold(memory, finding))][:limit]
         refused: dict[str, str] = {}
         if not dry_run:
             refused = await self._done(caller, action, [memory.id for memory in kept])
@@ -93,3 +94,8 @@ class Tidying:
 
 def _stays(memory: Memory) -> bool:
     return memory.tier == "pinned" or triggers.TAG in memory.tags or stored_rules.TAG in memory.tags
+
+
+def _may_hold(memory: Memory, finding: str) -> bool:
+    """Whether a memory was found for files that are changed or renamed, and not gone."""
+    return finding == hygiene.STALE and not file_references.tells_of_gone(memory.stale)

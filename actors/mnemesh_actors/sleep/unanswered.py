@@ -23,7 +23,8 @@ class Unanswered:
         self._asked: OrderedDict[tuple[str, str], OrderedDict[str, int]] = OrderedDict()
 
     def note(self, principal: str, question: str, spaces: Sequence[str], *, abstained: bool) -> None:
-        """Recall answered a question of a principal in these spaces, or abstained. An answered one is no gap any more."""
+        """Recall answered a question of a principal in these spaces, or abstained. An answered one is no gap any
+        more."""
         if not abstained and not self._asked:
             return
         text = " ".join(question[:QUESTION_CHARS].split())

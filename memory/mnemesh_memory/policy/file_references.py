@@ -84,6 +84,13 @@ def recording(attrs: Mapping[str, str], references: Iterable[Reference]) -> dict
     return kept | {f"{STALE_PREFIX}{number}": value for number, value in enumerate(told, 1)}
 
 
-def told(path: str, state: str) -> str:
+def told(path: str, state: str, renamed_to: str = "") -> str:
     """The mark of a memory that names a file in this state."""
-    return f"names {path}, which {'is gone' if state == GONE else 'has changed since'}"
+    words = {GONE: "is gone", RENAMED: f"is now {renamed_to}"}
+    return f"names {path}, which {words.get(state, 'has changed since')}"
+
+
+def tells_of_gone(marks: Iterable[str]) -> bool:
+    """Whether all that the marks of a memory tell is that files are gone. A changed or renamed file is still there, and
+    so may be what the memory says of it."""
+    return all(mark.endswith(", which is gone") for mark in marks)

@@ -114,6 +114,7 @@ class Candidate:
     replaceable: bool  # The writer wrote it, or was granted to replace it.
     later: bool = False  # It holds from a later moment than the new text.
     heads: tuple[str, ...] = ()  # As they were read. A memory with other heads by the commit stays.
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,11 +132,21 @@ class Verdict:
     heads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # Of the memories that are named here.
 
 
-def judge(text: str, kind: str, candidates: Sequence[Candidate]) -> Verdict:
-    """The verdict on a new text of a kind."""
+def is_told_again(kind: str, session: str, known_kind: str, known_session: str) -> bool:
+    """Whether a record beside a known one of equal words tells what happened another time: in another session."""
+    return bool(kind in RECORDS and known_kind in RECORDS and session and known_session) and session != known_session
+
+
+def judge(text: str, kind: str, candidates: Sequence[Candidate], session: str = "") -> Verdict:
+    """The verdict on a new text of a kind that was written in a session."""
     fresh = min(1.0, max(0.0, 1.0 - max((item.cosine for item in candidates), default=0.0)))
     ordered = sorted(candidates, key=lambda item: (-item.cosine, item.id))
-    twins = (item for item in ordered if item.replaceable or almost_identical(item.text, text))
+    twins = (
+        item
+        for item in ordered
+        if (item.replaceable or almost_identical(item.text, text))
+        and not is_told_again(kind, session, item.kind, item.session)
+    )
     twin = next((item for item in twins if says_the_same(item.text, text)), None)
     if twin is not None:
         return Verdict(

@@ -185,6 +185,8 @@ class Lookup:
     force: bool
     at: int
     touch: bool = True
+    kind: str = ""
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from mnemesh_crdt.changes.envelope import CHANGE
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
 from mnemesh_crdt.document.revisions import SUPERSEDED_BY
 from mnemesh_memory.access.grants import principal_of
-from mnemesh_memory.policy.guard import Verdict, although
+from mnemesh_memory.policy.guard import RECORDS, Verdict, although
 from mnemesh_memory.policy.patches import patched
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
@@ -35,6 +35,7 @@ _PATCHED: Final = (
     *("content", "kind", "title", "keywords", "attrs", "tier"),
     *("importance", "valid_from", "valid_to"),  # may be cleared
 )
+_RECORDS: Final = f"({', '.join(repr(kind) for kind in sorted(RECORDS))})"
 _LOST: Final = ("forgotten", "erased", "superseded")  # states of the end of a chain of successors that nobody finds
 # Of entries: those of a principal and of its clients ("0" is what follows "/").
 BY_PRINCIPAL: Final = "(agent = ? OR agent >= ? AND agent < ?)"
@@ -100,15 +101,21 @@ class Admission:
             (agent, key, fingerprint, result.memory.id, result.action, now),
         )
 
-    def duplicate(self, space: str, key: str, now: int, *, touch: bool = True) -> Committed | None:
+    def duplicate(
+        self, space: str, key: str, now: int, kind: str, session: str, *, touch: bool = True
+    ) -> Committed | None:
         """The outcome for a text that the space holds already, or held and forgot. None for a new one. Asked on the
-        way to a write, it reinforces what is there (`touch`)."""
+        way to a write, it reinforces what is there (`touch`). A record of another session is no duplicate."""
         columns = ", ".join("m." + column for column in rows.COLUMNS.split(", "))
+        told_again, values = "", tuple[str, ...]()
+        if kind in RECORDS and session:
+            told_again = f"AND NOT (m.state = 'active' AND m.session NOT IN ('', ?) AND m.kind IN {_RECORDS}) "
+            values = (session,)
         row = self._db.execute(
             f"SELECT {columns} FROM text_hash t JOIN memory m ON m.id = t.doc "
             "WHERE t.space = ? AND t.hash = ? AND m.state <> 'superseded' "
-            "ORDER BY m.state = 'active' DESC, m.created_at, m.id LIMIT 1",
-            (space, bytes.fromhex(key)),
+            f"{told_again}ORDER BY m.state = 'active' DESC, m.created_at, m.id LIMIT 1",
+            (space, bytes.fromhex(key), *values),
         ).fetchone()
         if row is None:
             return None

@@ -64,6 +64,16 @@ def from_peers(db: sqlite3.Connection, ids: Sequence[str], node: str) -> list[st
     return [str(id_) for (id_,) in rows]
 
 
+def arrivals(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
+    """When each memory came into this log (ms), by id. A date that its author gave is no arrival."""
+    rows = db.execute(
+        "SELECT doc, min(CASE WHEN received > 0 THEN received ELSE at END) FROM entry "
+        f"WHERE doc IN ({marks(ids)}) GROUP BY doc",
+        tuple(ids),
+    )
+    return {str(id_): int(at) for id_, at in rows}
+
+
 def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Sequence[str] | None = None) -> str:
     """The id for an id, a unique prefix, or a title that one memory of `spaces` bears. Active memories go first. With
     `within`, patterns of spaces, nothing else is there at all.

@@ -22,7 +22,7 @@ def consolidate(
     """Merge duplicates, promote repeated episodes to a fact, and link related memories of a space. With --runs list
     what was done, with --undo take a run back."""
     if dry_run and (runs or undo is not None):
-        raise typer.BadParameter("a dry run takes nothing back and lists no runs: leave out --dry-run, --runs or --undo")
+        raise typer.BadParameter("--dry-run tells of a new run: leave it out beside --runs and --undo")
     if undo is not None:
         shell.ask(lambda client: client.undo_run(undo), people.undone)
     elif runs:

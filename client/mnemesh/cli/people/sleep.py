@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from mnemesh.api import values
 from mnemesh.cli.people.memories import BOLD, CYAN, DIM, YELLOW, paint
 from mnemesh.cli.shell import count_of, one_line
+
+CARRIED_OUT: Final = ("applied", "undone")
 
 
 def consolidated(done: values.Consolidation) -> Iterator[str]:
@@ -41,7 +44,9 @@ def undone(done: values.UndoneRun) -> Iterator[str]:
 
 def _run(run: values.SleepRun) -> Iterator[str]:
     when = run.started_at.isoformat(timespec="seconds") if run.started_at else ""
-    told = f"{one_line(run.space)}  {one_line(run.state)}  {count_of(run.applied, 'step')}"
+    # Of an undone run no step stands any more, so those that it had count too.
+    steps = sum(step.state in CARRIED_OUT for step in run.steps)
+    told = f"{one_line(run.space)}  {one_line(run.state)}  {count_of(steps, 'step')}"
     yield f"{paint(one_line(run.id), BOLD)}  {when}  {told}"
     yield from _steps(run.steps)
 
