@@ -66,7 +66,7 @@ async def test_a_version_of_the_past_leads_to_the_one_that_was_the_last_then(her
 async def test_what_the_index_found_and_what_was_read_then_stand_in_one_order(here: Here) -> None:
     best = await here.remember("The quokka feed schedule of winter lists carrots and hay")
     for number in range(5):
-        await here.remember(f"Schedule {number} lists turbines")
+        await here.remember(f"Schedule {number} lists turbines", force=True)
     memory = await here.remember("Carrots for the quokka")
     weak = await here.remember("A schedule of turbines, also of the seventh one")
     for one in (memory, weak):
