@@ -70,11 +70,12 @@ def _fault(error: Exception) -> str:
 
 
 def _dispatch(words: list[str]) -> int:
-    if words[:1] == ["hook"]:
+    helps = words[1:2] in (["--help"], ["-h"])
+    if words[:1] == ["hook"] and not helps:
         from mnemesh.hooks.shim import main as hook
 
         return hook(words[1:])
-    if words[:1] == ["statusline"] and "--help" not in words:
+    if words[:1] == ["statusline"] and not helps:
         from mnemesh.hooks.statusline import main as statusline
 
         return statusline(words[1:])

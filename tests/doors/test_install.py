@@ -140,6 +140,7 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(machine: Machine) -> 
     shown = machine.run("install", "claude-code", "--dry-run")
     assert '+    "mnemesh": {' in shown
     assert "would be written" in shown
+    assert "PreToolUse" not in shown
     assert "hook claude-code UserPromptSubmit" in shown
     assert machine.files() == before
     assert not machine.data.exists()

@@ -11,6 +11,7 @@ from node_process import NodeUnderTest
 
 from mnemesh import Client
 from mnemesh.cli.imports.vault import QUARANTINE, Vault
+from mnemesh.entry import main
 from mnemesh.errors import InvalidArgument
 from mnemesh.importing.export import markdown_path
 
@@ -41,6 +42,24 @@ def test_every_memory_has_a_file_and_a_second_run_writes_nothing(client: Client,
     assert first.counts["written"] == 1
     second = mirror(client, tmp_path / "v", memory.space)
     assert set(second.counts.values()) == {0}
+
+
+def test_a_writer_mirrors_and_imports_without_the_status_of_the_node(
+    shared_node: NodeUnderTest, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = client.remember("Deploys run from CI only", title="Deploys").memory
+    token = client.add_agent("vaulter", role="writer", spaces=[memory.space]).token
+    with Client(shared_node.grpc, token, space=memory.space, timeout_s=PATIENCE_S) as writer:
+        mirror(writer, tmp_path / "v", memory.space)
+        assert (tmp_path / "v" / markdown_path(memory)).exists()
+        assert set(mirror(writer, tmp_path / "v", memory.space).counts.values()) == {0}
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MNEMESH_DATA_DIR", str(tmp_path / "data"))
+    (tmp_path / "notes.md").write_text("# Kiln\n\nThe kiln cools for nine hours.\n")
+    words = ["import", "notes.md", "--space", memory.space, "--endpoint", shared_node.grpc, "--token", token]
+    assert [main(words), main(words)] == [0, 0]
+    texts = [one.content for one in client.export(space=memory.space)]
+    assert sum("nine hours" in text for text in texts) == 1
 
 
 def test_an_edited_file_becomes_a_revision_and_a_forgotten_memory_loses_its_file(

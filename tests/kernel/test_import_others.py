@@ -190,6 +190,10 @@ def test_a_folder_with_json_files_of_tools_imports_none_of_these(tmp_path: Path)
 
 
 def test_a_json_file_without_memories_is_refused_with_what_was_expected() -> None:
+    for chats in ([{"uuid": "a", "chat_messages": []}], {"conversations": [{"id": "b", "mapping": {}}]}):
+        none, (problem,) = split(parse_json(json.dumps(chats), "my conversations.json"))
+        told = "holds conversations and no memories; mnemesh import-transcript 'my conversations.json' takes it"
+        assert (none, problem.message) == ([], told)
     none, problems = split(parse_json('{"name": "x"}', "package.json"))
     assert none == []
     assert problems[0].message.startswith("holds no list of memories")

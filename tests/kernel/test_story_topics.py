@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from mnemesh_memory.maps.clusters import Node, atlas, cluster_id, cut, medoid, tree
+from mnemesh_memory.maps.gaps import is_open
 from mnemesh_memory.maps.story import DAY_MS, chapters, story
 from mnemesh_memory.values.model import Link, Memory
 
@@ -68,8 +69,24 @@ def test_a_story_says_what_a_memory_was_replaced_and_resolved_by() -> None:
         ],
         5,
     ).sentences
-    assert (first.text, first.ids[1:]) == (f"Failed: Event 1. (resolved by {fix})", (fix,))
-    assert (second.text, second.ids[1:]) == (f"Decided: Event 2. (replaced later by {successor})", (successor,))
+    assert (first.text, first.ids[1:]) == (f"Failed: Event 1. (resolved by {fix[:13]})", (fix,))
+    assert (second.text, second.ids[1:]) == (f"Decided: Event 2. (replaced later by {successor[:13]})", (successor,))
+
+
+def test_a_story_says_once_that_a_thing_was_decided() -> None:
+    texts = ("Decided: fire the kiln at dawn.", "decided to fire it at noon.", "Fire it at dusk.")
+    memories = [a_memory(number, "decision", number, content=text) for number, text in enumerate(texts)]
+    assert [sentence.text for sentence in story(memories, 5).sentences] == [
+        "Decided: fire the kiln at dawn.", "decided to fire it at noon.", "Decided: Fire it at dusk.",
+    ]  # fmt: skip
+
+
+def test_a_tag_makes_a_question_and_a_checkpoint_is_none() -> None:
+    answered = (Link(type="resolved-by", id=a_memory(9).id),)
+    assert is_open(a_memory(1, content="Who fires the kiln?"))
+    assert is_open(a_memory(2, content="The owner of the kiln is unknown.", tags=("question",)))
+    assert not is_open(a_memory(3, content="# Kiln\n\n## Open questions\n- who?", tags=("checkpoint",)))
+    assert not is_open(a_memory(4, content="Unknown.", tags=("question",), links=answered))
 
 
 def test_a_pause_of_a_day_begins_a_chapter() -> None:

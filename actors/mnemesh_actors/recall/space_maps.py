@@ -25,7 +25,7 @@ from mnemesh_memory.maps.clusters import Atlas, atlas, typical
 from mnemesh_memory.maps.gaps import open_points
 from mnemesh_memory.maps.story import story
 from mnemesh_memory.ranking.answers import Recalled, left_out
-from mnemesh_memory.text.text import content_words, title_of
+from mnemesh_memory.text.text import content_words, stem, title_of
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, NotFound
@@ -35,6 +35,7 @@ PAGE: Final = 200
 ATLASES_KEPT: Final = 4
 RECALLED: Final = 50
 COVERING: Final = 5
+SCORE_SHOWN_MIN: Final = 0.005  # below, a score of two digits is 0.00
 Recall = Callable[[Caller, Query], Awaitable[Recalled]]
 
 
@@ -79,10 +80,12 @@ class SpaceMaps:
         """How well the memories answer a question, and which of its words the best results lack. Raises
         InvalidArgument without a question."""
         if not text.strip():
-            raise InvalidArgument("query", "nothing", "a question", missing=True)
+            raise InvalidArgument("query", "nothing", f"1 to {limits.QUERY_CHARS_MAX:,} characters", missing=True)
         found = await self._recall(caller, Query(text=text, spaces=tuple(spaces), limit=COVERING))
-        held = {word for hit in found.results for word in content_words(f"{hit.memory.title} {hit.memory.content}")}
-        missing = tuple(dict.fromkeys(word for word in content_words(text) if word not in held))
+        held = {
+            stem(word) for hit in found.results for word in content_words(f"{hit.memory.title} {hit.memory.content}")
+        }
+        missing = tuple(dict.fromkeys(word for word in content_words(text) if stem(word) not in held))
         return Covered(
             coverage=found.coverage,
             abstain=found.abstain,
@@ -114,7 +117,7 @@ class SpaceMaps:
         ranked = []
         for node in topics:
             best = max((scores.get(whole.ids[row], 0.0) for row in node.rows), default=0.0)
-            if best > 0.0:
+            if best > SCORE_SHOWN_MIN:
                 ranked.append((best, node))
         ranked.sort(key=lambda pair: (-pair[0], int(pair[1].rows[0])))
         return Clusters(

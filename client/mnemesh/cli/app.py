@@ -5,6 +5,7 @@ Other words for remember and recall work as those two do, unlisted.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -73,6 +74,7 @@ PROGRAMS: Final[Mapping[str, str]] = {
     "doctor": "Look for faults of a node, its data and its settings.",
     "bench": "Measure a node on this machine, speed and quality; needs the source tree.",
 }
+HOST_PROGRAMS: Final = ("hook", "statusline")  # which have no help of their own
 # Commands of two words without a module of their own.
 GROUP_HELP: Final[Mapping[str, str]] = {
     "node": "Work on a data directory while no node runs on it.",
@@ -89,6 +91,12 @@ GROUP_PROGRAMS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "model": {"install": "Fetch the weights of the default embedding model into the user's cache."},
 }
+
+
+# A number below zero is a value, as in: mnemesh rule add CONDITION -0.5. No option is called so. The mark keeps the
+# word from being read as options, and no argument of a process can hold one.
+BELOW_ZERO: Final = re.compile(r"-\d*\.?\d+")
+MARK: Final = "\0"
 
 
 def run(argv: Sequence[str]) -> int:
@@ -175,7 +183,7 @@ def _add(commands: typer.Typer, name: str, function: Callable[..., None], panel:
 def _list_programs(commands: typer.Typer, programs: Mapping[str, str], panel: str | None = None) -> None:
     for name, help_text in programs.items():
         commands.command(
-            name, help=help_text, add_help_option=False, rich_help_panel=panel,
+            name, help=help_text, add_help_option=name in HOST_PROGRAMS, rich_help_panel=panel,
             context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
         )(_program)  # fmt: skip
 
@@ -202,6 +210,10 @@ def _command_of(function: Callable[..., None]) -> type[TyperCommand]:
     types = {name: _type_of(hint) for name, hint in get_type_hints(function).items() if hint is not bool}
 
     class Command(TyperCommand):
+        def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+            marked = [MARK + word if BELOW_ZERO.fullmatch(word) else word for word in args]
+            return super().parse_args(ctx, marked)
+
         def get_params(self, ctx: Any) -> Any:
             return _quick(super().get_params(ctx), types)
 
@@ -240,6 +252,10 @@ def _value_name(param: Any, kind: type) -> str:
 
 def _read(param: Any, kind: type | None, ctx: Any, value: Any) -> Any:
     """`value` is None, a text, a sequence of texts when the option may be repeated, or a default of its own type."""
+    if isinstance(value, str):
+        value = value.removeprefix(MARK)
+    elif isinstance(value, list | tuple):
+        value = type(value)(one.removeprefix(MARK) if isinstance(one, str) else one for one in value)
     missing = value in (None, (), [])
     source = ctx.get_parameter_source(param.name)
     empty = value == "" or (isinstance(value, list | tuple) and "" in value)

@@ -61,6 +61,9 @@ def advised(error: MnemeshError, argv: Sequence[str]) -> str:
     """The node's message in the words of the command line: an option, where a token is given, where a space came
     from."""
     if isinstance(error, errors.NotFound):
+        if argv[0] == "drill-down":
+            told = error.message.replace("cluster ", "topic ", 1)
+            return told.replace("recall_hierarchical", "`mnemesh recall-hierarchical`")
         return error.message.replace(" include_forgotten shows", " --include-forgotten shows")
     if isinstance(error, errors.FailedPrecondition) and error.message.startswith("too little data"):
         return f"{error.message} (--window-hours N sets their length)"

@@ -32,7 +32,7 @@ def installed(text: str, host: Host, part: Part, program: str, data: str = "") -
         changed = uninstalled(text, host, part, text)
         if host.name == "cursor" and VERSION[0] not in settings_json.read(changed):
             changed = settings_json.put(changed, VERSION, 1)
-        for event in filter(_is_registered, EVENTS[host.name]):
+        for event in events_of(host.name):
             shown = shlex.join((program, "hook", host.name, event, *options))
             changed = settings_json.put(changed, (*part.key, event, -1), host.hook_shape(event, shown))
         return text if settings_json.read(changed) == settings_json.read(text) else changed
@@ -72,8 +72,9 @@ def uninstalled(text: str, host: Host, part: Part, original: str = "") -> str:
         text = settings_json.take(text, empty[-1])
 
 
-def _is_registered(event: str) -> bool:
-    return event not in UNREGISTERED
+def events_of(host: str) -> list[str]:
+    """The events of a host that a hook is written for."""
+    return [event for event in EVENTS[host] if event not in UNREGISTERED]
 
 
 def _held_ours(path: JsonPath, part: Part, host: Host) -> bool:

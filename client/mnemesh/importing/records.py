@@ -9,6 +9,7 @@ become lines of that text with wikilinks, so links resolve at reading.
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 SESSION: Final = ("session_id", "source_session", "run_id")
 DIRECTORY: Final = ("directory", "directory_context", "cwd", "project_dir")
 LISTS: Final = ("memories", "results", "items", "data", "entries")
+CHAT_FIELDS: Final = frozenset(("chat_messages", "mapping"))  # of a conversation of Claude or ChatGPT
 # Fields that say nothing about the memory itself: its number elsewhere, vectors, hashes, scores.
 DROPPED: Final = frozenset(
     {"id", "uuid", "memory_id", "server_id", "hash", "content_hash", "embedding", "vector", "score", "distance"}
@@ -78,6 +80,11 @@ def parse_json(text: str, path: str, place: str = "") -> Parsed:
         yield Problem(line=0, message=f"is no JSON: {error}")
         return
     records = records_of(value)
+    chats = value.get("conversations") if isinstance(value, dict) else records
+    if isinstance(chats, list) and any(isinstance(one, dict) and not CHAT_FIELDS.isdisjoint(one) for one in chats):
+        command = f"mnemesh import-transcript {shlex.quote(path)}"
+        yield Problem(line=0, message=f"holds conversations and no memories; {command} takes it")
+        return
     if records is None:
         said = f"holds no list of memories: a list of objects, or an object with one of {', '.join(LISTS)}"
         yield Problem(line=0, message=said)

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from mnemesh_memory.consolidation.steps import Gap
 from mnemesh_memory.maps.answers import GAP_TYPES, GAPS_MAX, OpenPoint
+from mnemesh_memory.policy import checkpoints
+from mnemesh_memory.policy.session_context import QUESTION_TAGS
 from mnemesh_memory.text.text import title_of
 from mnemesh_memory.values.model import Memory
 
@@ -22,5 +24,7 @@ def open_points(memories: Iterable[Memory], unexplained: Sequence[Gap]) -> list[
 
 
 def is_open(memory: Memory) -> bool:
-    """Whether the memory is a question that no link answers."""
-    return memory.content.rstrip().endswith("?") and not any(link.type == ANSWERED_BY for link in memory.links)
+    """Whether the memory is a question that no link answers. A checkpoint lists its questions and is none."""
+    if checkpoints.TAG in memory.tags or any(link.type == ANSWERED_BY for link in memory.links):
+        return False
+    return any(tag in memory.tags for tag in QUESTION_TAGS) or memory.content.rstrip().endswith("?")

@@ -17,6 +17,7 @@ from mnemesh_memory.values.errors import shown_time
 from mnemesh_memory.values.model import Memory
 
 TOLD_CHARS: Final = 240
+ID_CHARS: Final = 13  # of an id within a sentence; `ids` has the whole
 DAY_MS: Final = 86_400_000
 CHAPTERS_MAX: Final = 24
 GAP_MIN_MS: Final = DAY_MS
@@ -80,13 +81,15 @@ def _sentence(memory: Memory) -> StorySentence:
     ids = [memory.id]
     fixes = [link.id for link in memory.links if link.type == RESOLVED_BY][:1]
     for id_ in fixes:
-        text += f" (resolved by {id_})"
+        text += f" (resolved by {id_[:ID_CHARS]})"
     if memory.superseded_by:
-        text += f" (replaced later by {memory.superseded_by})"
+        text += f" (replaced later by {memory.superseded_by[:ID_CHARS]})"
     elif memory.valid_to is not None:
         text += f" (until {shown_time(memory.valid_to)[:10]})"
     ids += [*fixes, *([memory.superseded_by] if memory.superseded_by else [])]
-    return StorySentence(at=_at(memory), type=memory.kind, text=LEADS.get(memory.kind, "") + text, ids=tuple(ids))
+    lead = LEADS.get(memory.kind, "")
+    begun = text.casefold().startswith(lead.rstrip(": ").casefold())
+    return StorySentence(at=_at(memory), type=memory.kind, text=text if begun else lead + text, ids=tuple(ids))
 
 
 def _at(memory: Memory) -> int:

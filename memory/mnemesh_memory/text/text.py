@@ -231,13 +231,13 @@ def _terms(text: str) -> Iterator[tuple[int, int, str]]:
             for offset in range(len(word) - 1):
                 yield start + offset, start + offset + 2, word[offset : offset + 2]
         else:
-            yield start, match.end(), _stem(word)
+            yield start, match.end(), stem(word)
 
 
 def content_words(text: str) -> list[str]:
     """The words of a text in lower case and in order, without the commonest English ones and without numbers."""
     folded = (match.group().casefold() for match in _WORD.finditer(text))
-    return [word for word in folded if len(word) > 2 and not word.isdigit() and _stem(word) not in _COMMON_STEMS]
+    return [word for word in folded if len(word) > 2 and not word.isdigit() and stem(word) not in _COMMON_STEMS]
 
 
 def _sought(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
@@ -248,18 +248,19 @@ def _sought(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
         return [term for term in _terms(text) if term[2] in wanted]
     # A question has as many texts as results, and most of their words are not looked at: a word begins with its stem.
     found = []
-    for stem in wanted:
-        at = folded.find(stem)
+    for term in wanted:
+        at = folded.find(term)
         while at >= 0:
             rest = _WORD.match(text, at)  # of its word; there is none at U+0345, a mark that folds to a letter
             end = rest.end() if rest else at + 1
-            if rest and _stem(rest.group()) == stem and not (at and _WORD.match(text, at - 1)):
-                found.append((at, end, stem))
-            at = folded.find(stem, end)
+            if rest and stem(rest.group()) == term and not (at and _WORD.match(text, at - 1)):
+                found.append((at, end, term))
+            at = folded.find(term, end)
     return sorted(found)
 
 
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
+    """What counts of a word: its beginning, folded, without accents and a plural s."""
     folded = unaccented(word.casefold())
     plural = len(folded) > 3 and folded[-1] == "s" and folded[-2] not in "su"
     return folded[: -1 if plural else None][:_STEM_CHARS]

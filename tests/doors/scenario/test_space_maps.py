@@ -41,6 +41,9 @@ async def test_coverage_names_the_words_that_no_memory_holds(door: Door, space: 
     assert "kerberos" in found["missing_terms"]
     assert not {"port", "staging", "database"} & set(found["missing_terms"])
     assert found["ids"][0] == known["memory"]["id"]
+    stems = await door.call("coverage", query="does the database listen on ports?", spaces=[space])
+    assert not stems.get("missing_terms")
+    await refusal(door.call("coverage", query="", spaces=[space]), "INVALID_ARGUMENT", "query")
 
 
 async def test_topics_divide_a_space_and_open_into_their_memories(door: Door, space: str) -> None:
@@ -52,6 +55,7 @@ async def test_topics_divide_a_space_and_open_into_their_memories(door: Door, sp
     opened = await door.call("drill_down", cluster=best["id"], spaces=[space])
     assert set(opened["memories"]) <= set(teas)
     assert opened["cluster"]["id"] == best["id"]
+    assert all(one["score"] > 0.005 for one in found["clusters"])
     whole = await door.call("recall_hierarchical", spaces=[space], level=1)
     assert sum(one["size"] for one in whole["clusters"]) == len(ports) + len(teas)
     await refusal(door.call("drill_down", cluster="t1-000000000000", spaces=[space]), "NOT_FOUND", "cluster")

@@ -16,9 +16,9 @@ from mnemesh.cli.options import Data, Json, Texts, Yes
 from mnemesh.cli.shell import print_json, printable
 from mnemesh.errors import FailedPrecondition, InvalidArgument
 from mnemesh.hooks import installer
-from mnemesh.hooks.events import EVENTS
 from mnemesh.hooks.host_table import HOOKS, HOSTS, INSTRUCTIONS, NAME, Host
 from mnemesh.hooks.installer import Change, Surroundings
+from mnemesh.hooks.registration import events_of
 from mnemesh.hooks.settings_file import RefusedFile
 from mnemesh.transport.connection import local_data_dir
 
@@ -118,7 +118,7 @@ def _tell(changes: Sequence[Change], scope: Scope) -> None:
         print_json({"dry_run": scope.dry_run, "files": [_row(change) for change in changes]})
         return
     for change in changes:
-        hooks = f"hooks {', '.join(EVENTS[change.host])}" if change.kind == HOOKS else ""
+        hooks = f"hooks {', '.join(events_of(change.host))}" if change.kind == HOOKS else ""
         what = hooks or ("block about the memory" if change.kind == INSTRUCTIONS else f"server {NAME}")
         reason = f": {change.reason}" if change.reason else ""
         action = f"would be {change.action}" if scope.dry_run and not change.reason else change.action

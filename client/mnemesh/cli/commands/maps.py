@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -73,9 +75,10 @@ def recall_hierarchical(
     limit: Annotated[Number, option("RecallHierarchicalRequest.limit", "--limit", "-n")] = None,
 ) -> None:
     """Show topics: those that answer a query, or all."""
+    where = shell.where + "".join(f" --space {shlex.quote(one)}" for one in space or ())
+    lines = partial(people.clusters, where=where)
     shell.ask(
-        lambda client: client.recall_hierarchical(query, space=_spaces(client, space), level=level, limit=limit),
-        people.clusters,
+        lambda client: client.recall_hierarchical(query, space=_spaces(client, space), level=level, limit=limit), lines
     )
 
 

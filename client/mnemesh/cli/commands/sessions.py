@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Final
 
@@ -60,7 +61,10 @@ def resume(
 ) -> None:
     """Show what a session needs to go on: its last checkpoint, pinned and hot memories, open questions."""
     fields = given(agent=by, token_budget=token_budget, space=space)
-    shell.ask(lambda client: client.resume(session or "", **fields), _resumed)
+    with shell.client() as client:
+        found = client.resume(session or "", **fields)
+        latest = client.resume(**fields).checkpoint if session and found.checkpoint is None and not shell.json else None
+    shell.answer(found, lambda: _resumed(found, latest))
 
 
 def _context(found: values.SessionContext) -> Iterator[str]:
@@ -78,8 +82,13 @@ def _stored(done: values.Checkpointed) -> Iterator[str]:
     yield from _checkpoint(done.checkpoint)
 
 
-def _resumed(found: values.Resumed) -> Iterator[str]:
-    if found.checkpoint is None:
+def _resumed(found: values.Resumed, latest: values.Checkpoint | None) -> Iterator[str]:
+    if found.checkpoint is None and latest is not None:
+        named = (
+            f"mnemesh resume --session {shlex.quote(one_line(latest.session))}" if latest.session else "mnemesh resume"
+        )
+        yield f"no checkpoint of this session; the latest one: {named}"
+    elif found.checkpoint is None:
         yield "no checkpoint; `mnemesh checkpoint TASK` stores one"
     else:
         yield from _checkpoint(found.checkpoint)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Final
 
 import typer
@@ -14,6 +13,8 @@ from mnemesh.cli.options import SPACES, Id, Number, Space, Text, Texts, Wait, ar
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
 from mnemesh.cli.shell import Shell, count_of, one_line
+
+IDS_A_CALL: Final = 200
 
 
 def anchor(
@@ -65,15 +66,25 @@ def tidy(
     """Forget, or archive, many memories of one finding of hygiene. Only tells which unless --apply is there."""
     fields = given(space=space, stale_days=stale_days, limit=limit)
     action = "archive" if archive else "forget"
-    shell.ask(lambda client: client.tidy(finding, action, dry_run=not apply, **fields), partial(_tidied, action))
+    with shell.client() as client:
+        done = client.tidy(finding, action, dry_run=not apply, **fields)
+        named: dict[str, values.Memory] = {}
+        for start in range(0, 0 if shell.json else len(done.ids), IDS_A_CALL):
+            ids = done.ids[start : start + IDS_A_CALL]
+            named |= {memory.id: memory for memory in client.get_many(ids, include_forgotten=True).memories}
+    shell.answer(done, lambda: _tidied(action, done, named))
 
 
-def _tidied(action: str, done: values.Tidied) -> Iterator[str]:
+def _tidied(action: str, done: values.Tidied, named: Mapping[str, values.Memory]) -> Iterator[str]:
     word = {"forget": "forgotten", "archive": "archived"}[action]
     would = f"would be {word}; --apply does it" if done.dry_run else word
     yield f"{count_of(len(done.ids), 'memory')} of {count_of(done.matched, 'finding')} {would}"
-    yield from done.ids
+    for id_ in done.ids:
+        yield f"{id_}  {people.place_and_title(named[id_])}" if id_ in named else id_
     yield from (f"left as it was: {one.id}: {one_line(one.reason)}" for one in done.refused)
+    if done.ids and not done.dry_run:
+        undo = "mnemesh restore ID" if action == "forget" else "mnemesh update ID --tier normal"
+        yield paint(f"undo: {undo}", DIM)
 
 
 COMMANDS: Final = (("anchor", anchor), ("validate", validate), ("tidy", tidy))

@@ -30,7 +30,7 @@ from mnemesh.cli.imports.report import Bar, Report
 from mnemesh.cli.imports.state import ImportState
 from mnemesh.cli.options import Text, Texts
 from mnemesh.cli.shell import Shell
-from mnemesh.errors import MnemeshError, NotReachable, Overloaded
+from mnemesh.errors import MnemeshError, NotReachable, Overloaded, PermissionDenied
 from mnemesh.exit_status import EXIT_REFUSED
 from mnemesh.importing.items import Defaults, Entry, Problem, finish, without_future
 from mnemesh.transport.connection import default_project, local_data_dir
@@ -94,17 +94,18 @@ def import_files(
         report.problem(name, Problem(line=0, message=f"can't be read: {reason}"))
     items = _read(found, defaults, report)
     with (replace(shell, start=False) if dry_run else shell).client() as client:
+        life, answers = "", True
         try:
             life = life_of(client)
         except NotReachable:
             if not dry_run:
                 raise
-            life = ""
+            answers = False
         place = state or (local_data_dir(shell.data) / "imports" / f"{life}.keys" if life else None)
         done = ImportState(None if again else place)
         with Bar(sum(file.bytes for file in found.files), shown=not shell.json) as bar:
             if dry_run:
-                dry = DryRun(client if life else None, done, report)
+                dry = DryRun(client if answers else None, done, report)
                 for work in items:
                     dry.look(work.file.name, work.entry)
                     bar.advance(work.bytes)
@@ -127,8 +128,12 @@ def _read(found: sources.Found, defaults: Defaults, report: Report) -> Iterator[
 
 
 def life_of(client: Client) -> str:
-    """Names the present life of the node's data. Items stored in another life count for nothing."""
-    status = client.status()
+    """Names the present life of the node's data, "" for a caller that may not know. Items stored in another life count
+    for nothing. So without a name no state is kept: all is sent again, and nothing is stored twice."""
+    try:
+        status = client.status()
+    except PermissionDenied:
+        return ""
     return (status.ledger.incarnation if status.ledger else "") or status.node_id or "node"
 
 
@@ -227,13 +232,16 @@ def _store(client: Client, batch: Batch) -> list[Outcome]:
 
 
 def _indexed(client: Client, stop: CtrlC) -> bool:
-    """Wait, bounded, until the index has caught up; False when it has not, or when asked to stop."""
+    """Wait, bounded, until the index has caught up; False when it has not, when the caller may not know, or when asked
+    to stop."""
     deadline = time.monotonic() + INDEX_WAIT_S
-    while not stop.asked and any(index.lag for index in client.status().index):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(INDEX_POLL_S)
-    return not stop.asked
+    with suppress(PermissionDenied):
+        while not stop.asked and any(index.lag for index in client.status().index):
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(INDEX_POLL_S)
+        return not stop.asked
+    return False
 
 
 COMMANDS: Final = (("import", import_files),)

@@ -21,7 +21,7 @@ from mnemesh.cli.imports.report import Bar, places_told
 from mnemesh.cli.imports.transcript_state import Offsets
 from mnemesh.cli.options import Text
 from mnemesh.cli.shell import Shell, count_of, one_line
-from mnemesh.errors import FailedPrecondition, InvalidArgument, PermissionDenied
+from mnemesh.errors import FailedPrecondition, InvalidArgument
 from mnemesh.exit_status import EXIT_REFUSED
 from mnemesh.importing import claude_code
 from mnemesh.importing.chats import read_chats
@@ -119,12 +119,9 @@ def import_transcript(
 
 
 def _place(shell: Shell, client: Client) -> Path | None:
-    """Where offsets are kept that count for this life of the node's data. A caller that may not know this life keeps
-    no state: all is sent again, and nothing is stored twice."""
-    try:
-        return local_data_dir(shell.data) / "imports" / f"{life_of(client)}.transcripts"
-    except PermissionDenied:
-        return None
+    """Where offsets are kept that count for this life of the node's data; None for a caller that may not know it."""
+    life = life_of(client)
+    return local_data_dir(shell.data) / "imports" / f"{life}.transcripts" if life else None
 
 
 @dataclass(slots=True)

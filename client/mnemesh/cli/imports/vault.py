@@ -95,7 +95,8 @@ class Vault:
             try:
                 state = json.loads(text)
                 known = {str(path): (str(id_), str(digest)) for path, (id_, digest) in state["files"].items()}
-                same = state["form"] == FORM and state["life"] == self.life and state["spaces"] == list(self.spaces)
+                known_life = bool(self.life) and state["life"] == self.life
+                same = state["form"] == FORM and known_life and state["spaces"] == list(self.spaces)
                 cursor = str(state["cursor"])
             except (ValueError, KeyError, TypeError) as error:
                 allowed = f"a state that this command wrote; delete {STATE} and the files to begin anew"

@@ -16,6 +16,8 @@ TEXT_CHARS_MAX: Final = 80  # of a text that a command repeats
 
 def after(done: values.Remembered, where: str) -> str:
     """The command that may follow a write with a hint. `where` are the options that lead it to the same node."""
+    if done.action == "NOOP":
+        return _forced(where)
     if done.action == "SUPERSEDE":
         return f"if both hold: mnemesh restore{where} {_named(done.hint)[:ID_CHARS]}"
     if done.action == "UPDATE":
@@ -32,9 +34,15 @@ def after(done: values.Remembered, where: str) -> str:
 
 def before(found: values.Checked, where: str) -> str:
     """The command that may take the place of a write that was only checked."""
+    if found.action == "NOOP":
+        return _forced(where)
     if found.action != "ADD" or _alike(found.related):
         return found.hint
     return f"if this replaces {found.target_id[:ID_CHARS]}: mnemesh supersede{where} {found.target_id[:ID_CHARS]} TEXT"
+
+
+def _forced(where: str) -> str:
+    return f"to store it all the same: mnemesh remember --force{where} TEXT"
 
 
 def _named(hint: str) -> str:

@@ -31,7 +31,7 @@ def gaps(found: values.Gaps) -> Iterator[str]:
 
 def coverage(found: values.Coverage) -> Iterator[str]:
     """The share, the words that are missing, and what answers best."""
-    yield f"{found.coverage:.2f}" + ("  probably not known" if found.abstain else "")
+    yield f"covered: {found.coverage:.2f}" + ("  probably not known" if found.abstain else "")
     if found.missing_terms:
         yield f"not in the best results: {', '.join(map(one_line, found.missing_terms))}"
     if found.ids:
@@ -39,13 +39,13 @@ def coverage(found: values.Coverage) -> Iterator[str]:
     yield from _lacks(found.degraded_reasons)
 
 
-def clusters(found: values.Clusters) -> Iterator[str]:
-    """Each topic with its most typical memories."""
+def clusters(found: values.Clusters, where: str = "") -> Iterator[str]:
+    """Each topic with its most typical memories. `where` are the options that lead to the same topics."""
     for topic in found.clusters:
         yield from _cluster(topic)
     yield paint(f"{len(found.clusters)} of {count_of(found.total, 'topic')}; {found.examined} memories looked at", DIM)
     if found.clusters:
-        yield paint(f"go on with: mnemesh drill-down {found.clusters[0].id}", DIM)
+        yield paint(f"go on with: mnemesh drill-down {found.clusters[0].id}{where}", DIM)
     yield from _lacks(found.degraded_reasons)
 
 

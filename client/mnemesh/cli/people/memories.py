@@ -134,7 +134,7 @@ def bulk(
         told = ("up to " if done.cursor and (idle or done.refused) else "") + count_of(left, "memory")
         yield f"{told} would be {word}{f', {first}in {where}' if where else ''}{hint if left else ''}"
         for id_ in done.ids:
-            yield f"{id_}  {_place_and_title(known[id_])}" if id_ in known else id_
+            yield f"{id_}  {place_and_title(known[id_])}" if id_ in known else id_
     else:
         yield f"{count_of(len(done.ids), 'memory')} {word}"
     kept = "would be left as it is" if done.dry_run else "left as it was"
@@ -283,7 +283,8 @@ def clip(text: str, chars: int = TITLE_CHARS) -> str:
     return text if len(text) <= room else text[: room - 1] + "…"
 
 
-def _place_and_title(memory: values.Memory) -> str:
+def place_and_title(memory: values.Memory) -> str:
+    """The place of a memory and its title on one line."""
     return f"{one_line(memory.space)}  {clip(one_line(memory.title or memory.content[:FIRST_CHARS]))}"
 
 
