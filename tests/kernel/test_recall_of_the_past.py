@@ -68,7 +68,7 @@ async def test_what_the_index_found_and_what_was_read_then_stand_in_one_order(he
     for number in range(5):
         await here.remember(f"Schedule {number} lists turbines", force=True)
     memory = await here.remember("Carrots for the quokka")
-    weak = await here.remember("A schedule of turbines, also of the seventh one")
+    weak = await here.remember("A schedule of turbines, also of the seventh one", force=True)
     for one in (memory, weak):
         await here.mesh.update(READER, one.id, Patch(content=f"Nothing of {one.id}"))
     query = "quokka feed schedule of winter"
