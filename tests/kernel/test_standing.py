@@ -12,8 +12,10 @@ from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
+from mnemesh_actors.recall.results import Found, answering, newest_first
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.session_context import ContextQuery
+from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
 from mnemesh_memory.values.model import Caller, Link, ListQuery, Memory, Patch, Replaced
@@ -217,6 +219,27 @@ async def test_restore_undoes_a_wrong_replacement_and_the_pair_is_not_judged_aga
     again = await here.mesh.remember(READER, here.draft(f"{NEW} these days"))
     ((one,), _) = await here.mesh.get(READER, [old.id])
     assert (one.state, one.older_than) == ("active", ()), again.reason
+
+
+async def test_a_memory_that_holds_beside_another_is_linked_to_a_third_and_not_replaced(here: Here) -> None:
+    old = await here.remember(OLD)
+    new = (await here.mesh.remember(READER, here.draft(NEW))).memory
+    await here.mesh.restore(READER, old.id)
+    third = await here.mesh.remember(READER, here.draft("The billing service stores invoices in SQLite"))
+    assert third.action == "ADD", third.reason
+    (both, _) = await here.mesh.get(READER, [old.id, new.id])
+    assert [one.state for one in both] == ["active", "active"]
+
+
+async def test_a_newer_memory_goes_first_only_when_it_answers_by_itself(here: Here) -> None:
+    older, newer = await opposed(here)
+
+    def order(score: float) -> list[str]:
+        found = [Found(older, Fused(older.id, 0.8)), Found(newer, Fused(newer.id, score))]
+        return [item.memory.id for item in newest_first(found, answering(found, {older.id: [newer]}))]
+
+    assert order(0.41) == [newer.id, older.id]
+    assert order(0.39) == order(0.0) == [older.id, newer.id]
 
 
 # ---- laws -----------------------------------------------------------------------------------------------------------

@@ -28,6 +28,8 @@ from mnemesh_memory.values.model import Memory, Query
 SNIPPET_CHARS: Final = 240
 # Of the best score: another order than that of relevance would show the newest of what hardly fits first.
 SORTED_SHARE_MIN: Final = 0.5
+# Of the score of an older memory: a newer one that fits less does not answer in its place.
+NEWER_SHARE_MIN: Final = 0.5
 RELEVANCE: Final = "relevance"
 RERANK: Final = "rerank"
 NEWER: Final = "newer"
@@ -134,6 +136,15 @@ def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
         kept,
         key=lambda item: (-item.fused.score, *(_among_equals(item, query, now) if match[item.fused.score] > 1 else ())),
     )
+
+
+def answering(found: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
+    """Of the newer memories those that answer the question by themselves, nearly as well as the older one."""
+    scores = {item.memory.id: item.fused.score for item in found}
+    return {
+        id_: [one for one in later if scores.get(one.id, 0.0) >= NEWER_SHARE_MIN * scores.get(id_, 0.0) > 0]
+        for id_, later in newer.items()
+    }
 
 
 def newest_first(found: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -> list[Found]:

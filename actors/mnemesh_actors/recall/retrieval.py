@@ -22,6 +22,7 @@ from mnemesh_actors.recall.refinement import optional_weights, second_look
 from mnemesh_actors.recall.results import (
     Found,
     Matches,
+    answering,
     heat_parts_of,
     judged,
     lying_in,
@@ -228,12 +229,12 @@ class Retrieval:
         return Matches(passing, covered, surest, (*degraded, *self._rows.left_out), explainer)
 
     async def _newer_first(self, found: list[Found]) -> list[Found]:
-        """Of two memories that contradict each other the newer one comes first, with the score of the older one. To a
-        question about the past the memory that held then comes before those that replaced it."""
+        """Of two memories that contradict each other the newer one comes first, with the score of the older one, when
+        it answers by itself. For a question about the past the memory that held then comes before its successors."""
         tied = [item.memory for item in found if item.memory.tied]
         if len(tied) < 2:
             return found
-        first = standing.contested(tied)
+        first = answering(found, standing.contested(tied))
         if self._query.asked_at is not None and not self._query.include_superseded:
             first |= standing.held_before(tied)
         return newest_first(found, first) if first else found

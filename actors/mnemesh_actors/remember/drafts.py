@@ -25,6 +25,7 @@ from mnemesh_memory.text.text import content_hash, duplicate_key, snippet, title
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.ids import fingerprint
+from mnemesh_memory.values.memory_links import BOTH_HOLD
 from mnemesh_memory.values.model import Caller, Draft, Memory, Patch, Related
 
 # The share of `write_timeout_s` after which a write goes on without its neighbours.
@@ -218,6 +219,7 @@ class Preparing:
         memory of a decided pair."""
         begins = self._parts.clock() if draft.valid_from is None else draft.valid_from
         beside = {link.id for link in draft.links}
+        decided = frozenset[str]().union(*standing.pairs(known.values(), BOTH_HOLD))
         beside |= standing.settled((known[id_] for id_ in near if id_ in known), near)
         return [
             guard.Candidate(
@@ -227,6 +229,7 @@ class Preparing:
                 cosine=min(1.0, cosine),
                 replaceable=may_replace(caller, memory) and not _kept(memory),
                 later=_later(memory, draft, self._parts.clock()),
+                settled=memory.id in decided,
                 heads=memory.heads,
                 session=memory.source.session,
             )

@@ -15,6 +15,7 @@ from importlib.resources import files
 from math import exp
 from typing import Any, Final, NamedTuple
 
+from mnemesh_memory.policy import doubts
 from mnemesh_memory.policy.grammar import VERB_FORMS, meaning
 from mnemesh_memory.policy.pair_features import StatementPair, features
 from mnemesh_memory.policy.slots import Statement
@@ -31,6 +32,7 @@ class Contest:
     stated: bool  # The newer statement tells of the change.
     reason: str
     likelihood: float = 1.0
+    doubtful: bool = False  # The newer one may speak of another member or case: then a link is the most.
 
 
 class Node(NamedTuple):
@@ -87,11 +89,20 @@ def contest(older: Statement, newer: Statement, cosine: float) -> Contest | None
         return None
     if _happened(older) and not pair.stated:
         return None  # an event in the past stays true beside another one
+    if doubts.is_hedged(newer) and not doubts.is_hedged(older):
+        return None
+    if not pair.stated and doubts.is_other_scope(pair):
+        return None
     trees = trained()
     likelihood = trees.likelihood(features(pair))
-    if likelihood < trees.link:
+    if doubts.is_named_past(pair):
+        return Contest(True, pair.stated, _reason(pair), max(likelihood, trees.replace))
+    if likelihood < trees.link and not doubts.is_changed_value(pair):
         return None
-    return Contest(likelihood >= trees.replace, pair.stated, _reason(pair), likelihood)
+    doubtful = not pair.stated and (doubts.is_other_member(pair) or doubts.is_narrowed(pair))
+    rule = not pair.stated and doubts.is_rule(newer) and not doubts.is_rule(older)
+    strong = likelihood >= trees.replace and not (doubtful or rule)
+    return Contest(strong, pair.stated, _reason(pair), likelihood, doubtful)
 
 
 def restates(newer: Statement, older: Statement) -> bool:

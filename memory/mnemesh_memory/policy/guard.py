@@ -97,6 +97,7 @@ NO_LABELS: Final = frozenset(
         *("august", "september", "october", "november", "december", "python", "java", "node", "postgres", "mysql"),
     )
 )
+_BUG: Final = re.compile(r"\W{0,3}bug\b", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"\d+")
 _ORDER: Final = re.compile(r"\b(?:order|sequence|priority|followed)\b", re.IGNORECASE)
 # A unit of which both spellings have a capital, or a single letter, is another unit: MW and mW, Mb and MB, m and M.
@@ -113,6 +114,7 @@ class Candidate:
     cosine: float  # Between the two texts, in [-1, 1].
     replaceable: bool  # The writer wrote it, or was granted to replace it.
     later: bool = False  # It holds from a later moment than the new text.
+    settled: bool = False  # Somebody decided that it holds beside another memory.
     heads: tuple[str, ...] = ()  # As they were read. A memory with other heads by the commit stays.
     session: str = ""
 
@@ -248,9 +250,18 @@ def _obstacle(item: Candidate, found: Contest, *, whole: bool) -> str:
         return "the memory holds from a later time than this text"
     if not whole:
         return "the memory says more than this text replaces"
-    if is_decision(item.text, item.kind) and not found.stated:
-        return "a decision stands until a change is stated"
+    if not found.stated and (unmoved := stands_unstated(item)):
+        return unmoved
     return "" if found.strong else "the evidence does not decide which holds"
+
+
+def stands_unstated(item: Candidate) -> str:
+    """Why a memory stands until a change is stated; "" when a mere other value may replace it."""
+    if is_decision(item.text, item.kind):
+        return "a decision stands until a change is stated"
+    if item.settled:
+        return "somebody decided that the memory holds beside another one"
+    return "one error stands beside another" if item.kind == "error" or _BUG.match(item.text) else ""
 
 
 def _quoted(text: str) -> str:

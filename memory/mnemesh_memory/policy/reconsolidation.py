@@ -27,8 +27,8 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from mnemesh_memory.policy.contest import Contest, contest, restates
-from mnemesh_memory.policy.guard import RECORDS, Candidate, Verdict, says_the_same
-from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, SENTENCES_MAX, is_decision, statement
+from mnemesh_memory.policy.guard import RECORDS, Candidate, Verdict, says_the_same, stands_unstated
+from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statement
 from mnemesh_memory.text.text import sentences
 from mnemesh_memory.values.limits import LABILE_MINUTES
 from mnemesh_memory.values.model import Memory
@@ -138,7 +138,9 @@ def _changed(text: str, verdict: Verdict, item: Labile) -> Outcome | None:
     """UPDATE or SUPERSEDE of a contested memory; None when the evidence does not suffice for either."""
     older = item.candidate
     share, places, evidence = mismatch(older.text, text, older.cosine)
-    if not places or (is_decision(older.text, older.kind) and not all(one.stated for one in evidence)):
+    if not places or any(one.doubtful for one in evidence):
+        return None
+    if stands_unstated(older) and not all(one.stated for one in evidence):
         return None
     said = f"recalled {item.age_ms // MINUTE_MS} min ago, mismatch {share:.2f}: {evidence[0].reason}"
     least = min(one.likelihood for one in evidence)

@@ -1,0 +1,189 @@
+"""The limits of a contest, by grammar alone: mere proposals, members of a set, scopes, and changes that are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from mnemesh_memory.policy.grammar import BE, CHANGE, NEGATORS, PRONOUNS, SINGLE, VERB_FORMS, meaning
+from mnemesh_memory.policy.pair_features import StatementPair
+from mnemesh_memory.policy.slots import Statement
+
+_HEDGES: Final = frozenset(
+    (
+        *("maybe", "perhaps", "might", "could", "wrongly", "suggest", "suggests", "suggested", "suggesting"),
+        *("propose", "proposes", "proposed", "proposing", "proposal", "proposals", "consider", "considers"),
+        "considering",
+    )
+)
+# Behind "is" these participles state a fact: "bad tokens are rejected".
+_PARTICIPLES: Final = frozenset(("rejected", "evaluated", "considered"))
+_HEDGING_PAIRS: Final = frozenset(
+    (
+        *(("wants", "to"), ("want", "to"), ("wanted", "to"), ("would", "like"), ("asked", "for"), ("asks", "for")),
+        *(("plan", "to"), ("plans", "to"), ("planned", "to"), ("planning", "to")),
+    )
+)
+_SCOPING: Final = frozenset(("in", "on", "for"))
+_ENDS_PHRASE: Final = frozenset(("in", "on", "for", "over", "to", "from", "at", "with", "by", "and", "or", "but", "of"))
+# With these verbs "in" or "on" leads to the value itself: "stores invoices in PostgreSQL".
+_PLACING: Final = frozenset(
+    map(
+        meaning,
+        (
+            *("be", "store", "stor", "keep", "hold", "put", "run", "host", "deploi", "sav", "writ", "publish", "liv"),
+            *(
+                "track",
+                "document",
+                "build",
+                "log",
+                "listen",
+                "rely",
+                "bas",
+                "depend",
+                "meet",
+                "work",
+                "happen",
+                "place",
+            ),
+        ),
+    )
+)
+# When something holds names no other thing.
+_MOMENTS: Final = frozenset(("month", "day", "date", "year", "weekday", "time"))
+
+
+def is_hedged(statement: Statement) -> bool:
+    """Whether a sentence proposes, wishes, rejects or doubts, and so states no value."""
+    words = _words(statement)
+    if not _HEDGES.isdisjoint(words) or not _HEDGING_PAIRS.isdisjoint(pairwise(words)):
+        return True
+    if any(word in _PARTICIPLES and BE.isdisjoint(words[max(0, at - 2) : at]) for at, word in enumerate(words)):
+        return True
+    if "may" in _modals(statement) and (statement.strong or statement.hinted or not _has_value(statement)):
+        return True
+    advised = [at for at, word in enumerate(words) if word == "should"]
+    if any(words[at - 1] in PRONOUNS or _changes(statement, at) for at in advised if at):
+        return True
+    return "if" in words and "will" in words[words.index("if") :]
+
+
+def is_rule(statement: Statement) -> bool:
+    """Whether a sentence says how a thing should or may be, and not how it is."""
+    return bool(_modals(statement))
+
+
+def _words(statement: Statement) -> list[str]:
+    return [token.text.casefold() for token in statement.tokens]
+
+
+def _modals(statement: Statement) -> frozenset[str]:
+    """ "Should", and "may" before a verb: the month is none."""
+    words = [word for word in _words(statement) if word not in NEGATORS]
+    verbs = VERB_FORMS | BE
+    may = any(word == "may" and verbs & set(words[at + 1 : at + 2]) for at, word in enumerate(words))
+    return frozenset(("may",) if may else ()) | (frozenset(("should",)) & frozenset(words))
+
+
+def _has_value(statement: Statement) -> bool:
+    return any(token.dimension for token in statement.tokens if token.dimension != "month")
+
+
+def _changes(statement: Statement, at: int) -> bool:
+    """Whether a verb of change follows: "should be raised"."""
+    return any(token.key in CHANGE for token in statement.tokens[at + 1 : at + 3])
+
+
+def is_other_member(pair: StatementPair) -> bool:
+    """Whether the two say the same of different things: "Alice is on the team" and "Bob is on the team". A role with a
+    single holder has no members."""
+    older, newer = pair.older, pair.newer
+    before = bool(pair.lost) and all(at < older.verb for at in pair.lost)
+    after = bool(pair.gained) and all(at < newer.verb for at in pair.gained)
+    return before and after and not _is_single_role(newer)
+
+
+def _is_single_role(statement: Statement) -> bool:
+    words = _words(statement)
+    return any(
+        statement.key(at) in SINGLE and not {"a", "an"} & set(words[statement.verb : at])
+        for at in statement.content
+        if at > statement.verb
+    )
+
+
+def is_narrowed(pair: StatementPair) -> bool:
+    """Whether the newer statement speaks of a narrower subject or of another case than the older one."""
+    before, after = _scoped(pair.older), _scoped(pair.newer)
+    known = set(_words(pair.older))
+    lost, gained = pair.replaced_names
+    return (
+        any(at < pair.newer.verb for at in _modifiers(pair))
+        or any(at in after and after[at] not in known for at in pair.gained)
+        or (any(at in before for at in pair.lost) and any(at in after for at in pair.gained))
+        or (pair.denied and bool(lost) and bool(gained))
+    )
+
+
+def is_other_scope(pair: StatementPair) -> bool:
+    """Whether nothing but the case differs: "in Go code" and "in Python code"."""
+    changed = bool(pair.lost) and bool(pair.gained)
+    before, after = _scoped(pair.older), _scoped(pair.newer)
+    if not changed or not (before.keys() >= set(pair.lost) and after.keys() >= set(pair.gained)):
+        return False
+    return bool(_modifiers(pair)) or all(after[at] == "for" for at in pair.gained)
+
+
+def _modifiers(pair: StatementPair) -> list[int]:
+    """Words of the newer statement alone that stand before a shared one: "nightly" in "the nightly CI"."""
+    shared = {place for place, word in pair.after.items() if word in pair.shared}
+    shared.discard(pair.newer.verb)
+    return [at for at in pair.gained if at + 1 in shared and pair.newer.tokens[at].dimension not in _MOMENTS]
+
+
+def _scoped(statement: Statement) -> dict[int, str]:
+    """Words behind "in", "on" or "for" that say in which case a value holds, each with that preposition. Values, and
+    the place that a verb asks for, are none."""
+    found: dict[int, str] = {}
+    words = _words(statement)
+    placing = statement.verb < 0 or meaning(statement.key(statement.verb)) in _PLACING
+    for at, word in enumerate(words):
+        if word in _SCOPING and at > statement.verb and (word == "for" or not (placing or at == statement.verb + 1)):
+            found |= dict.fromkeys(_phrase(statement, words, at + 1), word)
+    return found
+
+
+def _phrase(statement: Statement, words: Sequence[str], start: int) -> Iterator[int]:
+    for at in range(start, len(words)):
+        if statement.tokens[at].mark or words[at] in _ENDS_PHRASE:
+            return
+        if at in statement.content and not statement.tokens[at].dimension:
+            yield at
+
+
+def is_named_past(pair: StatementPair) -> bool:
+    """Whether the newer statement says all of the older one and calls the older value past, in no narrower case. A verb
+    that ends something may stand for a habit: "can be deleted"."""
+    olds = {pair.after[at] for at in pair.past}
+    values = {pair.before[at] for at in pair.older.content if at > pair.older.verb >= 0}
+    narrower = bool(_modifiers(pair)) or not _scoped(pair.newer).keys().isdisjoint(pair.gained)
+    told = {pair.before[at] for at in pair.older.old if at in pair.before}  # The older one called it past already.
+    named = not olds.isdisjoint(values) and olds.isdisjoint(told) and not pair.newer.ends
+    return named and not pair.lost and not narrower
+
+
+def is_changed_value(pair: StatementPair) -> bool:
+    """Whether the same subject and verb have another value of the same dimension after a stated change."""
+    older, newer = pair.older, pair.newer
+    if not pair.stated or not pair.lost or len(pair.lost) != len(pair.gained) or min(older.verb, newer.verb) < 0:
+        return False
+    if meaning(older.key(older.verb)) != meaning(newer.key(newer.verb)) or pair.denied:
+        return False
+    return all(
+        older.verb < one
+        and newer.verb < other
+        and older.tokens[one].dimension != ""
+        and older.tokens[one].dimension == newer.tokens[other].dimension
+        for one, other in zip(pair.lost, pair.gained, strict=True)
+    )

@@ -1,0 +1,147 @@
+"""The limits of the write guard: a proposal, another member, another case and another error replace nothing. A change
+that the text tells of is seen."""
+
+from __future__ import annotations
+
+import pytest
+
+from mnemesh_memory.policy.guard import Candidate, Verdict, judge
+from mnemesh_memory.policy.reconsolidation import Labile, reconsolidated
+
+
+def memory(text: str, kind: str = "fact", *, settled: bool = False) -> Candidate:
+    return Candidate(id="old", text=text, kind=kind, cosine=0.9, replaceable=True, settled=settled)
+
+
+def verdict(older: str, newer: str, *, kind: str = "fact", settled: bool = False) -> Verdict:
+    return judge(newer, kind, [memory(older, kind, settled=settled)])
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The retry limit is 5", "Maybe we should raise the retry limit to 9"),
+        ("The retry limit is 5", "We should raise the retry limit to 9"),
+        ("The retry limit is 5", "Bob suggested raising the retry limit to 9"),
+        ("The retry limit is 5", "We rejected the proposal to raise the retry limit to 9"),
+        ("Sessions expire after 30 minutes", "The docs wrongly say sessions expire after 60 minutes"),
+        ("The export limit is 1000 rows", "A customer asked for an export limit of 5000 rows"),
+        ("Alice owns the billing service", "Bob may take over the billing service from Alice"),
+        ("The API runs on Postgres", "We evaluated MySQL for the API"),
+        ("The API runs on Postgres", "We plan to move the API to MySQL"),
+        ("The API runs on Postgres", "If the vendor agrees the API will run on MySQL"),
+    ],
+)
+def test_a_proposal_a_wish_or_a_reported_error_stands_beside_the_fact(older: str, newer: str) -> None:
+    found = verdict(older, newer)
+    assert (found.action, found.contradicts) == ("ADD", ()), found
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The API rate limit is 100 requests per second.", "Clients may send 250 requests per second to the API."),
+        ("Format SQL keywords in upper case.", "SQL keywords should be in lower case."),
+    ],
+)
+def test_a_rule_about_what_should_be_is_linked_to_what_is(older: str, newer: str) -> None:
+    found = verdict(older, newer)
+    assert (found.action, found.contradicts) == ("ADD", ("old",)), found
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Alice is on the platform team", "Bob is on the platform team"),
+        ("Alice is a reviewer for billing", "Bob is a reviewer for billing"),
+        ("api.acme.dev is behind Cloudflare", "www.acme.dev is behind Cloudflare"),
+        ("CI uses Python 3.11", "The nightly CI uses Python 3.13"),
+        ("Retry GET requests three times", "Do not retry POST requests"),
+        ("Prefer tabs over spaces in Go code", "Prefer spaces over tabs in Python code"),
+    ],
+)
+def test_another_member_or_another_case_replaces_nothing(older: str, newer: str) -> None:
+    assert verdict(older, newer).supersedes == ()
+
+
+@pytest.mark.parametrize("kind", ["fact", "error"])
+def test_an_error_stands_beside_another_until_a_change_is_stated(kind: str) -> None:
+    older, newer = ("Bug: login fails in Safari", "Bug: login fails in Firefox")
+    if kind == "error":
+        older, newer = ("The export fails with code 17", "The export fails with code 18")
+    assert verdict(older, newer, kind=kind).supersedes == ()
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Prefer tabs over spaces in Go code", "Prefer tabs over spaces in Python code"),
+        ("We use Kafka for events", "We use Kafka for logs"),
+    ],
+)
+def test_two_cases_of_one_rule_do_not_contradict_each_other(older: str, newer: str) -> None:
+    found = verdict(older, newer)
+    assert (found.action, found.contradicts) == ("ADD", ()), found
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The on-call engineer is Alice", "The on-call engineer is Bob"),
+        ("Alice is our contact at Stripe", "Bob is our contact at Stripe"),
+        ("Python services are formatted with Black.", "Ruff formats our Python services."),
+        ("The API listens on port 8080", "The API listens on port 9090"),
+        ("We decided to use Kafka for events", "We decided to use NATS instead of Kafka for events since May"),
+        ("The team moved to Linear", "The team moved from Linear to Jira"),
+    ],
+)
+def test_one_holder_and_a_value_called_past_are_replaced(older: str, newer: str) -> None:
+    assert verdict(older, newer).supersedes == ("old",)
+
+
+def test_a_value_called_past_in_a_narrower_case_is_not_replaced() -> None:
+    assert verdict("We use Jenkins for CI", "We use Buildkite instead of Jenkins for nightly CI").supersedes == ()
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("We moved from Jenkins to GitLab CI.", "CI was moved from Jenkins to GitLab CI."),
+        ("Only admins may delete spaces.", "Spaces can be deleted by admins only."),
+        ("Ana took over support from Ben.", "Support was handed over from Ben to Ana."),
+    ],
+)
+def test_the_same_in_other_words_replaces_nothing(older: str, newer: str) -> None:
+    assert verdict(older, newer).supersedes == ()
+
+
+def test_a_permission_in_the_place_of_its_denial_is_a_contest() -> None:
+    assert verdict("Guests may not use the VPN", "Guests may use the VPN").action == "SUPERSEDE"
+
+
+def test_spelled_numbers_are_values_when_a_change_is_stated() -> None:
+    found = verdict("Deploys need one approval", "Deploys now need two approvals")
+    assert "old" in (*found.supersedes, *found.contradicts)
+
+
+def test_a_memory_that_was_decided_to_hold_steps_back_for_a_stated_change_alone() -> None:
+    older = "The billing service stores invoices in PostgreSQL"
+    silent = "The billing service stores invoices in MySQL"
+    assert verdict(older, silent).supersedes == ("old",)
+    assert verdict(older, silent, settled=True).contradicts == ("old",)
+    stated = "The billing service moved its invoices from PostgreSQL to MySQL"
+    assert verdict(older, stated, settled=True).supersedes == ("old",)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (memory("Alice is on the platform team"), "Bob is on the platform team"),
+        (memory("Bug: login fails in Safari"), "Bug: login fails in Firefox"),
+        (memory("The billing service stores invoices in PostgreSQL", settled=True), "The billing service uses MySQL"),
+        (memory("CI uses Python 3.11"), "The nightly CI uses Python 3.13"),
+    ],
+)
+def test_the_limits_hold_for_a_memory_that_was_just_recalled(older: Candidate, newer: str) -> None:
+    found = reconsolidated(newer, older.kind, judge(newer, older.kind, [older]), [Labile(older, 0)])
+    assert found.verdict.action == "ADD", found
