@@ -238,8 +238,8 @@ async def test_a_newer_memory_goes_first_only_when_it_answers_by_itself(here: He
         found = [Found(older, Fused(older.id, 0.8)), Found(newer, Fused(newer.id, score))]
         return [item.memory.id for item in newest_first(found, answering(found, {older.id: [newer]}))]
 
-    assert order(0.41) == [newer.id, older.id]
-    assert order(0.39) == order(0.0) == [older.id, newer.id]
+    assert order(0.33) == [newer.id, older.id]
+    assert order(0.31) == order(0.0) == [older.id, newer.id]
 
 
 # ---- laws -----------------------------------------------------------------------------------------------------------

@@ -28,8 +28,9 @@ from mnemesh_memory.values.model import Memory, Query
 SNIPPET_CHARS: Final = 240
 # Of the best score: another order than that of relevance would show the newest of what hardly fits first.
 SORTED_SHARE_MIN: Final = 0.5
-# Of the score of an older memory: a newer one that fits less does not answer in its place.
-NEWER_SHARE_MIN: Final = 0.5
+# Of the score of an older memory: a newer one that fits less does not answer in its place. A question that names the
+# old value of a short statement leaves its newer value nearly a half.
+NEWER_SHARE_MIN: Final = 0.4
 RELEVANCE: Final = "relevance"
 RERANK: Final = "rerank"
 NEWER: Final = "newer"
@@ -139,7 +140,7 @@ def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
 
 
 def answering(found: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
-    """Of the newer memories those that answer the question by themselves, nearly as well as the older one."""
+    """Of the newer memories those that answer the question by themselves, if less well than the older one."""
     scores = {item.memory.id: item.fused.score for item in found}
     return {
         id_: [one for one in later if scores.get(one.id, 0.0) >= NEWER_SHARE_MIN * scores.get(id_, 0.0) > 0]
