@@ -40,7 +40,7 @@ COMMANDS = (
 def test_a_look_at_whole_spaces_has_the_default_of_recall(command: Any, words: tuple[str, ...]) -> None:
     def looked(space: list[str] | None, **who: Any) -> list[str] | None:
         client = Asked(**who)
-        shell: Any = SimpleNamespace(ask=lambda call, lines: call(client))
+        shell: Any = SimpleNamespace(where="", ask=lambda call, lines: call(client))
         command(shell, *words, space=space)
         (asked,) = client.spaces
         return asked

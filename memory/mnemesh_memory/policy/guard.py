@@ -139,6 +139,10 @@ def is_told_again(kind: str, session: str, known_kind: str, known_session: str) 
     return bool(kind in RECORDS and known_kind in RECORDS and session and known_session) and session != known_session
 
 
+Replaced = tuple[Candidate, Contest]
+Opposed = tuple[Candidate, Contest, str]  # With the obstacle to a replacement.
+
+
 def judge(text: str, kind: str, candidates: Sequence[Candidate], session: str = "") -> Verdict:
     """The verdict on a new text of a kind that was written in a session."""
     fresh = min(1.0, max(0.0, 1.0 - max((item.cosine for item in candidates), default=0.0)))
@@ -162,19 +166,7 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate], session: str = 
         )
     if kind in RECORDS:
         return Verdict(action="ADD", reason="a record of what happened replaces nothing", novelty=fresh)
-    replaced: list[tuple[Candidate, Contest]] = []
-    opposed: list[tuple[Candidate, Contest, str]] = []
-    for item in ordered[:CONTESTED_MAX]:
-        if item.cosine < COSINE_MIN:
-            break  # the words agree by chance, and so do those of all that follow
-        found, whole = _contested(item, text)
-        if found is None or _other_things(item.text, text, stated=found.stated):
-            continue
-        obstacle = _obstacle(item, found, whole=whole)
-        if obstacle:
-            opposed.append((item, found, obstacle))
-        elif not replaced:
-            replaced.append((item, found))  # the nearest alone: a wrong replacement hides a fact
+    replaced, opposed = _contests(ordered, text)
     contradicts = tuple(item.id for item, _, _ in opposed)[:CONTRADICTS_MAX]
     heads = {item.id: item.heads for item in ordered if item in [one[0] for one in (*replaced, *opposed)]}
     if replaced:
@@ -203,6 +195,24 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate], session: str = 
             hint=f'if this replaces {target.id}, call supersede(id="{target.id}", content=<this text>)',
         )
     return Verdict(action="ADD", reason="no memory has another value of the same slot", novelty=fresh)
+
+
+def _contests(ordered: Sequence[Candidate], text: str) -> tuple[list[Replaced], list[Opposed]]:
+    """The candidate that a text replaces, if any, and those that it contradicts while both stand, the nearest first."""
+    replaced: list[Replaced] = []
+    opposed: list[Opposed] = []
+    for item in ordered[:CONTESTED_MAX]:
+        if item.cosine < COSINE_MIN:
+            break  # the words agree by chance, and so do those of all that follow
+        found, whole = _contested(item, text)
+        if found is None or _other_things(item.text, text, stated=found.stated):
+            continue
+        obstacle = _obstacle(item, found, whole=whole)
+        if obstacle:
+            opposed.append((item, found, obstacle))
+        elif not replaced:
+            replaced.append((item, found))  # the nearest alone: a wrong replacement hides a fact
+    return replaced, opposed
 
 
 def _other_things(one: str, other: str, *, stated: bool) -> bool:
