@@ -55,8 +55,12 @@ def locker(number: int) -> str:
 
 
 async def actors(door: GrpcDoor) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = (await door.call("status"))["actors"]
-    return sorted(found, key=lambda actor: str(actor["type"]))
+    return concerned((await door.call("status"))["actors"])
+
+
+def concerned(found: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Embedder, ledger and shard. An astrocyte has no part in the change of a model."""
+    return sorted((one for one in found if one["type"] != "Astrocyte"), key=lambda one: str(one["type"]))
 
 
 async def finds(door: GrpcDoor, number: int, words: str) -> None:
@@ -89,7 +93,7 @@ async def taken_over(door: GrpcDoor, dimensions: int) -> dict[str, Any]:
 
     def done(status: dict[str, Any]) -> bool:
         here = (status["model"]["dimensions"], status["reembed"]["state"]) == (dimensions, "idle")
-        return here and len(status["actors"]) == 3
+        return here and len(concerned(status["actors"])) == 3
 
     return await eventually(lambda: door.call("status"), done, "the other model took over", TAKEN_OVER_S)
 
