@@ -78,8 +78,8 @@ def score(rows: Iterable[tuple[str, set[Triple]]]) -> tuple[Score, dict[str, Sco
             counts[key].update(type_ for _, type_, _ in triples)
     kinds = sorted({type_ for counter in counts.values() for type_ in counter})
     parts = {k: Score(counts["right"][k], counts["given"][k], counts["labelled"][k], 0) for k in kinds}
-    totals = (sum(counts[key].values()) for key in ("right", "given", "labelled"))
-    return Score(*totals, sentences), parts
+    right, given, labelled = (sum(counts[key].values()) for key in ("right", "given", "labelled"))
+    return Score(right, given, labelled, sentences), parts
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -194,16 +194,16 @@ def surprisal_rows() -> Iterator[tuple[str, ...]]:
                 if (found := surprise(novelty, samples, going_on)) is not None:
                     bits.setdefault((kind, name), []).append(found.bits)
             samples.append(novelty)
-    for (kind, name), found in sorted(bits.items()):
-        surprising = sum(one >= SURPRISING_BITS for one in found) / len(found)
-        yield kind, name, str(len(found)), f"{sum(found) / len(found):.2f}", f"{surprising:.3f}"
+    for (kind, name), values in sorted(bits.items()):
+        surprising = sum(value >= SURPRISING_BITS for value in values) / len(values)
+        yield kind, name, str(len(values)), f"{sum(values) / len(values):.2f}", f"{surprising:.3f}"
 
 
 def unit_vectors(texts: Sequence[str]) -> NDArray[np.float64]:
     """The embeddings of texts, of length 1."""
     with closing(EmbeddingWorker(ModelConfig(download=False))) as worker:
         worker.load()
-        parts = [worker.embed(texts[at : at + BATCH]) for at in range(0, len(texts), BATCH)]
+        parts = [worker.embed(list(texts[at : at + BATCH])) for at in range(0, len(texts), BATCH)]
     vectors = np.concatenate(parts).astype(np.float64)
     made: NDArray[np.float64] = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return made

@@ -63,8 +63,8 @@ def _claude(number: int, turn: Turn) -> Iterator[dict[str, Any]]:
         yield {"type": "user", "toolUseResult": told, "message": {"role": "user", "content": [answer]}}
     elif kind in ("assistant", "side"):
         block = {"type": "text", "text": turn[1]}
-        marks = {"isSidechain": True, "agentId": "a1"} if kind == "side" else {}
-        yield {"type": "assistant", **marks, "message": {**AGENT_FIELDS, "content": [block]}}
+        aside = {"isSidechain": True, "agentId": "a1"} if kind == "side" else {}
+        yield {"type": "assistant", **aside, "message": {**AGENT_FIELDS, "content": [block]}}
     else:
         marks = {"meta": {"isMeta": True}, "summary": {"isCompactSummary": True}}.get(kind, {})
         yield {"type": "user", **marks, "message": {"role": "user", "content": turn[1]}}
