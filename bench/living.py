@@ -1,12 +1,12 @@
 """`python -m bench.living`: what each dynamic of memory changes, against the same without it.
 
 - Temporal neighbours: engram slots against time windows, on simulated days of agents who share a space. The truth is
-  the task that a memory was written for. Precision is the share of the neighbours that belong to the task, recall
-  the share of the task's memories (at most five) that are neighbours.
-- Reconsolidation: verdicts on the labelled pairs of tests/data/guard with and without an open window. A second sentence
-  beside the older one makes a memory of which only a part is contested.
-- Surprisal: mean bits and the share of surprising texts in the team histories, each memory beside those before it, of
-  updates (they supersede another) and of the rest. "Gone on" counts the same with the discount for a task going on.
+  the task of a memory. Precision is the share of neighbours that belong to the task. Recall is the share of the
+  task's memories, five at most, among the neighbours.
+- Reconsolidation: verdicts on the labelled pairs of tests/data/guard with and without an open window. A second
+  sentence in the older memory leaves only a part contested.
+- Surprisal: mean bits and the share of surprising texts in the team histories, for updates and for the rest. Each
+  memory is compared with earlier ones. "Gone on" applies the discount for a task going on.
 - Forgetting: tokens shown and answers kept on the team histories, at three heats. An answer is kept when a form holds
   every expected word of the question.
 """

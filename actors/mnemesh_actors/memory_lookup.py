@@ -43,8 +43,8 @@ async def hidden(parts: NodePorts, caller: Caller, ids: Iterable[str]) -> set[st
 async def granted(
     parts: NodePorts, caller: Caller, memories: Sequence[Memory], rows: RowSource | None = None
 ) -> list[Memory]:
-    """`memories` without links to memories that the caller may not read, and with what those that the caller may read
-    say of them: which ones they replaced, and which newer ones contradict them. `rows` are of now by default."""
+    """`memories` as the caller may see each: without links to unreadable memories, and with marks from readable
+    neighbours. A mark names a replaced memory or a newer contradiction. `rows` are of now by default."""
     unseen = await hidden(parts, caller, {link.id for memory in memories for link in memory.links})
     shown = [_without(memory, unseen) for memory in memories] if unseen else list(memories)
     tied = [memory for memory in shown if memory.tied]

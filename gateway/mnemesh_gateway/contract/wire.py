@@ -48,6 +48,11 @@ def message_of(cls: type[AnyMessage], /, *values: object, **others: object) -> A
     return cls(**form_of(descriptor_of(cls), *values, **others))
 
 
+def told_degraded(reasons: Sequence[str]) -> dict[str, object]:
+    """The two fields of an answer that may be incomplete."""
+    return {"degraded": bool(reasons), "degraded_reasons": reasons}
+
+
 def form_of(descriptor: Descriptor, /, *values: object, **others: object) -> dict[str, Any]:
     """The fields of such a message, for its constructor. Inner messages are mappings, which protobuf fills in place."""
     made = {}

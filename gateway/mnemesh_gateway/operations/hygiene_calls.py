@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mnemesh_gateway.contract.wire import message_of, optional, spaces
+from mnemesh_gateway.contract.wire import message_of, optional, spaces, told_degraded
 from mnemesh_memory.policy.hygiene import LIMIT, STALE_DAYS, THRESHOLD
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1 import hygiene_pb2
@@ -20,8 +20,7 @@ async def duplicates(
     mesh = await gate.ready()
     threshold, limit = optional(request, "threshold", THRESHOLD), optional(request, "limit", LIMIT)
     found = await mesh.duplicates(caller, spaces(request), threshold, limit)
-    told = {"degraded": bool(found.degraded), "degraded_reasons": found.degraded}
-    return message_of(hygiene_pb2.DuplicatesResponse, found, **told)
+    return message_of(hygiene_pb2.DuplicatesResponse, found, **told_degraded(found.degraded))
 
 
 async def hygiene(gate: MeshGate, caller: Caller, request: hygiene_pb2.HygieneRequest) -> hygiene_pb2.HygieneResponse:
@@ -29,5 +28,4 @@ async def hygiene(gate: MeshGate, caller: Caller, request: hygiene_pb2.HygieneRe
     mesh = await gate.ready()
     stale_days, limit = optional(request, "stale_days", STALE_DAYS), optional(request, "limit", LIMIT)
     found = await mesh.hygiene(caller, spaces(request), stale_days, limit)
-    told = {"degraded": bool(found.degraded), "degraded_reasons": found.degraded}
-    return message_of(hygiene_pb2.HygieneResponse, found, **told)
+    return message_of(hygiene_pb2.HygieneResponse, found, **told_degraded(found.degraded))

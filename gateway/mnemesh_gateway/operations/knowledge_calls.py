@@ -19,7 +19,7 @@ async def graph(gate: MeshGate, caller: Caller, request: knowledge_pb2.GraphRequ
     mesh, limit = await gate.ready(), wire.optional(request, "limit", LIMIT)
     as_of = wire.moment(request, "as_of")
     found = await mesh.graph(caller, request.name, wire.spaces(request), limit, as_of)
-    return wire.message_of(knowledge_pb2.GraphResponse, found, **_told(found.degraded))
+    return wire.message_of(knowledge_pb2.GraphResponse, found, **wire.told_degraded(found.degraded))
 
 
 async def graph_audit(
@@ -28,7 +28,7 @@ async def graph_audit(
     """Faults of the graph of some spaces."""
     mesh, limit = await gate.ready(), wire.optional(request, "limit", LIMIT)
     found = await mesh.graph_audit(caller, wire.spaces(request), limit)
-    return wire.message_of(knowledge_pb2.GraphAuditResponse, found, **_told(found.degraded))
+    return wire.message_of(knowledge_pb2.GraphAuditResponse, found, **wire.told_degraded(found.degraded))
 
 
 async def causal_chain(
@@ -37,7 +37,7 @@ async def causal_chain(
     """The causes and effects of an entity."""
     mesh, window = await gate.ready(), wire.optional(request, "window_hours", WINDOW_H)
     found = await mesh.causal_chain(caller, request.name, wire.spaces(request), window)
-    return wire.message_of(knowledge_pb2.CausalChainResponse, found, **_told(found.degraded))
+    return wire.message_of(knowledge_pb2.CausalChainResponse, found, **wire.told_degraded(found.degraded))
 
 
 async def graph_rebuild(
@@ -45,8 +45,4 @@ async def graph_rebuild(
 ) -> knowledge_pb2.GraphRebuildResponse:
     """Make the graph anew."""
     found = await (await gate.ready()).graph_rebuild(caller)
-    return wire.message_of(knowledge_pb2.GraphRebuildResponse, found, **_told(found.degraded))
-
-
-def _told(degraded: tuple[str, ...]) -> dict[str, object]:
-    return {"degraded": bool(degraded), "degraded_reasons": degraded}
+    return wire.message_of(knowledge_pb2.GraphRebuildResponse, found, **wire.told_degraded(found.degraded))

@@ -18,7 +18,6 @@ from mnemesh_memory.values.model import Memory
 
 PAIRS_MAX: Final = 16
 SALIENT_MIN: Final = 0.6
-LINK_COSINE: Final = 0.6
 # So many words in common make a pair one topic, beside likeness.
 SHARED_MIN: Final = 2
 _WEIGHTY: Final = {"decision": 0.2, "error": 0.2, "requirement": 0.15, "procedure": 0.1, "pattern": 0.1}

@@ -97,7 +97,6 @@ _NUMBERED: Final = frozenset(
 _ERROR_NAME: Final = re.compile(
     r"^(?:[A-Z]\w*(?:Error|Exception|Timeout|Fault|Panic)|E[A-Z]{3,}|[A-Z]+_[A-Z_]+|SIG[A-Z]+)$"
 )
-_IN: Final = re.compile(r"(?:an? |the )?(?P<e>(?:[\w'-]+ ){0,3}?[\w'-]+) (?:in|inside) (?P<place>.+)", re.IGNORECASE)
 
 
 def relations(sentence: str) -> list[Relation]:

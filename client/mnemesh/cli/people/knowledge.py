@@ -23,7 +23,7 @@ def graph(found: values.Graph) -> Iterator[str]:
         yield f"near: {', '.join(near)}"
     if found.memories:
         yield paint(f"read with: mnemesh get {' '.join(found.memories[:3])}", DIM)
-    yield from _lacks(found.degraded_reasons)
+    yield from lacks(found.degraded_reasons)
 
 
 def graph_audit(found: values.GraphAudit) -> Iterator[str]:
@@ -39,7 +39,7 @@ def graph_audit(found: values.GraphAudit) -> Iterator[str]:
     yield paint(_size(found.memories, found.entities, found.relations), DIM)
     if found.made:
         yield paint(f"the graph was made anew: {one_line(found.made)}", YELLOW)
-    yield from _lacks(found.degraded_reasons)
+    yield from lacks(found.degraded_reasons)
 
 
 def causal_chain(found: values.CausalChain) -> Iterator[str]:
@@ -59,13 +59,13 @@ def causal_chain(found: values.CausalChain) -> Iterator[str]:
         yield "no causes or effects stand out"
     size = f"{found.windows} windows of {found.window_hours} h, {found.events} events, {found.names} names"
     yield paint(f"{size}; order and frequency are evidence, no proof", DIM)
-    yield from _lacks(found.degraded_reasons)
+    yield from lacks(found.degraded_reasons)
 
 
 def graph_rebuilt(done: values.GraphRebuilt) -> Iterator[str]:
     """The size of the new graph."""
     yield f"made anew: {_size(done.memories, done.entities, done.relations)}"
-    yield from _lacks(done.degraded_reasons)
+    yield from lacks(done.degraded_reasons)
 
 
 def _relation(relation: values.GraphRelation) -> Iterator[str]:
@@ -80,6 +80,7 @@ def _size(memories: int, entities: int, relations: int) -> str:
     return f"{memories} memories, {entities} entities, {relations} relations"
 
 
-def _lacks(reasons: Sequence[str]) -> Iterator[str]:
+def lacks(reasons: Sequence[str]) -> Iterator[str]:
+    """A line for each part that an answer may lack."""
     for reason in reasons:
         yield paint(f"incomplete: {one_line(reason)}", YELLOW)

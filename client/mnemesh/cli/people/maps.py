@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mnemesh.api import values
+from mnemesh.cli.people.knowledge import lacks
 from mnemesh.cli.people.memories import BOLD, DIM, ID_CHARS, YELLOW, clip, paint, shown_time
 from mnemesh.cli.shell import count_of, one_line
 
@@ -17,7 +18,7 @@ def story(told: values.Story) -> Iterator[str]:
         yield f"{shown_time(event.at)[:10]}  {one_line(event.text)}  {paint(_ids(event.ids), DIM)}"
     counted = f"{count_of(len(told.sentences), 'sentence')} from {told.examined} memories, {told.left_out} not told"
     yield paint(counted, DIM)
-    yield from _lacks(told.degraded_reasons)
+    yield from lacks(told.degraded_reasons)
 
 
 def gaps(found: values.Gaps) -> Iterator[str]:
@@ -26,7 +27,7 @@ def gaps(found: values.Gaps) -> Iterator[str]:
         count = f"in {count_of(point.count, 'memory')}" if point.type == "unexplained" else "without an answer"
         yield f"{paint(point.type, YELLOW)}  {clip(one_line(point.text))}  {count}  {paint(_ids(point.ids), DIM)}"
     yield paint(f"{len(found.gaps)} of {found.total}; {found.examined} memories looked at", DIM)
-    yield from _lacks(found.degraded_reasons)
+    yield from lacks(found.degraded_reasons)
 
 
 def coverage(found: values.Coverage) -> Iterator[str]:
@@ -36,7 +37,7 @@ def coverage(found: values.Coverage) -> Iterator[str]:
         yield f"not in the best results: {', '.join(map(one_line, found.missing_terms))}"
     if found.ids:
         yield paint(f"read with: mnemesh get {' '.join(found.ids[:3])}", DIM)
-    yield from _lacks(found.degraded_reasons)
+    yield from lacks(found.degraded_reasons)
 
 
 def clusters(found: values.Clusters, where: str = "") -> Iterator[str]:
@@ -46,7 +47,7 @@ def clusters(found: values.Clusters, where: str = "") -> Iterator[str]:
     yield paint(f"{len(found.clusters)} of {count_of(found.total, 'topic')}; {found.examined} memories looked at", DIM)
     if found.clusters:
         yield paint(f"go on with: mnemesh drill-down {found.clusters[0].id}{where}", DIM)
-    yield from _lacks(found.degraded_reasons)
+    yield from lacks(found.degraded_reasons)
 
 
 def drilled(found: values.Drilled) -> Iterator[str]:
@@ -56,7 +57,7 @@ def drilled(found: values.Drilled) -> Iterator[str]:
         yield from (f"  {line}" for line in _cluster(topic))
     for id_, example in zip(found.memories, found.examples, strict=False):
         yield f"{id_[:ID_CHARS]}  {clip(one_line(example))}"
-    yield from _lacks(found.degraded_reasons)
+    yield from lacks(found.degraded_reasons)
 
 
 def _cluster(topic: values.Cluster, *, examples: bool = True) -> Iterator[str]:
@@ -69,8 +70,3 @@ def _cluster(topic: values.Cluster, *, examples: bool = True) -> Iterator[str]:
 
 def _ids(ids: Sequence[str]) -> str:
     return " ".join(id_[:ID_CHARS] for id_ in ids[:3])
-
-
-def _lacks(reasons: Sequence[str]) -> Iterator[str]:
-    for reason in reasons:
-        yield paint(f"incomplete: {one_line(reason)}", YELLOW)

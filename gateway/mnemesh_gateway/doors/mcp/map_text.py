@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from mnemesh_gateway.doors.mcp.data_elements import data_block, element
+from mnemesh_gateway.doors.mcp.report_text import lacks
 
 Json = Mapping[str, Any]
 
@@ -43,11 +44,6 @@ def drilled(answer: Json) -> str:
     members = [element(text, id=id_) for id_, text in zip(answer["memories"], answer["examples"], strict=True)]
     elements = [_topic(answer["cluster"]), *(_topic(one) for one in answer["children"]), *members]
     return f"{data_block(elements)}\n`get` reads a memory.{lacks(answer)}"
-
-
-def lacks(answer: Json) -> str:
-    """The parts that an answer may lack."""
-    return f" May be incomplete: {'; '.join(answer['degraded_reasons'])}." if answer["degraded"] else ""
 
 
 def _topic(one: Json) -> str:

@@ -55,7 +55,7 @@ def graph(answer: Json) -> str:
         elements.append(element(near, near=answer["name"]))
     block = data_block(elements) if elements else "No relations."
     memories = f" Near memories: {', '.join(answer['memories'])}; `get` reads them." if answer["memories"] else ""
-    return f"{block}\n{len(answer['relations'])} of {answer['relations_total']} relations.{memories}{_lacks(answer)}"
+    return f"{block}\n{len(answer['relations'])} of {answer['relations_total']} relations.{memories}{lacks(answer)}"
 
 
 def graph_audit(answer: Json) -> str:
@@ -67,7 +67,7 @@ def graph_audit(answer: Json) -> str:
     block = data_block(elements) if answer["findings"] else "Nothing found."
     counts = ", ".join(f"{count} {type_}" for type_, count in sorted(answer["counts"].items()) if count)
     size = f"{answer['memories']} memories, {answer['entities']} entities, {answer['relations']} relations"
-    return f"{block}\nIn all: {counts or 'no findings'}; {size}.{_lacks(answer)}"
+    return f"{block}\nIn all: {counts or 'no findings'}; {size}.{lacks(answer)}"
 
 
 def causal_chain(answer: Json) -> str:
@@ -88,17 +88,18 @@ def causal_chain(answer: Json) -> str:
     size = (
         f"{answer['windows']} windows of {answer['window_hours']} h, {answer['events']} events, {answer['names']} names"
     )
-    return f"{block}\n{size}. Order and frequency are evidence, no proof.{_lacks(answer)}"
+    return f"{block}\n{size}. Order and frequency are evidence, no proof.{lacks(answer)}"
 
 
-def _lacks(answer: Json) -> str:
+def lacks(answer: Json) -> str:
+    """The parts that an answer may lack."""
     return f" May be incomplete: {'; '.join(answer['degraded_reasons'])}." if answer["degraded"] else ""
 
 
 def _scope(answer: Json) -> str:
     """The extent of a report."""
     more = f" {answer['unexamined']} older memories were not: name one space." if answer["unexamined"] else ""
-    return f" {answer['examined']} memories were looked at.{more}{_lacks(answer)}"
+    return f" {answer['examined']} memories were looked at.{more}{lacks(answer)}"
 
 
 def consolidated(answer: Json) -> str:
@@ -107,7 +108,7 @@ def consolidated(answer: Json) -> str:
     lines += [f"{gap['type']}: {defused(gap['text'])} ({gap['count']} times)" for gap in answer["gaps"]]
     done = f"{answer['proposed']} steps would be done" if answer["dry_run"] else f"{answer['applied']} steps applied"
     way = f' Undo with undo_run(run="{answer["run"]}").' if answer["run"] else ""
-    return "\n".join([*lines, f"{answer['read']} new memories of {answer['space']} read, {done}.{way}{_lacks(answer)}"])
+    return "\n".join([*lines, f"{answer['read']} new memories of {answer['space']} read, {done}.{way}{lacks(answer)}"])
 
 
 def runs(answer: Json) -> str:
