@@ -143,10 +143,12 @@ async def test_a_process_of_the_model_that_takes_over_is_killed_and_it_takes_ove
 async def test_a_caller_who_goes_away_while_the_process_of_a_model_starts_leaves_none_behind(
     door: GrpcDoor, tmp_path: Path
 ) -> None:
-    before, folder = await actors(door), str(cut_model(tmp_path / "cut", WIDTH))
-    for after_s in (0.05, 0.2, 0.5):
+    before, folder = await actors(door), cut_model(tmp_path / "cut", WIDTH)
+    (folder / "config.json").unlink()
+    os.mkfifo(folder / "config.json")  # nobody writes to this pipe, so the process waits in its start for ever
+    for after_s in (0.05, 0.2, 1.0):
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(door.call("reembed", model=folder), after_s)
+            await asyncio.wait_for(door.call("reembed", model=str(folder)), after_s)
         await eventually(lambda: actors(door), lambda now: now == before, "what was begun is gone", TAKEN_OVER_S)
     assert (await door.call("reembed"))["reembed"]["state"] == "idle"
 
