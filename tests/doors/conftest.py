@@ -15,6 +15,9 @@ from scenario_doors import NETWORKED_DOORS
 
 from mnemesh_actors.storage.data_directory import open_directory
 
+# A memory of kind prompt is cold as soon as it is written, and all others cool as usual.
+HALF_LIVES = "prompt=0.00000001"
+
 
 @pytest.fixture(scope="session")
 def seeded() -> dict[str, list[str]]:
@@ -30,5 +33,5 @@ async def shared_node(
     directory = tmp_path_factory.mktemp("shared")
     for name in NETWORKED_DOORS:
         seeded[name] = seed_conflicts(open_directory(directory), f"seeded/{name}", CONFLICTS_A_DOOR)
-    async with running(directory) as started:
+    async with running(directory, env={"MNEMESH_HALF_LIVES": HALF_LIVES}) as started:
         yield started

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from recall_scene import READER, Here
-from recall_scene import here as here
-from recall_scene import mesh as mesh
+from test_heat_life import BEGUN, READER, Clock, running
 
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node_ports import MeshConfig
+from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.policy.forgetting import (
     DISTORTION_MAX,
     FULL,
@@ -25,7 +28,7 @@ from mnemesh_memory.policy.forgetting import (
     shown,
 )
 from mnemesh_memory.text.text import estimate_tokens, sentences
-from mnemesh_memory.values.model import ListQuery, Memory
+from mnemesh_memory.values.model import Draft, ListQuery, Memory, Query
 
 LONG = (
     "The payments service runs on Kubernetes 1.29 in eu-west-1. Alice moved it there in March 2024 after the outage of "
@@ -102,47 +105,76 @@ def test_pins_and_decisions_stay_whole(fields: dict[str, object]) -> None:
     assert not is_kept_whole(memory_of())
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_a_cold_memory_is_shortened_where_it_is_shown_and_whole_where_it_is_read(here: Here) -> None:
-    old = 1_700_000_000_000 - YEARS_MS
-    written = await here.remember(LONG, created_at=old)
-    pinned = await here.remember(f"Pinned. {LONG}", created_at=old, tier="pinned")
-    page = await here.mesh.list(READER, ListQuery(spaces=(here.space,)))
-    by_id = {memory.id: memory for memory in page.memories}
-    cold = by_id[written.id]
-    assert cold.shown == TAGS
-    assert len(cold.content) < len(LONG) / 2
-    assert cold.notes[-1] == f"tags; full text: mnemesh get {written.id[:13]}"
-    assert by_id[pinned.id].content.endswith(LONG)
-    assert not by_id[pinned.id].shown
-    exported = {memory.content async for memory in here.mesh.export(READER, [here.space])}
-    assert exported == {LONG, f"Pinned. {LONG}"}
-    around, _ = await here.mesh.timeline(READER, pinned.id)
-    assert {memory.id: memory.shown for memory in around}[written.id] == TAGS
-    ((whole,), _) = await here.mesh.get(READER, [written.id])
-    assert whole.content == LONG
-    assert not whole.shown
-    assert not whole.notes
+async def listed(mesh: Mesh) -> dict[str, Memory]:
+    return {memory.id: memory for memory in (await mesh.list(READER, ListQuery(spaces=("s",)))).memories}
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_a_recall_shortens_a_cold_memory_around_its_answer_and_warms_it(here: Here) -> None:
-    written = await here.remember(LONG, created_at=1_700_000_000_000 - YEARS_MS)
-    (hit,) = (await here.recall("who maintains the Helm charts?")).results
-    assert hit.memory.shown == TAGS
-    assert "Bob maintains the Helm charts" in hit.memory.content
-    assert "Bob maintains the Helm charts" in hit.snippet
-    await here.mesh._recalling.close()  # the use is noted
-    (again,) = (await here.recall("who maintains the Helm charts?")).results
-    assert again.memory.content == LONG
-    assert not again.memory.shown
-    await here.mesh.purge(READER, written.id)
-    assert not (await here.recall("who maintains the Helm charts?")).results
+@pytest.mark.asyncio
+async def test_a_cold_memory_is_shortened_where_it_is_shown_and_whole_where_it_is_read(tmp_path: Path) -> None:
+    clock = Clock()
+    async with running(tmp_path, clock) as mesh:
+        written = (await mesh.remember(READER, Draft(content=LONG, space="s"))).memory
+        pinned = (await mesh.remember(READER, Draft(content=f"Pinned. {LONG}", space="s", tier="pinned"))).memory
+        clock.now += YEARS_MS
+        by_id = await listed(mesh)
+        cold = by_id[written.id]
+        assert cold.shown == TAGS
+        assert len(cold.content) < len(LONG) / 2
+        assert cold.notes[-1] == f"tags; full text: mnemesh get {written.id[:13]}"
+        assert by_id[pinned.id].content.endswith(LONG)
+        assert not by_id[pinned.id].shown
+        exported = {memory.content async for memory in mesh.export(READER, ["s"])}
+        assert exported == {LONG, f"Pinned. {LONG}"}
+        around, _ = await mesh.timeline(READER, pinned.id)
+        assert {memory.id: memory.shown for memory in around}[written.id] == TAGS
+        ((whole,), _) = await mesh.get(READER, [written.id])
+        assert (whole.content, whole.shown, whole.notes) == (LONG, "", ())
 
 
-@pytest.mark.asyncio(loop_scope="module")
-async def test_a_setting_shows_every_text_whole(here: Here) -> None:
-    await here.remember(LONG, created_at=1_700_000_000_000 - YEARS_MS)
-    here.with_parts(config=replace(here.mesh._parts.config, shows_gists=False))
-    (hit,) = (await here.recall("who maintains the Helm charts?")).results
-    assert hit.memory.content == LONG
+@pytest.mark.asyncio
+async def test_a_recall_shortens_a_cold_memory_around_its_answer_and_warms_it(tmp_path: Path) -> None:
+    clock = Clock()
+    async with running(tmp_path, clock) as mesh:
+        written = (await mesh.remember(READER, Draft(content=LONG, space="s"))).memory
+        clock.now += YEARS_MS
+        asked = Query(text="who maintains the Helm charts?", spaces=("s",))
+        (hit,) = (await mesh.recall(READER, asked)).results
+        assert hit.memory.shown == TAGS
+        assert "Bob maintains the Helm charts" in hit.memory.content
+        assert "Bob maintains the Helm charts" in hit.snippet
+        await mesh._recalling.close()  # the use is noted
+        (again,) = (await mesh.recall(READER, asked)).results
+        assert (again.memory.content, again.memory.shown) == (LONG, "")
+        await mesh.purge(READER, written.id)
+        assert not (await mesh.recall(READER, asked)).results
+
+
+@pytest.mark.asyncio
+async def test_a_setting_shows_every_text_whole(tmp_path: Path) -> None:
+    clock = Clock()
+    async with running(tmp_path, clock, MeshConfig(recall_timeout_s=20.0, shows_gists=False)) as mesh:
+        await mesh.remember(READER, Draft(content=LONG, space="s"))
+        clock.now += YEARS_MS
+        (hit,) = (await mesh.recall(READER, Query(text="who maintains the Helm charts?", spaces=("s",)))).results
+        assert hit.memory.content == LONG
+
+
+@pytest.mark.asyncio
+async def test_a_memory_with_an_old_date_cools_from_its_arrival_on(tmp_path: Path) -> None:
+    clock = Clock()
+    async with running(tmp_path, clock) as mesh:
+        written = (await mesh.remember(READER, Draft(content=LONG, space="s", created_at=BEGUN - YEARS_MS))).memory
+        assert (await listed(mesh))[written.id].content == LONG
+        warm = Query(text="Helm charts", spaces=("s",), min_heat=0.5)
+        assert (await mesh.recall(READER, warm)).results
+        assert not (await mesh.hygiene(READER, ["s"])).counts["idle"]
+        assert written.arrived_at == BEGUN
+    with closing(sqlite3.connect(open_directory(tmp_path).ledger(0))) as db, db:
+        db.execute("UPDATE meta SET value = '11' WHERE key = 'view_version'")
+        db.execute("UPDATE memory SET detail = json_remove(detail, '$.arrived_at')")
+    async with running(tmp_path, clock) as mesh:
+        # A directory from before the view knew of arrivals.
+        assert (await listed(mesh))[written.id].arrived_at == BEGUN
+        clock.now += YEARS_MS
+        await mesh._recalling.close()
+        assert (await listed(mesh))[written.id].shown == TAGS

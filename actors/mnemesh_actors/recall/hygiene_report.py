@@ -214,12 +214,10 @@ class Hygiene:
         kept = [memory for memory in memories if memory.state in states]
         now, half_lives = self._parts.clock(), self._parts.config.half_lives
         used: dict[str, tuple[int, int]] = {}
-        arrived: dict[str, int] = {}
         for start in range(0, len(kept), PAGE):
             ids = [memory.id for memory in kept[start : start + PAGE]]
             used |= await self._parts.ledger.activity(ids)
-            arrived |= await self._parts.ledger.arrivals(ids)
-        return {memory.id: tidy(memory, used, now, half_lives, arrived.get(memory.id, 0)) for memory in kept}
+        return {memory.id: tidy(memory, used, now, half_lives) for memory in kept}
 
 
 def _similar(compared: _Compared, threshold: float, limit: int) -> tuple[list[tuple[int, int, float]], int]:

@@ -190,9 +190,9 @@ def lying_in(query: Query, fused: Sequence[Fused], candidates: Iterable[Candidat
 
 
 def _among_equals(item: Found, query: Query, now: int) -> tuple[float, float, float, float, str]:
-    """Words of the asking session, how they were rated, importance, heat, id. Heat counts without its uses, which every
-    node counts for itself, and by the usual half-lives: equal ledgers give equal answers."""
-    own, heat_now = _coherence(item.memory, query, now), heat_of(item.memory, {}, now)
+    """Words of the asking session, how they were rated, importance, heat, id. Heat counts without uses and arrival,
+    which every node has for itself, and by the usual half-lives: equal ledgers give equal answers."""
+    own, heat_now = _coherence(item.memory, query, now), _heat(item.memory, (0, item.memory.updated_at), now).value
     return -own, -item.liking, -(item.memory.importance or 0.0), -heat_now, item.memory.id
 
 
@@ -211,10 +211,15 @@ def heat_parts_of(
     memory: Memory, used: Mapping[str, tuple[int, int]], now: int, half_lives: HalfLives = HALF_LIFE_DAYS
 ) -> Heat:
     """`heat_of` with its parts."""
-    accesses, last = used.get(memory.id, (0, memory.updated_at))
-    liked = liking(memory.useful, memory.not_useful)
-    at, felt = max(last, memory.updated_at), valence(memory.content, memory.kind)
-    return heat_parts(memory.kind, memory.tier, memory.importance, at, accesses, now, liked, felt, half_lives)
+    accesses, last = used.get(memory.id, (0, 0))
+    # Nobody could use a memory here before it arrived: an import with old dates is warm.
+    return _heat(memory, (accesses, max(last, memory.updated_at, memory.arrived_at)), now, half_lives)
+
+
+def _heat(memory: Memory, used: tuple[int, int], now: int, half_lives: HalfLives = HALF_LIFE_DAYS) -> Heat:
+    """The heat of a memory that was `used` so often, and last at that time (ms)."""
+    liked, felt = liking(memory.useful, memory.not_useful), valence(memory.content, memory.kind)
+    return heat_parts(memory.kind, memory.tier, memory.importance, used[1], used[0], now, liked, felt, half_lives)
 
 
 def cost_of(hit: Hit) -> int:

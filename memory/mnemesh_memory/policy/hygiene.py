@@ -113,13 +113,12 @@ def tidy(
     used: Mapping[str, tuple[int, int]],
     now: int,
     half_lives: HalfLives = HALF_LIFE_DAYS,
-    arrived: int = 0,
 ) -> Tidy:
-    """`memory` with its heat; `used` has by id how often and when last it was shown. Before it `arrived` (ms) at this
-    node nobody could use it, so an old note that is imported does not count as idle at once."""
+    """`memory` with its heat; `used` has by id how often and when last it was shown. Before its arrival at this node
+    nobody could use it, so an old note that is imported does not count as idle at once."""
     accesses, last = used.get(memory.id, (0, memory.updated_at))
     liked = liking(memory.useful, memory.not_useful)
-    at = max(last, memory.updated_at, arrived)
+    at = max(last, memory.updated_at, memory.arrived_at)
     felt = valence(memory.content, memory.kind)
     return Tidy(
         memory=memory,

@@ -201,6 +201,8 @@ class Memory:
     trust: str = ""  # Its class for the reader, one of TRUST_CLASSES, where it is told.
     stale: tuple[str, ...] = ()  # Files that it names and that are no longer as they were, in words.
     tied: bool = field(default=True, compare=False)  # False when it is known that no link begins or ends here.
+    # When it came to this node, if that is later than `updated_at`, else 0. Each node has its own.
+    arrived_at: int = field(default=0, compare=False)
 
     @property
     def anchor(self) -> str:

@@ -16,10 +16,14 @@ from scenario_doors import NETWORKED_DOORS, Door, InProcessDoor, open_door
 
 from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.start import StartConfig, start_mesh
+from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_gateway.operations.gate import MeshGate
+from mnemesh_memory.policy.heat import half_lives_of
 
+# As in the node that the other doors share.
+HALF_LIVES = "prompt=0.00000001"
 DOORS = ("in-process", *NETWORKED_DOORS)
 
 
@@ -27,7 +31,12 @@ async def _in_process(directory: Path) -> tuple[InProcessDoor, MeshGate]:
     mesh = await start_mesh(
         open_directory(directory),
         LocalRuntime(),
-        StartConfig(clock=lambda: time.time_ns() // 1_000_000, entropy=secrets.token_bytes, model=ModelConfig()),
+        StartConfig(
+            clock=lambda: time.time_ns() // 1_000_000,
+            entropy=secrets.token_bytes,
+            model=ModelConfig(),
+            mesh=MeshConfig(half_lives=half_lives_of(HALF_LIVES)),
+        ),
     )
     gate = MeshGate(version="test", data_dir=str(directory), pid=os.getpid(), ready_timeout_s=5)
     gate.open(mesh)

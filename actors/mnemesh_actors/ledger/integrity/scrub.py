@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from mnemesh_actors.ledger.integrity.log_check import fault
 from mnemesh_actors.ledger.store import rows
-from mnemesh_actors.ledger.store.journal import Journal, shown
+from mnemesh_actors.ledger.store.journal import Journal, shown, viewed
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_crdt.admission.budget import within
 from mnemesh_crdt.changes.envelope import CHANGE, Entry, Key
@@ -98,7 +98,7 @@ class Comparison:
 
     def _expected(self, id_: str, space: str) -> tuple[object, ...] | None:
         document, seq = self._sound(id_, space)
-        memory = materialise(shown(self._db, document.state()))
+        memory = viewed(self._db, shown(self._db, document.state()))
         return None if memory is None else rows.to_row(memory, seq)
 
 

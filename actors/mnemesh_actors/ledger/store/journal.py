@@ -77,8 +77,7 @@ class Journal:
             document, change = crowding.written(document, self.log(document.id), edit, actor, change)
         entry = self._signed(Key(document.space, document.id), CHANGE, change.hash, change.raw, command)
         seq = self._append(entry, actor)
-        state = shown(self._db, document.state())
-        memory = materialise(state)
+        memory = viewed(self._db, shown(self._db, document.state()))
         if memory is None:
             raise DataLoss(f"{document.id} has no revision after a write", field="id", value=document.id)
         self._keep(document, memory, seq)
@@ -94,7 +93,7 @@ class Journal:
             seq = self._append(one.entry, bytes.fromhex(actor), one.origin, one.received)
         fresh = {state.name_of(one.entry.hash, actor): one.received + CLOCK_AHEAD_MS_MAX for one, actor in brought}
         receipts = fresh if new else latest(self._db, state)
-        memory = materialise(_in_time(state, receipts))
+        memory = viewed(self._db, _in_time(state, receipts))
         if memory is not None and not new:
             self._drop_stale_vectors(memory)
         self._keep(document, memory, seq, new=new)
@@ -265,7 +264,7 @@ class Journal:
         count = 0
         for doc, space, seq in docs:
             document = self.load(Key(space, doc))
-            memory = materialise(shown(self._db, document.state()))
+            memory = viewed(self._db, shown(self._db, document.state()))
             self._keep(document, memory, seq)
             count += memory is not None
         self._db.execute(
@@ -296,7 +295,7 @@ class Journal:
 
     def remake(self, document: MemoryDocument, seq: int) -> None:
         """Make the view of a document anew. `seq` is that of its last entry."""
-        self._keep(document, materialise(shown(self._db, document.state())), seq)
+        self._keep(document, viewed(self._db, shown(self._db, document.state())), seq)
 
     def _said(self, key: Key) -> set[str]:
         """Content hashes of every text that a revision of a document was ever embedded as, unread ones too. Of a
@@ -329,6 +328,19 @@ class Journal:
 def shown(db: sqlite3.Connection, state: DocumentState) -> DocumentState:
     """`state` with the times of other nodes' clocks moved back to CLOCK_AHEAD_MS_MAX after their receipt."""
     return _in_time(state, latest(db, state))
+
+
+def viewed(db: sqlite3.Connection, state: DocumentState) -> Memory | None:
+    """The memory of a state as the view keeps it: with its arrival at this node, if its author's date is earlier."""
+    memory = materialise(state)
+    if memory is None:
+        return None
+    first = db.execute(
+        "SELECT CASE WHEN received > 0 THEN received ELSE at END FROM entry WHERE doc = ? ORDER BY seq LIMIT 1",
+        (memory.id,),
+    ).fetchone()
+    arrived = int(first[0]) if first else 0
+    return replace(memory, arrived_at=arrived) if arrived > memory.updated_at else memory
 
 
 def latest(db: sqlite3.Connection, state: DocumentState) -> Mapping[str, int]:

@@ -64,16 +64,6 @@ def from_peers(db: sqlite3.Connection, ids: Sequence[str], node: str) -> list[st
     return [str(id_) for (id_,) in rows]
 
 
-def arrivals(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
-    """When each memory came into this log (ms), by id. A date that its author gave is no arrival."""
-    rows = db.execute(
-        "SELECT doc, min(CASE WHEN received > 0 THEN received ELSE at END) FROM entry "
-        f"WHERE doc IN ({marks(ids)}) GROUP BY doc",
-        tuple(ids),
-    )
-    return {str(id_): int(at) for id_, at in rows}
-
-
 def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Sequence[str] | None = None) -> str:
     """The id for an id, a unique prefix, or a title that one memory of `spaces` bears. Active memories go first. With
     `within`, patterns of spaces, nothing else is there at all.
@@ -175,10 +165,12 @@ def matching(
         paths,
         accesses,
         last,
+        arrived_at,
     ) in db.execute(
         "SELECT space, by, tags, memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), "
         "coalesce(json_extract(detail, '$.useful'), 0), coalesce(json_extract(detail, '$.not_useful'), 0), "
-        "json_extract(detail, '$.dir'), json_extract(detail, '$.paths'), coalesce(accesses, 0), coalesce(last_used, 0) "
+        "json_extract(detail, '$.dir'), json_extract(detail, '$.paths'), coalesce(accesses, 0), "
+        "coalesce(last_used, 0), coalesce(json_extract(detail, '$.arrived_at'), 0) "
         f"FROM memory LEFT JOIN activity USING (id) WHERE {where} "
         f"ORDER BY {time_of(query.window)} DESC, memory.id DESC",
         values,
@@ -196,7 +188,7 @@ def matching(
         found.append(id_)
         if query.min_heat > 0:
             more, later = pending.get(id_, (0, 0))
-            used, liked = max(last, later, updated_at), liking(useful, against)
+            used, liked = max(last, later, updated_at, arrived_at), liking(useful, against)
             warmth.append((kind, tier, importance, used, accesses + more, liked, VALENCE_MOST))
     if warmth:
         warm = heat_of_columns(columns_of(warmth), now) >= query.min_heat

@@ -24,6 +24,7 @@ SEQ = COLUMNS.split(", ").index("seq")
 # Columns and fields of the same name: before SEQ, and plain ones of the detail.
 _PLAIN: Final = tuple(COLUMNS.split(", ")[:SEQ])
 _DETAILS: Final = ("importance", "paths", "valid_from", "valid_to", "keywords", "superseded_by", "notes")
+_ARRIVED: Final = "arrived_at"
 NO_TAGS: Final = "[]"  # what most memories have: it is not worth a parser on every recall
 
 DAMAGED: Final = (
@@ -56,6 +57,7 @@ def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
         "conflicts": [_revision_out(head) for head in memory.conflicts],
         "useful": memory.useful or None,
         "not_useful": memory.not_useful or None,
+        _ARRIVED: memory.arrived_at or None,
     }
     # Absent means default: most memories have few of these, and the view is read on every recall.
     detail |= {key: value for key, value in optional.items() if value not in (None, "", (), [], {})}
@@ -95,6 +97,7 @@ def from_row(row: Sequence[Any], *, tied: bool = True) -> Memory:
         useful=detail.get("useful", 0),
         not_useful=detail.get("not_useful", 0),
         notes=tuple(detail.get("notes", ())),
+        arrived_at=detail.get(_ARRIVED, 0),
         tied=tied,
     )
 

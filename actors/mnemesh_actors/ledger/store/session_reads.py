@@ -110,7 +110,7 @@ def _hot(
     columns = (
         "memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), "
         "coalesce(json_extract(detail, '$.useful'), 0), coalesce(json_extract(detail, '$.not_useful'), 0), "
-        "coalesce(accesses, 0), coalesce(last_used, 0)"
+        "coalesce(accesses, 0), max(coalesce(last_used, 0), coalesce(json_extract(detail, '$.arrived_at'), 0))"
     )
     here = f"{_SPACES.format(marks(spaces))} AND state = 'active' AND tier <> 'archive'"
     used = "(SELECT * FROM activity ORDER BY last_used DESC)"

@@ -52,11 +52,6 @@ class Views(Histories):
         return found
 
     @reading
-    def arrivals(self, ids: Sequence[str]) -> dict[str, int]:
-        """When each memory came into this log (ms), by id."""
-        return reads.arrivals(self._db, ids)
-
-    @reading
     def lost(self, ids: Sequence[str], within: Sequence[str], past: bool = False) -> list[str]:
         """The part of `ids`, in spaces under `within`, that is damaged in the log and in the view. Of the `past`, which
         only the log has, damage in the log is enough."""
