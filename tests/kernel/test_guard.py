@@ -209,6 +209,20 @@ def test_no_contested_pair_is_dropped_and_most_are_found(label: str) -> None:
     assert found.count("ADD") <= 0.1 * len(found)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Reviewers shouldn't approve their own changes.", "Reviewers should not approve their own changes."),
+        ("Operators cannot restart the orchestrator.", "operators can't restart the orchestrator"),
+        ("The orchestrator is stateless.", "Orchestrator stateless"),
+        ("Caf\u00e9 machines don\u2019t need descaling.", "Cafe\u0301 machines don't need descaling"),
+        ("It\u2019s the orchestrator.", "It's the orchestrator"),
+    ],
+)
+def test_a_short_form_says_the_same_as_the_whole_words(one: str, other: str) -> None:
+    assert says_the_same(one, other)
+
+
 @pytest.mark.parametrize("label", ["distinct", "elaboration"])
 def test_what_says_another_thing_is_added(label: str) -> None:
     found = floors(label)

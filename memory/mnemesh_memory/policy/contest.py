@@ -8,12 +8,15 @@ groups of pairs that the trees had not seen.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from math import exp
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from mnemesh_memory.policy import doubts
 from mnemesh_memory.policy.grammar import VERB_FORMS, meaning
@@ -35,51 +38,70 @@ class Contest:
     doubtful: bool = False  # The newer one may speak of another member or case: then a link is the most.
 
 
-class Node(NamedTuple):
-    """A question of a tree: is the number of a feature above a threshold?"""
-
-    feature: str
-    threshold: float
-    lower: Tree
-    upper: Tree
-
-
-Tree = float | Node  # A leaf is its weight.
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Trees:
-    """Trees whose weights are added up, and the likelihoods at which a pair is judged."""
+    """Trees whose weights are added up, and the likelihoods at which a pair is judged. Nodes are numbers. A node asks
+    whether the number of a feature is above a threshold; a leaf leads to itself."""
 
     bias: float
     link: float  # From this likelihood on two statements contradict.
     replace: float  # From this likelihood on the newer one replaces the older one.
-    trees: tuple[Tree, ...]
+    features: tuple[str, ...]
+    roots: NDArray[np.intp]
+    depth: int
+    feature: NDArray[np.intp]  # By node, its place in `features`.
+    threshold: NDArray[np.float64]
+    lower: NDArray[np.intp]
+    upper: NDArray[np.intp]
+    weight: NDArray[np.float64]  # Of a leaf.
 
     def likelihood(self, numbers: Mapping[str, float]) -> float:
         """How likely a pair with these features gives two values of one thing, in [0, 1]."""
-        total = self.bias
-        for tree in self.trees:
-            at = tree
-            while isinstance(at, Node):
-                at = at.upper if numbers[at.feature] > at.threshold else at.lower
-            total += at
-        return 1.0 / (1.0 + exp(-total))
+        values = np.array([numbers[name] for name in self.features])
+        at = self.roots
+        for _ in range(self.depth):  # all trees at once: one at a time takes several times as long
+            above = values[self.feature[at]] > self.threshold[at]
+            at = np.where(above, self.upper[at], self.lower[at])
+        weights = np.concatenate(((self.bias,), self.weight[at]))
+        return 1.0 / (1.0 + exp(-float(np.cumsum(weights)[-1])))
 
 
 @lru_cache(maxsize=1)
 def trained() -> Trees:
     """The trees of the package."""
     told = json.loads(files("mnemesh_memory").joinpath(TREES_FILE).read_text("utf-8"))
-    trees = tuple(_tree(tree, told["features"]) for tree in told["trees"])
-    return Trees(bias=told["bias"], link=told["link"], replace=told["replace"], trees=trees)
+    nodes: list[tuple[int, float, int, int, float]] = []
+    roots = [_laid_out(tree, nodes) for tree in told["trees"]]
+    feature, threshold, lower, upper, weight = map(np.array, zip(*nodes, strict=True))
+    return Trees(
+        bias=told["bias"],
+        link=told["link"],
+        replace=told["replace"],
+        features=tuple(told["features"]),
+        roots=np.array(roots),
+        depth=max(map(_depth, told["trees"])),
+        feature=feature,
+        threshold=threshold,
+        lower=lower,
+        upper=upper,
+        weight=weight,
+    )
 
 
-def _tree(told: Any, names: Sequence[str]) -> Tree:
-    if not isinstance(told, list):
-        return float(told)
-    number, threshold, lower, upper = told
-    return Node(names[number], threshold, _tree(lower, names), _tree(upper, names))
+def _laid_out(tree: Any, nodes: list[tuple[int, float, int, int, float]]) -> int:
+    """Add the nodes of a tree; the number of its root."""
+    here = len(nodes)
+    nodes.append((0, 0.0, here, here, 0.0))
+    if isinstance(tree, list):
+        feature, threshold, lower, upper = tree
+        nodes[here] = (feature, float(threshold), _laid_out(lower, nodes), _laid_out(upper, nodes), 0.0)
+    else:
+        nodes[here] = (0, 0.0, here, here, float(tree))
+    return here
+
+
+def _depth(tree: Any) -> int:
+    return 1 + max(_depth(tree[2]), _depth(tree[3])) if isinstance(tree, list) else 0
 
 
 def contest(older: Statement, newer: Statement, cosine: float) -> Contest | None:

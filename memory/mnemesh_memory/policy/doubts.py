@@ -56,7 +56,7 @@ _MOMENTS: Final = frozenset(("month", "day", "date", "year", "weekday", "time"))
 
 def is_hedged(statement: Statement) -> bool:
     """Whether a sentence proposes, wishes, rejects or doubts, and so states no value."""
-    words = _words(statement)
+    words = statement.words
     if not _HEDGES.isdisjoint(words) or not _HEDGING_PAIRS.isdisjoint(pairwise(words)):
         return True
     if any(word in _PARTICIPLES and BE.isdisjoint(words[max(0, at - 2) : at]) for at, word in enumerate(words)):
@@ -74,15 +74,10 @@ def is_rule(statement: Statement) -> bool:
     return bool(_modals(statement))
 
 
-def _words(statement: Statement) -> list[str]:
-    return [token.text.casefold() for token in statement.tokens]
-
-
 def _modals(statement: Statement) -> frozenset[str]:
     """ "Should", and "may" before a verb: the month is none."""
-    words = [word for word in _words(statement) if word not in NEGATORS]
-    verbs = VERB_FORMS | BE
-    may = any(word == "may" and verbs & set(words[at + 1 : at + 2]) for at, word in enumerate(words))
+    words = [word for word in statement.words if word not in NEGATORS]
+    may = any(word == "may" and (after in VERB_FORMS or after in BE) for word, after in pairwise(words))
     return frozenset(("may",) if may else ()) | (frozenset(("should",)) & frozenset(words))
 
 
@@ -105,7 +100,7 @@ def is_other_member(pair: StatementPair) -> bool:
 
 
 def _is_single_role(statement: Statement) -> bool:
-    words = _words(statement)
+    words = statement.words
     return any(
         statement.key(at) in SINGLE and not {"a", "an"} & set(words[statement.verb : at])
         for at in statement.content
@@ -116,7 +111,7 @@ def _is_single_role(statement: Statement) -> bool:
 def is_narrowed(pair: StatementPair) -> bool:
     """Whether the newer statement speaks of a narrower subject or of another case than the older one."""
     before, after = _scoped(pair.older), _scoped(pair.newer)
-    known = set(_words(pair.older))
+    known = set(pair.older.words)
     lost, gained = pair.replaced_names
     return (
         any(at < pair.newer.verb for at in _modifiers(pair))
@@ -146,7 +141,7 @@ def _scoped(statement: Statement) -> dict[int, str]:
     """Words behind "in", "on" or "for" that say in which case a value holds, each with that preposition. Values, and
     the place that a verb asks for, are none."""
     found: dict[int, str] = {}
-    words = _words(statement)
+    words = statement.words
     placing = statement.verb < 0 or meaning(statement.key(statement.verb)) in _PLACING
     for at, word in enumerate(words):
         if word in _SCOPING and at > statement.verb and (word == "for" or not (placing or at == statement.verb + 1)):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from mnemesh_memory.wordlists import COMMON_WORDS, rows, sections
 
+WORDS_KEPT: Final = 4096  # The words of a batch: some 200 bytes each.
 _LISTS: Final = sections("words/slots.txt")
 IRREGULAR: Final = {
     form: base for base, *forms in map(str.split, rows("words/irregular_verbs.txt")) for form in forms if form != base
 } | {"is": "be", "are": "be", "was": "be", "were": "be", "been": "be", "has": "have", "had": "have", "does": "do"}
 
 
+@lru_cache(maxsize=WORDS_KEPT)
 def stem(word: str) -> str:
     """A word without its endings: "manager", "managed" and "manages" are one. Rough, and the same for all texts."""
     word = IRREGULAR.get(word, word)
@@ -114,6 +117,7 @@ _GROUPS: Final = {
 }
 
 
+@lru_cache(maxsize=WORDS_KEPT)
 def meaning(key: str) -> str:
     """The key of the group of words that mean the same as `key`, or `key`."""
     if key not in _GROUPS and key.endswith("er") and key not in _NO_AGENTS and stem(f"{key[:-2]}ed") in VERBS:

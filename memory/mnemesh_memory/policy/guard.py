@@ -12,12 +12,20 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from mnemesh_memory.policy.contest import Contest, contest, restates
 from mnemesh_memory.policy.grammar import CHANGES, LIGHT
 from mnemesh_memory.policy.sameness import same
-from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, Statement, is_decision, statement, statements
+from mnemesh_memory.policy.slots import (
+    LOOKED_AT_CHARS,
+    STATEMENTS_KEPT,
+    Statement,
+    is_decision,
+    read_whole,
+    statements,
+)
 from mnemesh_memory.policy.tokens import TOKENS_MAX
 from mnemesh_memory.values.model import Checked, Related
 
@@ -98,6 +106,7 @@ NO_LABELS: Final = frozenset(
     )
 )
 _BUG: Final = re.compile(r"\W{0,3}bug\b", re.IGNORECASE)
+_LONG_WORD: Final = re.compile(r"[a-z]{8,}")
 _NUMBER: Final = re.compile(r"\d+")
 _ORDER: Final = re.compile(r"\b(?:order|sequence|priority|followed)\b", re.IGNORECASE)
 # A unit of which both spellings have a capital, or a single letter, is another unit: MW and mW, Mb and MB, m and M.
@@ -239,7 +248,7 @@ def _contested(item: Candidate, text: str) -> tuple[Contest | None, bool]:
     older, all_older = statements(item.text)[:COMPARED_MAX], statements(item.text)
     newer = list(statements(text))[:COMPARED_MAX]
     if 1 < len(newer) <= READ_WHOLE_MAX:
-        newer.append(statement(text))
+        newer.append(read_whole(text))
     newer = [one for one in newer if not any(restates(one, other) or same(one, other) for other in older)]
     found = [_best(sentence, newer, item.cosine) for sentence in older]
     whole = None not in found and len(item.text) <= LOOKED_AT_CHARS and len(all_older) <= COMPARED_MAX
@@ -282,6 +291,8 @@ def _quoted(text: str) -> str:
 def says_the_same(one: str, other: str) -> bool:
     """Whether two texts differ in nothing but case, spacing, a final stop, articles, contractions and the order of
     clauses or list items. Code and literals must be equal to the letter."""
+    if one.isascii() and other.isascii() and _long_words(one) != _long_words(other):
+        return False  # most pairs, at a glance
     if _CODE.search(one) or _CODE.search(other):
         return False
     if sorted(_LITERAL.findall(one)) != sorted(_LITERAL.findall(other)) or _other_units(one, other):
@@ -305,6 +316,13 @@ def says_the_same(one: str, other: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=STATEMENTS_KEPT)
+def _long_words(text: str) -> tuple[str, ...]:
+    """The longer words of a text in ASCII, sorted. Two texts that say the same have the same ones: articles, the verbs
+    that a short form leaves out, and the parts of contractions are shorter."""
+    return tuple(sorted(_LONG_WORD.findall(text.casefold())))
+
+
 def _other_units(one: str, other: str) -> bool:
     units = zip(
         sorted(_UNIT.findall(one), key=str.casefold), sorted(_UNIT.findall(other), key=str.casefold), strict=False
@@ -323,7 +341,7 @@ def subject_terms(text: str, frequency: Callable[[str], int] | None = None) -> t
         for place in one.content:
             token = one.tokens[place]
             word = token.text.casefold()
-            if token.dimension or len(word) < 2 or place == one.verb or token.key in LIGHT | CHANGES:
+            if token.dimension or len(word) < 2 or place == one.verb or token.key in LIGHT or token.key in CHANGES:
                 continue
             named = token.text != word and place > 0
             behind = 0 if place < one.verb else 1

@@ -19,7 +19,7 @@ from mnemesh_memory.policy.grammar import (
     FUNCTIONAL,
     HELD,
     LIGHT,
-    NEGATORS,
+    OPPOSED,
     OPPOSITES,
     PERSONS,
     ROLES,
@@ -49,11 +49,11 @@ class StatementPair:
     @cached_property
     def before(self) -> dict[int, str]:
         """The meaning of each content word of the older statement, by place."""
-        return {place: meaning(self.older.key(place)) for place in self.older.content}
+        return self.older.meanings
 
     @cached_property
     def after(self) -> dict[int, str]:
-        return {place: meaning(self.newer.key(place)) for place in self.newer.content}
+        return self.newer.meanings
 
     @cached_property
     def shared(self) -> frozenset[str]:
@@ -101,26 +101,17 @@ class StatementPair:
     @cached_property
     def denied(self) -> bool:
         """Whether one of the two has a negation and the other none."""
-        return _negates(self.older) != _negates(self.newer)
+        return self.older.denies != self.newer.denies
 
     @cached_property
     def opposite(self) -> bool:
-        return any(
-            frozenset((one, other)) in OPPOSITES
-            for one in self._keys_before - self._keys_after
-            for other in self._keys_after - self._keys_before
-        )
-
-    @cached_property
-    def spoken(self) -> tuple[list[str], list[str]]:
-        """The keys of all words and values of both, in order."""
-        older, newer = ([token.key for token in one.tokens if not token.mark] for one in (self.older, self.newer))
-        return older, newer
+        before, after = (self._keys_before - self._keys_after) & OPPOSED, self._keys_after - self._keys_before
+        return any(frozenset((one, other)) in OPPOSITES for one in before for other in after)
 
     @cached_property
     def aligned(self) -> SequenceMatcher[str]:
         """The words of both, aligned. The cosine is of whole texts, so a sentence of a long text may be nearer."""
-        return SequenceMatcher(None, *self.spoken, autojunk=False)
+        return SequenceMatcher(None, self.older.spoken, self.newer.spoken, autojunk=False)
 
     @cached_property
     def _keys_before(self) -> frozenset[str]:
@@ -142,8 +133,9 @@ Part = dict[str, float]
 def _words(pair: StatementPair) -> Part:
     """How much of each statement the other one has."""
     before, after = set(pair.before.values()), set(pair.after.values())
-    forms_lost = [at for at in pair.lost if not _has_form(pair.before[at], after)]
-    forms_gained = [at for at in pair.gained if not _has_form(pair.after[at], before)]
+    begun_before, begun_after = ({word[:FORMS_CHARS] for word in words} for words in (before, after))
+    forms_lost = [at for at in pair.lost if not _has_form(pair.before[at], begun_after)]
+    forms_gained = [at for at in pair.gained if not _has_form(pair.after[at], begun_before)]
     return {
         "likeness": max(pair.cosine, pair.aligned.ratio()),
         "words before": len(pair.before),
@@ -236,8 +228,8 @@ def _cues(pair: StatementPair) -> Part:
         "past unknown": sum(pair.after[at] not in known for at in past),
         "past value unknown": sum(pair.after[at] not in known for at in said),
         "has past": bool(newer.old),
-        "denies before": _negates(older),
-        "denies after": _negates(newer),
+        "denies before": older.denies,
+        "denies after": newer.denies,
         "denied": pair.denied,
         "opposite": pair.opposite,
         "allowed otherwise": bool(allowed and allows and allowed != allows),
@@ -248,7 +240,7 @@ def _cues(pair: StatementPair) -> Part:
 
 def _order(pair: StatementPair) -> Part:
     """How the words of the two statements are aligned."""
-    one, other = pair.spoken
+    one, other = pair.older.spoken, pair.newer.spoken
     steps = pair.aligned.get_opcodes()
     exchanged = [step for step in steps if step[0] == "replace"]
     content_before = {pair.older.key(at) for at in pair.lost}
@@ -281,12 +273,13 @@ def _order(pair: StatementPair) -> Part:
 def _turns(statement: Statement) -> set[tuple[str, str, str]]:
     """Each word that orders two things, with the content words on its left and on its right."""
     found = set()
-    for at, token in enumerate(statement.tokens):
-        word = token.text.casefold()
+    for at, word in enumerate(statement.words):
+        if word not in ORDERING:
+            continue
         left = [statement.key(place) for place in statement.content if place < at]
-        right = [statement.key(place) for place in statement.content if place > at]
-        if word in ORDERING and left and right:
-            found |= {(word, one, right[0]) for one in left}
+        right = next((statement.key(place) for place in statement.content if place > at), None)
+        if right is not None:
+            found |= {(word, one, right) for one in left}
     return found
 
 
@@ -299,12 +292,12 @@ def _in_common(one: Sequence[str], other: Sequence[str]) -> int:
 def _kinds(pair: StatementPair) -> Part:
     """Scopes, persons, roles with a single holder, traits and clauses."""
     lost, gained = {pair.older.key(at) for at in pair.lost}, {pair.newer.key(at) for at in pair.gained}
-    people = {token.text.casefold() for token in pair.older.tokens} & PERSONS
+    people = PERSONS.intersection(pair.older.words)
     marks = (",", ";", ":", "(")
     return {
         "other scope": bool(lost & SCOPES) and bool(gained & SCOPES),
         "scope gained": bool(gained & SCOPES),
-        "other person": bool(people - {token.text.casefold() for token in pair.newer.tokens}),
+        "other person": not people.issubset(pair.newer.words),
         "single role": bool(pair.shared & SINGLE),
         "trait": bool({pair.older.key(at) for at in pair.older.content} & TRAITS),
         "clauses": sum(token.mark and token.text in marks for token in pair.newer.tokens)
@@ -371,18 +364,15 @@ def _is_value_or_name(tokens: Sequence[Token], at: int) -> bool:
     return bool(tokens[at].dimension) or _is_name(tokens, at)
 
 
-def _has_form(word: str, words: Iterable[str]) -> bool:
-    return len(word) >= FORMS_CHARS and any(other.startswith(word[:FORMS_CHARS]) for other in words)
-
-
-def _negates(statement: Statement) -> bool:
-    return any(token.text.casefold() in NEGATORS for token in statement.tokens)
+def _has_form(word: str, begun: set[str]) -> bool:
+    """Whether one of the beginnings is that of the word."""
+    return len(word) >= FORMS_CHARS and word[:FORMS_CHARS] in begun
 
 
 def _permission(statement: Statement) -> float:
     """1 for a permission, -1 for a prohibition, 2 for a demand, 0 for none."""
-    words = {token.text.casefold() for token in statement.tokens}
-    sign = -1.0 if _negates(statement) else 1.0
+    words = frozenset(statement.words)
+    sign = -1.0 if statement.denies else 1.0
     if words & FORBIDS:
         return -sign
     if words & DEMANDS:

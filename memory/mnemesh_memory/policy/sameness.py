@@ -6,34 +6,22 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from mnemesh_memory.policy.grammar import ARTICLES, LEADS
+from mnemesh_memory.policy.grammar import LEADS
 from mnemesh_memory.policy.slots import Statement
 
-_MARKS_IGNORED: Final = frozenset(".;:!\u2026\u3002'\"`")
 _SEPARATORS: Final = frozenset((",", "and", "or"))
-# Words that a short form leaves out.
-_UNSPOKEN: Final = ARTICLES | {"is", "are", "am"}
 
 
 def same(one: Statement, other: Statement) -> bool:
     """Whether two sentences say the same but for case, spacing, articles, contractions and the order of clauses or
     list items."""
-    before, after = _plain(one), _plain(other)
+    before, after = one.plain, other.plain
     if _spoken(before) == _spoken(after):
         return True
     if Counter(_spoken(before)) != Counter(_spoken(after)):
         return False
     return any(
         _spoken(turn) == _spoken(after) or _reordered(list(turn), list(after)) for turn in (before, *_turns(before))
-    )
-
-
-def _plain(statement: Statement) -> tuple[str, ...]:
-    return tuple(
-        "," if token.text == ";" else token.text.casefold()
-        for token in statement.tokens
-        if not (token.text.casefold() in _UNSPOKEN and len(statement.tokens) > 1)
-        and not (token.mark and token.text in _MARKS_IGNORED and token.text != ";")
     )
 
 

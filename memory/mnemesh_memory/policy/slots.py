@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 from mnemesh_memory.policy.grammar import (
     ADDITIVE,
+    ARTICLES,
     BE,
     BOUNDARIES,
     CHANGE,
@@ -28,13 +29,15 @@ from mnemesh_memory.policy.grammar import (
     OPPOSED,
     PHRASES,
     SUBORDINATORS,
+    meaning,
 )
 from mnemesh_memory.policy.tokens import Token, is_past, tokens_of
 from mnemesh_memory.policy.verbs import first_verb, happened, is_perfect
 
 SENTENCES_MAX: Final = 16
 LOOKED_AT_CHARS: Final = 4000
-STATEMENTS_KEPT: Final = 64
+# Of the texts of a batch and their neighbours, some 10 KB a text.
+STATEMENTS_KEPT: Final = 512
 
 _SENTENCE: Final = re.compile(
     r"(?<=[.!?\u2026\u3002])(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|No|vs)\.)(?<!\b(?:Mrs)\.)(?<!\b(?:Prof)\.)\s+(?=[^\W_a-z])|\n+"
@@ -59,10 +62,16 @@ _GIVING: Final = frozenset(
     for verb in ("handed", "stepped", "passed", "gave", "steps", "hands")
     for particle in ("over", "down")
 )
+_MARKS_IGNORED: Final = frozenset(".;:!\u2026\u3002'\"`")
+# Words that a short form leaves out.
+_UNSPOKEN: Final = ARTICLES | {"is", "are", "am"}
 _PASSIVE: Final = BE | {"get", "gets", "got"}
+_PHRASES_BY_WORD: Final = {  # by the first word
+    first: tuple(phrase for phrase in PHRASES if phrase[0] == first) for first, *_ in PHRASES
+}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Statement:
     """One sentence as it is compared. Sets hold places in `tokens`."""
 
@@ -80,6 +89,36 @@ class Statement:
 
     def key(self, place: int) -> str:
         return self.tokens[place].key
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The tokens without capitals."""
+        return tuple(token.text.casefold() for token in self.tokens)
+
+    @cached_property
+    def spoken(self) -> tuple[str, ...]:
+        """The keys of all words and values, in order."""
+        return tuple(token.key for token in self.tokens if not token.mark)
+
+    @cached_property
+    def meanings(self) -> dict[int, str]:
+        """The meaning of each content word, by place."""
+        return {place: meaning(self.tokens[place].key) for place in self.content}
+
+    @cached_property
+    def plain(self) -> tuple[str, ...]:
+        """The words, values and commas without what a short form leaves out."""
+        return tuple(
+            "," if token.text == ";" else word
+            for token, word in zip(self.tokens, self.words, strict=True)
+            if not (word in _UNSPOKEN and len(self.tokens) > 1)
+            and not (token.mark and token.text in _MARKS_IGNORED and token.text != ";")
+        )
+
+    @cached_property
+    def denies(self) -> bool:
+        """Whether it has a negation."""
+        return not NEGATORS.isdisjoint(self.words)
 
     @property
     def keys(self) -> frozenset[str]:
@@ -102,6 +141,12 @@ def _statements(text: str) -> tuple[Statement, ...]:
     parts = (part for part in _SENTENCE.split(text) if part.strip())
     read = (statement(part) for part, _ in zip(parts, range(SENTENCES_MAX), strict=False))
     return tuple(one for one in read if one.tokens)
+
+
+@lru_cache(maxsize=1)
+def read_whole(text: str) -> Statement:
+    """A short text read as one sentence. It is compared with several memories in turn."""
+    return statement(text)
 
 
 def is_decision(text: str, kind: str = "") -> bool:
@@ -167,8 +212,8 @@ def _is_function(token: Token, at: int) -> bool:
 def _phrases(words: Sequence[str]) -> tuple[frozenset[int], bool]:
     """Places of the phrases of change, and whether there is any."""
     found: set[int] = set()
-    for phrase in PHRASES:
-        for at in range(len(words) - len(phrase) + 1):
+    for at, word in enumerate(words):
+        for phrase in _PHRASES_BY_WORD.get(word, ()):
             if tuple(words[at : at + len(phrase)]) == phrase:
                 found.update(range(at, at + len(phrase)))
     anymore = any(word in ("anymore",) for word in words)

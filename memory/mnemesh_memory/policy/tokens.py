@@ -59,6 +59,8 @@ _IS: Final = re.compile(
     r"|(?<=\w)'s\b(?=\s+(?:a|an|the|not)\s)",
     re.IGNORECASE,
 )
+# The only words without a value of their own that may be joined with the following ones.
+_BEFORE_UNITS: Final = frozenset(("a", "an", "every"))
 _UNIT_ADJECTIVES: Final = frozenset(["working", "business", "calendar", "full", "whole", "consecutive"])
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
@@ -83,6 +85,8 @@ def tokens_of(sentence: str) -> tuple[Token, ...]:
 def expanded(text: str) -> str:
     """A text with whole words for contractions, in NFC."""
     plain = unicodedata.normalize("NFC", text).translate(_FOLD)
+    if "'" not in plain and "cannot" not in plain.casefold():
+        return plain
     plain = re.sub(r"\b(can't|won't|shan't|cannot)\b", lambda found: _WHOLE_CONTRACTIONS[found.group().lower()], plain,
                    flags=re.IGNORECASE)  # fmt: skip
     plain = re.sub(r"(\w)n't\b", r"\1 not", plain, flags=re.IGNORECASE)
@@ -135,6 +139,10 @@ def _joined(tokens: Sequence[Token]) -> Iterator[Token]:
         for at, token in enumerate(tokens)
     )
     while at < len(tokens):
+        if not tokens[at].dimension and tokens[at].text.casefold() not in _BEFORE_UNITS:
+            yield tokens[at]
+            at += 1
+            continue
         part = tokens[at : at + 4]
         # "Raised from 3 to 5" has two values, "open from 3 to 5" one.
         before = tokens[at - 1].text.casefold() if at else ""

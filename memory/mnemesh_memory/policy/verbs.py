@@ -24,6 +24,9 @@ from mnemesh_memory.policy.tokens import Token, is_past
 # Stems of "this", "does", "is", "has" and "was", which end in s and are no plurals.
 _NO_PLURALS: Final = frozenset(("thi", "doe", "i", "ha", "wa"))
 
+_BEFORE_NOUN: Final = DETERMINERS | PREPOSITIONS
+_AFTER_VERB: Final = _BEFORE_NOUN | BE | AUXILIARIES
+
 
 def first_verb(tokens: Sequence[Token]) -> int:
     """The place of the first verb; -1 without any."""
@@ -53,10 +56,9 @@ def _is_verb(tokens: Sequence[Token], at: int) -> bool:
         return True
     if at + 1 < len(tokens) and word.endswith("s") and _is_later_verb(tokens, at + 1):
         after = tokens[at + 2 : at + 3]
-        known = DETERMINERS | PREPOSITIONS | BE | AUXILIARIES
         if tokens[at + 1].text in AUXILIARIES or not after or after[0].mark or after[0].dimension in ("path", "url"):
             return False
-        if after[0].text.casefold() in known:
+        if after[0].text.casefold() in _AFTER_VERB:
             return False
     return word.endswith("s") or _is_later_verb(tokens, at)
 
@@ -66,15 +68,15 @@ def _likely_verb(tokens: Sequence[Token]) -> int:
     for at in range(1, len(tokens)):
         word, before = tokens[at].text, tokens[at - 1]
         after = tokens[at + 1].text.casefold() if at + 1 < len(tokens) else ""
-        bare = word in VERB_BASES and not before.mark and before.text.casefold() not in DETERMINERS | PREPOSITIONS
-        if at > 1 and bare and (after in DETERMINERS | PREPOSITIONS or (after and tokens[at + 1].dimension)):
+        bare = word in VERB_BASES and not before.mark and before.text.casefold() not in _BEFORE_NOUN
+        if at > 1 and bare and (after in _BEFORE_NOUN or (after and tokens[at + 1].dimension)):
             return at
         if (
             word.islower()
             and len(word) > 3
             and ((word.endswith("s") and not word.endswith("ss")) or word.endswith("ed"))
             and not (before.mark or before.dimension or before.text.endswith("s"))
-            and before.text.casefold() not in DETERMINERS | PREPOSITIONS
+            and before.text.casefold() not in _BEFORE_NOUN
             and not (at + 1 < len(tokens) and tokens[at + 1].mark and tokens[at + 1].text != ".")
         ):
             return at
