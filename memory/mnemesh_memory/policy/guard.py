@@ -69,42 +69,15 @@ _LABEL: Final = re.compile(r"\b([a-z]{3,})[ -]?#?(\d+)\b(?![.:]\d)")
 # Words before a number that is a value.
 NO_LABELS: Final = frozenset(
     (
-        *(
-            "port",
-            "ports",
-            "version",
-            "release",
-            "limit",
-            "timeout",
-            "level",
-            "status",
-            "code",
-            "max",
-            "maximum",
-            "min",
-        ),
-        *("min", "minimum", "for", "and", "the", "has", "have", "had", "are", "was", "were", "with", "from", "than"),
-        *(
-            "over",
-            "about",
-            "only",
-            "least",
-            "most",
-            "after",
-            "before",
-            "until",
-            "till",
-            "every",
-            "past",
-            "above",
-            "below",
-        ),
-        *("under", "exactly", "within", "around", "between", "nearly", "almost", "roughly", "into", "now", "still"),
-        *("takes", "take", "needs", "need", "uses", "use", "runs", "run", "gets", "get", "costs", "cost", "keeps"),
-        *("keep", "holds", "hold", "allows", "allow", "january", "february", "march", "april", "may", "june", "july"),
-        *("august", "september", "october", "november", "december", "python", "java", "node", "postgres", "mysql"),
+        "port", "ports", "version", "release", "limit", "timeout", "level", "status", "code", "max", "maximum", "min",
+        "min", "minimum", "for", "and", "the", "has", "have", "had", "are", "was", "were", "with", "from", "than",
+        "over", "about", "only", "least", "most", "after", "before", "until", "till", "every", "past", "above", "below",
+        "under", "exactly", "within", "around", "between", "nearly", "almost", "roughly", "into", "now", "still",
+        "takes", "take", "needs", "need", "uses", "use", "runs", "run", "gets", "get", "costs", "cost", "keeps", "keep",
+        "holds", "hold", "allows", "allow", "january", "february", "march", "april", "may", "june", "july", "august",
+        "september", "october", "november", "december", "python", "java", "node", "postgres", "mysql",
     )
-)
+)  # fmt: skip
 _BUG: Final = re.compile(r"\W{0,3}bug\b", re.IGNORECASE)
 _LONG_WORD: Final = re.compile(r"[a-z]{8,}")
 _NUMBER: Final = re.compile(r"\d+")
