@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
 from mnemesh_actors.astrocytes.astrocyte import Astrocyte, AstrocytePort
 from mnemesh_actors.astrocytes.sleep_record import RecordPort, SleepRecord
 from mnemesh_actors.index.shard import RetrievalShard
+from mnemesh_actors.knowledge.access_store import AccessPort, AccessStore
 from mnemesh_actors.knowledge.graph_port import GraphPort
 from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ledger.ledger_actor import Ledger
@@ -17,6 +19,7 @@ from mnemesh_actors.models.reranker import Reranker
 from mnemesh_actors.models.worker import EmbeddingWorker
 from mnemesh_actors.ports import Embed, IndexPort, LedgerPort, Rerank, ScoutPort
 from mnemesh_actors.runtime.base import Handle, Place, Runtime
+from mnemesh_actors.runtime.local import LocalHandle
 from mnemesh_actors.transcripts.transcript_port import TranscriptPort
 from mnemesh_actors.transcripts.transcript_store import TranscriptStore
 
@@ -36,6 +39,15 @@ class ActorRow(Generic[Port]):
         """One of them, constructed with `args`. Raises what the constructor raises."""
         cls: type[Port] = self.make  # type: ignore[assignment]  # a class is a callable that makes its port
         return await runtime.spawn(f"{self.name}-{name}", cls, *args, place=place or self.place)
+
+    async def spawn_here(self, undo: AsyncExitStack, *args: Any) -> Handle[Port]:
+        """The only one, in this process whatever the runtime: its file lies in the data directory, and another process
+        gains nothing. `undo` ends it."""
+        actor: LocalHandle[Port] = LocalHandle(f"{self.name}-0")
+        cls: type[Port] = self.make  # type: ignore[assignment]
+        await actor.construct(cls, *args)
+        undo.push_async_callback(actor.shut)
+        return actor
 
     async def spawn_each(
         self, runtime: Runtime, *args: Any, places: Sequence[Place], suffix: str = ""
@@ -72,3 +84,5 @@ RERANKER: Final = ActorRow[Rerank]("reranker", Reranker, PINNED)
 TRANSCRIPTS: Final = ActorRow[TranscriptPort]("transcripts", TranscriptStore, Place(here=True))
 # One, in the process of the doors: its file can be made anew.
 GRAPH: Final = ActorRow[GraphPort]("graph", GraphStore, Place(here=True))
+# One, in the process of the doors: a lost file is a loss of hints.
+ACCESS: Final = ActorRow[AccessPort]("access", AccessStore, Place(here=True))

@@ -212,6 +212,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "coverage": {"query": "first"},
     "recall_hierarchical": {"query": "first", "level": 1},
     "drill_down": {"cluster": "t2-0123456789ab"},
+    "navigate": {"id": "first", "limit": 5},
     "list_triggers": {"limit": 5},
     "delete_trigger": {"id": "first"},
     "validate": {"id": "first"},

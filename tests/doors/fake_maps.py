@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mnemesh_memory.access import grants
-from mnemesh_memory.maps.answers import Cluster, Clusters, Covered, Drilled, Gaps, OpenPoint, Story
+from mnemesh_memory.maps.answers import Cluster, Clusters, Covered, Drilled, Gaps, MapPoint, OpenPoint, Room, Story
 from mnemesh_memory.maps.story import story
 from mnemesh_memory.text.text import title_of
 from mnemesh_memory.validation import request_checks
@@ -45,6 +45,18 @@ class FakeMaps:
             raise NotFound("cluster", cluster, "there is one", field="cluster")
         topic = self._topic(caller, spaces)
         return Drilled(cluster=topic, children=(topic, topic), memories=topic.memories, examples=topic.examples)
+
+    async def navigate(
+        self, caller: Caller, text: str = "", key: str = "", spaces: Sequence[str] = (), limit: int = 10
+    ) -> Room:
+        points = [
+            MapPoint(
+                id=one.id, text=title_of(one.content), score=0.5, x=-0.5, y=1.0, start=not place,
+                reasons=("used with first: 2 times",),
+            )
+            for place, one in enumerate(self._in_spaces(caller, spaces))
+        ]  # fmt: skip
+        return Room(points=tuple(points[:limit]), examined=len(points))
 
     def _topic(self, caller: Caller, spaces: Sequence[str]) -> Cluster:
         seen = self._in_spaces(caller, spaces)

@@ -33,6 +33,7 @@ COMMANDS = (
     (maps.gaps, ()),
     (maps.recall_hierarchical, ("deploys",)),
     (maps.drill_down, ("t1-3f0a92bd771c",)),
+    (maps.navigate, ("deploys",)),
 )
 
 

@@ -42,7 +42,7 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("add_rule", "delete_rule"), "write"),
     **dict.fromkeys(("graph", "graph_audit", "causal_chain"), "read"),
     "graph_rebuild": "administer",
-    **dict.fromkeys(("story", "gaps", "coverage", "recall_hierarchical", "drill_down"), "read"),
+    **dict.fromkeys(("story", "gaps", "coverage", "recall_hierarchical", "drill_down", "navigate"), "read"),
     **dict.fromkeys(("transcript_add", "transcript_erase", "create_trigger", "delete_trigger"), "write"),
     "list_runs": "read",
     **dict.fromkeys(("consolidate", "undo_run"), "write"),

@@ -38,6 +38,7 @@ READS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("gaps", {}),
     ("recall_hierarchical", {}),
     ("drill_down", {"cluster": "t2-0123456789ab"}),
+    ("navigate", {}),
     ("check", {"content": "ships again"}),
     ("remember", {"content": "ships once more"}),
 )

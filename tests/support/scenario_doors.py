@@ -407,6 +407,8 @@ class CliDoor(Door):
             words += ["--archive"] if fields.pop("action", "forget") == "archive" else []
         if operation == "add_rule":
             named = ("condition", "effect", "reason")
+        if operation == "navigate":
+            named = ("query",)
         if operation == "anchor":
             named = ("id", "reason")
         if operation == "checkpoint":

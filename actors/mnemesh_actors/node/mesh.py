@@ -16,6 +16,7 @@ from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.generations.active_index import model_status
 from mnemesh_actors.generations.generation_file import Choice
 from mnemesh_actors.generations.reembedding import Reembedding
+from mnemesh_actors.knowledge.access_store import AccessPort
 from mnemesh_actors.knowledge.graph_operations import Graphing
 from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node.node_status import index_consumers, index_status
@@ -27,6 +28,7 @@ from mnemesh_actors.notices import Notices
 from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.file_validation import Validating
 from mnemesh_actors.recall.hygiene_report import Hygiene
+from mnemesh_actors.recall.navigation import RESULTS_USED, Navigating
 from mnemesh_actors.recall.novelty_filling import NoveltyFilling
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
@@ -41,7 +43,7 @@ from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.trust_marks import with_trust
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.rows.past_rows import PastRows
-from mnemesh_actors.runtime.base import Runtime
+from mnemesh_actors.runtime.base import Handle, Runtime
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_actors.transcripts.transcript_operations import Transcribing
@@ -91,6 +93,7 @@ class Mesh:
         sleep: Sleep,
         room: DiskRoom | None,
         graphing: Graphing,
+        access: Handle[AccessPort],
     ) -> None:
         self.syncing = syncing
         self.transcripts = transcripts
@@ -132,6 +135,8 @@ class Mesh:
         maps = SpaceMaps(parts, self._recalling.recall)
         self.story, self.gaps, self.space_coverage = maps.story, maps.gaps, maps.coverage
         self.recall_hierarchical, self.drill_down = maps.recall_hierarchical, maps.drill_down
+        self._navigating = Navigating(parts, self._recalling.recall, access, notices)
+        self.navigate = self._navigating.navigate
         self._last = AsyncExitStack()
         self._asking: asyncio.Task[str] | None = None  # whether the ledger answers
 
@@ -175,13 +180,13 @@ class Mesh:
         await self._parts.files.learn(caller)
         with self._parts.foreground.operation():
             (answer,) = await self._with_marks(caller, [await self._recalling.recall(caller, query)])
-        return self._with_triggered(caller, query, answer)
+        return self._answered(caller, query, answer)
 
     async def recall_batch(self, caller: Caller, queries: Sequence[Query]) -> list[Recalled]:
         """Answer several queries at once; see Recalling.recall_batch."""
         with self._parts.foreground.operation():
             answers = await self._with_marks(caller, await self._recalling.recall_batch(caller, queries))
-        return [self._with_triggered(caller, query, answer) for query, answer in zip(queries, answers, strict=True)]
+        return [self._answered(caller, query, answer) for query, answer in zip(queries, answers, strict=True)]
 
     async def _marked(self, caller: Caller, memories: Sequence[Memory]) -> list[Memory]:
         """The memories with their trust class, and with the files that they name and that changed."""
@@ -194,7 +199,9 @@ class Mesh:
             replace(one, results=tuple(replace(hit, memory=next(marked)) for hit in one.results)) for one in answers
         ]
 
-    def _with_triggered(self, caller: Caller, query: Query, answer: Recalled) -> Recalled:
+    def _answered(self, caller: Caller, query: Query, answer: Recalled) -> Recalled:
+        """The answer with the reminders that it fires. Its best results are noted as used together."""
+        self._navigating.note(caller, [hit.memory for hit in answer.results[:RESULTS_USED]])
         if query.text.strip() and not query.current_session:  # a hook, which names its session, sends whole prompts
             self._sleeping.unanswered.note(caller.principal, query.text, answer.spaces, abstained=answer.abstain)
         fired = self._triggering.recalled(caller, query, answer.spaces)
@@ -235,6 +242,7 @@ class Mesh:
             then = None if as_of is None else PastRows(self._parts, grants.readable(caller), as_of, math.inf)
             memories = await granted(self._parts, caller, memories, then)
             if as_of is None:
+                self._navigating.note(caller, memories)
                 memories = await self._marked(caller, await self._linking.with_ends(caller, memories))
         return memories, missing
 
@@ -352,6 +360,7 @@ class Mesh:
         """Stop following the ledger, then end every actor; what was acknowledged is on disk already."""
         await self._idle.close()
         await self._recalling.close()
+        await self._navigating.close()
         await self._filling.close()
         await self._triggering.close()
         await self._consumers.close()

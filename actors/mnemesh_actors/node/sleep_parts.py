@@ -7,10 +7,9 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from mnemesh_actors.actor_table import ASTROCYTE, SLEEP_RECORD
-from mnemesh_actors.astrocytes.sleep_record import FILE, SleepRecord
+from mnemesh_actors.astrocytes.sleep_record import FILE
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.runtime.base import Runtime
-from mnemesh_actors.runtime.local import LocalHandle
 from mnemesh_actors.runtime.worker_pool import WorkerPool
 from mnemesh_actors.sleep.consolidation import Consolidating
 from mnemesh_actors.sleep.idle_jobs import IdleParts
@@ -35,9 +34,7 @@ async def start_sleep(
     undo: AsyncExitStack,
 ) -> Sleep:
     """Consolidation with as many astrocytes as `config` says: usually one, on Ray one a machine with processors."""
-    record: LocalHandle[SleepRecord] = LocalHandle(f"{SLEEP_RECORD.name}-0")
-    await record.construct(SleepRecord, str(directory.path / FILE))
-    undo.push_async_callback(record.shut)
+    record = await SLEEP_RECORD.spawn_here(undo, str(directory.path / FILE))
     machines = await runtime.machines()
     usual = max(1, sum(machine.processors for machine in machines[1:]))
     places = [ASTROCYTE.place] * (config.astrocytes or usual)

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from mnemesh_actors.actor_table import GRAPH, LEDGER, RERANKER, TRANSCRIPTS
+from mnemesh_actors.actor_table import ACCESS, GRAPH, LEDGER, RERANKER, TRANSCRIPTS
 from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.consumers.consumer_table import ConsumerParts
 from mnemesh_actors.consumers.contradiction_judge import JudgeParts
@@ -26,7 +26,6 @@ from mnemesh_actors.generations.space_factory import Workshop, spawn_embedders
 from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_actors.knowledge.graph_operations import Graphing
 from mnemesh_actors.knowledge.graph_port import GraphPort
-from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.models import ModelConfig, ModelInfo
 from mnemesh_actors.models.embedding_model import MODEL_NAME
@@ -41,12 +40,10 @@ from mnemesh_actors.replication.replicas import LEDGER_WAIT_S, Fleet
 from mnemesh_actors.replication.scrubber import Scrubber
 from mnemesh_actors.runtime.base import Handle, Machine, Place, Runtime
 from mnemesh_actors.runtime.batch import Batcher
-from mnemesh_actors.runtime.local import LocalHandle
 from mnemesh_actors.sleep.idle_scheduler import SleepConfig
 from mnemesh_actors.storage.data_directory import DataDirectory, load_key
 from mnemesh_actors.streams.sync_port import Syncing, signing_with
 from mnemesh_actors.transcripts.transcript_operations import Transcribing
-from mnemesh_actors.transcripts.transcript_store import TranscriptStore
 from mnemesh_actors.watch.cursor_seal import CursorSeal
 from mnemesh_crdt.sync.handshake import Me
 from mnemesh_memory.policy import stored_rules, triggers
@@ -130,7 +127,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
         files=ProjectFiles(directory.path),
         node_id=directory.node_id,
         reranker=await _reranker(runtime, config),
-        graph=(graph := await _graph(directory, undo)),
+        graph=(graph := await GRAPH.spawn_here(undo, str(directory.derived("graph.sqlite")))),
     )
     key = load_key(directory.key_file)
     syncing = _syncing(parts, directory, config, status.incarnation, key)
@@ -142,9 +139,9 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     sleeping = await start_sleep(directory, runtime, parts, config.sleep, notices, undo)
     graphing = Graphing(graph, ledger, consumers, config.clock)
     said = await _transcribing(directory, config, undo)
-    rest = (said, CursorSeal(key), consumers, sleeping, directory.room, graphing)
-    reembedding = Reembedding(serving, file, state, workshop, config.entropy)
-    reembedding.start()
+    access = await ACCESS.spawn_here(undo, str(directory.derived("access.sqlite")))
+    rest = (said, CursorSeal(key), consumers, sleeping, directory.room, graphing, access)
+    (reembedding := Reembedding(serving, file, state, workshop, config.entropy)).start()
     return Mesh(parts, runtime, directory.node_id, reembedding, notices, syncing, *rest)
 
 
@@ -155,14 +152,6 @@ def _syncing(
     own, life = key.public_key().public_bytes_raw(), config.entropy(16).hex()
     me = Me(node_id=directory.node_id, key=own, incarnation=incarnation, life=life)
     return Syncing(parts.ledger, parts.serving.publish, parts.news, me, config.clock, signing_with(key))
-
-
-async def _graph(directory: DataDirectory, undo: AsyncExitStack) -> Handle[GraphPort]:
-    """In this process whatever the runtime: the file lies in its data directory."""
-    store: LocalHandle[GraphPort] = LocalHandle(f"{GRAPH.name}-0")
-    await store.construct(GraphStore, str(directory.derived("graph.sqlite")))
-    undo.push_async_callback(store.shut)
-    return store
 
 
 async def _consumers(
@@ -197,10 +186,7 @@ async def _consumers(
 
 
 async def _transcribing(directory: DataDirectory, config: StartConfig, undo: AsyncExitStack) -> Transcribing:
-    """In this process whatever the runtime: the file lies in its data directory, and another process gains nothing."""
-    store: LocalHandle[TranscriptStore] = LocalHandle(f"{TRANSCRIPTS.name}-0")
-    await store.construct(TranscriptStore, str(directory.transcripts), directory.reserve_bytes)
-    undo.push_async_callback(store.shut)
+    store = await TRANSCRIPTS.spawn_here(undo, str(directory.transcripts), directory.reserve_bytes)
     return Transcribing(store, directory.transcripts, config.clock)
 
 

@@ -62,7 +62,7 @@ class SpaceMaps:
         sentences. Raises InvalidArgument, PermissionDenied."""
         field_checks.whole("limit", limit, 1, answers.SENTENCES_MAX)
         query = ListQuery(
-            within=_within(caller, spaces), spaces=(), state="all", since=since, before=before, limit=PAGE
+            within=within_of(caller, spaces), spaces=(), state="all", since=since, before=before, limit=PAGE
         )
         memories, degraded = await self._memories(query)
         told = await asyncio.to_thread(story, memories, limit)
@@ -71,7 +71,7 @@ class SpaceMaps:
     async def gaps(self, caller: Caller, spaces: Sequence[str] = (), limit: int = answers.GAPS) -> Gaps:
         """Names that several memories use and none explains, and questions without an answer."""
         field_checks.whole("limit", limit, 1, answers.GAPS_MAX)
-        query = ListQuery(within=_within(caller, spaces), spaces=(), state="active", limit=PAGE)
+        query = ListQuery(within=within_of(caller, spaces), spaces=(), state="active", limit=PAGE)
         memories, degraded = await self._memories(query)
         points = await asyncio.to_thread(_gaps, memories)
         return Gaps(gaps=tuple(points[:limit]), total=len(points), examined=len(memories), degraded=degraded)
@@ -107,7 +107,7 @@ class SpaceMaps:
         if level not in answers.LEVELS:
             raise InvalidArgument("level", level, f"one of {', '.join(map(str, answers.LEVELS))}")
         field_checks.whole("limit", limit, 1, answers.CLUSTERS_MAX)
-        whole, degraded = await self._atlas(_within(caller, spaces))
+        whole, degraded = await self._atlas(within_of(caller, spaces))
         topics = await asyncio.to_thread(whole.topics, level)
         if not text.strip():
             shown = [whole.cluster(node, level) for node in topics[:limit]]
@@ -132,7 +132,7 @@ class SpaceMaps:
     ) -> Drilled:
         """The topics within a topic, and its memories. Raises NotFound for a topic that is not there any more."""
         field_checks.whole("limit", limit, 1, answers.MEMBERS_MAX)
-        whole, degraded = await self._atlas(_within(caller, spaces))
+        whole, degraded = await self._atlas(within_of(caller, spaces))
         place = await asyncio.to_thread(whole.find, cluster)
         if place is None:
             hint = "topics change with their memories; recall_hierarchical lists the present ones"
@@ -203,7 +203,8 @@ class SpaceMaps:
             query = replace(query, cursor=page.cursor)
 
 
-def _within(caller: Caller, spaces: Sequence[str]) -> tuple[str, ...]:
+def within_of(caller: Caller, spaces: Sequence[str]) -> tuple[str, ...]:
+    """The spaces to look at, as patterns: the named ones, or all that the caller may read."""
     return tuple(request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller))
 
 

@@ -408,6 +408,25 @@ class Operations:
 
         return self._send(drill_down(cluster, space=space, spaces=spaces, limit=limit))
 
+    def navigate(
+        self,
+        /,
+        query: str = "",
+        *,
+        id: str = "",
+        space: Words | None = None,
+        spaces: Words | None = None,
+        limit: int | None = None,
+    ) -> values.Room:
+        """The memories that agents use together with the memory `id`, or with those that answer `query`. Without both, the
+        most used ones. At most `limit` (1 to 200, default 10) besides the start.
+
+        >>> [(point.id, point.reasons) for point in client.navigate("how do we deploy?").points]
+        """
+        from mnemesh.api.calls.maps import navigate
+
+        return self._send(navigate(query, id=id, space=space, spaces=spaces, limit=limit))
+
     def status(self, /) -> values.Status:
         """The state of the node: addresses, actors, ledger, index, model.
 

@@ -52,6 +52,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     "Knowledge": {
         "graph": "knowledge", "graph-audit": "knowledge", "graph-rebuild": "knowledge", "causal-chain": "knowledge",
         "story": "maps", "gaps": "maps", "coverage": "maps", "recall-hierarchical": "maps", "drill-down": "maps",
+        "navigate": "maps",
     },
     "Files and sessions": {
         "import": "imports.memories", "export": "export", "vault": "imports.vault",

@@ -11,7 +11,7 @@ READING_TOOLS: Final = frozenset(
         *("transcript_search", "transcript_read", "transcript_list", "list_triggers", "list_runs", "context", "resume"),
         "get_rules",
         *("graph", "graph_audit", "causal_chain"),
-        *("story", "gaps", "coverage", "recall_hierarchical", "drill_down"),
+        *("story", "gaps", "coverage", "recall_hierarchical", "drill_down", "navigate"),
         *("whoami", "agent_list", "sync_status", "sync_quarantine"),
         *("search", "fetch"),
     }

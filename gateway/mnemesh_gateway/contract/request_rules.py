@@ -103,6 +103,8 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "RecallHierarchicalRequest.limit": {"minimum": 1, "maximum": maps.CLUSTERS_MAX},
         "DrillDownRequest.cluster": {"minLength": 1, "maxLength": limits.TITLE_BYTES_MAX},
         "DrillDownRequest.limit": {"minimum": 1, "maximum": maps.MEMBERS_MAX},
+        "NavigateRequest.query": {"maxLength": limits.QUERY_CHARS_MAX},
+        "NavigateRequest.limit": {"minimum": 1, "maximum": maps.POINTS_MAX},
         "Link.type": {"enum": list(LINK_TYPES)},
         "CreateTriggerRequest.on": {"enum": list(triggers.ON)},
         "CreateTriggerRequest.pattern": {"minLength": 1, "maxLength": limits.PATH_BYTES_MAX},

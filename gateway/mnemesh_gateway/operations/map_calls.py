@@ -47,3 +47,10 @@ async def drill_down(gate: MeshGate, caller: Caller, request: map_pb2.DrillDownR
     limit = optional(request, "limit", answers.MEMBERS)
     found = await (await gate.ready()).drill_down(caller, request.cluster, spaces(request), limit)
     return message_of(map_pb2.DrillDownResponse, found, **told_degraded(found.degraded))
+
+
+async def navigate(gate: MeshGate, caller: Caller, request: map_pb2.NavigateRequest) -> map_pb2.NavigateResponse:
+    """The memories that are used together with some."""
+    mesh, limit = await gate.ready(), optional(request, "limit", answers.POINTS)
+    found = await mesh.navigate(caller, request.query, request.id, spaces(request), limit)
+    return message_of(map_pb2.NavigateResponse, found, **told_degraded(found.degraded))

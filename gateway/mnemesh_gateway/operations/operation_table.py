@@ -171,6 +171,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
          "POST /v1/topics", "GET /v1/topics", tool=True, read_only=True),
     _row("drill_down", map_calls.drill_down, "Map.DrillDown", "knowledge", READ, "GET /v1/topics/{id} cluster",
          tool=True),
+    _row("navigate", map_calls.navigate, "Map.Navigate", "knowledge", READ, "POST /v1/navigate", "GET /v1/navigate",
+         tool=True, read_only=True),
     _row("status", admin_calls.status, "Admin.Status", "admin", ADMINISTER, "GET /v1/status", read_only=True),
     # It names a folder of the node's machine, and the model that all recall depends on.
     _row("reembed", admin_calls.reembed, "Admin.Reembed", "admin", OWN, "POST /v1/reembed", tool=True, destructive=True,

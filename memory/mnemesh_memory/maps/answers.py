@@ -13,6 +13,8 @@ MEMBERS: Final = 20
 MEMBERS_MAX: Final = 200
 GAPS: Final = 20
 GAPS_MAX: Final = 100
+POINTS: Final = 10
+POINTS_MAX: Final = 200
 LEVELS: Final = (1, 2, 3)
 LEVEL: Final = 2
 EXAMPLES_MAX: Final = 3
@@ -103,4 +105,27 @@ class Covered:
     abstain: bool
     missing_terms: tuple[str, ...]
     ids: tuple[str, ...]
+    degraded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapPoint:
+    """A memory on the map. `x` and `y`: its place from -1 to 1, where near points are used together. `start`: the room
+    is the one around it."""
+
+    id: str
+    text: str
+    score: float
+    x: float
+    y: float
+    start: bool
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """The memories that are used together with some, these first, then the nearest. `examined`: pairs looked at."""
+
+    points: tuple[MapPoint, ...]
+    examined: int
     degraded: tuple[str, ...] = ()

@@ -186,3 +186,47 @@ class DrillDownResponse(_message.Message):
     degraded: bool
     degraded_reasons: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, cluster: _Optional[_Union[Cluster, _Mapping]] = ..., children: _Optional[_Iterable[_Union[Cluster, _Mapping]]] = ..., memories: _Optional[_Iterable[str]] = ..., examples: _Optional[_Iterable[str]] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class NavigateRequest(_message.Message):
+    __slots__ = ("query", "id", "spaces", "space", "limit")
+    QUERY_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    query: str
+    id: str
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    space: str
+    limit: int
+    def __init__(self, query: _Optional[str] = ..., id: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., limit: _Optional[int] = ...) -> None: ...
+
+class NavigateResponse(_message.Message):
+    __slots__ = ("points", "examined", "degraded", "degraded_reasons")
+    POINTS_FIELD_NUMBER: _ClassVar[int]
+    EXAMINED_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_REASONS_FIELD_NUMBER: _ClassVar[int]
+    points: _containers.RepeatedCompositeFieldContainer[MapPoint]
+    examined: int
+    degraded: bool
+    degraded_reasons: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, points: _Optional[_Iterable[_Union[MapPoint, _Mapping]]] = ..., examined: _Optional[int] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class MapPoint(_message.Message):
+    __slots__ = ("id", "text", "score", "x", "y", "start", "reasons")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    SCORE_FIELD_NUMBER: _ClassVar[int]
+    X_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    START_FIELD_NUMBER: _ClassVar[int]
+    REASONS_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    text: str
+    score: float
+    x: float
+    y: float
+    start: bool
+    reasons: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ..., score: _Optional[float] = ..., x: _Optional[float] = ..., y: _Optional[float] = ..., start: _Optional[bool] = ..., reasons: _Optional[_Iterable[str]] = ...) -> None: ...

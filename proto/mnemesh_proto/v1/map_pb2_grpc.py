@@ -60,6 +60,11 @@ class MapServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_map__pb2.DrillDownRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_map__pb2.DrillDownResponse.FromString,
                 _registered_method=True)
+        self.Navigate = channel.unary_unary(
+                '/mnemesh.v1.MapService/Navigate',
+                request_serializer=mnemesh__proto_dot_v1_dot_map__pb2.NavigateRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_map__pb2.NavigateResponse.FromString,
+                _registered_method=True)
 
 
 class MapServiceServicer:
@@ -101,6 +106,13 @@ class MapServiceServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Navigate(self, request, context):
+        """The memories that agents use together with a memory, or with those that answer a question; else the most used ones.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_MapServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -128,6 +140,11 @@ def add_MapServiceServicer_to_server(servicer, server):
                     servicer.DrillDown,
                     request_deserializer=mnemesh__proto_dot_v1_dot_map__pb2.DrillDownRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_map__pb2.DrillDownResponse.SerializeToString,
+            ),
+            'Navigate': grpc.unary_unary_rpc_method_handler(
+                    servicer.Navigate,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_map__pb2.NavigateRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_map__pb2.NavigateResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -266,6 +283,33 @@ class MapService:
             '/mnemesh.v1.MapService/DrillDown',
             mnemesh__proto_dot_v1_dot_map__pb2.DrillDownRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_map__pb2.DrillDownResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Navigate(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.MapService/Navigate',
+            mnemesh__proto_dot_v1_dot_map__pb2.NavigateRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_map__pb2.NavigateResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -59,3 +59,20 @@ async def test_topics_divide_a_space_and_open_into_their_memories(door: Door, sp
     whole = await door.call("recall_hierarchical", spaces=[space], level=1)
     assert sum(one["size"] for one in whole["clusters"]) == len(ports) + len(teas)
     await refusal(door.call("drill_down", cluster="t1-000000000000", spaces=[space]), "NOT_FOUND", "cluster")
+
+
+async def test_memories_that_are_used_together_are_a_room(door: Door, space: str) -> None:
+    first, second = [(await remember(door, space, text))["memory"]["id"] for text in (PORTS[0], TEAS[0])]
+    other = (await remember(door, space, PORTS[1]))["memory"]["id"]
+    for _ in range(3):
+        await door.call("get", ids=[first, second])
+    room = (await door.call("navigate", id=first, spaces=[space]))["points"]
+    assert [(one["id"], one["start"]) for one in room[:2]] == [(first, True), (second, False)]
+    assert room[1]["reasons"] == [f"used with {first}: 3 times"]
+    assert other not in [one["id"] for one in room], "nobody used it together with the others"
+    asked = (await door.call("navigate", query="how hot is jasmine tea brewed?", spaces=[space]))["points"]
+    assert second in [one["id"] for one in asked if one["start"]]
+    whole = (await door.call("navigate", spaces=[space]))["points"]
+    assert {first, second} <= {one["id"] for one in whole}
+    await refusal(door.call("navigate", query="tea", id=first, spaces=[space]), "INVALID_ARGUMENT", "query")
+    await refusal(door.call("navigate", id="no such memory", spaces=[space]), "NOT_FOUND", "id")

@@ -71,3 +71,20 @@ def drill_down(
     """
     fields = {"cluster": cluster, "spaces": places(space, spaces), "limit": limit}
     return ask(map_pb2, "DrillDown", fields, values.Drilled, repeatable=True)
+
+
+def navigate(
+    query: str = "",
+    *,
+    id: str = "",
+    space: Words | None = None,
+    spaces: Words | None = None,
+    limit: int | None = None,
+) -> Call[values.Room]:
+    """The memories that agents use together with the memory `id`, or with those that answer `query`. Without both, the
+    most used ones. At most `limit` (1 to 200, default 10) besides the start.
+
+    >>> [(point.id, point.reasons) for point in client.navigate("how do we deploy?").points]
+    """
+    fields = {"query": query, "id": id, "spaces": places(space, spaces), "limit": limit}
+    return ask(map_pb2, "Navigate", fields, values.Room, repeatable=True)

@@ -55,7 +55,9 @@ if TYPE_CHECKING:
     from mnemesh.api.values.maps import Coverage as Coverage
     from mnemesh.api.values.maps import Drilled as Drilled
     from mnemesh.api.values.maps import Gaps as Gaps
+    from mnemesh.api.values.maps import MapPoint as MapPoint
     from mnemesh.api.values.maps import OpenPoint as OpenPoint
+    from mnemesh.api.values.maps import Room as Room
     from mnemesh.api.values.maps import Story as Story
     from mnemesh.api.values.maps import StorySentence as StorySentence
     from mnemesh.api.values.memories import Head as Head
@@ -206,6 +208,7 @@ MODULES: Final = MappingProxyType(
         "Link": "memories",
         "Linked": "links",
         "MadeBackup": "backups",
+        "MapPoint": "maps",
         "MaskedTurn": "transcripts",
         "Memory": "memories",
         "ModelStatus": "embedding",
@@ -236,6 +239,7 @@ MODULES: Final = MappingProxyType(
         "Retried": "peers",
         "Revision": "history",
         "RevokedAgent": "agents",
+        "Room": "maps",
         "Rule": "rules",
         "Rules": "rules",
         "Runs": "sleep",
@@ -341,9 +345,11 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.ListRunsResponse": "Runs",
         "mnemesh.v1.ListTranscriptsResponse": "Sessions",
         "mnemesh.v1.ListTriggersResponse": "Triggers",
+        "mnemesh.v1.MapPoint": "MapPoint",
         "mnemesh.v1.MaskedTurn": "MaskedTurn",
         "mnemesh.v1.Memory": "Memory",
         "mnemesh.v1.ModelStatus": "ModelStatus",
+        "mnemesh.v1.NavigateResponse": "Room",
         "mnemesh.v1.OpenPoint": "OpenPoint",
         "mnemesh.v1.Opponent": "Opponent",
         "mnemesh.v1.PeerStatus": "PeerStatus",

@@ -96,3 +96,26 @@ class Drilled:
     examples: tuple[str, ...]
     degraded: bool
     degraded_reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapPoint:
+    """A memory on the map at `x`, `y` from -1 to 1. Near points are used together."""
+
+    id: str
+    text: str
+    score: float
+    x: float
+    y: float
+    start: bool
+    reasons: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """The start, then the memories that are used together with it, the nearest first. `examined` counts pairs."""
+
+    points: tuple[MapPoint, ...]
+    examined: int
+    degraded: bool
+    degraded_reasons: tuple[str, ...]

@@ -92,10 +92,22 @@ def drill_down(
     shell.ask(lambda client: client.drill_down(cluster, space=_spaces(client, space), limit=limit), people.drilled)
 
 
+def navigate(
+    shell: Shell,
+    query: Annotated[str, argument("NavigateRequest.query", "QUERY")] = "",
+    id_: Annotated[str, option("NavigateRequest.id", "--id", metavar="ID")] = "",
+    space: Annotated[Texts, _where("NavigateRequest.spaces")] = None,
+    limit: Annotated[Number, option("NavigateRequest.limit", "--limit", "-n")] = None,
+) -> None:
+    """Show the memories that agents use together with a memory, or with those that answer a query."""
+    shell.ask(lambda client: client.navigate(query, id=id_, space=_spaces(client, space), limit=limit), people.room)
+
+
 COMMANDS: Final = (
     ("story", story),
     ("gaps", gaps),
     ("coverage", coverage),
     ("recall-hierarchical", recall_hierarchical),
     ("drill-down", drill_down),
+    ("navigate", navigate),
 )

@@ -60,6 +60,19 @@ def drilled(found: values.Drilled) -> Iterator[str]:
     yield from lacks(found.degraded_reasons)
 
 
+def room(found: values.Room) -> Iterator[str]:
+    """The start, then each memory with why it is near."""
+    for point in found.points:
+        near = paint("start", YELLOW) if point.start else f"{point.score:.3f}"
+        yield f"{near}  {point.id[:ID_CHARS]}  {clip(one_line(point.text))}"
+        for reason in point.reasons:
+            yield paint(f"    {reason}", DIM)
+    if all(point.start for point in found.points):
+        yield "nothing else was used together with this; `mnemesh related ID` shows what is alike"
+    yield paint(f"{count_of(found.examined, 'pair')} of memories looked at", DIM)
+    yield from lacks(found.degraded_reasons)
+
+
 def _cluster(topic: values.Cluster, *, examples: bool = True) -> Iterator[str]:
     score = f"{topic.score:.2f}  " if topic.score else ""
     head = f"{count_of(topic.size, 'memory')}  {paint(topic.id, DIM)}"

@@ -132,6 +132,7 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     "gaps": ("Gaps", "Use it to find names that nobody explained and questions that nobody answered."),
     "coverage": ("Coverage", "Use it to see which words of a question no memory holds, before you search further."),
     "recall_hierarchical": ("Topics", "Use it to see what a space is about, or which topics answer a question."),
+    "navigate": ("Used together", "Use it to see which memories agents use together with a memory or for a question."),
     "drill_down": ("Topic", "Use it with the id of a topic to see the topics within and its memories."),
     "whoami": ("Who am I", "Use it to see under which name you write and which space is used when you name none."),
     "agent_list": ("Agents", "Use it when someone asks who has access, to what, and who still uses it."),

@@ -46,6 +46,16 @@ def drilled(answer: Json) -> str:
     return f"{data_block(elements)}\n`get` reads a memory.{lacks(answer)}"
 
 
+def room(answer: Json) -> str:
+    """The start and the memories used together with it."""
+    elements = [
+        element(one["text"], id=one["id"], near="start" if one["start"] else f"{one['score']:.3f}", why=one["reasons"])
+        for one in answer["points"]
+    ]
+    block = data_block(elements) if elements else "No memories were used together yet."
+    return f"{block}\n{answer['examined']} pairs looked at; `related` shows what is alike.{lacks(answer)}"
+
+
 def _topic(one: Json) -> str:
     text = f"{one['label']}: {'; '.join(one['examples'])}"
     return element(text, topic=one["id"], memories=str(one["size"]))
@@ -57,4 +67,5 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "coverage": coverage,
     "recall_hierarchical": clusters,
     "drill_down": drilled,
+    "navigate": room,
 }

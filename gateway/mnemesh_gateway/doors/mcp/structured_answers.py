@@ -336,6 +336,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "coverage": _kept,
     "recall_hierarchical": _pruned(clusters=_near_entity),
     "drill_down": lambda answer: {**_kept(answer), "cluster": _kept(answer["cluster"])},
+    "navigate": _pruned(points=_near_entity),
     "create_trigger": _one_trigger,
     "list_triggers": _pruned(triggers=_kept),
     "delete_trigger": _one_trigger,

@@ -76,6 +76,7 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "coverage": "query spaces",
         "recall_hierarchical": "query spaces level limit",
         "drill_down": "cluster spaces limit",
+        "navigate": "query id spaces limit",
     }
 )
 UNSHOWN: Final = ("wait", "idempotency_key", "sensitive")

@@ -1,0 +1,132 @@
+"""Navigating: which memories agents use together, and the room around one of them.
+
+A step of an agent is noted beside its answer, and no answer waits for that. Steps of the last moments before a kill are
+lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import structlog
+
+from mnemesh_actors.knowledge.access_store import AccessPort
+from mnemesh_actors.memory_lookup import find_many
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.notices import Notice, Notices
+from mnemesh_actors.recall.space_maps import Recall, within_of
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_memory.access import grants
+from mnemesh_memory.maps import answers
+from mnemesh_memory.maps.answers import MapPoint, Room
+from mnemesh_memory.maps.rooms import CoAccess, Trails, Used, layout, nearness, reasons
+from mnemesh_memory.ranking.answers import left_out
+from mnemesh_memory.text.text import title_of
+from mnemesh_memory.validation import field_checks
+from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.values.model import Caller, Memory, Query
+
+PENDING_MAX: Final = 512  # pairs in memory before they are kept
+RESULTS_USED: Final = 3  # of a recall: nobody says which results were read
+STARTS: Final = 5  # results of a question to start from
+SPARE: Final = 2  # so many times the limit is read, as some are forgotten by now
+log = structlog.get_logger("mnemesh.navigation")
+
+
+class Navigating:
+    """`store` is the actor with the counts."""
+
+    def __init__(self, parts: NodePorts, recall: Recall, store: Handle[AccessPort], notices: Notices) -> None:
+        self._parts = parts
+        self._recall = recall
+        self._store = store
+        self._notices = notices
+        self._trails = Trails()
+        self._pending: Counter[tuple[Used, Used]] = Counter()
+        self._keeping: set[asyncio.Task[None]] = set()
+
+    def note(self, caller: Caller, memories: Sequence[Memory]) -> None:
+        """An agent used memories in one step."""
+        used = [(memory.id, memory.space) for memory in memories]
+        self._pending.update(self._trails.step(caller.agent, used, self._parts.clock()))
+        if len(self._pending) >= PENDING_MAX and not self._keeping:
+            task = asyncio.create_task(self._keep(), name="keep-access")
+            self._keeping.add(task)
+            task.add_done_callback(self._keeping.discard)
+
+    async def navigate(
+        self, caller: Caller, text: str = "", key: str = "", spaces: Sequence[str] = (), limit: int = answers.POINTS
+    ) -> Room:
+        """The memories that are used together with the memory of `key`, or with those that answer `text`; without both,
+        the most used ones. Raises InvalidArgument, NotFound, PermissionDenied."""
+        field_checks.whole("limit", limit, 1, answers.POINTS_MAX)
+        if text.strip() and key:
+            raise InvalidArgument("query", text, "query or id, not both")
+        within = within_of(caller, spaces)
+        start, degraded = await self._start(caller, text, key, spaces)
+        await self._keep()
+        pairs = await self._store.pairs(within)
+        self._tell(await self._store.made())
+        whole = not (text.strip() or key)
+        near = await asyncio.to_thread(nearness, pairs, pairs.strongest(limit) if whole else start)
+        wanted = [*start, *(id_ for id_ in near if id_ not in start)][: len(start) + SPARE * limit]
+        known = await self._parts.ledger.read(wanted)
+        if absent := [id_ for id_ in wanted if id_ not in known]:
+            degraded = (*degraded, *left_out(await self._parts.ledger.lost(absent, grants.readable(caller))))
+        standing = {id_ for id_, one in known.items() if one.state == "active" and grants.may_read(caller, one.space)}
+        shown = [id_ for id_ in wanted if id_ in start or id_ in standing][: len(start) + limit]
+        points = await asyncio.to_thread(_points, pairs, shown, start, near, known)
+        return Room(points=points, examined=len(pairs.ends), degraded=degraded)
+
+    async def close(self) -> None:
+        """Keep the steps noted so far."""
+        await asyncio.gather(*self._keeping, return_exceptions=True)
+        await self._keep()
+
+    async def _start(
+        self, caller: Caller, text: str, key: str, spaces: Sequence[str]
+    ) -> tuple[dict[str, float], tuple[str, ...]]:
+        if key:
+            (found,) = await find_many(self._parts, caller, [key], spaces=spaces)
+            if isinstance(found, MnemeshError):
+                raise found
+            return {found.id: 1.0}, ()
+        if not text.strip():
+            return {}, ()
+        answer = await self._recall(caller, Query(text=text, spaces=tuple(spaces), limit=STARTS))
+        return {hit.memory.id: hit.score for hit in answer.results}, answer.degraded
+
+    async def _keep(self) -> None:
+        pending, self._pending = self._pending, Counter()
+        if not pending:
+            return
+        try:
+            await self._store.add(pending, self._parts.clock())
+        except MnemeshError as error:  # counts are hints; whoever asks for the map meets the error itself
+            log.warning("access_not_kept", pairs=len(pending), reason=error.message)
+        self._tell(await self._store.made())
+
+    def _tell(self, made: str) -> None:
+        if made:
+            self._notices(Notice("access", f"the map of memories used together begins anew: {made}; no log holds it"))
+
+
+def _points(
+    pairs: CoAccess, shown: Sequence[str], start: dict[str, float], near: dict[str, float], known: dict[str, Memory]
+) -> tuple[MapPoint, ...]:
+    why, places = reasons(pairs, shown, list(start)), layout(pairs, shown)
+    return tuple(
+        MapPoint(
+            id=id_,
+            text=title_of(known[id_].content) if id_ in known else "",
+            score=near.get(id_, 0.0),
+            x=places[id_][0],
+            y=places[id_][1],
+            start=id_ in start,
+            reasons=why[id_],
+        )
+        for id_ in shown
+    )
