@@ -1,9 +1,7 @@
-"""The workers that embed: one model for all, loaded where it is missing. A call goes to the least busy worker.
+"""The workers that embed: one model for all, loaded where it is missing.
 
 In one process the workers share the model's weights, so that a second worker costs a thread. On Ray they are processes.
-A worker that is down, or can't have the model, leaves the work to the others. A worker whose machine was cut off says
-nothing for the half minute until Ray gives it up. After a moment of patience another worker is asked as well, and the
-first answer counts (a hedged request: Dean and Barroso, The Tail at Scale, 2013).
+A worker that is down, or can't have the model, leaves its work to the others.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ from mnemesh_actors.models.embedding_model import ModelInfo
 from mnemesh_actors.models.worker import Vectors
 from mnemesh_actors.ports import Embed
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.runtime.worker_pool import WorkerPool
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Unavailable
 
 # Of text that is asked about. A worker that has nothing else to do takes a fifth of the patience for as much.
@@ -25,27 +24,12 @@ Answer = TypeVar("Answer")
 Ask: TypeAlias = Callable[[Handle[Embed]], Coroutine[Any, Any, Answer]]
 
 
-class EmbeddingPool:
-    """At least one worker. A worker is late `patience_s` after a call of weight 1, None where none can be cut off.
-    `faults` names the workers that could not load the model when the others did."""
+class EmbeddingPool(WorkerPool[Embed]):
+    """`faults` names the workers that could not load the model when the others did."""
 
     def __init__(self, workers: Sequence[Handle[Embed]], patience_s: float | None = None) -> None:
-        self.workers = tuple(workers)
-        self._patience_s = patience_s
-        self._calls = [0] * len(self.workers)
-        self._late = [0] * len(self.workers)  # calls of each worker that another worker was asked, too
+        super().__init__(workers, patience_s, rounds=1)  # each call asks a worker that was started anew once more
         self.faults: tuple[str, ...] = ()
-        self._under_way: set[asyncio.Task[Any]] = set()
-
-    @property
-    def size(self) -> int:
-        """How many calls the pool can be busy with at once."""
-        return len(self.workers)
-
-    @property
-    def apart(self) -> bool:
-        """Whether the workers are processes of their own, mostly on machines of their own."""
-        return self._patience_s is not None
 
     async def load(self) -> ModelInfo:
         """Load the model wherever it is not loaded yet. Raises what the first worker raises when none can load, and
@@ -85,66 +69,7 @@ class EmbeddingPool:
         return await self._ask(lambda worker: worker.reads(text), len(text), generation)
 
     async def _ask(self, ask: Ask[Answer], chars: int, generation: str) -> Answer:
-        """The answer to `ask` of the worker with the least to do. Raises Unavailable when no worker can answer."""
-        call = partial(_answer, ask=ask, generation=generation)
-        order = sorted(range(len(self.workers)), key=lambda number: (self._late[number], self._calls[number]))
-        if self._patience_s is not None and len(order) > 1:
-            return await self._first(order, self._patience_s * (1 + chars / PATIENCE_CHARS), call)
-        gone: Unavailable | None = None
-        for number in order:
-            self._calls[number] += 1
-            try:
-                return await call(self.workers[number])
-            except Unavailable as error:
-                gone = error
-            finally:
-                self._calls[number] -= 1
-        assert gone is not None
-        raise gone
-
-    async def _first(self, order: Sequence[int], patience_s: float, call: Ask[Answer]) -> Answer:
-        """The first answer of the workers in `order`. Each is asked when those before are late or can't answer."""
-        gone: Unavailable | None = None
-        waiting: dict[asyncio.Task[Answer], int] = {}
-        left = iter(order)
-        while (number := next(left, None)) is not None or waiting:
-            if number is not None:
-                waiting[self._begun(number, call(self.workers[number]))] = number
-            patience = None if number is None else patience_s
-            done, _ = await asyncio.wait(waiting, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
-            if not done and number is not None:
-                self._is_late(number, next(task for task, of in waiting.items() if of == number))
-            for task in done:
-                del waiting[task]
-                try:
-                    return task.result()
-                except Unavailable as error:
-                    gone = error
-        assert gone is not None
-        raise gone
-
-    def _begun(self, number: int, call: Coroutine[Any, Any, Answer]) -> asyncio.Task[Answer]:
-        """A call that continues without a caller: its worker is busy from now on until the answer."""
-        task = asyncio.create_task(call, name="worker-call")
-        self._calls[number] += 1
-        self._under_way.add(task)
-        task.add_done_callback(partial(self._ended, number))
-        return task
-
-    def _ended(self, number: int, task: asyncio.Task[Any]) -> None:
-        self._calls[number] -= 1
-        self._under_way.discard(task)
-        if not task.cancelled():
-            task.exception()  # nobody may be left who reads it
-
-    def _is_late(self, number: int, task: asyncio.Task[Any]) -> None:
-        """Until it answers, the others are asked before it."""
-
-        def answered(_: asyncio.Task[Any]) -> None:
-            self._late[number] -= 1
-
-        self._late[number] += 1
-        task.add_done_callback(answered)
+        return await self.ask(partial(_answer, ask=ask, generation=generation), 1 + chars / PATIENCE_CHARS)
 
 
 async def _answer(worker: Handle[Embed], ask: Ask[Answer], generation: str) -> Answer:
