@@ -447,3 +447,22 @@ async def test_status_tells_an_admin_of_some_spaces_of_these_alone(team: Team) -
     shown = "\n".join(status_lines(told))
     assert "in the spaces of this token" in shown
     assert str(team.node.data_dir) not in shown
+
+
+async def test_the_rules_of_a_revoked_token_do_not_count(team: Team) -> None:
+    with team.client("owner") as owner:
+        token = owner.add_agent("passing", role="writer", spaces=["team/quay"]).token
+        kept = owner.remember("The quay is swept on Monday.", kind="run", space="team/quay").memory.id
+        with mnemesh.Client(team.node.grpc, token, space="team/quay") as passing:
+            rule = passing.add_rule("kind = run", "hide").rule
+
+        def swept() -> list[str]:
+            return [hit.memory.id for hit in owner.recall("when is the quay swept", spaces=["team/quay"]).results]
+
+        assert swept() == []
+        owner.revoke_agent("passing")
+        assert swept() == [kept]
+        (told,) = owner.get_rules(spaces=["team/quay"]).rules
+        assert (told.id, told.revoked) == (rule.id, True)
+        owner.add_agent("passing", role="writer", spaces=["team/quay"])
+        assert swept() == []

@@ -133,6 +133,23 @@ def test_a_rule_of_a_private_space_is_about_all_that_its_owner_recalls() -> None
     assert table.of(("team", "@bob"), "@bob") == ()
 
 
+def test_a_rule_of_a_revoked_token_does_not_count_and_takes_no_room() -> None:
+    table = RuleTable()
+    for n in range(RULES_MAX):
+        attrs = {"rule": f"tag = t{n}", "rule.effect": "+0.1"}
+        table.take(memory(n, tags=("rule",), attrs=attrs, by="bob/codex" if n else "ana"))
+    gone = {"bob"}
+    table.revoked = gone.__contains__
+    assert [rule.id for rule in table.of(("team",), "@ana")] == ["m0"]
+    table.check_room("team")
+    shown = stored_rules.shown(memory(tags=("rule",), attrs={"rule": "tag = t", "rule.effect": "hide"}, by="bob/codex"))
+    assert shown is not None
+    assert table.counting(shown).revoked
+    gone.clear()  # a new token for the same name
+    assert len(table.of(("team",), "@ana")) == RULES_MAX
+    assert not table.counting(shown).revoked
+
+
 # ---- recall ----------------------------------------------------------------------------------------------------------
 
 HARD = (

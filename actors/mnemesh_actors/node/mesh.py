@@ -124,7 +124,7 @@ class Mesh:
         self.list_triggers = triggering.page
         sessions = Sessions(parts, writing, self._recalling, triggering)
         self.checkpoint, self.resume, self.context = sessions.checkpoint, sessions.resume, sessions.context
-        ruling = Ruling(parts, writing)
+        self.rules, ruling = parts.rules, Ruling(parts, writing)
         self.add_rule, self.get_rules, self.delete_rule = ruling.add, ruling.page, ruling.delete
         self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget
         self.duplicates, self.hygiene = hygiene.duplicates, hygiene.hygiene
@@ -374,7 +374,8 @@ class Mesh:
 
     async def list(self, caller: Caller, query: ListQuery) -> Page:
         """One page of a listing."""
-        clean = asked_of(request_checks.list_query(query, caller), caller, self._parts.node_id)
+        asked = asked_of(request_checks.list_query(query, caller), caller, self._parts.node_id)
+        clean = self._parts.rules.asked(asked)
         page = await self._parts.ledger.page(clean)
         shown = await displayed(self._parts, await granted(self._parts, caller, page.memories))
         return replace(page, memories=tuple(await self._marked(caller, shown)))

@@ -22,6 +22,7 @@ from mnemesh_memory.access import grants
 from mnemesh_memory.policy import hygiene
 from mnemesh_memory.policy.hygiene import Duplicates, Finding, Pair, Report, Tidy, tidy
 from mnemesh_memory.policy.standing import pairs
+from mnemesh_memory.policy.stored_rules import states_rule
 from mnemesh_memory.ranking.answers import left_out
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.validation import field_checks, request_checks
@@ -211,7 +212,7 @@ class Hygiene:
 
     async def _tidied(self, memories: Iterable[Memory], states: Sequence[str] = ("active",)) -> dict[str, Tidy]:
         """The memories in one of `states` with their heat, by id."""
-        kept = [memory for memory in memories if memory.state in states]
+        kept = [memory for memory in memories if memory.state in states and not states_rule(memory)]
         now, half_lives = self._parts.clock(), self._parts.config.half_lives
         used: dict[str, tuple[int, int]] = {}
         for start in range(0, len(kept), PAGE):

@@ -54,7 +54,7 @@ class Recalling:
     async def recall(self, caller: Caller, query: Query, patience: float = 1.0) -> Recalled:
         """Up to `limit` memories, best first; it may take `patience` times as long as usual. Raises InvalidArgument,
         DeadlineExceeded, Unavailable (semantic mode without an embedder)."""
-        own = asked_of(request_checks.query(query, caller), caller, self._parts.node_id)
+        own = self._parts.rules.asked(asked_of(request_checks.query(query, caller), caller, self._parts.node_id))
         scaled_weights(weights_of(own, self._parts.config.weights))
         optional_weights(self._parts, own)
         zone = zone_named("time_zone", own.time_zone) if own.time_zone else self._parts.config.zone

@@ -29,7 +29,8 @@ CANDIDATES_JUDGED_LATE = SEARCH_LIMIT_MAX
 CANDIDATES_SUPERSEDED = 30
 # Ids that pass a filter of the ledger are handed to the index, up to so many memories.
 IDS_MAX = 5000
-_FILTERS: Final = [field.name for field in fields(MemoryFilter) if field.name not in ("valid_at", "trust", "trusted")]
+_LATE: Final = ("valid_at", "trust", "trusted", "without")  # The index can't judge these.
+_FILTERS: Final = [field.name for field in fields(MemoryFilter) if field.name not in _LATE]
 
 
 def for_the_ledger(query: Query) -> bool:
@@ -50,7 +51,9 @@ def among_of(matching: tuple[list[str], list[str]] | None) -> tuple[str, ...] | 
 def listing_of(query: Query) -> ListQuery:
     """The first page of what may pass."""
     state = "all" if query.include_superseded else "active"
-    return ListQuery(**_filters(query), trusted=query.trusted, state=state, limit=limits.LIST_LIMIT_MAX)
+    return ListQuery(
+        **_filters(query), trusted=query.trusted, without=query.without, state=state, limit=limits.LIST_LIMIT_MAX
+    )
 
 
 def _filters(query: Query) -> dict[str, Any]:

@@ -62,7 +62,8 @@ class Ruling:
         page = await self._parts.ledger.page(request_checks.list_query(asked, caller))
         found = (stored_rules.shown(memory) for memory in page.memories)
         settings = () if cursor else tuple(map(stored_rules.of_settings, self._parts.config.rules))
-        return (*settings, *(rule for rule in found if rule is not None)), page.cursor, page.total + len(settings)
+        told = (self._table.counting(rule) for rule in found if rule is not None)
+        return (*settings, *told), page.cursor, page.total + len(settings)
 
     async def delete(self, caller: Caller, key: str) -> StoredRule:
         """End a rule: its memory is forgotten. Raises NotFound, PermissionDenied, FailedPrecondition (no rule)."""

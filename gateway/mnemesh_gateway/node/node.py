@@ -153,6 +153,7 @@ class Node:
 
                     book, tokens = PeerBook(self._data_dir), authenticator.peer_grants
                     self._mesh.syncing.quotas.quota_of = peer_quotas(settings, access)
+                    self._mesh.rules.revoked = access.revoked
                     self._peers = peers = Peers(book, self._mesh.syncing, _now_ms, settings.owner, tokens=tokens)
                     await peers.start()
                     keep_start_room(directory.room)

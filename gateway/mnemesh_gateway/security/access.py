@@ -178,6 +178,11 @@ class Access:
         """Whether a token was issued to that name."""
         return name in self._by_name
 
+    def revoked(self, name: str) -> bool:
+        """Whether the token of that name was revoked."""
+        kept = self._by_name.get(name)
+        return kept is not None and kept.agent.revoked_at is not None
+
     def quota(self, name: str) -> Quota:
         """The quota of the principal `name`: of an agent its own, with the defaults."""
         kept = self._by_name.get(name)

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import insort
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import Final
+from itertools import islice
+from typing import Final, TypeVar
 
+from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy import rule_grammar
 from mnemesh_memory.policy.recall_rules import HIDE, RULES_MAX, weight_of
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
-from mnemesh_memory.values.model import Memory
+from mnemesh_memory.values.model import Memory, MemoryFilter
 from mnemesh_memory.values.rules import TEXTS, Rule
 
 TAG: Final = "rule"
@@ -28,6 +30,7 @@ EFFECTS: Final = "hide, only, or a number from -1 to 1 with its sign, such as +0
 CONDITION, EFFECT, DIRECTORY, FILE = ATTRS = ("rule", "rule.effect", "rule.directory", "rule.file")
 # Kept of one space, the oldest. More arrive from peers only, and the oldest RULES_MAX count.
 KEPT_MAX: Final = 4 * RULES_MAX
+Asked = TypeVar("Asked", bound=MemoryFilter)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,7 @@ class StoredRule:
     content: str = ""
     by: str = ""
     created_at: int | None = None
+    revoked: bool = False  # Its writer's token is revoked, so it does not count on this node.
 
 
 def checked(condition: str, effect: str, directory: str = "", file: str = "") -> Rule:
@@ -77,11 +81,16 @@ def attrs_of(rule: Rule) -> dict[str, str]:
     return {name: value for name, value in told.items() if value}
 
 
+def states_rule(memory: Memory) -> bool:
+    """Whether a memory says a rule, which is no knowledge, be it one that counts or not."""
+    return TAG in memory.tags and CONDITION in memory.attrs
+
+
 def rule_of(memory: Memory) -> Rule | None:
     """The rule that a memory is. None for another memory, and for words that no door would take: another node may have
     sent any."""
     said = memory.attrs
-    if TAG not in memory.tags or CONDITION not in said or memory.state != "active":
+    if not states_rule(memory) or memory.state != "active":
         return None
     try:
         rule = checked(said[CONDITION], said.get(EFFECT, ""), said.get(DIRECTORY, ""), said.get(FILE, ""))
@@ -115,6 +124,8 @@ class RuleTable:
         self.position: tuple[str, int] = ("", 0)  # Incarnation and number up to which the log was read.
         self._spaces: dict[str, list[tuple[int, str]]] = {}  # By space, the age and id of each, in order.
         self._rules: dict[str, tuple[int, Rule]] = {}
+        self._by: dict[str, str] = {}  # By id, the principal that wrote it.
+        self.revoked: Callable[[str], bool] = _nobody  # Whether the token of a principal is revoked.
 
     def __len__(self) -> int:
         return len(self._rules)
@@ -123,6 +134,7 @@ class RuleTable:
         """Forget everything."""
         self._spaces.clear()
         self._rules.clear()
+        self._by.clear()
 
     def take(self, memory: Memory) -> None:
         """The memory as it is now. Any earlier rule of its own falls."""
@@ -132,13 +144,15 @@ class RuleTable:
         there = self._spaces.setdefault(memory.space, [])
         insort(there, (memory.created_at, memory.id))
         self._rules[memory.id] = (memory.created_at, rule)
+        self._by[memory.id] = principal_of(memory.by)
         for _, id_ in there[KEPT_MAX:]:
-            del self._rules[id_]
+            del self._rules[id_], self._by[id_]
         del there[KEPT_MAX:]
 
     def end(self, id_: str) -> None:
         """The memory is no rule."""
         created_at, rule = self._rules.pop(id_, (0, None))
+        self._by.pop(id_, None)
         if rule is not None:
             self._spaces[rule.space].remove((created_at, id_))
             if not self._spaces[rule.space]:
@@ -146,7 +160,7 @@ class RuleTable:
 
     def check_room(self, space: str) -> None:
         """Raises FailedPrecondition when the space has as many rules as it may."""
-        if len(self._spaces.get(space, ())) >= RULES_MAX:
+        if len(self._of(space)) >= RULES_MAX:
             raise FailedPrecondition(
                 f"space: {space} has {RULES_MAX} rules; delete some before you add another",
                 field="space",
@@ -162,5 +176,21 @@ class RuleTable:
         own = tuple(replace(rule, space="") for rule in self._of(private))
         return (*own, *(rule for rules in found for rule in rules))
 
+    def asked(self, query: Asked) -> Asked:
+        """A query that leaves the stored rules out of its answer, unless it asks for them by their tag."""
+        if not self._rules or TAG in query.tags_any or TAG in query.tags_all:
+            return query
+        ids = tuple(id_ for space in dict.fromkeys(query.spaces) for _, id_ in self._spaces.get(space, ()))
+        return replace(query, without=ids) if ids else query
+
+    def counting(self, rule: StoredRule) -> StoredRule:
+        """A rule as it is shown, with the word whether its writer's token is revoked."""
+        return replace(rule, revoked=bool(rule.by) and self.revoked(principal_of(rule.by)))
+
     def _of(self, space: str) -> tuple[Rule, ...]:
-        return tuple(self._rules[id_][1] for _, id_ in self._spaces.get(space, ())[:RULES_MAX])
+        counting = (id_ for _, id_ in self._spaces.get(space, ()) if not self.revoked(self._by[id_]))
+        return tuple(self._rules[id_][1] for id_ in islice(counting, RULES_MAX))
+
+
+def _nobody(_: str) -> bool:
+    return False

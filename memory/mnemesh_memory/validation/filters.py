@@ -15,6 +15,7 @@ def passes(query: Query, memory: Memory) -> bool:
     These three need more than the memory itself."""
     return (
         memory.space in query.spaces
+        and memory.id not in query.without
         and memory.state != "forgotten"
         and (memory.state != "superseded" or query.include_superseded or _past(query))
         and (memory.tier != "archive" or query.include_archive)

@@ -999,6 +999,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.Rule.file": "As in add_rule.",
         "mnemesh.v1.Rule.hard": "It hides memories, in the query of the index.",
         "mnemesh.v1.Rule.id": "Id of the memory, empty for a rule of the settings.",
+        "mnemesh.v1.Rule.revoked": "Its writer's token is revoked on this node, where it does not count then.",
         "mnemesh.v1.Rule.space": "Space of the memory.",
         "mnemesh.v1.RuleService": "Rules of recall: memories that count more, less or not at all. A rule is a memory with the tag rule, and is about its own space. Rules in a private space are about all that its owner recalls.",
         "mnemesh.v1.RuleService.AddRule": "Store a rule: memories for which a condition holds are hidden from answers, or raised or lowered. A question that names a hidden kind or tag still finds it.",

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmnemesh_proto/v1/rule.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xc0\x01\n\x04Rule\x12\n\n\x02id\x18\x01 \x01(\t\x12\x11\n\tcondition\x18\x02 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\t\x12\x0c\n\x04hard\x18\x04 \x01(\x08\x12\r\n\x05space\x18\x05 \x01(\t\x12\x11\n\tdirectory\x18\x06 \x01(\t\x12\x0c\n\x04\x66ile\x18\x07 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x08 \x01(\t\x12\n\n\x02\x62y\x18\t \x01(\t\x12.\n\ncreated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"s\n\x0e\x41\x64\x64RuleRequest\x12\x11\n\tcondition\x18\x01 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x11\n\tdirectory\x18\x05 \x01(\t\x12\x0c\n\x04\x66ile\x18\x06 \x01(\t\"1\n\x0f\x41\x64\x64RuleResponse\x12\x1e\n\x04rule\x18\x01 \x01(\x0b\x32\x10.mnemesh.v1.Rule\"^\n\x0fGetRulesRequest\x12\x0e\n\x06spaces\x18\x01 \x03(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x12\n\x05limit\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x63ursor\x18\x04 \x01(\tB\x08\n\x06_limit\"R\n\x10GetRulesResponse\x12\x1f\n\x05rules\x18\x01 \x03(\x0b\x32\x10.mnemesh.v1.Rule\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\r\"\x1f\n\x11\x44\x65leteRuleRequest\x12\n\n\x02id\x18\x01 \x01(\t\"4\n\x12\x44\x65leteRuleResponse\x12\x1e\n\x04rule\x18\x01 \x01(\x0b\x32\x10.mnemesh.v1.Rule2\xe5\x01\n\x0bRuleService\x12\x42\n\x07\x41\x64\x64Rule\x12\x1a.mnemesh.v1.AddRuleRequest\x1a\x1b.mnemesh.v1.AddRuleResponse\x12\x45\n\x08GetRules\x12\x1b.mnemesh.v1.GetRulesRequest\x1a\x1c.mnemesh.v1.GetRulesResponse\x12K\n\nDeleteRule\x12\x1d.mnemesh.v1.DeleteRuleRequest\x1a\x1e.mnemesh.v1.DeleteRuleResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bmnemesh_proto/v1/rule.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xd1\x01\n\x04Rule\x12\n\n\x02id\x18\x01 \x01(\t\x12\x11\n\tcondition\x18\x02 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x03 \x01(\t\x12\x0c\n\x04hard\x18\x04 \x01(\x08\x12\r\n\x05space\x18\x05 \x01(\t\x12\x11\n\tdirectory\x18\x06 \x01(\t\x12\x0c\n\x04\x66ile\x18\x07 \x01(\t\x12\x0f\n\x07\x63ontent\x18\x08 \x01(\t\x12\n\n\x02\x62y\x18\t \x01(\t\x12.\n\ncreated_at\x18\n \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07revoked\x18\x0b \x01(\x08\"s\n\x0e\x41\x64\x64RuleRequest\x12\x11\n\tcondition\x18\x01 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x02 \x01(\t\x12\x0e\n\x06reason\x18\x03 \x01(\t\x12\r\n\x05space\x18\x04 \x01(\t\x12\x11\n\tdirectory\x18\x05 \x01(\t\x12\x0c\n\x04\x66ile\x18\x06 \x01(\t\"1\n\x0f\x41\x64\x64RuleResponse\x12\x1e\n\x04rule\x18\x01 \x01(\x0b\x32\x10.mnemesh.v1.Rule\"^\n\x0fGetRulesRequest\x12\x0e\n\x06spaces\x18\x01 \x03(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x12\n\x05limit\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0e\n\x06\x63ursor\x18\x04 \x01(\tB\x08\n\x06_limit\"R\n\x10GetRulesResponse\x12\x1f\n\x05rules\x18\x01 \x03(\x0b\x32\x10.mnemesh.v1.Rule\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\t\x12\r\n\x05total\x18\x03 \x01(\r\"\x1f\n\x11\x44\x65leteRuleRequest\x12\n\n\x02id\x18\x01 \x01(\t\"4\n\x12\x44\x65leteRuleResponse\x12\x1e\n\x04rule\x18\x01 \x01(\x0b\x32\x10.mnemesh.v1.Rule2\xe5\x01\n\x0bRuleService\x12\x42\n\x07\x41\x64\x64Rule\x12\x1a.mnemesh.v1.AddRuleRequest\x1a\x1b.mnemesh.v1.AddRuleResponse\x12\x45\n\x08GetRules\x12\x1b.mnemesh.v1.GetRulesRequest\x1a\x1c.mnemesh.v1.GetRulesResponse\x12K\n\nDeleteRule\x12\x1d.mnemesh.v1.DeleteRuleRequest\x1a\x1e.mnemesh.v1.DeleteRuleResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,19 +33,19 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'mnemesh_proto.v1.rule_pb2',
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_RULE']._serialized_start=77
-  _globals['_RULE']._serialized_end=269
-  _globals['_ADDRULEREQUEST']._serialized_start=271
-  _globals['_ADDRULEREQUEST']._serialized_end=386
-  _globals['_ADDRULERESPONSE']._serialized_start=388
-  _globals['_ADDRULERESPONSE']._serialized_end=437
-  _globals['_GETRULESREQUEST']._serialized_start=439
-  _globals['_GETRULESREQUEST']._serialized_end=533
-  _globals['_GETRULESRESPONSE']._serialized_start=535
-  _globals['_GETRULESRESPONSE']._serialized_end=617
-  _globals['_DELETERULEREQUEST']._serialized_start=619
-  _globals['_DELETERULEREQUEST']._serialized_end=650
-  _globals['_DELETERULERESPONSE']._serialized_start=652
-  _globals['_DELETERULERESPONSE']._serialized_end=704
-  _globals['_RULESERVICE']._serialized_start=707
-  _globals['_RULESERVICE']._serialized_end=936
+  _globals['_RULE']._serialized_end=286
+  _globals['_ADDRULEREQUEST']._serialized_start=288
+  _globals['_ADDRULEREQUEST']._serialized_end=403
+  _globals['_ADDRULERESPONSE']._serialized_start=405
+  _globals['_ADDRULERESPONSE']._serialized_end=454
+  _globals['_GETRULESREQUEST']._serialized_start=456
+  _globals['_GETRULESREQUEST']._serialized_end=550
+  _globals['_GETRULESRESPONSE']._serialized_start=552
+  _globals['_GETRULESRESPONSE']._serialized_end=634
+  _globals['_DELETERULEREQUEST']._serialized_start=636
+  _globals['_DELETERULEREQUEST']._serialized_end=667
+  _globals['_DELETERULERESPONSE']._serialized_start=669
+  _globals['_DELETERULERESPONSE']._serialized_end=721
+  _globals['_RULESERVICE']._serialized_start=724
+  _globals['_RULESERVICE']._serialized_end=953
 # @@protoc_insertion_point(module_scope)

@@ -10,7 +10,7 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Rule(_message.Message):
-    __slots__ = ("id", "condition", "effect", "hard", "space", "directory", "file", "content", "by", "created_at")
+    __slots__ = ("id", "condition", "effect", "hard", "space", "directory", "file", "content", "by", "created_at", "revoked")
     ID_FIELD_NUMBER: _ClassVar[int]
     CONDITION_FIELD_NUMBER: _ClassVar[int]
     EFFECT_FIELD_NUMBER: _ClassVar[int]
@@ -21,6 +21,7 @@ class Rule(_message.Message):
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     BY_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    REVOKED_FIELD_NUMBER: _ClassVar[int]
     id: str
     condition: str
     effect: str
@@ -31,7 +32,8 @@ class Rule(_message.Message):
     content: str
     by: str
     created_at: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., condition: _Optional[str] = ..., effect: _Optional[str] = ..., hard: _Optional[bool] = ..., space: _Optional[str] = ..., directory: _Optional[str] = ..., file: _Optional[str] = ..., content: _Optional[str] = ..., by: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    revoked: bool
+    def __init__(self, id: _Optional[str] = ..., condition: _Optional[str] = ..., effect: _Optional[str] = ..., hard: _Optional[bool] = ..., space: _Optional[str] = ..., directory: _Optional[str] = ..., file: _Optional[str] = ..., content: _Optional[str] = ..., by: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., revoked: _Optional[bool] = ...) -> None: ...
 
 class AddRuleRequest(_message.Message):
     __slots__ = ("condition", "effect", "reason", "space", "directory", "file")

@@ -26,6 +26,26 @@ async def test_a_rule_hides_a_kind_until_it_ends_and_a_question_by_name_finds_it
     assert await runs() == 1
 
 
+async def test_a_rule_is_no_knowledge_and_is_shown_to_who_asks_for_rules(door: Door, space: str) -> None:
+    reason = "The nightly build is noise to every reader."
+    rule = (await door.call("add_rule", condition="tag = nightly", effect="-0.2", reason=reason, space=space))["rule"]
+    # The word rule as a tag of somebody's own makes no rule of a memory.
+    kept = (await remember(door, space, "The nightly build may take nine minutes.", tags=["rule"]))["memory"]["id"]
+
+    async def shown(**more: object) -> tuple[set[str], set[str], int]:
+        found = await door.call("recall", query="the nightly build is noise", spaces=[space], **more)
+        page = await door.call("list", spaces=[space], **more)
+        listed = {memory["id"] for memory in page["memories"]}
+        return {hit["memory"]["id"] for hit in found["results"]}, listed, page["total"]
+
+    assert await shown() == ({kept}, {kept}, 1)
+    assert await shown(tags_any=["rule"]) == ({kept, rule["id"]}, {kept, rule["id"]}, 2)
+    groups = (await door.call("context", query="the nightly build is noise", spaces=[space]))["groups"]
+    assert rule["id"] not in {memory["id"] for group in groups for memory in group["memories"]}
+    (read,) = (await door.call("get", ids=[rule["id"]]))["memories"]
+    assert read["content"] == reason
+
+
 async def test_a_rule_that_does_not_parse_is_refused_with_its_place(door: Door, space: str) -> None:
     error = await refusal(
         door.call("add_rule", condition="kind ~ run", effect="hide", space=space), "INVALID_ARGUMENT", "condition"

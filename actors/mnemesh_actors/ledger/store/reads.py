@@ -28,7 +28,7 @@ FACETS_MAX = 200
 # Filters that a recall and a listing have in common.
 _SHARED = (
     *("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "valid_at"),
-    *("agent", "session", "window", "hidden", "trusted"),
+    *("agent", "session", "window", "hidden", "without", "trusted"),
 )
 # Whether a link begins or ends there: most memories have none, and are then not asked about again.
 TIED = (

@@ -64,6 +64,9 @@ def conditions(query: ListQuery) -> tuple[str, list[Any]]:
         parts.append(TRUSTED.format(marks(query.trusted.classes)))
         values += [query.trusted.node, query.trusted.principal, query.trusted.principal + "/"]
         values += [TRUST_CLASSES.index(word) for word in query.trusted.classes]
+    if query.without:
+        parts.append(f"memory.id NOT IN ({marks(query.without)})")
+        values += query.without
     for rule in query.hidden:
         if rule.indexed:
             condition, given = _ruled(rule, has)

@@ -22,6 +22,7 @@ class Rule:
     content: str
     by: str
     created_at: datetime | None
+    revoked: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

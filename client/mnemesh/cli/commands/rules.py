@@ -65,6 +65,8 @@ def _shown(rule: values.Rule) -> Iterator[str]:
     scope = [f"{name} {one_line(place)}" for name, place in (("in", rule.directory), ("about", rule.file)) if place]
     where = one_line(rule.space) if rule.id else "the node's settings"
     yield "  ".join((paint(rule.id or "-", BOLD), one_line(rule.condition), one_line(rule.effect), *scope, where))
+    if rule.revoked:
+        yield paint("    does not count: the token of its writer is revoked", DIM)
     if rule.content:
         yield f"    {clip(one_line(rule.content))}"
 

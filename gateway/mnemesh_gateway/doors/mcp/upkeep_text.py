@@ -19,6 +19,7 @@ def rules(answer: Json) -> str:
             one["content"] or "(a setting of the node)",
             "rule",
             **named(one, "id", "space", "condition", "effect", "directory", "file", "by"),
+            **({"counts": "no: the token of its writer is revoked"} if one["revoked"] else {}),
         )
         for one in shown
     )
