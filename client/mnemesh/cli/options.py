@@ -1,7 +1,8 @@
 """The options that several commands share, in groups; their help is the contract's own.
 
-A group is a dataclass with options as fields. `expanded` adds these to a command's own options. Words and numbers go to
-the node as typed. The node judges kinds, times and ranges, so every door refuses alike.
+A parameter with a plain type is the field of that name in the command's request: an argument when it has no default,
+else an option. A group is a dataclass with options as fields. `expanded` adds these to a command's own options. Words
+and numbers go to the node as typed. The node judges kinds, times and ranges, so every door refuses alike.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Final, TypeVar, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -55,30 +57,38 @@ Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="The lo
 SPACE_HELP = "Space; default: MNEMESH_SPACE, else what `mnemesh space` says here."
 Space = Annotated[Text, typer.Option("--space", "-s", help=SPACE_HELP)]
 SPACES = ("--space", "-s", "--spaces")
+# The second name of options that are typed often, and the name of a value that the option's own name does not tell.
+LETTERS: Final = MappingProxyType({"limit": ("-n",), "kind": ("-k",), "title": ("-t",)})
+VALUES: Final = MappingProxyType(
+    {
+        "as_of": "TIME", "since": "TIME", "before": "TIME", "valid_from": "TIME", "valid_to": "TIME", "expires": "TIME",
+        "stale_days": "DAYS", "window_hours": "HOURS", "keyword": "WORD", "attr": "KEY=VALUE", "token": "TOKEN",
+        "max_memories": "N", "max_bytes": "N", "writes_per_second": "N",
+    }
+)  # fmt: skip
+Command = TypeVar("Command", bound=Callable[..., None])
 Spaces = Annotated[Texts, each("RecallRequest.spaces", *SPACES)]
-CountedSpaces = Annotated[Texts, each("StatsRequest.spaces", *SPACES)]
-ConflictSpaces = Annotated[Texts, each("ConflictsRequest.spaces", *SPACES)]
 Wait = Annotated[str, option("RememberRequest.wait", "--wait", metavar="WHEN")]
 Superseded = Annotated[bool, option("RecallRequest.include_superseded", "--include-superseded")]
-Forgotten = Annotated[bool, option("GetRequest.include_forgotten", "--include-forgotten")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Described:
     """The fields of a memory besides its text: options of remember, check and supersede."""
 
-    kind: Annotated[Text, option("RememberRequest.kind", "--kind", "-k")] = None
-    title: Annotated[Text, option("RememberRequest.title", "--title", "-t")] = None
-    tag: Annotated[Texts, each("RememberRequest.tags", "--tag")] = None
-    importance: Annotated[float | None, option("RememberRequest.importance", "--importance")] = None
-    path: Annotated[Texts, each("RememberRequest.paths", "--path")] = None
-    valid_from: Annotated[Text, option("RememberRequest.valid_from", "--valid-from", metavar="TIME")] = None
-    valid_to: Annotated[Text, option("RememberRequest.valid_to", "--valid-to", metavar="TIME")] = None
-    keyword: Annotated[Texts, each("RememberRequest.keywords", "--keyword", metavar="WORD")] = None
-    attr: Annotated[Texts, each("RememberRequest.attrs", "--attr", metavar="KEY=VALUE")] = None
-    tier: Annotated[Text, option("RememberRequest.tier", "--tier")] = None
+    request: ClassVar[str] = "RememberRequest"
+    kind: Text = None
+    title: Text = None
+    tag: Texts = None
+    importance: float | None = None
+    path: Texts = None
+    valid_from: Text = None
+    valid_to: Text = None
+    keyword: Texts = None
+    attr: Texts = None
+    tier: Text = None
     sensitive: Annotated[bool, option("RememberRequest.sensitive", "--sensitive")] = False
-    force: Annotated[bool, option("RememberRequest.force", "--force")] = False
+    force: bool = False
     idempotency_key: Annotated[Text, option("RememberRequest.idempotency_key", metavar="KEY")] = None
     wait: Wait = ""
 
@@ -90,28 +100,19 @@ class Described:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed(Described):
-    """The same options for update: each help says what is replaced, and none has a default."""
+    """The same options for update: each help says what is replaced."""
 
-    kind: Annotated[Text, option("UpdateRequest.kind", "--kind", "-k")] = None
-    title: Annotated[Text, option("UpdateRequest.title", "--title", "-t")] = None
-    tag: Annotated[Texts, each("UpdateRequest.tags", "--tag")] = None
-    importance: Annotated[float | None, option("UpdateRequest.importance", "--importance")] = None
-    path: Annotated[Texts, each("UpdateRequest.paths", "--path")] = None
-    valid_from: Annotated[Text, option("UpdateRequest.valid_from", "--valid-from", metavar="TIME")] = None
-    valid_to: Annotated[Text, option("UpdateRequest.valid_to", "--valid-to", metavar="TIME")] = None
-    keyword: Annotated[Texts, each("UpdateRequest.keywords", "--keyword", metavar="WORD")] = None
-    attr: Annotated[Texts, each("UpdateRequest.attrs", "--attr", metavar="KEY=VALUE")] = None
-    tier: Annotated[Text, option("UpdateRequest.tier", "--tier")] = None
-    force: Annotated[bool, option("UpdateRequest.force", "--force")] = False
+    request: ClassVar[str] = "UpdateRequest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
     """Where a new memory comes from and what it is tied to: options of remember, check and supersede."""
 
-    session: Annotated[Text, option("Source.session", "--session")] = None
-    dir: Annotated[Text, option("Source.dir", "--dir")] = None
-    seq: Annotated[Number, option("Source.seq", "--seq")] = None
+    request: ClassVar[str] = "Source"
+    session: Text = None
+    dir: Text = None
+    seq: Number = None
     link: Annotated[Texts, each("RememberRequest.links", "--link", metavar="TYPE:ID")] = None
     supersedes: Annotated[Texts, each("RememberRequest.supersedes", "--supersedes", metavar="ID")] = None
     created_at: Annotated[Text, option("RememberRequest.created_at", "--created-at", metavar="TIME")] = None
@@ -122,10 +123,21 @@ class Origin:
         return given(source=source, links=self.link, supersedes=self.supersedes, created_at=self.created_at)
 
 
+def asks(request: str) -> Callable[[Command], Command]:
+    """A mark on a command: the message whose fields its parameters are. Else this is named as the command is."""
+
+    def marked(command: Command) -> Command:
+        vars(command)["request"] = request
+        return command
+
+    return marked
+
+
 def expanded(command: Callable[..., None]) -> Callable[..., None]:
     """`command` as typer reads it: each parameter that is a group stands as the group's options."""
     groups: dict[str, tuple[type, tuple[str, ...]]] = {}
     parameters: list[inspect.Parameter] = []
+    request = vars(command).get("request") or f"{command.__name__.title().replace('_', '')}Request"
     for parameter in inspect.signature(
         command, eval_str=True, globals={**globals(), **command.__globals__}
     ).parameters.values():
@@ -134,7 +146,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
             groups[parameter.name] = parameter.annotation, tuple(option.name for option in options)
             parameters += options
         else:
-            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
+            parameters.append(_filled(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY), request))
 
     def run(**arguments: Any) -> None:
         made = {
@@ -153,12 +165,29 @@ def _parameters(group: type) -> list[inspect.Parameter]:
     for base in reversed(group.__mro__):
         names |= vars(sys.modules[base.__module__])
     hints = get_type_hints(group, names, include_extras=True)
-    return [
+    options = (
         inspect.Parameter(
             field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
         )
         for field in dataclasses.fields(group)
-    ]
+    )
+    return [_filled(option, getattr(group, "request", "")) for option in options]
+
+
+def _filled(parameter: inspect.Parameter, request: str) -> inspect.Parameter:
+    """`parameter` with what the contract says of the field of its name, unless it says more itself."""
+    hint, name = parameter.annotation, parameter.name
+    if get_origin(hint) is Annotated:
+        return parameter
+    several = list[str] in (hint, *get_args(hint))
+    field = f"{request}.{name}{'s' if several else ''}"
+    if parameter.default is inspect.Parameter.empty:
+        told = argument(field, name.upper())
+    else:
+        names = (f"--{name.replace('_', '-')}", *LETTERS.get(name, ()))
+        more = REPEAT if several else ""
+        told = option(field, *(SPACES if several and name == "space" else names), metavar=VALUES.get(name), more=more)
+    return parameter.replace(annotation=Annotated[hint, told])
 
 
 def flowing(text: str) -> str:

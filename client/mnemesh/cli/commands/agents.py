@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
 from mnemesh.cli.given import given_in, several
-from mnemesh.cli.options import COMMAS, Number, Text, Texts, argument, option
+from mnemesh.cli.options import COMMAS, Number, Text, Texts, argument, asks, option
 from mnemesh.cli.people.identity import granted
 from mnemesh.cli.shell import Shell, count_of, one_line
 
@@ -30,15 +30,16 @@ class Quota:
     ] = None
 
 
+@asks("AddAgentRequest")
 def add(
     shell: Shell,
-    name: Name,
+    name: str,
     role: Annotated[str, option("AddAgentRequest.role", "--role", metavar="ROLE")],
     spaces: Annotated[
         Texts, option("AddAgentRequest.spaces", "--spaces", "--space", metavar="PATTERNS", more=COMMAS)
     ] = None,
     toolsets: Annotated[Texts, option("AddAgentRequest.toolsets", "--toolsets", metavar="NAMES", more=COMMAS)] = None,
-    expires: Annotated[Text, option("AddAgentRequest.expires", "--expires", metavar="TIME")] = None,
+    expires: Text = None,
     *,
     quota: Quota,
 ) -> None:

@@ -26,9 +26,9 @@ STALLED_ASKED_MAX: Final = 20
 def reembed(
     shell: Shell,
     model: Annotated[str, option("ReembedRequest.model", "--model", metavar="PATH|NAME")] = "",
-    precision: Annotated[str, option("ReembedRequest.precision", "--precision")] = "",
+    precision: str = "",
     detach: Annotated[bool, typer.Option("--detach", help="Return once it has begun; the node goes on.")] = False,
-    cancel: Annotated[bool, option("ReembedRequest.cancel", "--cancel")] = False,
+    cancel: bool = False,
 ) -> None:
     """Embed every memory with another model while the node serves, and wait. Without a model, show the progress. Ctrl-C
     ends the waiting, not the work.

@@ -17,7 +17,7 @@ from typing import Annotated, Final, TextIO
 import typer
 
 from mnemesh.api.values.memories import Memory
-from mnemesh.cli.options import SPACES, Texts, each, option
+from mnemesh.cli.options import Texts
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import InvalidArgument, why
 from mnemesh.importing.export import jsonl_line, markdown_path, markdown_text
@@ -31,9 +31,9 @@ def export(
     shell: Shell,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PATH", help=OUTPUT_HELP)] = None,
     format: Annotated[str, typer.Option("--format", help="jsonl or markdown.")] = "jsonl",
-    space: Annotated[Texts, each("ExportRequest.spaces", *SPACES)] = None,
-    include_forgotten: Annotated[bool, option("ExportRequest.include_forgotten", "--include-forgotten")] = False,
-    include_superseded: Annotated[bool, option("ExportRequest.include_superseded", "--include-superseded")] = False,
+    space: Texts = None,
+    include_forgotten: bool = False,
+    include_superseded: bool = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE_HELP)] = False,
 ) -> None:
     """Write memories with all their fields: JSON lines on standard output or in a file, or Markdown files."""

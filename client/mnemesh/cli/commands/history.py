@@ -8,22 +8,14 @@ from typing import Annotated, Final
 import typer
 
 from mnemesh.cli.given import given
-from mnemesh.cli.options import ConflictSpaces, Id, Number, Space, Text, Texts, Wait, each, option
+from mnemesh.cli.options import Id, Number, Space, Text, Texts, Wait, each, option
 from mnemesh.cli.people import conflicts as people_conflicts
 from mnemesh.cli.people import history as people_history
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.shell import Shell, new_text
 
-Cursor = Annotated[str, option("HistoryRequest.cursor", "--cursor")]
 
-
-def history(
-    shell: Shell,
-    id: Id,
-    limit: Annotated[Number, option("HistoryRequest.limit", "--limit", "-n")] = None,
-    cursor: Cursor = "",
-    space: Space = None,
-) -> None:
+def history(shell: Shell, id: Id, limit: Number = None, cursor: str = "", space: Space = None) -> None:
     """Show every revision of a memory, newest first, with text, author, time and node."""
     shell.ask(lambda client: client.history(id, limit=limit, cursor=cursor), people_history.history, space)
 
@@ -50,12 +42,7 @@ def rollback(
     shell.ask(lambda client: client.rollback(id, to, expected_heads=heads, wait=wait), people.written, space)
 
 
-def conflicts(
-    shell: Shell,
-    space: ConflictSpaces = None,
-    limit: Annotated[Number, option("ConflictsRequest.limit", "--limit", "-n")] = None,
-    cursor: Cursor = "",
-) -> None:
+def conflicts(shell: Shell, space: Texts = None, limit: Number = None, cursor: str = "") -> None:
     """Show memories that two writers changed at the same time, with all their versions, and pairs of memories that
     contradict each other while both stand."""
     shell.ask(lambda client: client.conflicts(space=space, limit=limit, cursor=cursor), people_conflicts.conflicts)

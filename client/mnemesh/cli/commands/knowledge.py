@@ -2,44 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Final
 
-from mnemesh.cli.options import SPACES, Number, Text, Texts, argument, each, option
+from mnemesh.cli.options import Number, Text, Texts
 from mnemesh.cli.people import knowledge as people
 from mnemesh.cli.shell import Shell
 
-GraphSpaces = Annotated[Texts, each("GraphRequest.spaces", *SPACES)]
-AuditSpaces = Annotated[Texts, each("GraphAuditRequest.spaces", *SPACES)]
 
-
-def graph(
-    shell: Shell,
-    name: Annotated[str, argument("GraphRequest.name", "NAME")],
-    space: GraphSpaces = None,
-    limit: Annotated[Number, option("GraphRequest.limit", "--limit", "-n")] = None,
-    as_of: Annotated[Text, option("GraphRequest.as_of", "--as-of", metavar="TIME")] = None,
-) -> None:
+def graph(shell: Shell, name: str, space: Texts = None, limit: Number = None, as_of: Text = None) -> None:
     """Show the neighbourhood of an entity or a memory: relations with their sources, near entities, near memories."""
     shell.ask(lambda client: client.graph(name, space=space, limit=limit, as_of=as_of), people.graph)
 
 
-def causal_chain(
-    shell: Shell,
-    name: Annotated[str, argument("CausalChainRequest.name", "NAME")],
-    space: Annotated[Texts, each("CausalChainRequest.spaces", *SPACES)] = None,
-    window_hours: Annotated[
-        Number, option("CausalChainRequest.window_hours", "--window-hours", metavar="HOURS")
-    ] = None,
-) -> None:
+def causal_chain(shell: Shell, name: str, space: Texts = None, window_hours: Number = None) -> None:
     """Show what an entity is caused by and what it causes, out of errors, decisions and deployments in time."""
     shell.ask(lambda client: client.causal_chain(name, space=space, window_hours=window_hours), people.causal_chain)
 
 
-def graph_audit(
-    shell: Shell,
-    space: AuditSpaces = None,
-    limit: Annotated[Number, option("GraphAuditRequest.limit", "--limit", "-n")] = None,
-) -> None:
+def graph_audit(shell: Shell, space: Texts = None, limit: Number = None) -> None:
     """Show memories without connection, dead links, hubs and titles that lead nowhere."""
     shell.ask(lambda client: client.graph_audit(space=space, limit=limit), people.graph_audit)
 

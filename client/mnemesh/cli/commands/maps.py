@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from mnemesh.cli.options import REPEAT, SPACES, Number, Text, Texts, argument, contract, each, option
+from mnemesh.cli.options import REPEAT, SPACES, Number, Text, Texts, argument, contract, option
 from mnemesh.cli.people import maps as people
 from mnemesh.cli.people.identity import covers
 from mnemesh.cli.shell import Shell
@@ -39,9 +39,9 @@ def _spaces(client: Client, named: Texts) -> Texts:
 def story(
     shell: Shell,
     space: Annotated[Texts, _where("StoryRequest.spaces")] = None,
-    since: Annotated[Text, option("StoryRequest.since", "--since", metavar="TIME")] = None,
-    before: Annotated[Text, option("StoryRequest.before", "--before", metavar="TIME")] = None,
-    limit: Annotated[Number, option("StoryRequest.limit", "--limit", "-n")] = None,
+    since: Text = None,
+    before: Text = None,
+    limit: Number = None,
 ) -> None:
     """Tell events in order of time: every decision, and the weightiest of the rest, with their memories."""
     shell.ask(
@@ -49,20 +49,12 @@ def story(
     )
 
 
-def gaps(
-    shell: Shell,
-    space: Annotated[Texts, _where("GapsRequest.spaces")] = None,
-    limit: Annotated[Number, option("GapsRequest.limit", "--limit", "-n")] = None,
-) -> None:
+def gaps(shell: Shell, space: Annotated[Texts, _where("GapsRequest.spaces")] = None, limit: Number = None) -> None:
     """Show names that memories use and none explains, and questions without an answer."""
     shell.ask(lambda client: client.gaps(space=_spaces(client, space), limit=limit), people.gaps)
 
 
-def coverage(
-    shell: Shell,
-    query: Annotated[str, argument("CoverageRequest.query", "QUERY")],
-    space: Annotated[Texts, each("CoverageRequest.spaces", *SPACES)] = None,
-) -> None:
+def coverage(shell: Shell, query: str, space: Texts = None) -> None:
     """Show how well memories answer a question, and which of its words they lack."""
     shell.ask(lambda client: client.coverage(query, space=space), people.coverage)
 
@@ -71,8 +63,8 @@ def recall_hierarchical(
     shell: Shell,
     query: Annotated[str, argument("RecallHierarchicalRequest.query", "QUERY")] = "",
     space: Annotated[Texts, _where("RecallHierarchicalRequest.spaces")] = None,
-    level: Annotated[Number, option("RecallHierarchicalRequest.level", "--level")] = None,
-    limit: Annotated[Number, option("RecallHierarchicalRequest.limit", "--limit", "-n")] = None,
+    level: Number = None,
+    limit: Number = None,
 ) -> None:
     """Show topics: those that answer a query, or all."""
     where = shell.where + "".join(f" --space {shlex.quote(one)}" for one in space or ())
@@ -86,7 +78,7 @@ def drill_down(
     shell: Shell,
     cluster: Annotated[str, argument("DrillDownRequest.cluster", "TOPIC")],
     space: Annotated[Texts, _where("DrillDownRequest.spaces")] = None,
-    limit: Annotated[Number, option("DrillDownRequest.limit", "--limit", "-n")] = None,
+    limit: Number = None,
 ) -> None:
     """Show the narrower topics within a topic, and its memories."""
     shell.ask(lambda client: client.drill_down(cluster, space=_spaces(client, space), limit=limit), people.drilled)
@@ -97,7 +89,7 @@ def navigate(
     query: Annotated[str, argument("NavigateRequest.query", "QUERY")] = "",
     id_: Annotated[str, option("NavigateRequest.id", "--id", metavar="ID")] = "",
     space: Annotated[Texts, _where("NavigateRequest.spaces")] = None,
-    limit: Annotated[Number, option("NavigateRequest.limit", "--limit", "-n")] = None,
+    limit: Number = None,
 ) -> None:
     """Show the memories that agents use together with a memory, or with those that answer a query."""
     shell.ask(lambda client: client.navigate(query, id=id_, space=_spaces(client, space), limit=limit), people.room)

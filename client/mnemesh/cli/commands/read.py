@@ -10,7 +10,19 @@ import typer
 from mnemesh.api.values.reads import Found
 from mnemesh.cli.filters import Filters
 from mnemesh.cli.given import given
-from mnemesh.cli.options import CountedSpaces, Data, Forgotten, Id, Json, Number, Space, Spaces, Text, argument, option
+from mnemesh.cli.options import (
+    Data,
+    Id,
+    Json,
+    Number,
+    Space,
+    Spaces,
+    Text,
+    Texts,
+    argument,
+    asks,
+    option,
+)
 from mnemesh.cli.people import identity as people_identity
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.shell import Shell, one_line, print_json
@@ -23,8 +35,8 @@ from mnemesh.transport.local_node import NodeNotStopped, check_directory, stop_n
 def get(
     shell: Shell,
     ids: Annotated[list[str], argument("GetRequest.ids", "ID")],
-    include_forgotten: Forgotten = False,
-    as_of: Annotated[Text, option("GetRequest.as_of", "--as-of", metavar="TIME")] = None,
+    include_forgotten: bool = False,
+    as_of: Text = None,
     space: Spaces = None,
 ) -> None:
     """Read memories by id, unique id prefix or title. Exit status 4 when one is not found."""
@@ -41,14 +53,15 @@ def get(
         raise typer.Exit(EXIT_REFUSED)
 
 
+@asks("ListRequest")
 def list_memories(
     shell: Shell,
     filters: Filters,
-    limit: Annotated[Number, option("ListRequest.limit", "--limit", "-n")] = None,
-    state: Annotated[Text, option("ListRequest.state", "--state")] = None,
-    order: Annotated[Text, option("ListRequest.order", "--order")] = None,
-    cursor: Annotated[Text, option("ListRequest.cursor", "--cursor")] = None,
-    everywhere: Annotated[bool, option("ListRequest.everywhere", "--everywhere")] = False,
+    limit: Number = None,
+    state: Text = None,
+    order: Text = None,
+    cursor: Text = None,
+    everywhere: bool = False,
 ) -> None:
     """Page through memories with filters."""
     page = given(limit=limit, state=state, order=order, cursor=cursor, everywhere=everywhere)
@@ -59,14 +72,14 @@ def timeline(
     shell: Shell,
     id: Id,
     before: Annotated[Number, option("TimelineRequest.before", "--before")] = None,
-    after: Annotated[Number, option("TimelineRequest.after", "--after")] = None,
+    after: Number = None,
     space: Spaces = None,
 ) -> None:
     """Show the memories written just before and after one, in the same session or space."""
     shell.ask(lambda client: client.timeline(id, before=before, after=after, space=space), people.timeline)
 
 
-def stats(shell: Shell, space: CountedSpaces = None) -> None:
+def stats(shell: Shell, space: Texts = None) -> None:
     """Count memories by state, kind, tag, space and agent."""
     shell.ask(lambda client: client.stats(space=space), people.counted)
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from mnemesh.api import values
-from mnemesh.cli.options import Id, Number, Spaces, option
+from mnemesh.cli.options import Number, Spaces
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.errors import InvalidArgument, MnemeshError
@@ -37,12 +37,7 @@ def recall_batch(shell: Shell, file: Annotated[Path, typer.Argument(metavar="FIL
     shell.answer(found, lambda: _answers(queries, found))
 
 
-def related(
-    shell: Shell,
-    id: Id,
-    limit: Annotated[Number, option("RelatedRequest.limit", "--limit", "-n")] = None,
-    space: Spaces = None,
-) -> None:
+def related(shell: Shell, id: str, limit: Number = None, space: Spaces = None) -> None:
     """Show memories around a memory: linked, near in text, or beside it in the session."""
     shell.ask(lambda client: client.related(id, limit=limit, space=space), people.related)
 

@@ -7,19 +7,20 @@ from typing import Annotated, Final
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import SPACES, Id, Number, Space, Text, Texts, argument, each, option
+from mnemesh.cli.options import Id, Number, Space, Text, Texts, argument, asks, option
 from mnemesh.cli.people.memories import BOLD, DIM, clip, paint
 from mnemesh.cli.shell import Shell, one_line
 
 HELP: Final = "Add, list and remove rules of recall: memories that count more, less or not at all."
 
 
+@asks("AddRuleRequest")
 def add(
     shell: Shell,
-    condition: Annotated[str, argument("AddRuleRequest.condition", "CONDITION")],
-    effect: Annotated[str, argument("AddRuleRequest.effect", "EFFECT")],
+    condition: str,
+    effect: str,
     reason: Annotated[Text, argument("AddRuleRequest.reason", "REASON")] = None,
-    directory: Annotated[Text, option("AddRuleRequest.directory", "--directory")] = None,
+    directory: Text = None,
     file: Annotated[Text, option("AddRuleRequest.file", "--file", metavar="GLOB")] = None,
     space: Space = None,
 ) -> None:
@@ -28,12 +29,8 @@ def add(
     shell.ask(lambda client: client.add_rule(condition, effect, **fields), _added)
 
 
-def list_rules(
-    shell: Shell,
-    space: Annotated[Texts, each("GetRulesRequest.spaces", *SPACES)] = None,
-    limit: Annotated[Number, option("GetRulesRequest.limit", "--limit", "-n")] = None,
-    cursor: Annotated[str, option("GetRulesRequest.cursor", "--cursor")] = "",
-) -> None:
+@asks("GetRulesRequest")
+def list_rules(shell: Shell, space: Texts = None, limit: Number = None, cursor: str = "") -> None:
     """List rules, newest first; those of the node's settings come first."""
     shell.ask(lambda client: client.get_rules(**given(space=space, limit=limit, cursor=cursor)), _listed)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import SPACES, Number, Space, Text, Texts, argument, each, option
+from mnemesh.cli.options import Number, Space, Text, Texts, argument, option
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, paint
 from mnemesh.cli.people.standing import replaced
 from mnemesh.cli.shell import Shell, one_line
@@ -17,13 +17,13 @@ from mnemesh.cli.shell import Shell, one_line
 def context(
     shell: Shell,
     query: Annotated[Text, argument("ContextRequest.query", "QUERY")] = None,
-    session: Annotated[Text, option("ContextRequest.session", "--session")] = None,
-    task: Annotated[Text, option("ContextRequest.task", "--task")] = None,
-    space: Annotated[Texts, each("ContextRequest.spaces", *SPACES)] = None,
-    dir: Annotated[Text, option("ContextRequest.dir", "--dir")] = None,
-    path: Annotated[Texts, each("ContextRequest.paths", "--path")] = None,
-    token_budget: Annotated[Number, option("ContextRequest.token_budget", "--token-budget")] = None,
-    anew: Annotated[bool, option("ContextRequest.anew", "--anew")] = False,
+    session: Text = None,
+    task: Text = None,
+    space: Texts = None,
+    dir: Text = None,
+    path: Texts = None,
+    token_budget: Number = None,
+    anew: bool = False,
 ) -> None:
     """Show what to know when work begins: pinned memories, preferences, working rules, recent work and more."""
     fields = given(session=session, task=task, space=space, dir=dir, paths=path, token_budget=token_budget)
@@ -33,15 +33,15 @@ def context(
 def checkpoint(
     shell: Shell,
     task: Annotated[Text, argument("CheckpointRequest.task", "TASK")] = None,
-    session: Annotated[Text, option("CheckpointRequest.session", "--session")] = None,
-    file: Annotated[Texts, each("CheckpointRequest.files", "--file")] = None,
-    decision: Annotated[Texts, each("CheckpointRequest.decisions", "--decision")] = None,
-    question: Annotated[Texts, each("CheckpointRequest.questions", "--question")] = None,
-    next_step: Annotated[Texts, each("CheckpointRequest.next_steps", "--next-step")] = None,
-    error: Annotated[Texts, each("CheckpointRequest.errors", "--error")] = None,
-    custom: Annotated[Text, option("CheckpointRequest.custom", "--custom")] = None,
-    merge: Annotated[bool, option("CheckpointRequest.merge", "--merge")] = False,
-    mask: Annotated[bool, option("CheckpointRequest.mask", "--mask")] = False,
+    session: Text = None,
+    file: Texts = None,
+    decision: Texts = None,
+    question: Texts = None,
+    next_step: Texts = None,
+    error: Texts = None,
+    custom: Text = None,
+    merge: bool = False,
+    mask: bool = False,
     space: Space = None,
 ) -> None:
     """Store where the work of a session stands."""
@@ -54,10 +54,10 @@ def checkpoint(
 
 def resume(
     shell: Shell,
-    session: Annotated[Text, option("ResumeRequest.session", "--session")] = None,
+    session: Text = None,
     by: Annotated[Text, option("ResumeRequest.agent", "--by", metavar="AGENT")] = None,
-    token_budget: Annotated[Number, option("ResumeRequest.token_budget", "--token-budget")] = None,
-    space: Annotated[Texts, each("ResumeRequest.spaces", *SPACES)] = None,
+    token_budget: Number = None,
+    space: Texts = None,
 ) -> None:
     """Show what a session needs to go on: its last checkpoint, pinned and hot memories, open questions."""
     fields = given(agent=by, token_budget=token_budget, space=space)

@@ -14,7 +14,7 @@ from mnemesh.cli.shell import Shell
 def consolidate(
     shell: Shell,
     space: Space = None,
-    dry_run: Annotated[bool, option("ConsolidateRequest.dry_run", "--dry-run")] = False,
+    dry_run: bool = False,
     runs: Annotated[bool, typer.Option("--runs", help="List runs of consolidation, newest first.")] = False,
     undo: Annotated[Text, option("UndoRunRequest.run", "--undo", metavar="RUN")] = None,
     limit: Annotated[Number, option("ListRunsRequest.limit", "--limit", "-n")] = None,

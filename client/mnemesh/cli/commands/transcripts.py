@@ -11,7 +11,7 @@ import typer
 from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
 from mnemesh.cli.given import given
-from mnemesh.cli.options import DASHES, SPACES, Number, Text, Texts, Yes, argument, each, option
+from mnemesh.cli.options import DASHES, Number, Text, Texts, Yes, argument, asks, option
 from mnemesh.cli.people.memories import BOLD, DIM, GREEN, YELLOW, clip, paint
 from mnemesh.cli.shell import Shell, count_of, one_line, printable, text_of
 from mnemesh.errors import InvalidArgument
@@ -23,7 +23,6 @@ HELP: Final = "Search, read, list and erase sessions as they were said; they are
 
 FILE_HELP: Final = "Read the turns from a file; default: standard input."
 Session = Annotated[str, argument("ReadTranscriptRequest.session", "SESSION")]
-Spaces = Annotated[Texts, each("SearchTranscriptsRequest.spaces", *SPACES)]
 
 
 def add(
@@ -42,16 +41,17 @@ def add(
     shell.ask(lambda client: client.add_transcript(session, turns, **about), _added)
 
 
+@asks("SearchTranscriptsRequest")
 def search(
     shell: Shell,
     query: Annotated[list[str], argument("SearchTranscriptsRequest.query", "QUERY", DASHES)],
-    space: Spaces = None,
+    space: Texts = None,
     session: Annotated[str, option("SearchTranscriptsRequest.session", "--session", metavar="SESSION")] = "",
     by: Annotated[str, option("SearchTranscriptsRequest.agent", "--by", metavar="NAME")] = "",
-    role: Annotated[Texts, each("SearchTranscriptsRequest.roles", "--role")] = None,
-    since: Annotated[Text, option("SearchTranscriptsRequest.since", "--since", metavar="TIME")] = None,
-    before: Annotated[Text, option("SearchTranscriptsRequest.before", "--before", metavar="TIME")] = None,
-    limit: Annotated[Number, option("SearchTranscriptsRequest.limit", "--limit", "-n")] = None,
+    role: Texts = None,
+    since: Text = None,
+    before: Text = None,
+    limit: Number = None,
     context: Annotated[Number, option("SearchTranscriptsRequest.context", "--context", "-C")] = None,
 ) -> None:
     """Find turns of past sessions by their words, best first, each with the turns around it."""
@@ -71,14 +71,15 @@ def read(
     shell.ask(lambda client: client.read_transcript(session, space=space, first=first, count=count), _read)
 
 
+@asks("ListTranscriptsRequest")
 def list_sessions(
     shell: Shell,
-    space: Spaces = None,
+    space: Texts = None,
     by: Annotated[str, option("ListTranscriptsRequest.agent", "--by", metavar="NAME")] = "",
-    since: Annotated[Text, option("ListTranscriptsRequest.since", "--since", metavar="TIME")] = None,
-    before: Annotated[Text, option("ListTranscriptsRequest.before", "--before", metavar="TIME")] = None,
-    limit: Annotated[Number, option("ListTranscriptsRequest.limit", "--limit", "-n")] = None,
-    cursor: Annotated[str, option("ListTranscriptsRequest.cursor", "--cursor")] = "",
+    since: Text = None,
+    before: Text = None,
+    limit: Number = None,
+    cursor: str = "",
 ) -> None:
     """List stored sessions, those with the latest turns first."""
     wanted = given(space=space, agent=by, since=since, before=before, limit=limit, cursor=cursor)

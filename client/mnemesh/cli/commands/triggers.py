@@ -7,21 +7,22 @@ from typing import Annotated, Final
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import SPACES, Id, Number, Space, Text, TextFile, Texts, Words, argument, each, option
+from mnemesh.cli.options import Id, Number, Space, Text, TextFile, Texts, Words, asks, option
 from mnemesh.cli.people.memories import BOLD, DIM, clip, paint
 from mnemesh.cli.shell import Shell, one_line, text_of
 
 HELP: Final = "Add, list and remove triggers: memories that report back when something comes up."
 
 
+@asks("CreateTriggerRequest")
 def add(
     shell: Shell,
-    on: Annotated[str, argument("CreateTriggerRequest.on", "ON")],
-    pattern: Annotated[str, argument("CreateTriggerRequest.pattern", "PATTERN")],
+    on: str,
+    pattern: str,
     text: Words = None,
     file: TextFile = None,
     id: Annotated[Text, option("CreateTriggerRequest.id", "--id", metavar="ID")] = None,
-    repeating: Annotated[bool, option("CreateTriggerRequest.repeating", "--repeating")] = False,
+    repeating: bool = False,
     space: Space = None,
 ) -> None:
     """Store a text that reports back later, or make a memory do so."""
@@ -30,12 +31,7 @@ def add(
     shell.ask(lambda client: client.create_trigger(on, pattern, content, repeating=repeating, **fields), _added)
 
 
-def list_triggers(
-    shell: Shell,
-    space: Annotated[Texts, each("ListTriggersRequest.spaces", *SPACES)] = None,
-    limit: Annotated[Number, option("ListTriggersRequest.limit", "--limit", "-n")] = None,
-    cursor: Annotated[str, option("ListTriggersRequest.cursor", "--cursor")] = "",
-) -> None:
+def list_triggers(shell: Shell, space: Texts = None, limit: Number = None, cursor: str = "") -> None:
     """List triggers, newest first, also those that have fired."""
     shell.ask(lambda client: client.list_triggers(**given(space=space, limit=limit, cursor=cursor)), _listed)
 

@@ -9,7 +9,7 @@ import typer
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import SPACES, Id, Number, Space, Text, Texts, Wait, argument, each, option
+from mnemesh.cli.options import Number, Space, Text, Texts, Wait, argument, option
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
 from mnemesh.cli.shell import Shell, count_of, one_line
@@ -19,9 +19,9 @@ IDS_A_CALL: Final = 200
 
 def anchor(
     shell: Shell,
-    id: Id,
+    id: str,
     reason: Annotated[Text, argument("AnchorRequest.reason", "REASON")] = None,
-    release: Annotated[bool, option("AnchorRequest.release", "--release")] = False,
+    release: bool = False,
     wait: Wait = "",
     space: Space = None,
 ) -> None:
@@ -32,9 +32,9 @@ def anchor(
 def validate(
     shell: Shell,
     id: Annotated[Text, argument("ValidateRequest.id", "ID")] = None,
-    space: Annotated[Texts, each("ValidateRequest.spaces", *SPACES)] = None,
-    limit: Annotated[Number, option("ValidateRequest.limit", "--limit", "-n")] = None,
-    cursor: Annotated[str, option("ValidateRequest.cursor", "--cursor")] = "",
+    space: Texts = None,
+    limit: Number = None,
+    cursor: str = "",
 ) -> None:
     """Compare the files that memories name with what they were at the time of writing."""
     fields = given(space=space, limit=limit, cursor=cursor)
@@ -56,12 +56,12 @@ def _validated(found: values.Validation) -> Iterator[str]:
 
 def tidy(
     shell: Shell,
-    finding: Annotated[str, argument("TidyRequest.finding", "FINDING")],
+    finding: str,
     archive: Annotated[bool, typer.Option("--archive", help="Put them into the archive instead.")] = False,
     apply: Annotated[bool, typer.Option("--apply", help="Do it; without, only tell what would go.")] = False,
-    space: Annotated[Texts, each("TidyRequest.spaces", *SPACES)] = None,
+    space: Texts = None,
     stale_days: Annotated[Number, option("HygieneRequest.stale_days", "--stale-days", metavar="DAYS")] = None,
-    limit: Annotated[Number, option("TidyRequest.limit", "--limit", "-n")] = None,
+    limit: Number = None,
 ) -> None:
     """Forget, or archive, many memories of one finding of hygiene. Only tells which unless --apply is there."""
     fields = given(space=space, stale_days=stale_days, limit=limit)

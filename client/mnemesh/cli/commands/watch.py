@@ -10,7 +10,7 @@ import typer
 from mnemesh.api.json_form import as_json
 from mnemesh.api.values.watch import Change
 from mnemesh.cli.given import given
-from mnemesh.cli.options import Number, Spaces, Texts, each, option
+from mnemesh.cli.options import Number, Texts, option
 from mnemesh.cli.people.memories import ID_CHARS, clip, shown_time
 from mnemesh.cli.shell import Shell, one_line, print_json
 
@@ -22,12 +22,12 @@ TYPE_CHARS: Final = 10
 
 def watch(
     shell: Shell,
-    space: Spaces = None,
-    kind: Annotated[Texts, each("WatchRequest.kinds", "--kind", "-k")] = None,
+    space: Texts = None,
+    kind: Texts = None,
     not_agent: Annotated[str, option("WatchRequest.not_agent", "--not-agent", metavar="NAME")] = "",
-    cursor: Annotated[str, option("WatchRequest.cursor", "--cursor")] = "",
-    from_start: Annotated[bool, option("WatchRequest.from_start", "--from-start")] = False,
-    include_content: Annotated[bool, option("WatchRequest.include_content", "--include-content")] = False,
+    cursor: str = "",
+    from_start: bool = False,
+    include_content: bool = False,
     limit: Annotated[Number, typer.Option("--limit", "-n", help="End after so many changes.")] = None,
 ) -> None:
     """Show changes of memories as they happen, a line each (with --json an object a line), until Ctrl-C. A broken

@@ -116,26 +116,12 @@ def restore(shell: Shell, id: Id, wait: Wait = "", space: Space = None) -> None:
     shell.ask(lambda client: client.restore(id, wait=wait), people.written, space)
 
 
-def link(
-    shell: Shell,
-    id: Id,
-    type: Type,
-    to: Annotated[str, argument("LinkRequest.to", "TO")],
-    wait: Wait = "",
-    space: Space = None,
-) -> None:
+def link(shell: Shell, id: Id, type: str, to: str, wait: Wait = "", space: Space = None) -> None:
     """Link a memory to another one: mnemesh link "The build hangs" resolved-by "Raise the limit"."""
     shell.ask(lambda client: client.link(id, type, to, wait=wait), people.written, space)
 
 
-def unlink(
-    shell: Shell,
-    id: Id,
-    type: Type,
-    to: Annotated[str, argument("UnlinkRequest.to", "TO")],
-    wait: Wait = "",
-    space: Space = None,
-) -> None:
+def unlink(shell: Shell, id: Id, type: Type, to: str, wait: Wait = "", space: Space = None) -> None:
     """Take a link away."""
     shell.ask(lambda client: client.unlink(id, type, to, wait=wait), people.written, space)
 
@@ -159,7 +145,7 @@ def rate(
 def bulk_forget(
     shell: Shell,
     filters: Filters,
-    purge: Annotated[bool, option("BulkForgetRequest.purge", "--purge")] = False,
+    purge: bool = False,
     apply: Annotated[bool, typer.Option("--apply", help="Do it; without, only tell what would go.")] = False,
     everything: Annotated[bool, typer.Option("--all", help=EVERYTHING_HELP)] = False,
     state: Annotated[Text, option("ListRequest.state", "--state")] = None,
