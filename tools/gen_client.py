@@ -40,6 +40,7 @@ CONTRACT: Final = (
     "session",
     "sleep",
     "rule",
+    "seed",
     "transcript",
     "trigger",
     "upkeep",

@@ -35,6 +35,7 @@ PARTS: Final = (
     "session",
     "sleep",
     "rule",
+    "seed",
     "sync",
     "transcript",
     "trigger",

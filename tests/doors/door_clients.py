@@ -221,6 +221,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
     "context": {"query": "first memory", "session": "s1", "token_budget": 500},
     "checkpoint": {"task": "fix the kiln", "session": "s1", "next_steps": ["light it"]},
     "resume": {"session": "s1"},
+    "seed_project": {"dir": "/srv/api", "space": "team/api", "dry_run": True},
     "consolidate": {"dry_run": True},
     "list_runs": {"limit": 5},
     "undo_run": {"run": "first"},

@@ -18,6 +18,7 @@ from fake_links import FakeLinks
 from fake_maps import FakeMaps
 from fake_peers import FakePeers
 from fake_rules import FakeRules
+from fake_seeding import FakeSeeding
 from fake_sessions import FakeSessions
 from fake_sleep import FakeSleep
 from fake_triggers import FakeTriggers
@@ -156,6 +157,7 @@ class FakeMesh(
     FakeKnowledge,
     FakeLinks,
     FakeMaps,
+    FakeSeeding,
     FakeSleep,
     FakeTriggers,
     FakeUpkeep,

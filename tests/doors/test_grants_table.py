@@ -39,6 +39,7 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("transcript_search", "transcript_read", "transcript_list", "list_triggers"), "read"),
     **dict.fromkeys(("context", "resume", "get_rules", "validate"), "read"),
     "checkpoint": "write",
+    "seed_project": "own",
     **dict.fromkeys(("add_rule", "delete_rule"), "write"),
     **dict.fromkeys(("graph", "graph_audit", "causal_chain"), "read"),
     "graph_rebuild": "administer",

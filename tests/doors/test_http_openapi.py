@@ -29,6 +29,7 @@ FILES = [
         "knowledge",
         "recall",
         "rule",
+        "seed",
         "watch",
         "admin",
         "peer",

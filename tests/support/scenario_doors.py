@@ -48,6 +48,7 @@ COMMANDS = {
     "create_trigger": "trigger add",
     "list_triggers": "trigger list",
     "delete_trigger": "trigger remove",
+    "seed_project": "seed",
     "list_runs": "consolidate --runs",
     "undo_run": "consolidate",
     "add_rule": "rule add",
@@ -413,6 +414,8 @@ class CliDoor(Door):
             named = ("id", "reason")
         if operation == "checkpoint":
             named = ("task",)
+        if operation == "seed_project":
+            named = ("dir",)
         positional = [fields.pop(name) for name in named if name in fields]
         if operation in ("link", "unlink"):
             positional += [fields.pop("type"), fields.pop("to")]

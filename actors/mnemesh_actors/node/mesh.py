@@ -36,6 +36,7 @@ from mnemesh_actors.recall.space_maps import SpaceMaps
 from mnemesh_actors.remember.anchor_operations import Anchoring
 from mnemesh_actors.remember.history_operations import Histories
 from mnemesh_actors.remember.link_operations import Linking
+from mnemesh_actors.remember.project_seeding import ProjectSeeding
 from mnemesh_actors.remember.removal import BulkForgetting, Purging
 from mnemesh_actors.remember.rule_operations import Ruling
 from mnemesh_actors.remember.tidying import Tidying
@@ -124,6 +125,7 @@ class Mesh:
         self.list_triggers = triggering.page
         sessions = Sessions(parts, writing, self._recalling, triggering)
         self.checkpoint, self.resume, self.context = sessions.checkpoint, sessions.resume, sessions.context
+        self.seed_project = ProjectSeeding(parts, writing).seed_project
         self.rules, ruling = parts.rules, Ruling(parts, writing)
         self.add_rule, self.get_rules, self.delete_rule = ruling.add, ruling.page, ruling.delete
         self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget

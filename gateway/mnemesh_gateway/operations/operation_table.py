@@ -23,6 +23,7 @@ from mnemesh_gateway.operations import (
     memory_calls,
     peer_calls,
     rule_calls,
+    seed_calls,
     session_calls,
     sleep_calls,
     transcript_calls,
@@ -146,6 +147,9 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
          tool=True, begins=True),
     _row("resume", session_calls.resume, "Session.Resume", "session", READ, "GET /v1/resume", "POST /v1/resume",
          tool=True),
+    # It reads the disk of the node's machine.
+    _row("seed_project", seed_calls.seed_project, "Seed.SeedProject", "session", OWN, "POST /v1/seed", tool=True,
+         idempotent=True),
     _row("consolidate", sleep_calls.consolidate, "Sleep.Consolidate", "knowledge", WRITE, "POST /v1/consolidate",
          tool=True, idempotent=True),
     _row("list_runs", sleep_calls.runs, "Sleep.ListRuns", "knowledge", READ, "GET /v1/consolidate/runs", tool=True),

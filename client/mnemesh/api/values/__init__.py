@@ -103,6 +103,8 @@ if TYPE_CHECKING:
     from mnemesh.api.values.rules import DeletedRule as DeletedRule
     from mnemesh.api.values.rules import Rule as Rule
     from mnemesh.api.values.rules import Rules as Rules
+    from mnemesh.api.values.seeds import Seed as Seed
+    from mnemesh.api.values.seeds import SeededProject as SeededProject
     from mnemesh.api.values.sessions import Checkpoint as Checkpoint
     from mnemesh.api.values.sessions import Checkpointed as Checkpointed
     from mnemesh.api.values.sessions import ContextGroup as ContextGroup
@@ -243,6 +245,8 @@ MODULES: Final = MappingProxyType(
         "Rule": "rules",
         "Rules": "rules",
         "Runs": "sleep",
+        "Seed": "seeds",
+        "SeededProject": "seeds",
         "Session": "transcripts",
         "SessionContext": "sessions",
         "Sessions": "transcripts",
@@ -379,6 +383,8 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.RollbackResponse": "Written",
         "mnemesh.v1.Rule": "Rule",
         "mnemesh.v1.SearchTranscriptsResponse": "FoundTurns",
+        "mnemesh.v1.Seed": "Seed",
+        "mnemesh.v1.SeedProjectResponse": "SeededProject",
         "mnemesh.v1.SetAgentQuotaResponse": "ChangedAgent",
         "mnemesh.v1.SettingStatus": "SettingStatus",
         "mnemesh.v1.Signal": "Signal",

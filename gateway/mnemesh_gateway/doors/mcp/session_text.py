@@ -49,8 +49,20 @@ def _checkpoint_element(checkpoint: Json) -> str:
     return element(text, "checkpoint", **named(checkpoint, "id", "session", "by"), at=to_the_second(checkpoint["at"]))
 
 
+def _seeded(answer: Json) -> str:
+    """The seeds, whose words are those of files. Then what was done."""
+    elements = [
+        element(seed["content"], "seed", **named(seed, "topic", "action", "id"), files=", ".join(seed["files"]))
+        for seed in answer["seeds"]
+    ]
+    block = data_block(elements) if elements else "Nothing to say of this project."
+    told = "Nothing was stored" if answer["dry_run"] else f"Stored in {answer['space']}"
+    return f"{block}\n{told}; {answer['files_read']} files read in {answer['dir']}."
+
+
 FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "context": _context,
     "resume": _context,
     "checkpoint": _checkpointed,
+    "seed_project": _seeded,
 }

@@ -337,6 +337,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "recall_hierarchical": _pruned(clusters=_near_entity),
     "drill_down": lambda answer: {**_kept(answer), "cluster": _kept(answer["cluster"])},
     "navigate": _pruned(points=_near_entity),
+    "seed_project": _pruned(seeds=_kept),
     "create_trigger": _one_trigger,
     "list_triggers": _pruned(triggers=_kept),
     "delete_trigger": _one_trigger,

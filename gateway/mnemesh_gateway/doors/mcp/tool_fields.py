@@ -62,6 +62,7 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "delete_trigger": "id",
         "checkpoint": "task files decisions questions next_steps errors custom session space merge",
         "resume": "session spaces agent token_budget",
+        "seed_project": "dir space dry_run",
         "consolidate": "space dry_run",
         "list_runs": "spaces limit",
         "undo_run": "run",

@@ -1,0 +1,74 @@
+"""A project as it was read, and the findings of one topic. No text of a file passes here unbounded or unmasked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from mnemesh_memory.secrets.mask import masked
+
+WORDS_CHARS_MAX: Final = 240  # Quoted of one line of a file.
+ITEMS_MAX: Final = 16  # Of one list.
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]+")
+# Words by which a file speaks to a model or a shell instead of to a reader.
+_SUSPICIOUS: Final = re.compile(
+    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|above|earlier|all|other|your)\b.{0,40}"
+    r"\b(?:instructions?|rules?|prompts?|messages?)"
+    r"|\byou are now\b|\b(?:system|developer) prompt\b"
+    r"|\b(?:do not|don't|never) (?:tell|inform|mention|show|ask)\b.{0,30}\buser\b"
+    r"|\b(?:reveal|print|send|upload|post|exfiltrate)\b.{0,60}"
+    r"\b(?:secrets?|passwords?|tokens?|credentials?|\.env|\.ssh)\b"
+    r"|\b(?:curl|wget)\b[^|]*\|\s*(?:ba|z)?sh\b|</?(?:system|instructions?|important)\b"
+    r"|\bremember (?:this|that|the following|forever)\b"
+    r"|\b(?:add|store|save)\b.{0,30}\b(?:to|in) (?:your |the )?memory\b",
+    re.IGNORECASE,
+)
+# Characters that hide words from a person.
+_HIDDEN: Final = re.compile(r"[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSnapshot:
+    """The `name` of a folder, `texts` of files by path, the `listing` of all paths. Of the latest commits, `subjects`
+    and `authors`."""
+
+    name: str
+    texts: Mapping[str, str] = field(default_factory=dict)
+    listing: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+    authors: tuple[str, ...] = ()
+
+    def named(self, *names: str) -> tuple[str, ...]:
+        """The paths of read files with one of these names, whatever the case, in the order of the names."""
+        folded = {path.lower(): path for path in self.texts}
+        return tuple(folded[name.lower()] for name in names if name.lower() in folded)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """The lines of one topic, and their files."""
+
+    lines: tuple[str, ...]
+    files: tuple[str, ...] = ()
+
+
+def quoted(words: object, most: int = WORDS_CHARS_MAX) -> str:
+    """Words of a file as one bounded line: control characters and credentials are out. "" for no text."""
+    if not isinstance(words, str):
+        return ""
+    line = masked(" ".join(_CONTROL.sub(" ", words[: 4 * most]).split()))[0]
+    return line if len(line) <= most else line[: most - 1].rstrip() + "…"
+
+
+def is_suspicious(text: str) -> bool:
+    """Whether a text holds a pattern of prompt injection."""
+    return _SUSPICIOUS.search(text) is not None or _HIDDEN.search(text) is not None
+
+
+def listed(items: Iterable[str], most: int = ITEMS_MAX) -> str:
+    """Items with commas, and how many more there are."""
+    all_ = [item for item in dict.fromkeys(items) if item]
+    more = f" and {len(all_) - most} more" if len(all_) > most else ""
+    return ", ".join(all_[:most]) + more
