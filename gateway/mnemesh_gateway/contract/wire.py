@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import DecodeError, Message
@@ -27,6 +27,8 @@ from mnemesh_proto.v1 import history_pb2, hygiene_pb2, memory_pb2, recall_pb2
 AnyValue = TypeVar("AnyValue")
 Convert = Callable[[Any], Any]
 Read = Callable[[Any, str], Any]
+# A message, or values with attributes named as its fields, and dicts of other fields.
+Answer: TypeAlias = object
 NANOS_MAX: Final = 999_999_999
 NOWHERE: Final = model.Source()
 
@@ -42,35 +44,44 @@ def decode(cls: type[AnyMessage], data: bytes) -> AnyMessage:
 
 def message_of(cls: type[AnyMessage], /, *values: object, **others: object) -> AnyMessage:
     """A message of type `cls`. A field comes from `others`, else from the first value with an attribute of that name.
-    None leaves a field out. Raises AttributeError for a field without a source."""
+    None leaves a field out. Raises AttributeError for a field without a source. A value names in `degraded` why it may
+    be incomplete: that is `degraded_reasons` of a message, and whether there is any is `degraded`."""
     if len(values) == 1 and isinstance(values[0], cls):
         return values[0]
     return cls(**form_of(descriptor_of(cls), *values, **others))
 
 
-def told_degraded(reasons: Sequence[str]) -> dict[str, object]:
-    """The two fields of an answer that may be incomplete."""
-    return {"degraded": bool(reasons), "degraded_reasons": reasons}
+def answer_of(cls: type[AnyMessage], answer: Answer) -> AnyMessage:
+    """The message of an operation's answer."""
+    parts = answer if type(answer) is tuple else (answer,)
+    values = (part for part in parts if not isinstance(part, dict))
+    others = {name: item for part in parts if isinstance(part, dict) for name, item in part.items()}
+    return message_of(cls, *values, **others)
 
 
 def form_of(descriptor: Descriptor, /, *values: object, **others: object) -> dict[str, Any]:
     """The fields of such a message, for its constructor. Inner messages are mappings, which protobuf fills in place."""
     made = {}
-    for name, place, write in _writers(descriptor, tuple(map(type, values))):
-        item = others[name] if name in others else getattr(values[place], name)
+    for name, attribute, place, write in _writers(descriptor, tuple(map(type, values))):
+        item = others[name] if name in others else getattr(values[place], attribute)
         if item is not None:
             made[name] = write(item)
     return made
 
 
 @cache
-def _writers(descriptor: Descriptor, sources: tuple[type, ...]) -> tuple[tuple[str, int, Convert], ...]:
-    """Name, place of its value and conversion of each field. Reading descriptors costs more than writing values."""
+def _writers(descriptor: Descriptor, sources: tuple[type, ...]) -> tuple[tuple[str, str, int, Convert], ...]:
+    """Name, attribute and place of its value, and conversion of each field. Reading descriptors costs more than writing
+    values."""
+    lacking = "degraded_reasons" in descriptor.fields_by_name
 
-    def place_of(name: str) -> int:
-        return next((place for place, source in enumerate(sources) if hasattr(source, name)), 0)
+    def written(field: FieldDescriptor) -> tuple[str, str, int, Convert]:
+        name, write = field.name, bool if lacking and field.name == "degraded" else _writer(field)
+        if lacking and name == "degraded_reasons" and not any(hasattr(source, name) for source in sources):
+            name = "degraded"
+        return field.name, name, next((at for at, source in enumerate(sources) if hasattr(source, name)), 0), write
 
-    return tuple((field.name, place_of(field.name), _writer(field)) for field in fields_of(descriptor))
+    return tuple(map(written, fields_of(descriptor)))
 
 
 def _writer(field: FieldDescriptor) -> Convert:
@@ -249,10 +260,7 @@ def stats_response(stats: model.Stats) -> memory_pb2.StatsResponse:
 def recall_response(answer: answers.Recalled, *, snippets_only: bool) -> recall_pb2.RecallResponse:
     """Results, best first. A text stands once, at the top level of its result."""
     results = [_hit(hit, snippets_only=snippets_only) for hit in answer.results]
-    degraded = bool(answer.degraded)
-    return message_of(
-        recall_pb2.RecallResponse, answer, results=results, degraded=degraded, degraded_reasons=answer.degraded
-    )
+    return message_of(recall_pb2.RecallResponse, answer, results=results)
 
 
 def _hit(hit: answers.Hit, *, snippets_only: bool) -> dict[str, Any]:

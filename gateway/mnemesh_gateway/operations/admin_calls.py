@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh_gateway.contract import wire
+from mnemesh_gateway.contract.wire import Answer
 from mnemesh_memory.access import grants
 from mnemesh_memory.access.grants import OWNER
 from mnemesh_memory.values import model
@@ -42,13 +43,13 @@ async def reembed(gate: MeshGate, caller: Caller, request: admin_pb2.ReembedRequ
     return await (await gate.ready()).reembed(request.model, request.precision, cancel=request.cancel)
 
 
-async def whoami(gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiRequest) -> admin_pb2.WhoamiResponse:
+async def whoami(gate: MeshGate, caller: Caller, request: admin_pb2.WhoamiRequest) -> Answer:
     """The holder of the token, and its grants."""
     space = caller.default_space or caller.private_space
-    return wire.message_of(admin_pb2.WhoamiResponse, caller, default_space=space)
+    return caller, {"default_space": space}
 
 
-async def add_agent(gate: MeshGate, caller: Caller, request: admin_pb2.AddAgentRequest) -> admin_pb2.AddAgentResponse:
+async def add_agent(gate: MeshGate, caller: Caller, request: admin_pb2.AddAgentRequest) -> Answer:
     """A new agent and its token, which is told this once."""
     access = gate.agents()
     inhabited = caller.role != OWNER and await (await gate.ready()).inhabited(request.name)
@@ -58,32 +59,26 @@ async def add_agent(gate: MeshGate, caller: Caller, request: admin_pb2.AddAgentR
         quota=wire.value_of(Quota, request),
     )  # fmt: skip
     agent, token = await asyncio.to_thread(add)
-    return admin_pb2.AddAgentResponse(agent=await _told(gate, agent), token=token)
+    return {"agent": await _told(gate, agent), "token": token}
 
 
-async def list_agents(
-    gate: MeshGate, caller: Caller, request: admin_pb2.ListAgentsRequest
-) -> admin_pb2.ListAgentsResponse:
+async def list_agents(gate: MeshGate, caller: Caller, request: admin_pb2.ListAgentsRequest) -> Answer:
     """The agents that the caller may see."""
     agents, used = gate.agents().list(caller), await _used(gate)
-    return admin_pb2.ListAgentsResponse(agents=[_agent(gate.agents(), agent, used) for agent in agents])
+    return {"agents": [_agent(gate.agents(), agent, used) for agent in agents]}
 
 
-async def set_agent_quota(
-    gate: MeshGate, caller: Caller, request: admin_pb2.SetAgentQuotaRequest
-) -> admin_pb2.SetAgentQuotaResponse:
+async def set_agent_quota(gate: MeshGate, caller: Caller, request: admin_pb2.SetAgentQuotaRequest) -> Answer:
     """Change how much an agent may write."""
     agent = await asyncio.to_thread(gate.agents().set_quota, caller, request.name, wire.value_of(Quota, request))
-    return admin_pb2.SetAgentQuotaResponse(agent=await _told(gate, agent))
+    return {"agent": await _told(gate, agent)}
 
 
-async def revoke_agent(
-    gate: MeshGate, caller: Caller, request: admin_pb2.RevokeAgentRequest
-) -> admin_pb2.RevokeAgentResponse:
+async def revoke_agent(gate: MeshGate, caller: Caller, request: admin_pb2.RevokeAgentRequest) -> Answer:
     """End an agent's token."""
     access = gate.agents()
     agent = await asyncio.to_thread(access.revoke, caller, request.name)
-    return admin_pb2.RevokeAgentResponse(agent=await _told(gate, agent))
+    return {"agent": await _told(gate, agent)}
 
 
 async def _status_of_spaces(gate: MeshGate, caller: Caller) -> admin_pb2.StatusResponse:

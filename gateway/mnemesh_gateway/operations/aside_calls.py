@@ -10,7 +10,7 @@ from google.protobuf.message import Message
 from mnemesh_actors.ledger.peers.put_aside import PutAside, Which
 from mnemesh_crdt.intake.shelf import PENDING, QUARANTINE
 from mnemesh_gateway.contract.message_json import AnyMessage
-from mnemesh_gateway.contract.wire import message_of, optional
+from mnemesh_gateway.contract.wire import Answer, message_of, optional
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, NotFound
@@ -36,9 +36,7 @@ async def list_quarantine(gate: MeshGate, caller: Caller, request: Listing) -> p
     return await _listed(gate, QUARANTINE, request, peer_pb2.ListQuarantineResponse, peer_pb2.QuarantinedEntry)
 
 
-async def retry_quarantine(
-    gate: MeshGate, caller: Caller, request: peer_pb2.RetryQuarantineRequest
-) -> peer_pb2.RetryQuarantineResponse:
+async def retry_quarantine(gate: MeshGate, caller: Caller, request: peer_pb2.RetryQuarantineRequest) -> Answer:
     """Judge again what was not let in."""
     peers = await gate.peers()
     ids, which = _chosen(peers, request)
@@ -49,16 +47,12 @@ async def retry_quarantine(
     numbers = ids if which is None else await peers.syncing.numbers(QUARANTINE, which)
     taken = await peers.syncing.judge_again(numbers, None if request.trust else peers.grants_now())
     backlog = await peers.syncing.backlog()
-    return peer_pb2.RetryQuarantineResponse(
-        accepted=taken.accepted + taken.erased, waiting=taken.held, left=backlog.quarantined
-    )
+    return {"accepted": taken.accepted + taken.erased, "waiting": taken.held, "left": backlog.quarantined}
 
 
-async def discard_quarantine(
-    gate: MeshGate, caller: Caller, request: peer_pb2.DiscardQuarantineRequest
-) -> peer_pb2.DiscardQuarantineResponse:
+async def discard_quarantine(gate: MeshGate, caller: Caller, request: peer_pb2.DiscardQuarantineRequest) -> Answer:
     """Delete what was not let in."""
-    return peer_pb2.DiscardQuarantineResponse(discarded=await _discarded(await gate.peers(), QUARANTINE, request))
+    return {"discarded": await _discarded(await gate.peers(), QUARANTINE, request)}
 
 
 async def list_pending(gate: MeshGate, caller: Caller, request: Listing) -> peer_pb2.ListPendingResponse:
@@ -66,11 +60,9 @@ async def list_pending(gate: MeshGate, caller: Caller, request: Listing) -> peer
     return await _listed(gate, PENDING, request, peer_pb2.ListPendingResponse, peer_pb2.PendingEntry)
 
 
-async def discard_pending(
-    gate: MeshGate, caller: Caller, request: peer_pb2.DiscardPendingRequest
-) -> peer_pb2.DiscardPendingResponse:
+async def discard_pending(gate: MeshGate, caller: Caller, request: peer_pb2.DiscardPendingRequest) -> Answer:
     """Delete what waits for others."""
-    return peer_pb2.DiscardPendingResponse(discarded=await _discarded(await gate.peers(), PENDING, request))
+    return {"discarded": await _discarded(await gate.peers(), PENDING, request)}
 
 
 async def _listed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from mnemesh_gateway.contract import wire
+from mnemesh_gateway.contract.wire import Answer
 from mnemesh_memory.access import grants
 from mnemesh_memory.values.errors import MnemeshError, count_of
 from mnemesh_memory.values.model import Caller
@@ -15,19 +15,15 @@ if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
 
 
-async def create(
-    gate: MeshGate, caller: Caller, request: backup_pb2.CreateBackupRequest
-) -> backup_pb2.CreateBackupResponse:
+async def create(gate: MeshGate, caller: Caller, request: backup_pb2.CreateBackupRequest) -> Answer:
     """A new backup."""
     made = await gate.backups().create(await gate.ready(), request.to)
-    return wire.message_of(backup_pb2.CreateBackupResponse, backup=made)
+    return {"backup": made}
 
 
-async def listed(
-    gate: MeshGate, caller: Caller, request: backup_pb2.ListBackupsRequest
-) -> backup_pb2.ListBackupsResponse:
+async def listed(gate: MeshGate, caller: Caller, request: backup_pb2.ListBackupsRequest) -> Answer:
     """The register."""
-    return wire.message_of(backup_pb2.ListBackupsResponse, backups=await asyncio.to_thread(gate.backups().all))
+    return {"backups": await asyncio.to_thread(gate.backups().all)}
 
 
 async def may_hold(gate: MeshGate, caller: Caller, created_at: int) -> list[str]:

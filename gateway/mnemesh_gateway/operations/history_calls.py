@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mnemesh_gateway.contract.wire import asked_wait, message_of, optional, spaces
+from mnemesh_gateway.contract.wire import Answer, asked_wait, optional, spaces
 from mnemesh_memory.values.model import Caller, Written
 from mnemesh_memory.values.past import ConflictPage
 from mnemesh_proto.v1 import history_pb2, link_pb2
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 PAGE = 20
 
 
-async def history(gate: MeshGate, caller: Caller, request: history_pb2.HistoryRequest) -> history_pb2.HistoryResponse:
+async def history(gate: MeshGate, caller: Caller, request: history_pb2.HistoryRequest) -> Answer:
     """Revisions of a memory."""
     page = await (await gate.ready()).history(caller, request.id, optional(request, "limit", PAGE), request.cursor)
-    return message_of(history_pb2.HistoryResponse, page, page.memory)
+    return page, page.memory
 
 
-async def blame(gate: MeshGate, caller: Caller, request: history_pb2.BlameRequest) -> history_pb2.BlameResponse:
+async def blame(gate: MeshGate, caller: Caller, request: history_pb2.BlameRequest) -> Answer:
     """The last writer of each line and field."""
     found = await (await gate.ready()).blame(caller, request.id, request.revision)
-    return message_of(history_pb2.BlameResponse, found, found.memory)
+    return found, found.memory
 
 
 async def rollback(gate: MeshGate, caller: Caller, request: history_pb2.RollbackRequest) -> Written:
@@ -63,8 +63,8 @@ async def unlink(gate: MeshGate, caller: Caller, request: link_pb2.UnlinkRequest
     return await (await gate.ready()).unlink(caller, request.id, request.type, request.to, asked_wait(request))
 
 
-async def rate(gate: MeshGate, caller: Caller, request: link_pb2.RateRequest) -> link_pb2.RateResponse:
+async def rate(gate: MeshGate, caller: Caller, request: link_pb2.RateRequest) -> Answer:
     """Whether memories were useful."""
     useful = optional(request, "useful", None)
     rated = await (await gate.ready()).rate(caller, request.id, useful, request.answer)
-    return message_of(link_pb2.RateResponse, rated=rated)
+    return {"rated": rated}

@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 from mnemesh_gateway.contract import wire
+from mnemesh_gateway.contract.wire import Answer
 from mnemesh_gateway.operations import backup_calls, peer_calls
 from mnemesh_memory.access import grants
 from mnemesh_memory.values.model import Caller, Checked, Written
@@ -54,9 +55,7 @@ async def check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest
     return await (await gate.ready()).check(caller, draft)
 
 
-async def bulk_forget(
-    gate: MeshGate, caller: Caller, request: memory_pb2.BulkForgetRequest
-) -> memory_pb2.BulkForgetResponse:
+async def bulk_forget(gate: MeshGate, caller: Caller, request: memory_pb2.BulkForgetRequest) -> Answer:
     """Forget or erase the memories that filters name, or only list them. The answer to an erasure names the copies that
     remain."""
     if request.purge:
@@ -69,16 +68,16 @@ async def bulk_forget(
         backups = await backup_calls.may_hold(gate, caller, done.oldest)
         deaf = peer_calls.not_told(gate, caller, done.spaces, others=done.others)
     refused = [{"id": id_, "reason": reason} for id_, reason in done.refused]
-    return wire.message_of(memory_pb2.BulkForgetResponse, done, refused=refused, backups=backups, not_told=deaf)
+    return done, {"refused": refused, "backups": backups, "not_told": deaf}
 
 
-async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest) -> memory_pb2.PurgeResponse:
+async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest) -> Answer:
     """Erase a memory for good, and tell which backups may still hold it."""
     gone = await (await gate.ready()).purge(caller, request.id)
     backups = await backup_calls.may_hold(gate, caller, gone.begun)
     deaf = peer_calls.not_told(gate, caller, [gone.space], others=[gone.space] if gone.as_admin else ())
     pending = "; ".join(gone.pending)
-    return wire.message_of(memory_pb2.PurgeResponse, gone, pending=pending, backups=backups, not_told=deaf)
+    return gone, {"pending": pending, "backups": backups, "not_told": deaf}
 
 
 async def get(gate: MeshGate, caller: Caller, request: memory_pb2.GetRequest) -> memory_pb2.GetResponse:
@@ -100,7 +99,7 @@ async def page(gate: MeshGate, caller: Caller, request: memory_pb2.ListRequest) 
     return wire.list_response(await (await gate.ready()).list(caller, query))
 
 
-async def timeline(gate: MeshGate, caller: Caller, request: memory_pb2.TimelineRequest) -> memory_pb2.TimelineResponse:
+async def timeline(gate: MeshGate, caller: Caller, request: memory_pb2.TimelineRequest) -> Answer:
     """A memory among those written before and after it."""
     mesh, key = await gate.ready(), request.id
     if named := wire.spaces(request):  # where a title is looked for
@@ -108,7 +107,7 @@ async def timeline(gate: MeshGate, caller: Caller, request: memory_pb2.TimelineR
         key = middle.id
     sides = wire.optional(request, "before", 5), wire.optional(request, "after", 5)
     memories, position = await mesh.timeline(caller, key, *sides)
-    return wire.message_of(memory_pb2.TimelineResponse, memories=memories, position=position)
+    return {"memories": memories, "position": position}
 
 
 async def update(gate: MeshGate, caller: Caller, request: memory_pb2.UpdateRequest) -> Written:
@@ -117,13 +116,11 @@ async def update(gate: MeshGate, caller: Caller, request: memory_pb2.UpdateReque
     return await (await gate.ready()).update(caller, request.id, patch)
 
 
-async def supersede(
-    gate: MeshGate, caller: Caller, request: memory_pb2.SupersedeRequest
-) -> memory_pb2.SupersedeResponse:
+async def supersede(gate: MeshGate, caller: Caller, request: memory_pb2.SupersedeRequest) -> Answer:
     """A new memory in place of an old one."""
     draft = wire.draft(request.item)
     done, old = await (await gate.ready()).supersede(caller, request.id, draft)
-    return wire.message_of(memory_pb2.SupersedeResponse, done, superseded=old)
+    return done, {"superseded": old}
 
 
 async def forget(gate: MeshGate, caller: Caller, request: memory_pb2.ForgetRequest) -> Written:
@@ -162,26 +159,22 @@ async def recall(gate: MeshGate, caller: Caller, request: recall_pb2.RecallReque
     return wire.recall_response(answer, snippets_only=query.snippets_only)
 
 
-async def recall_batch(
-    gate: MeshGate, caller: Caller, request: recall_pb2.RecallBatchRequest
-) -> recall_pb2.RecallBatchResponse:
+async def recall_batch(gate: MeshGate, caller: Caller, request: recall_pb2.RecallBatchRequest) -> Answer:
     """Memories that fit each of several questions."""
     queries = [wire.query(item, f"queries[{place}].") for place, item in enumerate(request.queries)]
     answers = await (await gate.ready()).recall_batch(caller, queries)
-    return recall_pb2.RecallBatchResponse(
-        answers=[
+    return {
+        "answers": [
             wire.recall_response(answer, snippets_only=query.snippets_only)
             for query, answer in zip(queries, answers, strict=True)
         ]
-    )
+    }
 
 
-async def related(gate: MeshGate, caller: Caller, request: recall_pb2.RelatedRequest) -> recall_pb2.RelatedResponse:
+async def related(gate: MeshGate, caller: Caller, request: recall_pb2.RelatedRequest) -> Answer:
     """The memories that have to do with one."""
     mesh, limit = await gate.ready(), wire.optional(request, "limit", 10)
-    found = await mesh.related(caller, request.id, limit, spaces=wire.spaces(request))
-    degraded = bool(found.degraded)
-    return wire.message_of(recall_pb2.RelatedResponse, found, degraded=degraded, degraded_reasons=found.degraded)
+    return await mesh.related(caller, request.id, limit, spaces=wire.spaces(request))
 
 
 async def watch(

@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 from mnemesh_gateway.contract.descriptors import descriptor_of, fields_of, inner_message
 from mnemesh_gateway.contract.message_json import from_json, require_known
 from mnemesh_gateway.contract.schema import Schema, brief_response_schema, request_schema
-from mnemesh_gateway.contract.wire import message_of
+from mnemesh_gateway.contract.wire import answer_of
 from mnemesh_memory.access import grants
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1.field_help import FIELD_HELP
@@ -36,9 +36,8 @@ class Route:
 class Operation:
     """One row.
 
-    `invoke(gate, caller, request)` gives an awaitable of the response, or of a value with attributes named as the
-    fields of the response. When `streaming`, it gives an async generator of responses. A `standing` generator has no
-    end of its own.
+    `invoke(gate, caller, request)` gives an awaitable of an Answer (contract/wire.py). When `streaming`, it gives an
+    async generator of responses. A `standing` generator has no end of its own.
 
     `needs` is the grant that a token needs, one of grants.NEEDS. Every door checks it, in `run`. There is no default,
     so that no operation comes without a decision. `toolset` is core, curate, session or admin. `mcp_name` is "" when
@@ -76,7 +75,7 @@ class Operation:
         return self.invoke(gate, caller, request) if self.streaming else self._answer(gate, caller, request)
 
     async def _answer(self, gate: MeshGate, caller: Caller, request: Any) -> Message:
-        return message_of(self.response, await self.invoke(gate, caller, request))
+        return answer_of(self.response, await self.invoke(gate, caller, request))
 
     def is_for(self, caller: Caller) -> bool:
         """Whether the caller's token grants it."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Final
 
 from mnemesh_crdt.sync.audience import common_patterns
-from mnemesh_gateway.contract.wire import message_of, optional
+from mnemesh_gateway.contract.wire import Answer, message_of, optional
 from mnemesh_gateway.peers.peer_book import new_peer, peer_token
 from mnemesh_memory.access.grants import OWN, OWNER, may
 from mnemesh_memory.values.errors import InvalidArgument, count_of
@@ -23,54 +23,48 @@ NOW_S: Final = 20.0
 NOW_S_MAX: Final = 600.0
 
 
-async def add_peer(gate: MeshGate, caller: Caller, request: peer_pb2.AddPeerRequest) -> peer_pb2.AddPeerResponse:
+async def add_peer(gate: MeshGate, caller: Caller, request: peer_pb2.AddPeerRequest) -> Answer:
     """Keep up a stream with another node."""
     peer = new_peer(request.url, request.token, request.spaces, request.direction, request.name)
     peers = await gate.peers()
     added = await peers.add(peer, FIRST_CONTACT_S)
-    return peer_pb2.AddPeerResponse(peer=await _status(peers, added), note=note(added, peers.owner))
+    return {"peer": await _status(peers, added), "note": note(added, peers.owner)}
 
 
-async def set_peer_token(
-    gate: MeshGate, caller: Caller, request: peer_pb2.SetPeerTokenRequest
-) -> peer_pb2.SetPeerTokenResponse:
+async def set_peer_token(gate: MeshGate, caller: Caller, request: peer_pb2.SetPeerTokenRequest) -> Answer:
     """Call a peer with another token."""
     token, peers = peer_token(request.token), await gate.peers()
     found = await peers.give_token(request.name, token, FIRST_CONTACT_S)
-    return peer_pb2.SetPeerTokenResponse(peer=await _status(peers, found), note=note(found, peers.owner))
+    return {"peer": await _status(peers, found), "note": note(found, peers.owner)}
 
 
-async def remove_peer(
-    gate: MeshGate, caller: Caller, request: peer_pb2.RemovePeerRequest
-) -> peer_pb2.RemovePeerResponse:
+async def remove_peer(gate: MeshGate, caller: Caller, request: peer_pb2.RemovePeerRequest) -> Answer:
     """End the stream, forget the token."""
     await (await gate.peers()).remove(request.name)
-    return peer_pb2.RemovePeerResponse(name=request.name)
+    return {"name": request.name}
 
 
-async def sync_status(
-    gate: MeshGate, caller: Caller, request: peer_pb2.SyncStatusRequest
-) -> peer_pb2.SyncStatusResponse:
+async def sync_status(gate: MeshGate, caller: Caller, request: peer_pb2.SyncStatusRequest) -> Answer:
     """How it stands with every peer."""
     peers = await gate.peers()
     backlog = await peers.syncing.backlog()
-    return peer_pb2.SyncStatusResponse(
-        node_id=peers.node_id,
-        head=peers.head,
-        peers=[await _status(peers, one) for one in peers.status()],
-        pending=backlog.pending,
-        quarantined=backlog.quarantined,
-    )
+    return {
+        "node_id": peers.node_id,
+        "head": peers.head,
+        "peers": [await _status(peers, one) for one in peers.status()],
+        "pending": backlog.pending,
+        "quarantined": backlog.quarantined,
+    }
 
 
-async def sync_now(gate: MeshGate, caller: Caller, request: peer_pb2.SyncNowRequest) -> peer_pb2.SyncNowResponse:
+async def sync_now(gate: MeshGate, caller: Caller, request: peer_pb2.SyncNowRequest) -> Answer:
     """Call and compare at once."""
     wait_s = optional(request, "wait_s", NOW_S)
     if not 0 <= wait_s <= NOW_S_MAX:
         raise InvalidArgument("wait_s", wait_s, f"0 to {NOW_S_MAX:g} seconds")
     peers = await gate.peers()
     found = await peers.now(request.name, wait_s)
-    return peer_pb2.SyncNowResponse(peers=[await _status(peers, one) for one in found])
+    return {"peers": [await _status(peers, one) for one in found]}
 
 
 def not_told(gate: MeshGate, caller: Caller, spaces: Iterable[str], *, others: Collection[str] = ()) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mnemesh_gateway.contract import wire
+from mnemesh_gateway.contract.wire import Answer
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1 import rule_pb2
 
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
 
 
-async def add(gate: MeshGate, caller: Caller, request: rule_pb2.AddRuleRequest) -> rule_pb2.AddRuleResponse:
+async def add(gate: MeshGate, caller: Caller, request: rule_pb2.AddRuleRequest) -> Answer:
     """Store a rule."""
     rule = await (await gate.ready()).add_rule(
         caller,
@@ -23,19 +24,19 @@ async def add(gate: MeshGate, caller: Caller, request: rule_pb2.AddRuleRequest) 
         directory=request.directory,
         file=request.file,
     )
-    return wire.message_of(rule_pb2.AddRuleResponse, rule=rule)
+    return {"rule": rule}
 
 
-async def page(gate: MeshGate, caller: Caller, request: rule_pb2.GetRulesRequest) -> rule_pb2.GetRulesResponse:
+async def page(gate: MeshGate, caller: Caller, request: rule_pb2.GetRulesRequest) -> Answer:
     """One page of rules."""
     limit = wire.optional(request, "limit", 20)
     found, cursor, total = await (await gate.ready()).get_rules(
         caller, wire.spaces(request), limit=limit, cursor=request.cursor
     )
-    return wire.message_of(rule_pb2.GetRulesResponse, rules=found, cursor=cursor, total=total)
+    return {"rules": found, "cursor": cursor, "total": total}
 
 
-async def delete(gate: MeshGate, caller: Caller, request: rule_pb2.DeleteRuleRequest) -> rule_pb2.DeleteRuleResponse:
+async def delete(gate: MeshGate, caller: Caller, request: rule_pb2.DeleteRuleRequest) -> Answer:
     """End a rule."""
     rule = await (await gate.ready()).delete_rule(caller, request.id)
-    return wire.message_of(rule_pb2.DeleteRuleResponse, rule=rule)
+    return {"rule": rule}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mnemesh_gateway.contract import wire
+from mnemesh_gateway.contract.wire import Answer
 from mnemesh_memory.policy.checkpoints import Standing
 from mnemesh_memory.policy.session_context import BUDGET, ContextQuery
 from mnemesh_memory.values.model import Caller
@@ -14,9 +15,7 @@ if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
 
 
-async def checkpoint(
-    gate: MeshGate, caller: Caller, request: session_pb2.CheckpointRequest
-) -> session_pb2.CheckpointResponse:
+async def checkpoint(gate: MeshGate, caller: Caller, request: session_pb2.CheckpointRequest) -> Answer:
     """Store a checkpoint."""
     standing = Standing(
         task=request.task,
@@ -30,10 +29,10 @@ async def checkpoint(
     stored = await (await gate.ready()).checkpoint(
         caller, standing, session=request.session, space=request.space, merge=request.merge, mask=request.mask
     )
-    return wire.message_of(session_pb2.CheckpointResponse, checkpoint=stored)
+    return {"checkpoint": stored}
 
 
-async def resume(gate: MeshGate, caller: Caller, request: session_pb2.ResumeRequest) -> session_pb2.ResumeResponse:
+async def resume(gate: MeshGate, caller: Caller, request: session_pb2.ResumeRequest) -> Answer:
     """The last checkpoint, and what belongs to it."""
     checkpoint, around = await (await gate.ready()).resume(
         caller,
@@ -42,10 +41,10 @@ async def resume(gate: MeshGate, caller: Caller, request: session_pb2.ResumeRequ
         agent=request.agent,
         budget=wire.optional(request, "token_budget", BUDGET),
     )
-    return wire.message_of(session_pb2.ResumeResponse, around, checkpoint=checkpoint)
+    return around, {"checkpoint": checkpoint}
 
 
-async def context(gate: MeshGate, caller: Caller, request: session_pb2.ContextRequest) -> session_pb2.ContextResponse:
+async def context(gate: MeshGate, caller: Caller, request: session_pb2.ContextRequest) -> Answer:
     """Memories for the beginning of work."""
     asked = ContextQuery(
         query=request.query,
@@ -57,5 +56,4 @@ async def context(gate: MeshGate, caller: Caller, request: session_pb2.ContextRe
         budget=wire.optional(request, "token_budget", BUDGET),
         anew=request.anew,
     )
-    found = await (await gate.ready()).context(caller, asked)
-    return wire.message_of(session_pb2.ContextResponse, found)
+    return await (await gate.ready()).context(caller, asked)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from mnemesh_gateway.contract.descriptors import descriptor_of
-from mnemesh_gateway.contract.wire import form_of, message_of, optional, spaces
+from mnemesh_gateway.contract.wire import Answer, form_of, optional, spaces
 from mnemesh_memory.consolidation.steps import Run
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1 import sleep_pb2
@@ -17,25 +17,22 @@ STEPS_SHOWN: Final = 500
 _RUN: Final = descriptor_of(sleep_pb2.SleepRun)
 
 
-async def consolidate(
-    gate: MeshGate, caller: Caller, request: sleep_pb2.ConsolidateRequest
-) -> sleep_pb2.ConsolidateResponse:
+async def consolidate(gate: MeshGate, caller: Caller, request: sleep_pb2.ConsolidateRequest) -> Answer:
     """Consolidate a space."""
     done = await (await gate.ready()).consolidate(caller, request.space, dry_run=request.dry_run)
-    told = {"degraded": bool(done.degraded), "degraded_reasons": done.degraded, "steps": done.steps[:STEPS_SHOWN]}
-    return message_of(sleep_pb2.ConsolidateResponse, done, **told)
+    return done, {"steps": done.steps[:STEPS_SHOWN]}
 
 
-async def runs(gate: MeshGate, caller: Caller, request: sleep_pb2.ListRunsRequest) -> sleep_pb2.ListRunsResponse:
+async def runs(gate: MeshGate, caller: Caller, request: sleep_pb2.ListRunsRequest) -> Answer:
     """The latest runs."""
     found = await (await gate.ready()).list_runs(caller, spaces(request), optional(request, "limit", 20))
-    return message_of(sleep_pb2.ListRunsResponse, runs=[_form(run) for run in found])
+    return {"runs": [_form(run) for run in found]}
 
 
-async def undo(gate: MeshGate, caller: Caller, request: sleep_pb2.UndoRunRequest) -> sleep_pb2.UndoRunResponse:
+async def undo(gate: MeshGate, caller: Caller, request: sleep_pb2.UndoRunRequest) -> Answer:
     """Take a run back."""
     run, undone = await (await gate.ready()).undo_run(caller, request.run)
-    return message_of(sleep_pb2.UndoRunResponse, run=_form(run), undone=undone)
+    return {"run": _form(run), "undone": undone}
 
 
 def _form(run: Run) -> dict[str, object]:

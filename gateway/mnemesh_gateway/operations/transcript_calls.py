@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from mnemesh_gateway.contract import wire
+from mnemesh_gateway.contract.wire import Answer
 from mnemesh_gateway.operations import backup_calls
 from mnemesh_memory.transcripts import sessions
 from mnemesh_memory.values.model import Caller
@@ -21,23 +22,19 @@ async def add(gate: MeshGate, caller: Caller, request: transcript_pb2.AddTranscr
     return await (await gate.ready()).transcripts.add(caller, draft)
 
 
-async def search(
-    gate: MeshGate, caller: Caller, request: transcript_pb2.SearchTranscriptsRequest
-) -> transcript_pb2.SearchTranscriptsResponse:
+async def search(gate: MeshGate, caller: Caller, request: transcript_pb2.SearchTranscriptsRequest) -> Answer:
     """Turns that fit, best first."""
     query = wire.value_of(sessions.TranscriptQuery, request, text=request.query, spaces=wire.spaces(request))
     hits, spaces = await (await gate.ready()).transcripts.search(caller, query)
-    return wire.message_of(transcript_pb2.SearchTranscriptsResponse, results=hits, spaces=spaces)
+    return {"results": hits, "spaces": spaces}
 
 
-async def read(
-    gate: MeshGate, caller: Caller, request: transcript_pb2.ReadTranscriptRequest
-) -> transcript_pb2.ReadTranscriptResponse:
+async def read(gate: MeshGate, caller: Caller, request: transcript_pb2.ReadTranscriptRequest) -> Answer:
     """Turns of a session in order."""
     first, count = wire.optional(request, "first", 1), wire.optional(request, "count", 20)
     transcripts = (await gate.ready()).transcripts
     session, turns = await transcripts.read(caller, request.session, request.space, first=first, count=count)
-    return wire.message_of(transcript_pb2.ReadTranscriptResponse, session=session, turns=turns)
+    return {"session": session, "turns": turns}
 
 
 async def page(gate: MeshGate, caller: Caller, request: transcript_pb2.ListTranscriptsRequest) -> sessions.SessionPage:
@@ -46,10 +43,8 @@ async def page(gate: MeshGate, caller: Caller, request: transcript_pb2.ListTrans
     return await (await gate.ready()).transcripts.page(caller, query)
 
 
-async def erase(
-    gate: MeshGate, caller: Caller, request: transcript_pb2.EraseTranscriptRequest
-) -> transcript_pb2.EraseTranscriptResponse:
+async def erase(gate: MeshGate, caller: Caller, request: transcript_pb2.EraseTranscriptRequest) -> Answer:
     """Erase a session, and name the backups that may still hold it."""
     gone = await (await gate.ready()).transcripts.erase(caller, request.session, request.space)
     backups = await backup_calls.may_hold(gate, caller, gone.stored_at)
-    return wire.message_of(transcript_pb2.EraseTranscriptResponse, gone, backups=backups)
+    return gone, {"backups": backups}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mnemesh_gateway.contract.wire import asked_wait, message_of, optional, spaces
+from mnemesh_gateway.contract.wire import Answer, asked_wait, optional, spaces
 from mnemesh_memory.policy.hygiene import LIMIT, STALE_DAYS
 from mnemesh_memory.values.model import Caller, Written
 from mnemesh_proto.v1 import upkeep_pb2
@@ -19,14 +19,13 @@ async def anchor(gate: MeshGate, caller: Caller, request: upkeep_pb2.AnchorReque
     return await mesh.anchor(caller, request.id, request.reason, release=request.release, wait=asked_wait(request))
 
 
-async def validate(gate: MeshGate, caller: Caller, request: upkeep_pb2.ValidateRequest) -> upkeep_pb2.ValidateResponse:
+async def validate(gate: MeshGate, caller: Caller, request: upkeep_pb2.ValidateRequest) -> Answer:
     """The files that memories name, compared."""
     mesh, limit = await gate.ready(), optional(request, "limit", 50)
-    found = await mesh.validate(caller, request.id, spaces(request), limit=limit, cursor=request.cursor)
-    return message_of(upkeep_pb2.ValidateResponse, found)
+    return await mesh.validate(caller, request.id, spaces(request), limit=limit, cursor=request.cursor)
 
 
-async def tidy(gate: MeshGate, caller: Caller, request: upkeep_pb2.TidyRequest) -> upkeep_pb2.TidyResponse:
+async def tidy(gate: MeshGate, caller: Caller, request: upkeep_pb2.TidyRequest) -> Answer:
     """The memories of a finding, forgotten or archived."""
     done = await (await gate.ready()).tidy(
         caller,
@@ -38,4 +37,4 @@ async def tidy(gate: MeshGate, caller: Caller, request: upkeep_pb2.TidyRequest) 
         dry_run=optional(request, "dry_run", True),
     )
     refused = [{"id": id_, "reason": reason} for id_, reason in done.refused]
-    return message_of(upkeep_pb2.TidyResponse, done, refused=refused)
+    return done, {"refused": refused}
