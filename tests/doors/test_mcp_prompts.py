@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from mcp.shared.exceptions import MCPError
+from mcp_types import PromptReference, ResourceTemplateReference
 from node_process import NodeUnderTest
 from test_mcp_context import connected
 
@@ -30,6 +31,21 @@ async def test_a_host_lists_the_prompts_and_fills_one_in(shared_node: NodeUnderT
         ):
             with pytest.raises(MCPError, match=word):
                 await client.get_prompt(name, arguments)
+
+
+async def test_the_task_of_a_prompt_is_completed_and_no_memory_is_guessed(shared_node: NodeUnderTest) -> None:
+    async with connected(shared_node) as client:
+        for name, argument, begun, words in (
+            ("mnemesh", "task", "", ["status", "context", "resume", "checkpoint", "doctor"]),
+            ("mnemesh", "task", "Re", ["resume"]),
+            ("recall", "query", "re", []),
+        ):
+            answer = await client.complete(PromptReference(name=name), {"name": argument, "value": begun})
+            assert answer.completion.values == words
+        with pytest.raises(MCPError, match="remember, recall, mnemesh"):
+            await client.complete(PromptReference(name="other"), {"name": "task", "value": ""})
+        address = ResourceTemplateReference(uri="memory://{id}")
+        assert (await client.complete(address, {"name": "id", "value": "01"})).completion.values == []
 
 
 async def test_a_prompt_names_only_tools_that_are_there() -> None:

@@ -162,6 +162,7 @@ class McpServer:
             on_call_tool=call_tool,
             on_list_prompts=_list_prompts,
             on_get_prompt=_get_prompt,
+            on_completion=_complete,
             on_list_resources=self._resources.list_all,
             on_list_resource_templates=self._resources.list_templates,
             on_read_resource=self._resources.read,
@@ -310,6 +311,17 @@ async def _get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> typ
         raise protocol_error(types.INVALID_PARAMS, error) from error
     message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
     return types.GetPromptResult(description=prompts.BY_NAME[params.name].description, messages=[message])
+
+
+async def _complete(ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+    """The words of a prompt's argument. An id of a memory is not guessed: recall finds it."""
+    if not isinstance(params.ref, types.PromptReference):
+        return types.CompleteResult(completion=types.Completion(values=[], total=0, has_more=False))
+    try:
+        words = prompts.completions(params.ref.name, params.argument.name, params.argument.value)
+    except (NotFound, InvalidArgument) as error:
+        raise protocol_error(types.INVALID_PARAMS, error) from error
+    return types.CompleteResult(completion=types.Completion(values=list(words), total=len(words), has_more=False))
 
 
 def _tool_error(error: MnemeshError, hinted: Callable[[str], str]) -> types.CallToolResult:

@@ -87,3 +87,14 @@ def prompt_text(name: str, arguments: Mapping[str, str]) -> str:
     if chosen is None:
         raise InvalidArgument(row.argument, given, f"one of {', '.join(row.choices)}")
     return chosen
+
+
+def completions(name: str, argument: str, begun: str) -> tuple[str, ...]:
+    """The words that an argument of the prompt `name` may have, of those that begin so. Raises NotFound,
+    InvalidArgument."""
+    row = BY_NAME.get(name)
+    if row is None:
+        raise NotFound("prompt", name, f"prompts are {', '.join(BY_NAME)}")
+    if argument != row.argument:
+        raise InvalidArgument("argument", argument, f"the one argument is {row.argument}")
+    return tuple(word for word in row.choices or () if word.startswith(begun.strip().lower()))

@@ -68,7 +68,7 @@ class Resources:
         try:
             response = await by_name("get").run(self._gate, caller_of(self._authenticator, ctx), request)
         except MnemeshError as error:
-            raise _resource_error(error) from error
+            raise _resource_error(error, uri) from error
         memory = to_json(response)["memory"]
         texts = {
             "text/markdown": answer_text.data_block([answer_text.memory_element(memory)]),
@@ -85,7 +85,7 @@ class Resources:
             id_ = await self._followable(ctx, uri)
             await self._follower_of_session(ctx).follow(uri, id_)
         except MnemeshError as error:
-            raise _resource_error(error) from error
+            raise _resource_error(error, uri) from error
         return types.EmptyResult()
 
     async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
@@ -187,9 +187,9 @@ def caller_of(authenticator: Authenticator, ctx: Context) -> Caller:
     return authenticator.authenticate(headers_of(ctx.request), client.client_info.name if client else "")
 
 
-def protocol_error(code: int, error: MnemeshError) -> MCPError:
-    """A refusal in the protocol's own form, with the fields of the error as its data."""
-    return MCPError(code, f"{error.code}: {error.message}", status.error_body(error)["error"])
+def protocol_error(code: int, error: MnemeshError, **more: str) -> MCPError:
+    """A refusal in the protocol's own form. Its data are the fields of the error, and `more`."""
+    return MCPError(code, f"{error.code}: {error.message}", {**status.error_body(error)["error"], **more})
 
 
 def headers_of(request: Request | None) -> Mapping[str, str]:
@@ -200,7 +200,8 @@ def headers_of(request: Request | None) -> Mapping[str, str]:
 def _key(uri: str) -> str:
     """The name of a memory in a resource's address. Raises MCPError for another scheme."""
     if not uri.startswith(URI_SCHEME):
-        raise protocol_error(types.INVALID_PARAMS, NotFound("resource", uri, f"resources are {URI_SCHEME}{{id}}"))
+        missing = NotFound("resource", uri, f"resources are {URI_SCHEME}{{id}}")
+        raise protocol_error(types.INVALID_PARAMS, missing, uri=uri)
     return unquote(uri.removeprefix(URI_SCHEME)).rstrip("/")
 
 
@@ -209,6 +210,6 @@ def _connection(ctx: Context) -> Connection:
     return ctx.session._connection
 
 
-def _resource_error(error: MnemeshError) -> MCPError:
+def _resource_error(error: MnemeshError, uri: str = "") -> MCPError:
     code = types.INVALID_PARAMS if error.code in ("NOT_FOUND", "INVALID_ARGUMENT") else types.INTERNAL_ERROR
-    return protocol_error(code, error)
+    return protocol_error(code, error, **({"uri": uri} if uri else {}))
