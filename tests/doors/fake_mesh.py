@@ -12,16 +12,12 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fake_history import FakeHistories
-from fake_hygiene import FakeHygiene
 from fake_knowledge import FakeKnowledge
-from fake_links import FakeLinks
 from fake_maps import FakeMaps
 from fake_peers import FakePeers
-from fake_rules import FakeRules
 from fake_seeding import FakeSeeding
 from fake_sessions import FakeSessions
 from fake_sleep import FakeSleep
-from fake_triggers import FakeTriggers
 from fake_upkeep import FakeUpkeep
 from stored_transcripts import transcribing
 
@@ -153,16 +149,12 @@ class FakeAccess:
 
 class FakeMesh(
     FakeHistories,
-    FakeHygiene,
     FakeKnowledge,
-    FakeLinks,
     FakeMaps,
     FakeSeeding,
     FakeSleep,
-    FakeTriggers,
     FakeUpkeep,
     FakeSessions,
-    FakeRules,
 ):
     """The operations over a dict.
 

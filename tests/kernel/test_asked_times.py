@@ -13,9 +13,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from mnemesh_actors.recall.plan import Role, plan_of, steps
+from mnemesh_actors.recall.plan import Role, answer_of, plan_of, steps
 from mnemesh_actors.recall.results import cost_of
-from mnemesh_actors.recall.time_answer import answer_of
 from mnemesh_actors.runtime.zones import LocalZone, machine_zone, name_of, zone_named
 from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.text.traits import happened_at

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
-from mnemesh_actors.recall.near_duplicates import TIE, doubtful, newer_first
-from mnemesh_actors.recall.results import Found
+from mnemesh_actors.recall.results import TIE, Found, doubtful, newer_of_ties_first
 from mnemesh_memory.ranking.fusion import Fused, fuse
 from mnemesh_memory.ranking.latest import SCORE_OF_TOPIC, asks_for_latest, newest_first
 from mnemesh_memory.ranking.second_look import Look, Sight, in_order
@@ -158,9 +157,9 @@ EAST, NORTH = np.array([1.0, 0.0], np.float32), np.array([0.0, 1.0], np.float32)
 def test_without_words_for_the_latest_time_only_breaks_ties_of_near_duplicates(
     older: Found, newer: Found, vectors: tuple[Any, Any], first: str
 ) -> None:
-    ranked = newer_first([older, newer], dict(zip(("a", "b"), vectors, strict=True)))
+    ranked = newer_of_ties_first([older, newer], dict(zip(("a", "b"), vectors, strict=True)))
     assert ranked[0].memory.id == first
-    assert newer_first([older, newer], {}) == [older, newer]
+    assert newer_of_ties_first([older, newer], {}) == [older, newer]
 
 
 def test_vectors_are_asked_for_only_where_they_may_change_the_order() -> None:
@@ -174,7 +173,7 @@ def test_vectors_are_asked_for_only_where_they_may_change_the_order() -> None:
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 9)), max_size=8))
 def test_no_result_is_lost_and_none_passes_one_that_matches_clearly_better(found: list[tuple[float, int]]) -> None:
     results = [result(str(number), score, at) for number, (score, at) in enumerate(sorted(found, reverse=True))]
-    ranked = newer_first(results, {item.memory.id: EAST for item in results})
+    ranked = newer_of_ties_first(results, {item.memory.id: EAST for item in results})
     assert sorted(item.memory.id for item in ranked) == sorted(item.memory.id for item in results)
     for place, item in enumerate(ranked):
         assert all(below.fused.score <= item.fused.score + TIE for below in ranked[place + 1 :])

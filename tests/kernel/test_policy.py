@@ -23,8 +23,8 @@ from mnemesh_memory.policy.heat import (
 )
 from mnemesh_memory.policy.recall_rules import RULES_MAX, narrowed, rules_of, weighed
 from mnemesh_memory.policy.valence import valence
+from mnemesh_memory.ranking.scores import liking
 from mnemesh_memory.ranking.session_coherence import coherence
-from mnemesh_memory.ranking.usefulness import liking
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.kinds import KINDS, TIERS
 from mnemesh_memory.values.limits import TIME_MS_MAX, TIME_MS_MIN

@@ -22,7 +22,7 @@ from mnemesh_actors.recall import recall as recalling
 from mnemesh_actors.recall import requests
 from mnemesh_actors.recall.choice import Choice
 from mnemesh_actors.recall.results import Found
-from mnemesh_actors.rows import past_reads, past_rows, past_words, word_counts
+from mnemesh_actors.rows import past_rows, word_counts
 from mnemesh_actors.rows.past_rows import PastRows, rows_of
 from mnemesh_gateway.contract.wire import list_response
 from mnemesh_memory.ranking.fusion import Fused
@@ -80,7 +80,7 @@ async def test_what_the_index_found_and_what_was_read_then_stand_in_one_order(he
 
 
 async def test_more_changes_than_are_read_are_told_and_claim_no_word(here: Here) -> None:
-    here.patch.setattr(past_words, "CHANGED_MAX", 1)
+    here.patch.setattr(past_rows, "CHANGED_MAX", 1)
     kept = await here.remember("A turbine that nobody changed")
     for number in range(3):
         last = await here.remember(f"Quokka {number} eats carrots")
@@ -96,7 +96,7 @@ async def test_more_changes_than_are_read_are_told_and_claim_no_word(here: Here)
 
 async def test_long_texts_of_today_leave_room_for_those_of_the_past(here: Here) -> None:
     here.patch.setattr(word_counts, "CHARS_MAX", 4000)
-    here.patch.setattr(past_words, "MEASURES_CHARS", 1000)
+    here.patch.setattr(past_rows, "MEASURES_CHARS", 1000)
     for number in range(9):
         await here.remember(f"Quokka report {number}: " + "turbine " * 60)
     memory = await changed(here, FEED, TURBINE)
@@ -105,8 +105,8 @@ async def test_long_texts_of_today_leave_room_for_those_of_the_past(here: Here) 
 
 
 async def test_long_histories_are_read_for_a_while_and_the_rest_is_told(here: Here) -> None:
-    here.patch.setattr(past_reads, "READ_AT_ONCE", 1)
-    here.patch.setattr(past_words, "READING_S", 0.0)
+    here.patch.setattr(past_rows, "READ_AT_ONCE", 1)
+    here.patch.setattr(past_rows, "READING_S", 0.0)
     said = [await here.remember(f"Quokka {number} eats carrots") for number in range(3)]
     for number, memory in enumerate(said):
         await here.mesh.update(READER, memory.id, Patch(content=f"turbine {number}"))
@@ -116,7 +116,7 @@ async def test_long_histories_are_read_for_a_while_and_the_rest_is_told(here: He
 
 
 async def test_rows_of_the_past_are_read_a_few_at_a_time_and_each_once(here: Here) -> None:
-    here.patch.setattr(past_reads, "READ_AT_ONCE", 2)
+    here.patch.setattr(past_rows, "READ_AT_ONCE", 2)
     said = [await here.remember(f"Quokka {number} eats carrots") for number in range(5)]
     asked = noted(here.patch, here.mesh._parts.ledger, "read_some_as_of")
     then = await here.recall("quokka", mode="keyword", as_of=said[-1].updated_at)
@@ -129,8 +129,10 @@ async def test_rows_that_could_not_be_read_in_time_are_told(here: Here) -> None:
     """The time is over once two are read: their answer is given, and how many are missing."""
     said = [await here.remember(f"Quokka {number} eats carrots") for number in range(5)]
 
+    read_then = past_rows.read_then
+
     async def two(parts: NodePorts, ids: list[str], at: int, by: float) -> tuple[dict[str, Memory], list[str]]:
-        return (await past_reads.read_then(parts, ids[:2], at))[0], ids[2:]
+        return (await read_then(parts, ids[:2], at))[0], ids[2:]
 
     here.patch.setattr(past_rows, "read_then", two)
     told = "as_of: the time was over before 3 memories could be read as of then, which may belong here"
@@ -144,7 +146,7 @@ async def test_a_long_history_is_read_alone_in_its_turn(here: Here) -> None:
     ids, at = [memory.id for memory in said], said[-1].updated_at
     found_, number = await here.mesh._parts.ledger.read_some_as_of(ids, at, -1.0)
     assert (list(found_), number) == (ids[:1], 1)
-    assert await past_reads.read_then(here.mesh._parts, ids, at, by=0.0) == ({}, ids)
+    assert await past_rows.read_then(here.mesh._parts, ids, at, by=0.0) == ({}, ids)
 
 
 # ---- valid at --------------------------------------------------------------------------------------------------------

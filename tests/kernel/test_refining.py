@@ -19,11 +19,10 @@ from mnemesh_memory.ranking.hopfield import REST, completed, resemblance
 from mnemesh_memory.ranking.hyperdimensional import BITS, atom, bound, bundled, likeness
 from mnemesh_memory.ranking.quoted_phrases import PHRASES_MAX, held, phrases_of
 from mnemesh_memory.ranking.rerank import mixed
-from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
+from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS, USEFULNESS, liking, rated
 from mnemesh_memory.ranking.second_look import Look, in_order, lifted, lowered
 from mnemesh_memory.ranking.signals import OPTIONAL
 from mnemesh_memory.ranking.structure import pairs_asked, pairs_of
-from mnemesh_memory.ranking.usefulness import USEFULNESS, liking, rated
 from mnemesh_memory.text.traits import question_of
 from mnemesh_memory.values.model import Memory, Query, Source
 

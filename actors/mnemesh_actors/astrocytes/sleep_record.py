@@ -13,14 +13,15 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Protocol
 
+from mnemesh_actors.storage.file_format import Migrations, migrate, settled
 from mnemesh_memory.consolidation.steps import DONE, RUNNING, UNDONE, Run, Step
-from mnemesh_memory.values.errors import FailedPrecondition, Unavailable
+from mnemesh_memory.values.errors import Unavailable
 
 FILE: Final = "sleep.sqlite"
 DAMAGED: Final = ".damaged"
@@ -48,7 +49,7 @@ def _first(db: sqlite3.Connection) -> None:
     )
 
 
-MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_first,)
+MIGRATIONS: Final[Migrations] = (_first,)
 
 
 class RecordPort(Protocol):
@@ -175,15 +176,8 @@ def _opened(path: Path) -> sqlite3.Connection:
             raise Unavailable(f"{path} can't be made: {error.strerror}", part="sleep") from error
     db = sqlite3.connect(path, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
     try:
-        for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"):
-            db.execute(f"PRAGMA {pragma}")
-        (version,) = db.execute("PRAGMA user_version").fetchone()
-        if version > len(MIGRATIONS):
-            raise FailedPrecondition(f"{path} is of a newer version of Mnemesh", field="data_dir", value=str(path))
-        for number, migrate in enumerate(MIGRATIONS[version:], version + 1):
-            migrate(db)
-            db.execute(f"PRAGMA user_version = {number}")
-            db.commit()
+        settled(db, path, MIGRATIONS, ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON"))
+        migrate(db, MIGRATIONS)
         db.execute("SELECT count(*) FROM run").fetchone()
     except BaseException:  # boundary: closed, then raised again
         db.close()

@@ -33,7 +33,6 @@ from mnemesh_actors.recall.novelty_filling import NoveltyFilling
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
 from mnemesh_actors.recall.space_maps import SpaceMaps
-from mnemesh_actors.remember.anchor_operations import Anchoring
 from mnemesh_actors.remember.history_operations import Histories
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.remember.project_seeding import ProjectSeeding
@@ -115,8 +114,8 @@ class Mesh:
         self._triggering = triggering = Triggering(parts, writing)
         purging, watching, hygiene = Purging(parts), Watching(parts, node_id, seal), Hygiene(parts)
         # These operations need nothing else of a node. Each is documented where it is defined.
-        self.check, self.forget, self.restore = writing.check, writing.forget, writing.restore
-        self.anchor = Anchoring(parts, writing).anchor
+        self.check, self.anchor = writing.check, writing.anchor
+        self.forget, self.restore = writing.forget, writing.restore
         self.validate = Validating(parts).validate
         self.link, self.unlink, self.rate = linking.link, linking.unlink, linking.rate
         self.history, self.conflicts = histories.history, histories.conflicts

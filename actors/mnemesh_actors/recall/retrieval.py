@@ -17,15 +17,16 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import requests
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.display import displayed
-from mnemesh_actors.recall.near_duplicates import doubtful, newer_first
 from mnemesh_actors.recall.refinement import optional_weights, second_look
 from mnemesh_actors.recall.results import (
     Found,
     Matches,
     answering,
+    doubtful,
     heat_parts_of,
     judged,
     lying_in,
+    newer_of_ties_first,
     newest_first,
     ordered,
     shaped,
@@ -191,7 +192,7 @@ class Retrieval:
             vectors = await space.follower.read(lambda shard: shard.vectors(asked, space.embedder.generation))
         except MnemeshError:  # the index went away after its answer: the order is as good without
             return kept
-        return newer_first(kept, vectors)
+        return newer_of_ties_first(kept, vectors)
 
     async def _ranked(
         self, space: VectorSpace, vector: Vector | None, candidates: Candidates

@@ -19,7 +19,7 @@ from mnemesh_actors.remember.deadlines import answered, committed, find, replace
 from mnemesh_actors.remember.drafts import Prepared, Preparing, Siblings
 from mnemesh_actors.remember.trust_marks import keeping, trusted
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import guard
+from mnemesh_memory.policy import anchors, guard
 from mnemesh_memory.policy.patches import patched, succeeding
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.validation import field_checks, request_checks
@@ -45,7 +45,7 @@ CHANCE_BYTES = 8
 
 
 class Writing:
-    """remember, check, update, supersede, forget, restore."""
+    """remember, check, update, supersede, anchor, forget, restore."""
 
     def __init__(self, parts: NodePorts) -> None:
         self._parts = parts
@@ -277,6 +277,16 @@ class Writing:
             return await self._granted(caller, await self._told(done, clean.wait))
         command = await self._revision(caller, key, patch, mark)
         return await self.commit(caller, command, clean.wait)
+
+    async def anchor(
+        self, caller: Caller, key: str, reason: str = "", *, release: bool = False, wait: str = "indexed"
+    ) -> Written:
+        """A revision that pins the memory `key` for `reason`, or lets it go. Raises InvalidArgument, SecretRefused,
+        NotFound, PermissionDenied, FailedPrecondition (forgotten)."""
+        clean = anchors.reason_of(reason, release)
+        memory = await find(self._parts, caller, key)
+        patch = replace(anchors.anchored(memory, clean), expected_heads=memory.heads, wait=wait)
+        return await self.update(caller, memory.id, patch)
 
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:
         """Soft deletion; `restore` undoes it."""

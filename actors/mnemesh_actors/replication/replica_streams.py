@@ -23,7 +23,7 @@ from mnemesh_crdt.sync.messages import Status
 from mnemesh_crdt.sync.stream import Stream
 from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant
 from mnemesh_memory.values.errors import MnemeshError
-from mnemesh_memory.values.replica_status import LedgerReplica
+from mnemesh_memory.values.model_status import LedgerReplica
 
 RECONNECT_S: Final = 0.3
 KEYS_PAGE: Final = 500

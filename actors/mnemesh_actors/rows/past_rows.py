@@ -1,23 +1,29 @@
-"""Memories as they were recorded at a moment.
+"""Memories as they were recorded at a moment, and the finds of the index with the words of that time.
 
-A row of the past is made out of a history, which is slow. Each is read once for a recall, and none when the time for
-reading is over.
+A row of the past is made out of a history. That takes a millisecond and more for each revision, up to tenths of a
+second, and the ledger does nothing else meanwhile. So a call ends after READ_AT_ONCE_S, and writers get in between. A
+recall reads each row once, and none when the time for reading is over. The index knows today's texts alone, so the
+words of reworded memories are counted here. Their meaning stays that of today, because no vector of an older text is
+kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+import math
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from itertools import accumulate
+from typing import Any, Final, TypeVar
 
 from mnemesh_actors.index.shard import Search
 from mnemesh_actors.ledger.store.reads import chain_ends
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.rows.past_reads import read_then
-from mnemesh_actors.rows.past_words import as_worded
 from mnemesh_actors.rows.row_source import RowSource, Tie
+from mnemesh_actors.rows.word_counts import CHARS_MAX, scored
 from mnemesh_memory.policy.validity import replaced
-from mnemesh_memory.ranking.candidates import Candidates
+from mnemesh_memory.ranking.candidates import Candidate, Candidates
+from mnemesh_memory.text.traits import traits_of
 from mnemesh_memory.values.errors import count_of
 from mnemesh_memory.values.memory_links import ATTACHED_TYPES, OUT
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query
@@ -119,3 +125,99 @@ class PastRows(RowSource):
 
 def _next(chain: Mapping[str, Memory], id_: str) -> str:
     return chain[id_].superseded_by if id_ in chain and chain[id_].state == "superseded" else ""
+
+
+# So many changed texts are read as they stood, the last change first, and so many of today's best matches. A few are
+# read at a time, and none after READING_S.
+CHANGED_MAX = 200
+READING_S = 0.2
+# So many matches are counted here too, so that the best count alike in both. A match with only a frequent word of the
+# question stands lower here, where nearly every counted text holds the word.
+MEASURES = 20
+# Their part of the characters that are counted at once. The rest is for the changed texts.
+MEASURES_CHARS = CHARS_MAX // 4
+
+
+async def as_worded(
+    parts: NodePorts, text: str, listing: ListQuery, at: int, found: Candidates, by: float
+) -> tuple[Candidates, tuple[str, ...]]:
+    """`found` with the words as they stood at `at` (ms), and a note on texts that were not looked at. Nothing is read
+    after `by`, in the event loop's time."""
+    best = sorted((one.bm25, one.id) for one in found if one.bm25 is not None)[::-1]
+    since = await parts.ledger.changed(replace(listing, limit=CHANGED_MAX), at, [id_ for _, id_ in best])
+    until = min(by, asyncio.get_running_loop().time() + READING_S)
+    texts, read_all = await reworded_then(parts, since.ids, at, until)
+    unread = {*since.unread, *since.ids[read_all:]}
+    more = since.more or read_all < len(since.ids)
+    if not (texts or unread):
+        return found, _told(CHANGED_MAX) if more else ()
+    reworded = {memory.id: memory for memory in texts}
+    other = reworded.keys() | unread
+    measures = {id_: bm25 for bm25, id_ in best if id_ not in other}
+    read = await parts.ledger.read(list(measures)[:MEASURES])
+    beside = _short([read[id_] for id_ in measures if id_ in read])
+    counted, here = await asyncio.to_thread(scored, text, [*beside, *texts])
+    words = {one.id: one.bm25 for one in here if one.bm25 is not None}
+    both = read.keys() & words.keys()
+    scale = max(measures[id_] for id_ in both) / max(words[id_] for id_ in both) if both else 1.0
+    rows = {one.id: one._replace(bm25=None) if one.id in other else one for one in found}
+    for id_, memory in reworded.items():
+        matched = words[id_] * scale if id_ in words else None
+        rows[id_] = rows.get(id_, Candidate(id_))._replace(bm25=matched, traits=traits_of(memory))
+    number = min(CHANGED_MAX, counted - len(beside))
+    beyond = _told(number) if more or number < len(reworded) else ()
+    return Candidates.of(one for one in rows.values() if one.dense is not None or one.bm25 is not None), beyond
+
+
+def _short(memories: Sequence[Memory]) -> list[Memory]:
+    """The first memory, and as many of the next as fit into MEASURES_CHARS with it."""
+    ends = accumulate(len(one.content) for one in memories)
+    fitting = sum(end <= MEASURES_CHARS for end in ends)
+    return list(memories[: max(1, fitting)])
+
+
+def _told(number: int) -> tuple[str, ...]:
+    which = f"the last {number} alone" if number else "none"
+    return (f"as_of: of the texts that were changed since, words are matched in {which}",)
+
+
+READ_AT_ONCE = 8
+READ_AT_ONCE_S = 0.02
+Portion = TypeVar("Portion")
+
+
+async def read_then(
+    parts: NodePorts, ids: Sequence[str], at: int, by: float = math.inf
+) -> tuple[dict[str, Memory], list[str]]:
+    """Memories as they were recorded at `at` (ms), without those that were not there yet. Then the ids that were not
+    looked at, because nothing is read after `by`, in the event loop's time."""
+
+    async def read(some: Sequence[str]) -> tuple[dict[str, Memory], int]:
+        return await parts.ledger.read_some_as_of(some, at, READ_AT_ONCE_S, parts.clock())
+
+    portions, number = await _portions(ids, by, read)
+    return {id_: memory for portion in portions for id_, memory in portion.items()}, list(ids[number:])
+
+
+async def reworded_then(parts: NodePorts, ids: Sequence[str], at: int, by: float) -> tuple[list[Memory], int]:
+    """Of the first of `ids` the memories with another text at `at` (ms), and how many were looked at."""
+
+    async def read(some: Sequence[str]) -> tuple[list[Memory], int]:
+        return await parts.ledger.reworded(some, at, READ_AT_ONCE_S, parts.clock())
+
+    portions, number = await _portions(ids, by, read)
+    return [memory for portion in portions for memory in portion], number
+
+
+async def _portions(
+    ids: Sequence[str], by: float, read: Callable[[Sequence[str]], Awaitable[tuple[Portion, int]]]
+) -> tuple[list[Portion], int]:
+    """The answers of `read` to a few ids at a time, and the number of ids read in time."""
+    now = asyncio.get_running_loop().time
+    portions: list[Portion] = []
+    done = 0
+    while done < len(ids) and now() <= by:
+        portion, number = await read(ids[done : done + READ_AT_ONCE])
+        portions.append(portion)
+        done += number
+    return portions, done

@@ -12,15 +12,16 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from mnemesh_actors.storage.file_format import Migrations, format_of, migrate, refuse_newer, settled
 from mnemesh_memory.transcripts.turn_ranking import ANALYSIS, words
-from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
+from mnemesh_memory.values.errors import DataLoss, Unavailable
 
 BUSY_TIMEOUT_S: Final = 5.0
 INDEXED_TURNS: Final = 1_000  # anew, at a time
@@ -48,7 +49,8 @@ def _first(db: sqlite3.Connection) -> None:
     db.execute(f"CREATE VIRTUAL TABLE words USING fts5(said, content='', tokenize='{_TOKENS}')")
 
 
-MIGRATIONS: Final[tuple[Callable[[sqlite3.Connection], None], ...]] = (_first,)
+MIGRATIONS: Final[Migrations] = (_first,)
+PRAGMAS: Final = ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY")
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -59,7 +61,7 @@ def connect(path: Path) -> sqlite3.Connection:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600))
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
         try:
-            refuse_newer(db, path)
+            settled(db, path, MIGRATIONS, PRAGMAS)
             _prepare(db)
         except BaseException:  # boundary: closed, then raised again
             db.close()
@@ -68,14 +70,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(db: sqlite3.Connection) -> None:
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "temp_store=MEMORY"):
-        db.execute(f"PRAGMA {pragma}")
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    for number, migrate in enumerate(MIGRATIONS[version:], version + 1):
-        db.execute("BEGIN IMMEDIATE")
-        migrate(db)
-        db.execute(f"PRAGMA user_version = {number}")
-        db.execute("COMMIT")
+    migrate(db, MIGRATIONS)
     # Of this connection: how words are cut to stems, and how many turns hold each.
     db.execute(f"CREATE VIRTUAL TABLE temp.asked USING fts5(said, tokenize='{_TOKENS}')")
     db.execute("CREATE VIRTUAL TABLE temp.stems USING fts5vocab(temp, asked, instance)")
@@ -103,23 +98,10 @@ def indexed(text: str) -> str:
     return " ".join(words(text))
 
 
-def refuse_newer(db: sqlite3.Connection, path: Path) -> None:
-    """Raise FailedPrecondition for a format that this code does not know."""
-    (version,) = db.execute("PRAGMA user_version").fetchone()
-    if version > len(MIGRATIONS):
-        raise FailedPrecondition(
-            f"{path} has format {version}, this version reads up to {len(MIGRATIONS)}; nothing was changed. Install a "
-            "newer mnemesh",
-            field="data_dir",
-            value=str(version),
-            limit=str(len(MIGRATIONS)),
-        )
-
-
 def check(path: Path) -> None:
     """Read every page of a file that nobody has open. Raises DataLoss, FailedPrecondition."""
     with explained(path, "it can not be read"), closing(_existing(path)) as db:
-        refuse_newer(db, path)
+        refuse_newer(MIGRATIONS, format_of(db), path)
         (result,) = db.execute("PRAGMA quick_check(1)").fetchone()
         if result != "ok":
             raise _damaged(path, result)

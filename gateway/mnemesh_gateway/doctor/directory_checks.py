@@ -6,7 +6,7 @@ import json
 import os
 import sqlite3
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from mnemesh_actors.ledger.integrity.log_check import unsound
 from mnemesh_actors.ledger.store.schema import MIGRATIONS, read_only, version_of
 from mnemesh_actors.models.model_directory import cache_folder, configured, installed_weights, packaged_weights
 from mnemesh_actors.storage.data_directory import FORMAT, KEY_FILE, MANIFEST, check_directory
+from mnemesh_actors.storage.file_format import Migrations, format_of
 from mnemesh_actors.storage.index_state import read_meta
 from mnemesh_actors.transcripts.transcript_file import MIGRATIONS as TRANSCRIPT_MIGRATIONS
 from mnemesh_gateway.doctor.installation import Finding
@@ -35,7 +36,6 @@ FAULTS_SHOWN = 8
 FROM_BACKUP = "restore it from a backup"
 ANEW = "restore it from a backup, or rm {} and issue the tokens anew (`mnemesh agent add`)"
 META, POINTS = "meta.json", "points"
-Migrations = Sequence[Callable[[sqlite3.Connection], None]]
 
 
 def out_of_sight(place: Place) -> Iterator[Finding]:
@@ -251,7 +251,7 @@ def _looked_at(path: Path, migrations: Migrations) -> tuple[int, str]:
     """The format of an SQLite file, and its fault or "ok". A format that `migrations` make has to have its columns."""
     try:
         with closing(read_only(path)) as db:
-            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            version = format_of(db)
             fault = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
             return version, (_lacking(db, migrations, version) if version <= len(migrations) else "") or fault
     except sqlite3.DatabaseError as error:
@@ -272,7 +272,7 @@ def ledger(place: Place) -> Iterator[Finding]:
     newest, faults = None, []
     try:
         with closing(read_only(place.ledger)) as db:
-            version = int(db.execute("PRAGMA user_version").fetchone()[0])
+            version = format_of(db)
             if version > len(MIGRATIONS):
                 yield _newer(place.ledger, version, len(MIGRATIONS))
                 return

@@ -19,6 +19,7 @@ from mnemesh_actors.ledger.backup.snapshot import Held, held_by
 from mnemesh_actors.ledger.integrity.faults import explained
 from mnemesh_actors.ledger.store import schema
 from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_actors.storage.file_format import format_of, refuse_newer
 from mnemesh_actors.transcripts import transcript_file
 from mnemesh_gateway.backup.backup_file import LEDGER, TRANSCRIPTS, Head, Reader, verify
 from mnemesh_gateway.backup.backups import Backup, read_register, write_register
@@ -57,7 +58,7 @@ def _check(head: Head, staging: Path) -> None:
     node_id = open_directory(staging).node_id
     ledger = staging / LEDGER
     with explained(ledger, "nothing was loaded"), closing(sqlite3.connect(ledger)) as db:
-        schema.refuse_newer(int(db.execute("PRAGMA user_version").fetchone()[0]), ledger)
+        refuse_newer(schema.MIGRATIONS, format_of(db), ledger)
         schema.check(db, ledger)
         held = held_by(db)
     if (staging / TRANSCRIPTS).exists():

@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mnemesh_actors.ledger.store.schema import read_only
+from mnemesh_actors.storage.file_format import Migrations, migrate, settled
 from mnemesh_memory.access import grants
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import (
@@ -84,7 +85,9 @@ def _quotas(db: sqlite3.Connection) -> None:
         db.execute(f"ALTER TABLE agent ADD COLUMN {column}")
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (_first, _quotas)
+MIGRATIONS: Final[Migrations] = (_first, _quotas)
+# EXTRA: after a power cut a revocation must not be undone by a journal whose removal was not on disk yet.
+PRAGMAS: Final = ("journal_mode=DELETE", "synchronous=EXTRA", "secure_delete=ON")
 
 
 def digest_of(token: str) -> bytes:
@@ -139,7 +142,8 @@ class Access:
             refuse_open(path)
             self._db = _in_memory(path) if dry else _opened(path)
             try:
-                self._prepare()
+                settled(self._db, path, MIGRATIONS, PRAGMAS)
+                migrate(self._db, MIGRATIONS)
                 kept = [_from_row(row) for row in self._db.execute(f"SELECT {_NAMES} FROM agent")]
             except BaseException:  # boundary: closed, then raised again
                 self._db.close()
@@ -302,25 +306,6 @@ class Access:
         """No more writing. Unflushed uses are not counted."""
         with self._writing:
             self._db.close()
-
-    def _prepare(self) -> None:
-        version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
-        if version > len(MIGRATIONS):
-            raise FailedPrecondition(
-                f"{self.path} has format {version}, this version reads up to {len(MIGRATIONS)}; nothing was changed. "
-                "Install a newer mnemesh, or start with another data directory",
-                field="data_dir",
-                value=str(version),
-                limit=str(len(MIGRATIONS)),
-            )
-        # EXTRA: after a power cut a revocation must not be undone by a journal whose removal was not on disk yet.
-        for pragma in ("journal_mode=DELETE", "synchronous=EXTRA", "secure_delete=ON"):
-            self._db.execute(f"PRAGMA {pragma}")
-        for number, migrate in enumerate(MIGRATIONS[version:], version + 1):
-            self._db.execute("BEGIN IMMEDIATE")
-            migrate(self._db)
-            self._db.execute(f"PRAGMA user_version = {number}")
-            self._db.execute("COMMIT")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

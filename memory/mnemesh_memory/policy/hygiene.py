@@ -19,7 +19,7 @@ from mnemesh_memory.policy.guard import Candidate, judge, says_the_same
 from mnemesh_memory.policy.heat import HALF_LIFE_DAYS, HalfLives, heat_parts
 from mnemesh_memory.policy.standing import age, pairs
 from mnemesh_memory.policy.valence import valence
-from mnemesh_memory.ranking.usefulness import liking
+from mnemesh_memory.ranking.scores import liking
 from mnemesh_memory.text.text import snippet, title_of
 from mnemesh_memory.values.heat_channels import Heat
 from mnemesh_memory.values.memory_links import BOTH_HOLD

@@ -1,8 +1,18 @@
-"""The scale of a score: from 0 to 1, with SCORE_DECIMALS, and room to make good what the evidence lacks."""
+"""The scale of a score, from 0 to 1 with SCORE_DECIMALS, and the part of ratings in it: little, and nothing for an
+irrelevant memory.
+
+Votes say that a memory helped somebody with something, not that it answers this question. So they move a score by at
+most USEFULNESS, in proportion to its evidence as form does, and tell memories apart that match about equally well. They
+are part of the documents: replicas with the same ledger order alike.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from mnemesh_memory.ranking.fusion import Fused
+
 
 SCORE_DECIMALS: Final = 6
 # With so much evidence a memory gets all that form and date are worth, with less in proportion.
@@ -22,3 +32,21 @@ def room(score: float) -> float:
 def rounded(score: float) -> float:
     """A score as it is shown."""
     return round(unit(score), SCORE_DECIMALS)
+
+
+USEFULNESS: Final = 0.02
+
+
+def liking(useful: int, against: int) -> float:
+    """The value of votes, in (-1, 1): their difference divided by their sum plus one, so few votes count less than
+    many."""
+    return (useful - against) / (useful + against + 1)
+
+
+def rated(fused: Fused, useful: int, against: int) -> Fused:
+    """`fused` with what votes add to its score or take from it; the score stays in [0, 1]."""
+    if not fused.score or not (useful or against):
+        return fused
+    left = 1.0 - fused.score if useful > against else fused.score
+    part = USEFULNESS * liking(useful, against) * min(1.0, fused.score / FULL_EVIDENCE, left / USEFULNESS)
+    return fused._replace(score=round(fused.score + part, SCORE_DECIMALS), useful=part)

@@ -12,9 +12,14 @@ from dataclasses import dataclass, field
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.values.marks import ANCHOR, Trusted
 from mnemesh_memory.values.memory_links import Linked
-from mnemesh_memory.values.model_status import AstrocyteStatus, ConsumerStatus, ModelStatus, ReembedStatus
+from mnemesh_memory.values.model_status import (
+    AstrocyteStatus,
+    ConsumerStatus,
+    LedgerReplica,
+    ModelStatus,
+    ReembedStatus,
+)
 from mnemesh_memory.values.quotas import NO_OWN, Quota
-from mnemesh_memory.values.replica_status import LedgerReplica
 from mnemesh_memory.values.rules import Rule
 
 

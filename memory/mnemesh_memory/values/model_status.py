@@ -52,3 +52,18 @@ class AstrocyteStatus:
     read: int = 0
     proposed: int = 0
     applied: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerReplica:
+    """One of the ledgers that hold a node's log on several machines."""
+
+    actor: str  # Name of the process among the actors.
+    role: str  # primary or secondary.
+    state: str
+    node_id: str  # Signs the entries of this ledger.
+    machine: str
+    place: str  # Directory on `machine`.
+    incarnation: str
+    seq: int
+    lag: int  # Count of the primary's entries still missing.

@@ -15,6 +15,7 @@ from typing import Any, Final
 from mnemesh_actors.ledger.integrity.log_check import fault
 from mnemesh_actors.ledger.store import schema
 from mnemesh_actors.ledger.store.entry_rows import entry_of
+from mnemesh_actors.storage.file_format import format_of, refuse_newer
 from mnemesh_crdt.changes.envelope import SIGNATURE_BYTES, Entry, node_id_of
 from mnemesh_memory.values.errors import DataLoss
 
@@ -50,7 +51,7 @@ class Wreck:
         # A file that was cut off, or has a senseless row in its schema, is read as far as possible.
         db.execute("PRAGMA writable_schema = ON")
         try:
-            schema.refuse_newer(int(db.execute("PRAGMA user_version").fetchone()[0]), path)
+            refuse_newer(schema.MIGRATIONS, format_of(db), path)
             columns = {row[1] for row in db.execute("PRAGMA table_info(entry)")}
         except sqlite3.DatabaseError as error:
             raise _nothing(path, error) from error

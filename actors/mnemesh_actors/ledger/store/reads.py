@@ -14,7 +14,7 @@ from mnemesh_actors.ledger.store.row_filters import HAPPENED, conditions, covere
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows, marks
 from mnemesh_memory.policy.heat import VALENCE_MOST, HeatRow, columns_of, heat_of_columns
 from mnemesh_memory.policy.validity import SUPERSEDES
-from mnemesh_memory.ranking.usefulness import liking
+from mnemesh_memory.ranking.scores import liking
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.validation.filters import any_holds, in_place

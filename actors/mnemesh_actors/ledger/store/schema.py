@@ -14,7 +14,7 @@ from typing import Final
 
 from mnemesh_actors.ledger.integrity.faults import damaged, explained
 from mnemesh_actors.ledger.store import rows
-from mnemesh_memory.values.errors import FailedPrecondition
+from mnemesh_actors.storage.file_format import migrate, refuse_newer, settled
 
 BUSY_TIMEOUT_S = 5.0
 READER_TIMEOUT_S = 2.0
@@ -162,13 +162,17 @@ def _run(migration: str, db: sqlite3.Connection) -> None:
 
 
 MIGRATIONS: Final = tuple(partial(_run, migration) for migration in _SQL)
+PRAGMAS: Final = (
+    "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=OFF", "cache_size=-32768",
+    "mmap_size=268435456", "wal_autocheckpoint=2000", "temp_store=MEMORY",
+)  # fmt: skip
 
 
 def connect(path: Path) -> sqlite3.Connection:
     """Open, check and migrate. Raises FailedPrecondition for a newer file, DataLoss for a damaged one, Unavailable
     when it can not be opened."""
     # Before SQLite opens the file: closing it would fold a write-ahead log of a newer version.
-    refuse_newer(version_of(path), path)
+    refuse_newer(MIGRATIONS, version_of(path), path)
     with explained(path, "it can not be opened"), ExitStack() as undo:
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
         undo.callback(db.close)
@@ -185,26 +189,11 @@ def read_only(path: Path) -> sqlite3.Connection:
 
 
 def _prepare(db: sqlite3.Connection, path: Path) -> None:
-    version = int(db.execute("PRAGMA user_version").fetchone()[0])
-    refuse_newer(version, path)
-    for pragma in (
-        "journal_mode=WAL",
-        "synchronous=FULL",
-        "secure_delete=ON",
-        "foreign_keys=OFF",
-        "cache_size=-32768",
-        "mmap_size=268435456",
-        "wal_autocheckpoint=2000",
-        "temp_store=MEMORY",
-    ):
-        db.execute(f"PRAGMA {pragma}")
+    version = settled(db, path, MIGRATIONS, PRAGMAS)
     if version:
         check(db, path)
-    for number, migration in enumerate(MIGRATIONS[version:], version + 1):
-        db.execute("BEGIN IMMEDIATE")
-        migration(db)
-        db.execute(f"PRAGMA user_version = {number}")
-        db.execute("COMMIT")
+    for number in range(version, len(MIGRATIONS)):
+        migrate(db, MIGRATIONS[: number + 1])
         # Into the file itself, where an older version looks for it.
         db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -217,18 +206,6 @@ def version_of(path: Path) -> int:
     except OSError:
         return 0
     return int.from_bytes(head[_VERSION_BYTES]) if head.startswith(_MAGIC) else 0
-
-
-def refuse_newer(version: int, path: Path) -> None:
-    """Raise FailedPrecondition for a version that this code does not know."""
-    if version > len(MIGRATIONS):
-        raise FailedPrecondition(
-            f"{path} has format {version}, this version reads up to {len(MIGRATIONS)}; nothing was changed. "
-            "Install a newer mnemesh, or start with another data directory",
-            field="data_dir",
-            value=str(version),
-            limit=str(len(MIGRATIONS)),
-        )
 
 
 def check(db: sqlite3.Connection, path: Path) -> None:

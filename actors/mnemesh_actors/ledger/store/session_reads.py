@@ -17,7 +17,7 @@ from mnemesh_memory.policy import checkpoints, triggers
 from mnemesh_memory.policy.heat import heat
 from mnemesh_memory.policy.session_context import DECISIONS, HOT, PINNED, PREFERENCES, QUESTION_TAGS, QUESTIONS, RECENT
 from mnemesh_memory.policy.session_context import RULES as WORKING_RULES
-from mnemesh_memory.ranking.usefulness import liking
+from mnemesh_memory.ranking.scores import liking
 from mnemesh_memory.values.model import Memory
 
 KIND_GROUPS: Final = {"preference": PREFERENCES, "procedure": WORKING_RULES, "decision": DECISIONS}

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from mnemesh.api import values
 from mnemesh.cli.given import given
 from mnemesh.cli.options import Id, Number, Space, Text, Texts, argument, asks, option
-from mnemesh.cli.people.memories import BOLD, DIM, clip, paint
+from mnemesh.cli.people.memories import BOLD, DIM, clip, end_of_page, paint
 from mnemesh.cli.shell import Shell, one_line
 
 HELP: Final = "Add, list and remove rules of recall: memories that count more, less or not at all."
@@ -47,10 +47,9 @@ def _added(done: values.AddedRule) -> Iterator[str]:
 def _listed(page: values.Rules) -> Iterator[str]:
     for rule in page.rules:
         yield from _shown(rule)
-    if page.cursor:
-        yield paint(f"{len(page.rules)} of {page.total}; next page: --cursor {page.cursor}", DIM)
-    elif not page.rules:
-        yield 'no rules; `mnemesh rule add "kind = run" hide` adds one'
+    yield from end_of_page(
+        len(page.rules), page.total, page.cursor, 'no rules; `mnemesh rule add "kind = run" hide` adds one'
+    )
 
 
 def _removed(done: values.DeletedRule) -> Iterator[str]:

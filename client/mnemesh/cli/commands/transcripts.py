@@ -12,7 +12,7 @@ from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
 from mnemesh.cli.given import given
 from mnemesh.cli.options import DASHES, Number, Text, Texts, Yes, argument, asks, option
-from mnemesh.cli.people.memories import BOLD, DIM, GREEN, YELLOW, clip, paint
+from mnemesh.cli.people.memories import BOLD, DIM, GREEN, YELLOW, clip, end_of_page, paint
 from mnemesh.cli.shell import Shell, count_of, one_line, printable, text_of
 from mnemesh.errors import InvalidArgument
 from mnemesh_proto.json_text import NotJson, read_json
@@ -159,10 +159,9 @@ def _read(found: values.Transcript) -> Iterator[str]:
 def _listed(page: values.Sessions) -> Iterator[str]:
     for session in page.sessions:
         yield from _session(session)
-    if page.cursor:
-        yield paint(f"{len(page.sessions)} of {page.total}; next page: --cursor {page.cursor}", DIM)
-    elif not page.sessions:
-        yield "no sessions; `mnemesh import-transcript` brings them in"
+    yield from end_of_page(
+        len(page.sessions), page.total, page.cursor, "no sessions; `mnemesh import-transcript` brings them in"
+    )
 
 
 def _erased(gone: values.ErasedSessions) -> Iterator[str]:

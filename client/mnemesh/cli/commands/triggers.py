@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from mnemesh.api import values
 from mnemesh.cli.given import given
 from mnemesh.cli.options import Id, Number, Space, Text, TextFile, Texts, Words, asks, option
-from mnemesh.cli.people.memories import BOLD, DIM, clip, paint
+from mnemesh.cli.people.memories import BOLD, clip, end_of_page, paint
 from mnemesh.cli.shell import Shell, one_line, text_of
 
 HELP: Final = "Add, list and remove triggers: memories that report back when something comes up."
@@ -48,10 +48,9 @@ def _added(done: values.CreatedTrigger) -> Iterator[str]:
 def _listed(page: values.Triggers) -> Iterator[str]:
     for trigger in page.triggers:
         yield from _shown(trigger)
-    if page.cursor:
-        yield paint(f"{len(page.triggers)} of {page.total}; next page: --cursor {page.cursor}", DIM)
-    elif not page.triggers:
-        yield "no triggers; `mnemesh trigger add keyword WORDS TEXT` adds one"
+    yield from end_of_page(
+        len(page.triggers), page.total, page.cursor, "no triggers; `mnemesh trigger add keyword WORDS TEXT` adds one"
+    )
 
 
 def _removed(done: values.DeletedTrigger) -> Iterator[str]:

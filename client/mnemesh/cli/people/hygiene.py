@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mnemesh.api import values
 from mnemesh.cli.people.explanations import heat_parts
-from mnemesh.cli.people.memories import BOLD, CYAN, DIM, GREEN, YELLOW, clip, paint
+from mnemesh.cli.people.memories import BOLD, CYAN, DIM, GREEN, YELLOW, clip, lacks, paint
 from mnemesh.cli.shell import count_of, one_line
 
 
@@ -42,5 +42,4 @@ def _memory(memory: values.TidyMemory) -> str:
 def _scope(examined: int, unexamined: int, reasons: Sequence[str]) -> Iterator[str]:
     older = f"; {unexamined} older ones were not, name one space with --space" if unexamined else ""
     yield paint(f"{examined} memories were looked at{older}", DIM)
-    for reason in reasons:
-        yield paint(f"incomplete: {one_line(reason)}", YELLOW)
+    yield from lacks(reasons)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from mnemesh.api import values
-from mnemesh.cli.people.memories import BOLD, DIM, ID_CHARS, YELLOW, clip, paint
+from mnemesh.cli.people.memories import BOLD, DIM, ID_CHARS, YELLOW, clip, lacks, paint
 from mnemesh.cli.shell import count_of, one_line
 
 DATE_CHARS = 10
@@ -78,9 +78,3 @@ def _relation(relation: values.GraphRelation) -> Iterator[str]:
 
 def _size(memories: int, entities: int, relations: int) -> str:
     return f"{memories} memories, {entities} entities, {relations} relations"
-
-
-def lacks(reasons: Sequence[str]) -> Iterator[str]:
-    """A line for each part that an answer may lack."""
-    for reason in reasons:
-        yield paint(f"incomplete: {one_line(reason)}", YELLOW)

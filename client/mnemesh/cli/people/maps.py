@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mnemesh.api import values
-from mnemesh.cli.people.knowledge import lacks
-from mnemesh.cli.people.memories import BOLD, DIM, ID_CHARS, YELLOW, clip, paint, shown_time
+from mnemesh.cli.people.memories import BOLD, DIM, ID_CHARS, YELLOW, clip, lacks, paint, shown_time
 from mnemesh.cli.shell import count_of, one_line
 
 

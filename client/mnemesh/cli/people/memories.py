@@ -74,8 +74,7 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
         yield paint(f"{answer.truncated_by_budget} more left out by the token budget", DIM)
     if answer.abstain and answer.results and asked:
         yield paint(f"probably not the answer (coverage {answer.coverage:.2f})", YELLOW)
-    for reason in answer.degraded_reasons:
-        yield paint(f"incomplete: {one_line(reason)}", YELLOW)
+    yield from lacks(answer.degraded_reasons)
 
 
 def _shortened(memory: values.Memory) -> str:
@@ -96,8 +95,7 @@ def related(found: values.Neighbourhood) -> Iterator[str]:
         yield from (paint(f"          {line}", YELLOW) for line in replaced(near))
     if not found.results:
         yield "nothing has to do with it"
-    for reason in found.degraded_reasons:
-        yield paint(f"incomplete: {one_line(reason)}", YELLOW)
+    yield from lacks(found.degraded_reasons)
 
 
 def remembered(done: values.Remembered, where: str = "") -> Iterator[str]:
@@ -196,12 +194,8 @@ def listed(page: values.Page) -> Iterator[str]:
     """A line a memory."""
     for memory in page.memories:
         yield _line(memory)
-    if page.cursor:
-        yield paint(f"{len(page.memories)} of {page.total}; next page: --cursor {page.cursor}", DIM)
-    elif not page.memories:
-        yield "no memories"
-    for reason in page.degraded_reasons:
-        yield paint(f"incomplete: {one_line(reason)}", YELLOW)
+    yield from end_of_page(len(page.memories), page.total, page.cursor, "no memories")
+    yield from lacks(page.degraded_reasons)
 
 
 def timeline(line: values.Timeline) -> Iterator[str]:
@@ -281,6 +275,19 @@ def clip(text: str, chars: int = TITLE_CHARS) -> str:
         return text
     room = max(20, min(chars, shutil.get_terminal_size().columns - 24))
     return text if len(text) <= room else text[: room - 1] + "…"
+
+
+def lacks(reasons: Iterable[str]) -> Iterator[str]:
+    """A line for each part that an answer may lack."""
+    return (paint(f"incomplete: {one_line(reason)}", YELLOW) for reason in reasons)
+
+
+def end_of_page(shown: int, total: int, cursor: str, none: str) -> Iterator[str]:
+    """How to see the next page, or that there is `none`."""
+    if cursor:
+        yield paint(f"{shown} of {total}; next page: --cursor {cursor}", DIM)
+    elif not shown:
+        yield none
 
 
 def place_and_title(memory: values.Memory) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mnemesh.api import values
-from mnemesh.cli.people.memories import BOLD, CYAN, DIM, YELLOW, paint
+from mnemesh.cli.people.memories import BOLD, CYAN, DIM, YELLOW, lacks, paint
 from mnemesh.cli.shell import count_of, one_line
 
 CARRIED_OUT: Final = ("applied", "undone")
@@ -24,8 +24,7 @@ def consolidated(done: values.Consolidation) -> Iterator[str]:
     yield paint(f"{told} in {one_line(done.space)}{f': {counted}' if counted else ''}", DIM)
     if done.run:
         yield paint(f"undo with: mnemesh consolidate --undo {one_line(done.run)}", CYAN)
-    for reason in done.degraded_reasons:
-        yield paint(f"incomplete: {one_line(reason)}", YELLOW)
+    yield from lacks(done.degraded_reasons)
 
 
 def runs(found: values.Runs) -> Iterator[str]:

@@ -232,20 +232,21 @@ def _near_memory(near: Json) -> dict[str, Any]:
 
 
 def _pruned(**forms: Form) -> Form:
-    """A form without empty values. Each list that `forms` names has its items in that form."""
+    """A form without empty values. What `forms` names has that form, or each item of a list has."""
 
     def form(answer: Json) -> dict[str, Any]:
-        return _kept(answer) | {name: [each(item) for item in answer[name]] for name, each in forms.items()}
+        return _kept(answer) | {name: _each(forms[name], answer[name]) for name in forms if name in answer}
 
     return form
 
 
-def _one_trigger(answer: Json) -> dict[str, Any]:
-    return {**_kept(answer), "trigger": _kept(answer["trigger"])}
+def _each(form: Form, value: Any) -> Any:
+    return [form(item) for item in value] if isinstance(value, list) else form(value)
 
 
-def _checkpointed(answer: Json) -> dict[str, Any]:
-    return {**_kept(answer), "checkpoint": _checkpoint(answer["checkpoint"])}
+def _lean(**forms: Form) -> Form:
+    """The same, also without the lists of `forms` that are empty."""
+    return lambda answer: _kept(_pruned(**forms)(answer))
 
 
 def _checkpoint(checkpoint: Json) -> dict[str, Any]:
@@ -265,19 +266,6 @@ def _in_context(memory: Json) -> dict[str, Any]:
     return _near_memory({**memory, "space": "", "updated_at": _time(memory, "updated_at")})
 
 
-def _run(run: Json) -> dict[str, Any]:
-    return {**_kept(run), "steps": [_kept(step) for step in run["steps"]]}
-
-
-def _one_rule(answer: Json) -> dict[str, Any]:
-    return {"rule": _kept(answer["rule"])}
-
-
-def _turns(hit: Json) -> dict[str, Any]:
-    around = {side: [_kept(turn) for turn in hit[side]] for side in ("before", "after")}
-    return _kept({**hit, "turn": _kept(hit["turn"]), **around})
-
-
 def _tidy(memory: Json) -> dict[str, Any]:
     return _kept({**memory, "heat": round(memory["heat"]["value"], 3)})
 
@@ -286,26 +274,8 @@ def _pair(pair: Json) -> dict[str, Any]:
     return {**pair, "older": _tidy(pair["older"]), "newer": _tidy(pair["newer"])}
 
 
-def _finding(found: Json) -> dict[str, Any]:
-    return _kept({**found, "memory": _tidy(found["memory"])})
-
-
-def _chain(answer: Json) -> dict[str, Any]:
-    sides = {side: [_kept(link) for link in answer[side]] for side in ("causes", "effects", "linked")}
-    return _kept({**answer, **sides})
-
-
-def _graph(answer: Json) -> dict[str, Any]:
-    relations, entities = map(_kept, answer["relations"]), map(_near_entity, answer["entities"])
-    return _kept({**answer, "relations": list(relations), "entities": list(entities)})
-
-
 def _near_entity(entity: Json) -> dict[str, Any]:
     return _kept({**entity, "score": round(entity["score"], 4)})
-
-
-def _read(answer: Json) -> dict[str, Any]:
-    return {"session": _kept(answer["session"]), "turns": [_kept(turn) for turn in answer["turns"]]}
 
 
 # Of the tools that deliver words of memories or sessions.
@@ -320,34 +290,34 @@ FORMS: Final[Mapping[str, Form]] = {
     "conflicts": _in_conflict,
     "check": _checked,
     "duplicates": _pruned(pairs=_pair),
-    "hygiene": _pruned(findings=_finding),
-    "transcript_search": _pruned(results=_turns),
-    "transcript_read": _read,
+    "hygiene": _pruned(findings=_lean(memory=_tidy)),
+    "transcript_search": _pruned(results=_lean(before=_kept, turn=_kept, after=_kept)),
+    "transcript_read": _pruned(session=_kept, turns=_kept),
     "transcript_list": _pruned(sessions=_kept),
     "transcript_erase": _pruned(sessions=_kept),
     "context": _context,
-    "checkpoint": _checkpointed,
+    "checkpoint": _pruned(checkpoint=_checkpoint),
     "resume": _context,
-    "graph": _graph,
+    "graph": _lean(relations=_kept, entities=_near_entity),
     "graph_audit": _pruned(findings=_kept),
-    "causal_chain": _chain,
+    "causal_chain": _lean(causes=_kept, effects=_kept, linked=_kept),
     "story": _pruned(sentences=_kept),
     "gaps": _pruned(gaps=_kept),
     "coverage": _kept,
     "recall_hierarchical": _pruned(clusters=_near_entity),
-    "drill_down": lambda answer: {**_kept(answer), "cluster": _kept(answer["cluster"])},
+    "drill_down": _pruned(cluster=_kept),
     "navigate": _pruned(points=_near_entity),
     "seed_project": _pruned(seeds=_kept),
-    "create_trigger": _one_trigger,
+    "create_trigger": _pruned(trigger=_kept),
     "list_triggers": _pruned(triggers=_kept),
-    "delete_trigger": _one_trigger,
+    "delete_trigger": _pruned(trigger=_kept),
     "consolidate": _pruned(steps=_kept, gaps=_kept),
-    "list_runs": _pruned(runs=_run),
-    "undo_run": lambda answer: {**_kept(answer), "run": _run(answer["run"])},
+    "list_runs": _pruned(runs=_pruned(steps=_kept)),
+    "undo_run": _pruned(run=_pruned(steps=_kept)),
     "validate": _pruned(memories=_kept),
-    "add_rule": _one_rule,
+    "add_rule": _pruned(rule=_kept),
     "get_rules": _pruned(rules=_kept),
-    "delete_rule": _one_rule,
+    "delete_rule": _pruned(rule=_kept),
 }
 
 
