@@ -195,6 +195,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         )
         for class_ in CLASSES:
             precision, recall = tally.figures(class_)
+            if not tally.labels[class_]:
+                continue
             below |= precision < PRECISION_MIN or recall < RECALL_MIN
             counts = (tally.labels[class_], tally.right[class_], tally.wrong[class_])
             table.add_row(class_, *map(str, counts), f"{precision:.2f}", f"{recall:.2f}")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from mnemesh_memory.policy import checkpoints, session_context
+from mnemesh_memory.policy import checkpoints, requirements, session_context, session_runs
 from mnemesh_memory.policy.checkpoints import Checkpoint, Standing
+from mnemesh_memory.policy.requirements import Requirement
 from mnemesh_memory.policy.session_context import PINNED, RECENT, ContextQuery, SessionContext
+from mnemesh_memory.policy.session_runs import SessionRun, Told
+from mnemesh_memory.values.errors import NotFound
 from mnemesh_memory.values.model import Caller, Draft, Memory, Source, Written
 
 
@@ -40,3 +44,32 @@ class FakeSessions:
         memories = list(self.memories.values())
         pinned = [memory for memory in memories if memory.tier == "pinned"]
         return session_context.chosen({PINNED: pinned, RECENT: memories}, (), budget, 0)
+
+    async def record_run(self, caller: Caller, told: Told, *, space: str, mask: bool) -> SessionRun:
+        clean = session_runs.checked(told, mask=mask)
+        draft = Draft(
+            content=session_runs.text_of(clean), space=space, kind=session_runs.KIND, tags=(session_runs.TAG,),
+            attrs=session_runs.attrs_of(clean), source=Source(session=clean.session),
+        )  # fmt: skip
+        done = await self.remember(caller, draft)  # type: ignore[misc]
+        assert isinstance(done, Written)
+        return session_runs.run_of(done.memory)
+
+    async def runs(
+        self, caller: Caller, spaces: Sequence[str], *, session: str, limit: int, cursor: str
+    ) -> tuple[tuple[SessionRun, ...], str, int]:
+        found = [session_runs.run_of(memory) for memory in self.memories.values() if session_runs.TAG in memory.tags]
+        return tuple(found), "", len(found)
+
+    async def settle(self, caller: Caller, key: str, status: str, note: str) -> Requirement:
+        memory = self.memories.get(key)
+        if memory is None:
+            raise NotFound("memory", key)
+        requirements.settled(replace(memory, kind=requirements.KIND), status, note)
+        return requirements.requirement_of(replace(memory, tags=(status,)))
+
+    async def requirements(
+        self, caller: Caller, spaces: Sequence[str], *, status: str, limit: int, cursor: str
+    ) -> tuple[tuple[Requirement, ...], str, int]:
+        found = tuple(requirements.requirement_of(memory) for memory in self.memories.values())
+        return found, "", len(found)

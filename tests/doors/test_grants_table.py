@@ -37,8 +37,8 @@ DECISIONS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("status", "agent_add", "agent_list", "agent_revoke", "agent_quota"), "administer"),
     **dict.fromkeys(("backup_create", "backup_list", "reembed"), "own"),
     **dict.fromkeys(("transcript_search", "transcript_read", "transcript_list", "list_triggers"), "read"),
-    **dict.fromkeys(("context", "resume", "get_rules", "validate"), "read"),
-    "checkpoint": "write",
+    **dict.fromkeys(("context", "resume", "get_rules", "validate", "session_runs", "requirements"), "read"),
+    **dict.fromkeys(("checkpoint", "record_run", "settle"), "write"),
     "seed_project": "own",
     **dict.fromkeys(("add_rule", "delete_rule"), "write"),
     **dict.fromkeys(("graph", "graph_audit", "causal_chain"), "read"),
@@ -284,7 +284,9 @@ async def test_an_export_that_is_under_way_ends_when_its_token_does(
 FREES: Final = frozenset(
     {"forget", "purge", "bulk_forget", "unlink", "transcript_erase", "delete_trigger", "delete_rule", "tidy"}
 )
-BEGINS: Final = frozenset({"remember", "remember_batch", "supersede", "create_trigger", "checkpoint", "add_rule"})
+BEGINS: Final = frozenset(
+    {"remember", "remember_batch", "supersede", "create_trigger", "checkpoint", "add_rule", "record_run"}
+)
 WRITES: Final = frozenset(name for name, needs in DECISIONS.items() if needs == "write") - {"check"}
 
 

@@ -60,10 +60,27 @@ def mine(shared_node: NodeUnderTest, capsys: pytest.CaptureFixture[str]) -> Iter
     run("off")
 
 
+def line_of(message: dict[str, Any], **more: Any) -> bytes:
+    role = message.setdefault("role", "assistant")
+    return json.dumps({"type": role, "sessionId": "s1", "message": message, **more}).encode() + b"\n"
+
+
+def called(id_: str, name: str, failed: bool = False, said: str = "ok", **given: Any) -> bytes:
+    """A call of a tool and its result."""
+    result = {"type": "tool_result", "tool_use_id": id_, "is_error": failed, "content": said}
+    return line_of({"content": [{"type": "tool_use", "id": id_, "name": name, "input": given}]}) + line_of(
+        {"role": "user", "content": [result]}
+    )
+
+
+def space_of(project: Path) -> str:
+    return (project / ".mnemesh.toml").read_text().split('"')[1]
+
+
 def memories(node: NodeUnderTest, project: Path) -> dict[str, Any]:
-    space = (project / ".mnemesh.toml").read_text().split('"')[1]
+    space = space_of(project)
     with Client(node.grpc, node.token, space=space) as client:
-        return {memory.content: memory for memory in client.list(space=space).memories}
+        return {memory.content: memory for memory in client.list(space=space).memories if memory.kind != "run"}
 
 
 def test_sessions_become_memories_of_their_project_once_and_only_after_mining_was_switched_on(
@@ -124,6 +141,64 @@ def test_a_note_of_a_hook_is_worked_off_and_a_file_that_fails_is_given_up_after_
     assert mine("retry")["retried"] == [str(broken)]
     assert mine("now")["stored"] == 1
     assert mine("status")["failing"] == {}
+
+
+def test_a_session_gets_one_record_that_counts_each_message_once_and_holds_no_output_of_tools(
+    shared_node: NodeUnderTest, home: Path, project: Path, mine: Any
+) -> None:
+    file = home / "s1.jsonl"
+    usage = {"input_tokens": 10, "output_tokens": 1, "cache_read_input_tokens": 500, "cache_creation_input_tokens": 20}
+    begun = {"id": "m1", "model": "glass-4", "content": [{"type": "text", "text": "I look."}], "usage": usage}
+    ended = {**begun, "content": [{"type": "text", "text": "Done."}], "usage": {**usage, "output_tokens": 40}}
+    other = {**begun, "id": "m2", "content": [{"type": "text", "text": "The tax is rounded once now."}]}
+    file.write_bytes(
+        words("Fix the rounding of the cart", cwd=str(project), timestamp="2026-11-25T09:12:00Z")
+        + line_of(begun)
+        + line_of(ended)
+        + called("t1", "Edit", file_path=str(project / "cart.py"))
+        + called("t2", "Bash", True, "TAX TABLE IS MISSING", command="make test")
+    )
+    mine("now", str(file))
+    with Client(shared_node.grpc, shared_node.token, space=space_of(project)) as client:
+        (run,) = client.runs().runs
+        assert (run.session, run.status, run.model, run.tokens_out) == ("s1", "failed", "glass-4", 40)
+        assert (run.tokens_in, run.tokens_cached, run.tokens_cache_written) == (10, 500, 20)
+        assert "Errors:\n- `make test` failed\n\nFiles:\n- cart.py" in run.content
+        assert "TAX TABLE" not in run.content
+        with file.open("ab") as stream:
+            stream.write(line_of(other) + words("thanks", timestamp="2026-11-25T09:30:00Z"))
+        assert mine("now", str(file))["sessions"] == 1
+        (later,) = client.runs().runs
+        assert (later.id, later.status, later.tokens_out, later.tokens_in) == (run.id, "done", 41, 20)
+        assert later.started_at is not None
+        assert later.ended_at is not None
+        assert (later.ended_at - later.started_at).seconds == 18 * 60
+        assert mine("now", str(file))["files"] == 0
+
+
+def test_a_correction_that_comes_again_in_another_session_becomes_surer_and_what_is_turned_down_twice_is_kept(
+    shared_node: NodeUnderTest, home: Path, project: Path, mine: Any
+) -> None:
+    no = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+    tiers = []
+    for number in range(2):
+        file = home / f"{number}.jsonl"
+        lines = words("no, shorter answers please", cwd=str(project)) + called(
+            "t1", "Bash", True, no, command="git push"
+        )
+        file.write_bytes(lines.replace(b'"s1"', f'"s{number}"'.encode()))
+        mine("now", str(file))
+        found = memories(shared_node, project)
+        tiers.append({text: memory.attrs.get("preference.tier") for text, memory in found.items()})
+    assert tiers[0] == {"no, shorter answers please": "inferred"}
+    assert tiers[1] == dict.fromkeys(
+        ("no, shorter answers please", "The person turns down `git push` here."), "signals"
+    )
+    assert {memory.attrs["preference.signals"] for memory in found.values()} == {"2"}
+    with Client(shared_node.grpc, shared_node.token, space=space_of(project)) as client:
+        client.remember("The person wants German commit messages.", kind="preference")
+        (group,) = [group for group in client.context().groups if group.name == "preferences"]
+        assert group.memories[0].content == "The person wants German commit messages."
 
 
 @pytest.mark.asyncio(loop_scope="session")

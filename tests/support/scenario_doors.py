@@ -54,11 +54,14 @@ COMMANDS = {
     "add_rule": "rule add",
     "get_rules": "rule list",
     "delete_rule": "rule remove",
+    "record_run": "record-run",
+    "session_runs": "runs",
 }
 # Fields whose command-line option has another name.
 OPTIONS = {
     "tags": "tag", "paths": "path", "keywords": "keyword", "spaces": "space", "kinds": "kind", "files": "file",
     "decisions": "decision", "questions": "question", "next_steps": "next-step", "errors": "error",
+    "prompts": "prompt",
 }  # fmt: skip
 
 
@@ -416,6 +419,10 @@ class CliDoor(Door):
             named = ("task",)
         if operation == "seed_project":
             named = ("dir",)
+        if operation == "record_run":
+            named = ("session",)
+        if operation == "settle":
+            named = ("id", "status")
         positional = [fields.pop(name) for name in named if name in fields]
         if operation in ("link", "unlink"):
             positional += [fields.pop("type"), fields.pop("to")]

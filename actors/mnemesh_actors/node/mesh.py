@@ -21,6 +21,7 @@ from mnemesh_actors.knowledge.graph_operations import Graphing
 from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node.node_status import index_consumers, index_status
 from mnemesh_actors.node.session_operations import Sessions
+from mnemesh_actors.node.session_records import SessionRecords
 from mnemesh_actors.node.sleep_parts import Sleep
 from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
 from mnemesh_actors.node_ports import NodePorts
@@ -126,6 +127,9 @@ class Mesh:
         self.checkpoint, self.resume, self.context = sessions.checkpoint, sessions.resume, sessions.context
         self.seed_project = ProjectSeeding(parts, writing).seed_project
         self.rules, ruling = parts.rules, Ruling(parts, writing)
+        records = SessionRecords(parts, writing)
+        self.record_run, self.runs = records.record_run, records.runs
+        self.settle, self.requirements = records.settle, records.requirements
         self.add_rule, self.get_rules, self.delete_rule = ruling.add, ruling.page, ruling.delete
         self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget
         self.duplicates, self.hygiene = hygiene.duplicates, hygiene.hygiene

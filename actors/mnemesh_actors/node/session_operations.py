@@ -26,6 +26,8 @@ from mnemesh_memory.policy.session_context import (
     HOT,
     PINNED,
     QUESTIONS,
+    REQUIREMENTS,
+    RUNS,
     TRIGGERED,
     ContextQuery,
     GivenMemories,
@@ -70,7 +72,7 @@ class Sessions:
         session = field_checks.line("session", session, limits.SESSION_BYTES_MAX)
         clean = checkpoints.checked(standing, mask=mask)
         async with answered(self._parts, "ledger"):
-            before = await self._parts.ledger.last_checkpoint((where,), session, caller.agent)
+            before = await self._parts.ledger.last_tagged((where,), checkpoints.TAG, session, caller.agent)
         if before is not None and merge:
             clean = checkpoints.merged(checkpoints.read(before.content), clean)
         clean = checkpoints.fitting(clean)
@@ -108,7 +110,7 @@ class Sessions:
         agent = field_checks.line("agent", agent, limits.AGENT_BYTES_MAX)
         field_checks.whole("token_budget", budget, limits.CONTEXT_BUDGET_MIN, limits.CONTEXT_BUDGET_MAX)
         async with self._in_time():
-            last = await self._parts.ledger.last_checkpoint(named, session or None, agent)
+            last = await self._parts.ledger.last_tagged(named, checkpoints.TAG, session or None, agent)
             opening = await self._told(caller, await self._opening(caller, named))
         checkpoint, used = None, 0
         if last is not None:
@@ -116,7 +118,7 @@ class Sessions:
             standing = checkpoints.shortened(checkpoints.read(last.content), room)
             checkpoint = checkpoints.checkpoint_of(replace(last, content=checkpoints.text_of(standing)))
             used = estimate_tokens(checkpoints.text_of(standing)) + session_context.MEMORY_TOKENS
-        kept = {name: opening.get(name, []) for name in (PINNED, QUESTIONS, HOT)}
+        kept = {name: opening.get(name, []) for name in (PINNED, REQUIREMENTS, QUESTIONS, RUNS, HOT)}
         known = {last.id} if last is not None else ()
         found = session_context.chosen(kept, known, max(0, budget - used), self._parts.clock())
         return checkpoint, replace(found, tokens_used=found.tokens_used + used)

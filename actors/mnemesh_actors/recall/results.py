@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from mnemesh_actors.embedding.embedder import Vector
+from mnemesh_memory.policy import preferences
 from mnemesh_memory.policy.heat import HALF_LIFE_DAYS, HalfLives, heat_parts
 from mnemesh_memory.policy.standing import newer_first
 from mnemesh_memory.policy.valence import valence
@@ -195,11 +196,13 @@ def lying_in(query: Query, fused: Sequence[Fused], candidates: Iterable[Candidat
     return [item for item in fused if item.id in inside]
 
 
-def _among_equals(item: Found, query: Query, now: int) -> tuple[float, float, float, float, str]:
-    """Words of the asking session, how they were rated, importance, heat, id. Heat counts without uses and arrival,
-    which every node has for itself, and by the usual half-lives: equal ledgers give equal answers."""
+def _among_equals(item: Found, query: Query, now: int) -> tuple[float | str | tuple[int, int], ...]:
+    """Words of the asking session, how they were rated, how sure a preference is, importance, heat, id. Heat counts
+    without uses and arrival, which every node has for itself, and by the usual half-lives: equal ledgers give equal
+    answers."""
     own, heat_now = _coherence(item.memory, query, now), _heat(item.memory, (0, item.memory.updated_at), now).value
-    return -own, -item.liking, -(item.memory.importance or 0.0), -heat_now, item.memory.id
+    importance = item.memory.importance or 0.0
+    return -own, -item.liking, preferences.rank(item.memory), -importance, -heat_now, item.memory.id
 
 
 def _coherence(memory: Memory, query: Query, now: int) -> float:

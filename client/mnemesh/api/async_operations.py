@@ -950,6 +950,103 @@ class AsyncOperations:
             )
         )
 
+    async def record_run(
+        self,
+        /,
+        session: str,
+        *,
+        prompts: Words = (),
+        files: Words = (),
+        errors: Words = (),
+        outcome: str = "",
+        status: str = "",
+        model: str = "",
+        tokens_in: int = 0,
+        tokens_out: int = 0,
+        tokens_cached: int = 0,
+        tokens_cache_written: int = 0,
+        cost_usd: float = 0.0,
+        started_at: datetime | None = None,
+        ended_at: datetime | None = None,
+        space: str = "",
+        mask: bool = False,
+    ) -> values.RecordedRun:
+        """Store what a session was, as the next version of its record. `status` is done, failed, interrupted or running.
+
+        >>> client.record_run("s1", prompts=["fix the login"], status="done", tokens_out=1200).run.tokens_out
+        1200
+        """
+        from mnemesh.api.calls.sessions import record_run
+
+        return await self._send(
+            record_run(
+                session,
+                prompts=prompts,
+                files=files,
+                errors=errors,
+                outcome=outcome,
+                status=status,
+                model=model,
+                tokens_in=tokens_in,
+                tokens_out=tokens_out,
+                tokens_cached=tokens_cached,
+                tokens_cache_written=tokens_cache_written,
+                cost_usd=cost_usd,
+                started_at=started_at,
+                ended_at=ended_at,
+                space=space,
+                mask=mask,
+            )
+        )
+
+    async def runs(
+        self,
+        /,
+        session: str = "",
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        limit: int | None = None,
+        cursor: str = "",
+    ) -> values.SessionRuns:
+        """Records of sessions, the latest first.
+
+        >>> [(run.session, run.status) for run in client.runs().runs]
+        [('s1', 'done')]
+        """
+        from mnemesh.api.calls.sessions import runs
+
+        return await self._send(runs(session, space=space, spaces=spaces, limit=limit, cursor=cursor))
+
+    async def settle(self, /, id: str, status: str, note: str = "") -> values.Settled:
+        """Say what became of a requirement: done, dropped or open.
+
+        >>> client.settle("CSV export", "done", note="in 2.3").requirement.status
+        'done'
+        """
+        from mnemesh.api.calls.sessions import settle
+
+        return await self._send(settle(id, status, note))
+
+    async def requirements(
+        self,
+        /,
+        status: str = "",
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        limit: int | None = None,
+        cursor: str = "",
+    ) -> values.Requirements:
+        """Requirements that are open, done, dropped or all, newest first.
+
+        >>> [requirement.content for requirement in client.requirements().requirements]
+        ['Orders can be exported as CSV.']
+        """
+        from mnemesh.api.calls.sessions import requirements
+
+        return await self._send(requirements(status, space=space, spaces=spaces, limit=limit, cursor=cursor))
+
     async def consolidate(self, /, *, space: str = "", dry_run: bool = False) -> values.Consolidation:
         """Consolidate what is new in a space: merge duplicates, promote repeated episodes to a fact, link related memories.
         With `dry_run` only tell. A second call right after applies nothing. Raises PermissionDenied.

@@ -36,7 +36,10 @@ Exit status: 0 done, 2 bad usage, 3 no node answers, 4 refused, 130 interrupted,
 # for a program.
 PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     "Start here": {"up": "", "mcp": "", "remember": "write", "recall": "recall"},
-    "Sessions": {"context": "sessions", "checkpoint": "sessions", "resume": "sessions", "seed": "seed"},
+    "Sessions": {
+        "context": "sessions", "checkpoint": "sessions", "resume": "sessions", "runs": "sessions",
+        "record-run": "sessions", "requirements": "sessions", "settle": "sessions", "seed": "seed",
+    },
     "Memories": {
         "get": "read", "list": "read", "related": "related", "timeline": "read", "stats": "read", "check": "write",
         "duplicates": "hygiene", "hygiene": "hygiene", "consolidate": "sleep",

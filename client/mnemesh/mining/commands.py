@@ -54,7 +54,12 @@ def worth_knowing(command: str) -> list[str]:
     """The parts of a command line that are worth knowing."""
     if len(command) > 4 * COMMAND_CHARS_MAX or "<<" in command:
         return []
-    return [part for raw in _PARTS.split(command.strip()) if (part := _without_tail(raw)) and _is_worth(part)]
+    return [part for part in parts_of(command) if _is_worth(part)]
+
+
+def parts_of(command: str) -> list[str]:
+    """The commands of a command line."""
+    return [part for raw in _PARTS.split(command.strip()) if (part := _without_tail(raw))]
 
 
 def group_of(part: str) -> str:

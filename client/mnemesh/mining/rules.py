@@ -19,7 +19,9 @@ PREFERENCE: Final = "preference"
 ENVIRONMENT: Final = "environment"
 COMMAND: Final = "command"
 HOT_FILE: Final = "hot_file"
-CLASSES: Final = (DECISION, FIX, CONVENTION, PREFERENCE, ENVIRONMENT, COMMAND, HOT_FILE)
+REQUIREMENT: Final = "requirement"
+EXPLICIT, SIGNALS, INFERRED = "explicit", "signals", "inferred"  # the tiers of a preference
+CLASSES: Final = (DECISION, FIX, CONVENTION, PREFERENCE, ENVIRONMENT, COMMAND, HOT_FILE, REQUIREMENT)
 
 
 _REPORTED: Final = any_of(
@@ -84,6 +86,11 @@ _RULE: Final = (
 )
 _RULED: Final = any_of(rf"\b{_RULE}\b")
 _OF_HERE: Final = any_of(rf"\b{_HERE}\b")
+_LASTING_WISH: Final = any_of(
+    rf"\b{_DURABLE}\b",
+    r"\bi(?:'d| would)?(?: really| much| strongly)? (?:prefer|hate|dislike|rather|can't stand|love|like|want|need)\b",
+    r"\bwhen(?:ever)? i\b|\bunless i\b|\bcall me\b|\byou (?:keep|always|constantly)\b",
+)
 _CONVENTION: Final = any_of(
     r"\b(?:every|each|all|any) (?:new |our |public |the )?[\w./-]+(?: [\w./-]+)? (?:must|needs?|gets?|has"
     r"|have|carr(?:y|ies)|goes?|lives?|reads?|uses?|starts?|ends?|takes?|returns?|should|belongs?|is"
@@ -148,6 +155,19 @@ _USERS_DECISION: Final = any_of(
 _AGENTS_DECISION: Final = any_of(
     r"\b(?:i|we) (?:chose|picked|used|kept|switched|moved|replaced|dropped|decided|went)\b.*\b(?:because"
     r"|since|instead of|rather than|so that|over|as)\b"
+)
+_WHOSE: Final = (
+    r"(?:users?|customers?|clients?|admins?|visitors?|guests?|editors?|people|(?:the |this |our )?(?:app|page|screen"
+    r"|form|report|export|import|list|tool|command|api|endpoint|widget|button|dialog|site|site map|bot|service|feature"
+    r"|upload|download|search|dashboard|invoice|email|mail|table|chart|player|game|editor|plugin|parser|script|program|it))"
+)
+_REQUIREMENT: Final = any_of(
+    r"^(?:new |another |one more )?(?:requirement|acceptance criterion|user story|feature request)s?\b.*:",
+    rf"^(?:also,? |and |then |finally,? )?(?:each |every |any |all )?{_WHOSE}(?: [\w-]+){{0,3}} (?:must|has to|have to"
+    r"|needs? to|should(?: also)? be able to|ought to|shall)\b",
+    rf"\b(?:i|we) (?:also )?(?:need|want) (?:a |an |the )?{_WHOSE} (?:that|which|to|where|with)\b",
+    rf"\b(?:make sure|so) (?:that )?{_WHOSE} can\b",
+    r"^as an? \w+(?: \w+)?,? i (?:want|need)\b",
 )
 _THING: Final = any_of(
     r"\b(?:staging|production|prod|dev|test|demo|qa|servers?|hosts?|machines?|box|clusters?|databases?|db"
@@ -222,9 +242,16 @@ def class_of(sentence: str, role: str) -> str:
         class_ = ENVIRONMENT
     elif _is_convention(lowered, role):
         class_ = CONVENTION
+    elif role == USER and _REQUIREMENT.search(lowered) and not _BROKEN.search(lowered):
+        class_ = REQUIREMENT
     if not class_ or _REPORTED.search(lowered) or (class_ != PREFERENCE and HEDGE.search(lowered)):
         return ""
     return class_
+
+
+def basis_of(sentence: str) -> str:
+    """How sure a preference is: a lasting wish is explicit, a correction of the moment inferred."""
+    return EXPLICIT if _LASTING_WISH.search(sentence.lower()) else INFERRED
 
 
 def is_suspicious(text: str) -> bool:

@@ -12,7 +12,7 @@ import re
 import stat
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
@@ -29,6 +29,7 @@ from mnemesh.transport.space import project_files
 if TYPE_CHECKING:
     from mnemesh.api.batch import Outcome
     from mnemesh.api.calls.writes import Item
+    from mnemesh.api.values import Memory
 
 CHUNK_BYTES: Final = 8 * 1024 * 1024  # read between two storings
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -38,7 +39,13 @@ SUSPICIOUS_TAG: Final = "injection-suspected"
 KIND_OF: Final[Mapping[str, str]] = {
     rules.DECISION: "decision", rules.FIX: "error", rules.CONVENTION: "procedure", rules.PREFERENCE: "preference",
     rules.ENVIRONMENT: "reference", rules.COMMAND: "procedure", rules.HOT_FILE: "fact",
+    rules.REQUIREMENT: "requirement",
 }  # fmt: skip
+TIER: Final = "preference.tier"
+COUNT: Final = "preference.signals"
+SIGNALS_MIN: Final = 2  # of the same behaviour, until it is a preference
+SIGNALS_MAX: Final = 500  # of a space
+SESSIONS_MAX: Final = 50  # that are told apart for one of them
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
 
 
@@ -48,13 +55,21 @@ class Writer(Protocol):
     def remember_batch(self, items: Iterable[Item | str], *, wait: str = "") -> tuple[Outcome, ...]:
         """Store memories."""
 
+    def update(self, id: str, *, attrs: Mapping[str, str]) -> object:
+        """Change the attributes of a memory."""
+
+    @property
+    def record_run(self) -> Callable[..., object]:
+        """Store the record of a session."""
+
 
 @dataclass(slots=True)
 class Mined:
-    """The result of a run. `stored` memories are new, `known` were there before, `refused` did not get in. `failed`
-    names files with the reason, `opted_out` counts files of projects that want no hooks."""
+    """The result of a run. `sessions` got a record. `stored` memories are new, `known` were there before, `refused` did
+    not get in. `failed` names files with the reason, `opted_out` counts files of projects that want no hooks."""
 
     files: int = 0
+    sessions: int = 0
     found: Counter[str] = field(default_factory=Counter)
     stored: int = 0
     known: int = 0
@@ -129,10 +144,11 @@ class Miner:
 
     def _store(self, path: str, entry: MinedFile, session: Session, offset: int) -> None:
         found = session.extractions()
+        record, signals = session.record(), session.signals
         cwd = Path(session.cwd) if session.cwd.startswith("/") else None
         if cwd is not None and any(keys.get("hooks") is False for _, keys in project_files(cwd)):
             self.mined.opted_out += 1
-            found = []
+            found, record, signals = [], {}, {}
         self.shown += found
         self.mined.found.update(extraction.class_ for extraction in found)
         self.mined.suspicious += sum(extraction.suspicious for extraction in found)
@@ -141,6 +157,9 @@ class Miner:
         space = project_of(cwd, self._data_dir).space if cwd is not None else ""
         name = session.id or Path(path).stem[:150]
         counts = self._send(self._writer, [item_of(one, name, session.cwd, space) for one in found])
+        self._weigh(self._writer, name, signals, space)
+        if record.get("prompts"):
+            self._record(self._writer, name, record, space)
         entry.offset, entry.carried, entry.failures, entry.error = offset, session.carried(), 0, ""
         entry.stored += counts["stored"]
         entry.at = int(time.time())
@@ -165,6 +184,32 @@ class Miner:
         self.mined.refused += counts["refused"]
         return counts
 
+    def _weigh(self, writer: Writer, session: str, signals: Mapping[str, int], space: str) -> None:
+        """Store what behaviour shows often enough as a preference, with the number of times, in all sessions."""
+        seen = self._state.signals.setdefault(space, {})
+        for text, count in signals.items():
+            before = seen.get(text, {})
+            after = dict(list({**before, session: count}.items())[-SESSIONS_MAX:])
+            total = sum(after.values())
+            if after != before and total >= SIGNALS_MIN:
+                item = _item(text, rules.PREFERENCE, f"{space}\0{total}", space, basis=rules.SIGNALS, count=total)
+                for outcome in writer.remember_batch([item], wait="durable"):
+                    if not isinstance(outcome, MnemeshError):
+                        _raise(writer, outcome.memory, item["attrs"])
+                    elif not isinstance(outcome, InvalidArgument | FailedPrecondition):
+                        raise outcome
+            seen.pop(text, None)
+            seen[text] = after
+        for text in list(seen)[:-SIGNALS_MAX]:
+            del seen[text]
+
+    def _record(self, writer: Writer, session: str, record: Mapping[str, Any], space: str) -> None:
+        try:
+            writer.record_run(session, space=space, mask=True, **record)
+            self.mined.sessions += 1
+        except (InvalidArgument, FailedPrecondition):
+            self.mined.refused += 1
+
     def _fail(self, path: str, reason: str) -> None:
         self.mined.failed[path] = reason
         if self._writer is not None:
@@ -177,18 +222,29 @@ class Miner:
 
 def item_of(extraction: Extraction, session: str, cwd: str, space: str) -> Item:
     """The memory of a finding."""
-    text = _CONTROL.sub(" ", extraction.text).strip()
-    key = hashlib.sha256("\0".join((session, extraction.class_, text)).encode()).hexdigest()
-    tags = [TAG, extraction.class_.replace("_", "-")]
-    if extraction.suspicious:
+    item = _item(extraction.text, extraction.class_, session, space, basis=extraction.basis)
+    return {**item, "source": {"session": session, "dir": cwd}}
+
+
+def _item(text: str, class_: str, key: str, space: str, *, basis: str = "", count: int = 0) -> Item:
+    """A memory whose `key` and text keep it from being stored twice. A preference tells its basis."""
+    text = _CONTROL.sub(" ", text).strip()
+    key = hashlib.sha256("\0".join((key, class_, text)).encode()).hexdigest()
+    tags = [TAG, class_.replace("_", "-")]
+    if rules.is_suspicious(text):
         tags.append(SUSPICIOUS_TAG)
-    item: Item = {
-        "content": text, "kind": KIND_OF[extraction.class_], "tags": tags, "idempotency_key": f"{TAG}-{key[:40]}",
-        "source": {"session": session, "dir": cwd},
-    }  # fmt: skip
+    item: Item = {"content": text, "kind": KIND_OF[class_], "tags": tags, "idempotency_key": f"{TAG}-{key[:40]}"}
+    if basis:
+        item["attrs"] = {TIER: basis} | ({COUNT: str(count)} if count else {})
     if space:
         item["space"] = space
     return item
+
+
+def _raise(writer: Writer, memory: Memory, attrs: Mapping[str, str]) -> None:
+    """Note newer signals on a preference that was known. One that somebody said stays as it is."""
+    if memory.attrs.get(TIER) in (rules.SIGNALS, rules.INFERRED) and not attrs.items() <= memory.attrs.items():
+        writer.update(memory.id, attrs={**memory.attrs, **attrs})
 
 
 def host_files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:

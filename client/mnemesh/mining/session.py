@@ -13,9 +13,21 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from mnemesh.mining import fixes, rules
-from mnemesh.mining.commands import group_of, worth_knowing
+from mnemesh.mining.commands import group_of, parts_of, worth_knowing
 from mnemesh.mining.sentences import paragraphs_of
-from mnemesh.mining.transcript import ASSISTANT, USER, Event, Place, ToolCall, ToolResult, Words
+from mnemesh.mining.session_tally import INTERRUPTED, SessionTally
+from mnemesh.mining.transcript import (
+    ASSISTANT,
+    USER,
+    Chosen,
+    Event,
+    Interrupted,
+    Place,
+    ToolCall,
+    ToolResult,
+    Usage,
+    Words,
+)
 
 CARRIED_MAX: Final = 200  # files, and open calls
 EDITS_MIN: Final = 2
@@ -37,6 +49,7 @@ class Extraction:
     class_: str
     text: str
     path: str = ""
+    basis: str = ""  # of a preference
 
     @property
     def suspicious(self) -> bool:
@@ -46,12 +59,15 @@ class Extraction:
 
 @dataclass(slots=True)
 class Session:
-    """A session so far. `edits` and `open_calls` are carried from reading to reading."""
+    """A session so far. Fields without `_` are carried from reading to reading. `signals` counts by the text of a
+    preference how often the person showed it."""
 
     id: str = ""
     cwd: str = ""
     edits: dict[str, int] = field(default_factory=dict)
     open_calls: dict[str, ToolCall] = field(default_factory=dict)
+    signals: dict[str, int] = field(default_factory=dict)
+    tally: SessionTally = field(default_factory=SessionTally)
     _found: dict[tuple[str, str], Extraction] = field(default_factory=dict)
     _fixes: list[Extraction] = field(default_factory=list)
     _central: set[str] = field(default_factory=set)
@@ -67,6 +83,10 @@ class Session:
                 case Place():
                     self.id = self.id or event.session
                     self.cwd = self.cwd or event.cwd
+                    if event.at:
+                        self.tally.at(event.at)
+                case Usage():
+                    self.tally.spent(event)
                 case Words():
                     self._hear(event)
                 case ToolCall():
@@ -75,6 +95,11 @@ class Session:
                         del self.open_calls[next(iter(self.open_calls))]
                 case ToolResult():
                     self._end(event)
+                case Chosen():
+                    for part in worth_knowing(event.command):
+                        self._signal(f"The person runs `{group_of(part)}` by hand here.")
+                case Interrupted():
+                    self.tally.status = INTERRUPTED
 
     def extractions(self) -> list[Extraction]:
         """The findings since the last asking."""
@@ -91,7 +116,10 @@ class Session:
     def carried(self) -> dict[str, Any]:
         """The beginning of a later reading of the same file."""
         calls = [[call.id, call.command, list(call.edited)] for call in self.open_calls.values()]
-        return {"session": self.id, "cwd": self.cwd, "edits": self.edits, "calls": calls, "trouble": self._trouble}
+        return {
+            "session": self.id, "cwd": self.cwd, "edits": self.edits, "calls": calls, "trouble": self._trouble,
+            "signals": self.signals, "tally": self.tally.carried(),
+        }  # fmt: skip
 
     @classmethod
     def of(cls, carried: Mapping[str, Any]) -> Session:
@@ -99,7 +127,8 @@ class Session:
         calls = [ToolCall(id_, command, tuple(edited)) for id_, command, edited in carried.get("calls", ())]
         return cls(
             str(carried.get("session", "")), str(carried.get("cwd", "")), dict(carried.get("edits", {})),
-            {call.id: call for call in calls}, _trouble=carried.get("trouble") is True,
+            {call.id: call for call in calls}, dict(carried.get("signals", {})),
+            SessionTally.of(carried.get("tally", {})), _trouble=carried.get("trouble") is True,
         )  # fmt: skip
 
     def _hear(self, words: Words) -> None:
@@ -107,8 +136,11 @@ class Session:
         if self._fixes and self._unspoken <= DENIAL_MESSAGES and fixes.denies(words.text):
             self._fixes.pop()
         if words.role == USER:
+            self.tally.prompt(words.text)
             self._worked = self._trouble and not fixes.tells_trouble(words.text) and self._worked
             self._trouble = self._trouble or fixes.tells_trouble(words.text)
+        else:
+            self.tally.answer(words.text)
         for sentences in paragraphs_of(words.text, typed=words.role == USER):
             if self.edits:
                 for sentence in sentences:
@@ -121,6 +153,8 @@ class Session:
                 sentences = sentences[: fix.start] + sentences[fix.stop :]
             for extraction in _classed(sentences, words.role):
                 self._add(extraction)
+                if extraction.basis == rules.INFERRED:
+                    self._signal(extraction.text)
 
     def _fix_in(self, sentences: list[str]) -> slice | None:
         """The sentences of a paragraph that tell a fix, from before the first cue to behind the last."""
@@ -139,6 +173,11 @@ class Session:
         if call is None:
             return
         parts = worth_knowing(call.command)
+        if result.turned_down:
+            self._turned_down(call)
+            return
+        for part in parts:
+            self.tally.ran(group_of(part), failed=result.failed)
         if parts:
             self._trouble = self._trouble or result.failed
             self._worked = self._trouble and not result.failed
@@ -154,9 +193,27 @@ class Session:
                 if self.edits[path] == EDITS_MIN:
                     self._heat(path, "edited several times in one session")
 
+    def _turned_down(self, call: ToolCall) -> None:
+        for part in parts_of(call.command):
+            self._signal(f"The person turns down `{group_of(part)}` here.")
+        for path in call.edited:
+            self._signal(f"The person turns down edits of `{self._shown(path)}`.")
+
+    def _signal(self, text: str) -> None:
+        if text in self.signals or len(self.signals) < CARRIED_MAX:
+            self.signals[text] = self.signals.get(text, 0) + 1
+
+    def _shown(self, path: str) -> str:
+        inside = self.cwd and path.startswith(self.cwd.rstrip("/") + "/")
+        return os.path.relpath(path, self.cwd) if inside else path
+
     def _heat(self, path: str, how: str) -> None:
-        shown = os.path.relpath(path, self.cwd) if self.cwd and path.startswith(self.cwd.rstrip("/") + "/") else path
-        self._found.setdefault((rules.HOT_FILE, path), Extraction(rules.HOT_FILE, f"Hot file: `{shown}` ({how})", path))
+        text = f"Hot file: `{self._shown(path)}` ({how})"
+        self._found.setdefault((rules.HOT_FILE, path), Extraction(rules.HOT_FILE, text, path))
+
+    def record(self) -> dict[str, Any]:
+        """The fields of the session's record."""
+        return self.tally.fields([self._shown(path) for path in self.edits])
 
     def _add(self, extraction: Extraction) -> None:
         self._found.setdefault((extraction.class_, extraction.text.casefold()), extraction)
@@ -169,11 +226,12 @@ def _classed(sentences: list[str], role: str) -> Iterator[Extraction]:
     before = ""
     for sentence in sentences:
         class_ = rules.class_of(sentence, role)
+        basis = rules.basis_of(sentence) if class_ == rules.PREFERENCE else ""
         if class_ and found and found[-1].text.endswith(before) and found[-1].class_ == class_ == rules.PREFERENCE:
-            found[-1] = Extraction(class_, f"{found[-1].text} {sentence}")
+            basis = min(basis, found[-1].basis)  # explicit comes first
+            found[-1] = Extraction(class_, f"{found[-1].text} {sentence}", basis=basis)
         elif class_:
-            found.append(
-                Extraction(class_, f"{before} {sentence}" if before and _REFERS.search(sentence) else sentence)
-            )
+            told = f"{before} {sentence}" if before and _REFERS.search(sentence) else sentence
+            found.append(Extraction(class_, told, basis=basis))
         before = sentence
     yield from found

@@ -56,9 +56,12 @@ class MiningState:
     def __init__(self, data_dir: Path) -> None:
         self.folder = data_dir / FOLDER
         self.files: dict[str, MinedFile] = {}
+        # By space and text of a preference: how often each session showed it.
+        self.signals: dict[str, dict[str, dict[str, int]]] = {}
         with suppress(FileNotFoundError, ValueError, TypeError, AttributeError, RecursionError):
             value = json.loads((self.folder / "state.json").read_bytes())
             known = {one.name for one in fields(MinedFile)}
+            self.signals = {space: dict(texts) for space, texts in value.get("signals", {}).items()}
             for path, entry in value.get("files", {}).items():
                 self.files[path] = MinedFile(**{name: kept for name, kept in entry.items() if name in known})
 
@@ -66,7 +69,8 @@ class MiningState:
         """Write it, all or nothing. Files that are gone are forgotten first when there are too many."""
         if len(self.files) > FILES_MAX:
             self.files = {path: entry for path, entry in self.files.items() if os.path.exists(path)}
-        self._write("state.json", json.dumps({"files": {path: asdict(entry) for path, entry in self.files.items()}}))
+        files = {path: asdict(entry) for path, entry in self.files.items()}
+        self._write("state.json", json.dumps({"files": files, "signals": self.signals}))
 
     def entry(self, path: str, stream: BinaryIO) -> MinedFile:
         """The entry of an open file. A shorter file, or another one at this path, begins anew."""

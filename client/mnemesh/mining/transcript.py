@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from codecs import BOM_UTF8
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from mnemesh.hooks.transcript_tail import own_words
 from mnemesh.importing.claude_code import sound
 
+_decoded: Final = json.JSONDecoder().decode  # json.loads looks for an encoding first
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
 TEXT_CHARS_MAX: Final = 20_000  # of one message
 NAME_CHARS_MAX: Final = 1_000  # of a path or a command
+TIME_CHARS: Final = 40
+COUNT_MAX: Final = 10**12  # of tokens
 EDITING_TOOLS: Final = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 SHELL_TOOLS: Final = frozenset({"Bash", "exec_command", "shell", "shell_command", "local_shell"})
 # Beginnings of texts in the role of a user that the host wrote.
@@ -27,6 +31,10 @@ _HOST_TEXT: Final = re.compile(
     r"|turn_aborted|permissions|skill\b|user_shell_command|subagent_notification)|\[Request interrupted"
     r"|# AGENTS\.md instructions|This session is being continued from a previous)"
 )
+_BY_HAND: Final = re.compile(
+    r"<bash-input>(.+?)</bash-input>|<user_shell_command>\s*<command>(.+?)</command>", re.DOTALL
+)
+_TURNED_DOWN: Final = "The user doesn't want to"
 # Blocks of memories of earlier versions and of tools. own_words knows the present one.
 _OWN_BLOCK: Final = re.compile(r"<(?:memories note=|memory-mesh\b).*?(?:</(?:memories|memory-mesh)>|\Z)", re.DOTALL)
 _PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add) File: (.+)$", re.MULTILINE)
@@ -35,10 +43,11 @@ _EXIT: Final = re.compile(r"(?:Process exited with code|Exit code:?|\"exit_code\
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The session of the following events and its working directory, "" for unknown."""
+    """The session of the following events, its working directory and the time of the line, "" for unknown."""
 
     session: str
     cwd: str
+    at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,22 +73,44 @@ class ToolResult:
 
     id: str
     failed: bool
+    turned_down: bool = False  # by the person
 
 
-Event = Place | Words | ToolCall | ToolResult
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """The tokens of a message so far: input, output, from a cache, into a cache."""
+
+    message: str
+    model: str
+    tokens: tuple[int, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A command that the person ran by hand."""
+
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The person stopped the agent."""
+
+
+Event = Place | Words | ToolCall | ToolResult | Usage | Chosen | Interrupted
 
 
 def events_of(line: bytes) -> Iterator[Event]:
     """The events of a line."""
     try:
-        record = json.loads(line)
+        record = _decoded((line[len(BOM_UTF8) :] if line.startswith(BOM_UTF8) else line).decode())
     except (ValueError, RecursionError):
         return
     if not isinstance(record, dict):
         return
     payload = record.get("payload")
     if isinstance(payload, dict):
-        yield from _of_codex(record.get("type"), payload)
+        yield from _of_codex(record, payload)
     elif record.get("type") in (USER, ASSISTANT):
         yield from _of_claude(record)
 
@@ -90,7 +121,13 @@ def _of_claude(record: Mapping[str, Any]) -> Iterator[Event]:
     message = record.get("message")
     if not isinstance(message, dict):
         return
-    yield Place(_text(record.get("sessionId"), 200), _text(record.get("cwd"), 512))
+    yield Place(
+        _text(record.get("sessionId"), 200), _text(record.get("cwd"), 512), _text(record.get("timestamp"), TIME_CHARS)
+    )
+    usage = message.get("usage")
+    if isinstance(usage, dict):
+        names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+        yield Usage(_text(message.get("id"), 200), _text(message.get("model"), 80), _counts(usage, names))
     content = message.get("content")
     for block in [{"type": "text", "text": content}] if isinstance(content, str) else _dicts(content):
         kind = block.get("type")
@@ -99,14 +136,27 @@ def _of_claude(record: Mapping[str, Any]) -> Iterator[Event]:
         elif kind == "tool_use":
             yield from _call(block.get("id"), block.get("name"), block.get("input"))
         elif kind == "tool_result":
-            yield ToolResult(_text(block.get("tool_use_id"), 200), failed=bool(block.get("is_error")))
+            yield ToolResult(
+                _text(block.get("tool_use_id"), 200),
+                failed=bool(block.get("is_error")),
+                turned_down=_turned_down(block),
+            )
 
 
-def _of_codex(record_type: object, payload: Mapping[str, Any]) -> Iterator[Event]:
+def _turned_down(block: Mapping[str, Any]) -> bool:
+    content = block.get("content")
+    return block.get("is_error") is True and isinstance(content, str) and content.startswith(_TURNED_DOWN)
+
+
+def _of_codex(record: Mapping[str, Any], payload: Mapping[str, Any]) -> Iterator[Event]:
+    record_type = record.get("type")
     if record_type == "session_meta":
-        yield Place(_text(payload.get("id"), 200), _text(payload.get("cwd"), 512))
+        moment = _text(payload.get("timestamp"), TIME_CHARS)
+        yield Place(_text(payload.get("id"), 200), _text(payload.get("cwd"), 512), moment)
     elif record_type == "turn_context":
-        yield Place("", _text(payload.get("cwd"), 512))
+        yield Place("", _text(payload.get("cwd"), 512), _text(record.get("timestamp"), TIME_CHARS))
+    elif record_type == "event_msg" and payload.get("type") == "token_count":
+        yield from _spent(payload.get("info"), _text(record.get("timestamp"), TIME_CHARS))
     if record_type != "response_item":
         return
     kind, call = payload.get("type"), payload.get("call_id")
@@ -124,8 +174,32 @@ def _of_codex(record_type: object, payload: Mapping[str, Any]) -> Iterator[Event
         yield ToolResult(_text(call, 200), failed=_failed(payload.get("output")))
 
 
+def _spent(info: object, moment: str) -> Iterator[Event]:
+    total = info.get("total_token_usage") if isinstance(info, dict) else None
+    if isinstance(total, dict):  # of the session so far
+        given, out, cached, written = _counts(total, ("input_tokens", "output_tokens", "cached_input_tokens", ""))
+        yield Place("", "", moment)
+        yield Usage("", "", (max(0, given - cached), out, cached, written))
+
+
+def _counts(usage: Mapping[str, Any], names: Sequence[str]) -> tuple[int, int, int, int]:
+    found = (usage.get(name) for name in names)
+    first, second, third, fourth = (min(one, COUNT_MAX) if isinstance(one, int) and one > 0 else 0 for one in found)
+    return first, second, third, fourth
+
+
+def _of_host(text: str) -> Iterator[Event]:
+    if text.startswith("[Request interrupted"):
+        yield Interrupted()
+    elif by_hand := _BY_HAND.match(text, 0, NAME_CHARS_MAX):
+        yield Chosen(sound((by_hand[1] or by_hand[2]).strip()))
+
+
 def _words(role: str, text: object) -> Iterator[Event]:
-    if not isinstance(text, str) or (role == USER and _HOST_TEXT.match(text)):
+    if not isinstance(text, str):
+        return
+    if role == USER and _HOST_TEXT.match(text):
+        yield from _of_host(text)
         return
     said = sound(text[:TEXT_CHARS_MAX])
     if "<" in said:

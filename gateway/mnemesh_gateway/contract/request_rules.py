@@ -15,7 +15,7 @@ from mnemesh_memory.access import grants
 from mnemesh_memory.graph import answers
 from mnemesh_memory.graph.causes import WINDOW_H_MAX
 from mnemesh_memory.maps import answers as maps
-from mnemesh_memory.policy import triggers
+from mnemesh_memory.policy import requirements, session_runs, triggers
 from mnemesh_memory.policy.rule_grammar import TEXT_BYTES_MAX
 from mnemesh_memory.transcripts.sessions import ROLES
 from mnemesh_memory.validation.request_checks import CLEARABLE, ORDERS
@@ -50,6 +50,8 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "ReadTranscriptRequest": ("session",),
         "EraseTranscriptRequest": ("session",),
         "CreateTriggerRequest": ("on", "pattern"),
+        "RecordRunRequest": ("session",),
+        "SettleRequest": ("id", "status"),
         "DeleteTriggerRequest": ("id",),
         "UndoRunRequest": ("run",),
         "GraphRequest": ("name",),
@@ -73,7 +75,8 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         **_alike("Remember Update", "tier", enum=list(TIERS)),
         **_alike("Remember Update Resolve", "content", minLength=1, maxLength=limits.CONTENT_BYTES_MAX),
         **_alike(
-            "List History Conflicts ListTranscripts ListTriggers ListRuns GetRules Validate ListQuarantine ListPending",
+            "List History Conflicts ListTranscripts ListTriggers ListRuns GetRules Validate ListQuarantine ListPending "
+            "Runs Requirements",
             "limit",
             minimum=1,
             maximum=limits.LIST_LIMIT_MAX,
@@ -86,7 +89,13 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             f"CheckpointRequest.{name}": {"maxItems": limits.CHECKPOINT_ITEMS_MAX}
             for name in ("files", "decisions", "questions", "next_steps", "errors")
         },
-        **_alike("Checkpoint Resume Context", "session", maxLength=limits.SESSION_BYTES_MAX),
+        **_alike("Checkpoint Resume Context RecordRun Runs", "session", maxLength=limits.SESSION_BYTES_MAX),
+        **{f"RecordRunRequest.{name}": {"maxItems": limits.CHECKPOINT_ITEMS_MAX} for name, _ in session_runs.HEADINGS},
+        "RecordRunRequest.status": {"enum": ["", *session_runs.STATUSES]},
+        "RecordRunRequest.outcome": {"maxLength": limits.CHECKPOINT_TASK_BYTES_MAX},
+        "RecordRunRequest.cost_usd": {"minimum": 0, "maximum": session_runs.COST_MAX},
+        "SettleRequest.status": {"enum": list(requirements.STATUSES)},
+        "RequirementsRequest.status": {"enum": ["", *requirements.STATUSES, "all"]},
         **_alike(
             "Resume Context", "token_budget", minimum=limits.CONTEXT_BUDGET_MIN, maximum=limits.CONTEXT_BUDGET_MAX
         ),

@@ -150,6 +150,13 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     # It reads the disk of the node's machine.
     _row("seed_project", seed_calls.seed_project, "Seed.SeedProject", "session", OWN, "POST /v1/seed", tool=True,
          idempotent=True),
+    _row("record_run", session_calls.record_run, "Session.RecordRun", "session", WRITE, "POST /v1/runs", tool=True,
+         idempotent=True, begins=True),
+    _row("session_runs", session_calls.runs, "Session.Runs", "session", READ, "GET /v1/runs", tool=True),
+    _row("settle", session_calls.settle, "Session.Settle", "session", WRITE, "POST /v1/requirements/{id} id", tool=True,
+         idempotent=True),
+    _row("requirements", session_calls.requirements, "Session.Requirements", "session", READ, "GET /v1/requirements",
+         tool=True),
     _row("consolidate", sleep_calls.consolidate, "Sleep.Consolidate", "knowledge", WRITE, "POST /v1/consolidate",
          tool=True, idempotent=True),
     _row("list_runs", sleep_calls.runs, "Sleep.ListRuns", "knowledge", READ, "GET /v1/consolidate/runs", tool=True),

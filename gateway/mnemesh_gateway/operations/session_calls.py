@@ -8,6 +8,7 @@ from mnemesh_gateway.contract import wire
 from mnemesh_gateway.contract.wire import Answer
 from mnemesh_memory.policy.checkpoints import Standing
 from mnemesh_memory.policy.session_context import BUDGET, ContextQuery
+from mnemesh_memory.policy.session_runs import Told
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1 import session_pb2
 
@@ -57,3 +58,32 @@ async def context(gate: MeshGate, caller: Caller, request: session_pb2.ContextRe
         anew=request.anew,
     )
     return await (await gate.ready()).context(caller, asked)
+
+
+async def record_run(gate: MeshGate, caller: Caller, request: session_pb2.RecordRunRequest) -> Answer:
+    """Store the record of a session."""
+    told = wire.value_of(Told, request)
+    return {"run": await (await gate.ready()).record_run(caller, told, space=request.space, mask=request.mask)}
+
+
+async def runs(gate: MeshGate, caller: Caller, request: session_pb2.RunsRequest) -> Answer:
+    """One page of records of sessions."""
+    limit = wire.optional(request, "limit", 20)
+    found, cursor, total = await (await gate.ready()).runs(
+        caller, wire.spaces(request), session=request.session, limit=limit, cursor=request.cursor
+    )
+    return {"runs": found, "cursor": cursor, "total": total}
+
+
+async def settle(gate: MeshGate, caller: Caller, request: session_pb2.SettleRequest) -> Answer:
+    """Give a requirement a status."""
+    return {"requirement": await (await gate.ready()).settle(caller, request.id, request.status, request.note)}
+
+
+async def requirements(gate: MeshGate, caller: Caller, request: session_pb2.RequirementsRequest) -> Answer:
+    """One page of requirements."""
+    limit = wire.optional(request, "limit", 20)
+    found, cursor, total = await (await gate.ready()).requirements(
+        caller, wire.spaces(request), status=request.status, limit=limit, cursor=request.cursor
+    )
+    return {"requirements": found, "cursor": cursor, "total": total}

@@ -163,3 +163,163 @@ class ContextResponse(_message.Message):
     continued: bool
     degraded: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, groups: _Optional[_Iterable[_Union[ContextGroup, _Mapping]]] = ..., tokens_used: _Optional[int] = ..., left_out: _Optional[int] = ..., continued: _Optional[bool] = ..., degraded: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class RecordRunRequest(_message.Message):
+    __slots__ = ("session", "prompts", "files", "errors", "outcome", "status", "model", "tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "started_at", "ended_at", "space", "mask")
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    PROMPTS_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
+    ERRORS_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_IN_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_OUT_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_CACHED_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_CACHE_WRITTEN_FIELD_NUMBER: _ClassVar[int]
+    COST_USD_FIELD_NUMBER: _ClassVar[int]
+    STARTED_AT_FIELD_NUMBER: _ClassVar[int]
+    ENDED_AT_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    MASK_FIELD_NUMBER: _ClassVar[int]
+    session: str
+    prompts: _containers.RepeatedScalarFieldContainer[str]
+    files: _containers.RepeatedScalarFieldContainer[str]
+    errors: _containers.RepeatedScalarFieldContainer[str]
+    outcome: str
+    status: str
+    model: str
+    tokens_in: int
+    tokens_out: int
+    tokens_cached: int
+    tokens_cache_written: int
+    cost_usd: float
+    started_at: _timestamp_pb2.Timestamp
+    ended_at: _timestamp_pb2.Timestamp
+    space: str
+    mask: bool
+    def __init__(self, session: _Optional[str] = ..., prompts: _Optional[_Iterable[str]] = ..., files: _Optional[_Iterable[str]] = ..., errors: _Optional[_Iterable[str]] = ..., outcome: _Optional[str] = ..., status: _Optional[str] = ..., model: _Optional[str] = ..., tokens_in: _Optional[int] = ..., tokens_out: _Optional[int] = ..., tokens_cached: _Optional[int] = ..., tokens_cache_written: _Optional[int] = ..., cost_usd: _Optional[float] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., space: _Optional[str] = ..., mask: _Optional[bool] = ...) -> None: ...
+
+class SessionRun(_message.Message):
+    __slots__ = ("id", "session", "space", "by", "at", "status", "content", "model", "tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "started_at", "ended_at")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    BY_FIELD_NUMBER: _ClassVar[int]
+    AT_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    MODEL_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_IN_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_OUT_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_CACHED_FIELD_NUMBER: _ClassVar[int]
+    TOKENS_CACHE_WRITTEN_FIELD_NUMBER: _ClassVar[int]
+    COST_USD_FIELD_NUMBER: _ClassVar[int]
+    STARTED_AT_FIELD_NUMBER: _ClassVar[int]
+    ENDED_AT_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    session: str
+    space: str
+    by: str
+    at: _timestamp_pb2.Timestamp
+    status: str
+    content: str
+    model: str
+    tokens_in: int
+    tokens_out: int
+    tokens_cached: int
+    tokens_cache_written: int
+    cost_usd: float
+    started_at: _timestamp_pb2.Timestamp
+    ended_at: _timestamp_pb2.Timestamp
+    def __init__(self, id: _Optional[str] = ..., session: _Optional[str] = ..., space: _Optional[str] = ..., by: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., status: _Optional[str] = ..., content: _Optional[str] = ..., model: _Optional[str] = ..., tokens_in: _Optional[int] = ..., tokens_out: _Optional[int] = ..., tokens_cached: _Optional[int] = ..., tokens_cache_written: _Optional[int] = ..., cost_usd: _Optional[float] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class RecordRunResponse(_message.Message):
+    __slots__ = ("run",)
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    run: SessionRun
+    def __init__(self, run: _Optional[_Union[SessionRun, _Mapping]] = ...) -> None: ...
+
+class RunsRequest(_message.Message):
+    __slots__ = ("spaces", "space", "session", "limit", "cursor")
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    space: str
+    session: str
+    limit: int
+    cursor: str
+    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., session: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
+
+class RunsResponse(_message.Message):
+    __slots__ = ("runs", "cursor", "total")
+    RUNS_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    runs: _containers.RepeatedCompositeFieldContainer[SessionRun]
+    cursor: str
+    total: int
+    def __init__(self, runs: _Optional[_Iterable[_Union[SessionRun, _Mapping]]] = ..., cursor: _Optional[str] = ..., total: _Optional[int] = ...) -> None: ...
+
+class Requirement(_message.Message):
+    __slots__ = ("id", "content", "status", "note", "space", "by", "created_at", "updated_at")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    CONTENT_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    BY_FIELD_NUMBER: _ClassVar[int]
+    CREATED_AT_FIELD_NUMBER: _ClassVar[int]
+    UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    content: str
+    status: str
+    note: str
+    space: str
+    by: str
+    created_at: _timestamp_pb2.Timestamp
+    updated_at: _timestamp_pb2.Timestamp
+    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., status: _Optional[str] = ..., note: _Optional[str] = ..., space: _Optional[str] = ..., by: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+
+class SettleRequest(_message.Message):
+    __slots__ = ("id", "status", "note")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    NOTE_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    status: str
+    note: str
+    def __init__(self, id: _Optional[str] = ..., status: _Optional[str] = ..., note: _Optional[str] = ...) -> None: ...
+
+class SettleResponse(_message.Message):
+    __slots__ = ("requirement",)
+    REQUIREMENT_FIELD_NUMBER: _ClassVar[int]
+    requirement: Requirement
+    def __init__(self, requirement: _Optional[_Union[Requirement, _Mapping]] = ...) -> None: ...
+
+class RequirementsRequest(_message.Message):
+    __slots__ = ("spaces", "space", "status", "limit", "cursor")
+    SPACES_FIELD_NUMBER: _ClassVar[int]
+    SPACE_FIELD_NUMBER: _ClassVar[int]
+    STATUS_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    spaces: _containers.RepeatedScalarFieldContainer[str]
+    space: str
+    status: str
+    limit: int
+    cursor: str
+    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., status: _Optional[str] = ..., limit: _Optional[int] = ..., cursor: _Optional[str] = ...) -> None: ...
+
+class RequirementsResponse(_message.Message):
+    __slots__ = ("requirements", "cursor", "total")
+    REQUIREMENTS_FIELD_NUMBER: _ClassVar[int]
+    CURSOR_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    requirements: _containers.RepeatedCompositeFieldContainer[Requirement]
+    cursor: str
+    total: int
+    def __init__(self, requirements: _Optional[_Iterable[_Union[Requirement, _Mapping]]] = ..., cursor: _Optional[str] = ..., total: _Optional[int] = ...) -> None: ...

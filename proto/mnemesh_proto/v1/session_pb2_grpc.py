@@ -50,6 +50,26 @@ class SessionServiceStub:
                 request_serializer=mnemesh__proto_dot_v1_dot_session__pb2.ContextRequest.SerializeToString,
                 response_deserializer=mnemesh__proto_dot_v1_dot_session__pb2.ContextResponse.FromString,
                 _registered_method=True)
+        self.RecordRun = channel.unary_unary(
+                '/mnemesh.v1.SessionService/RecordRun',
+                request_serializer=mnemesh__proto_dot_v1_dot_session__pb2.RecordRunRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_session__pb2.RecordRunResponse.FromString,
+                _registered_method=True)
+        self.Runs = channel.unary_unary(
+                '/mnemesh.v1.SessionService/Runs',
+                request_serializer=mnemesh__proto_dot_v1_dot_session__pb2.RunsRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_session__pb2.RunsResponse.FromString,
+                _registered_method=True)
+        self.Settle = channel.unary_unary(
+                '/mnemesh.v1.SessionService/Settle',
+                request_serializer=mnemesh__proto_dot_v1_dot_session__pb2.SettleRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_session__pb2.SettleResponse.FromString,
+                _registered_method=True)
+        self.Requirements = channel.unary_unary(
+                '/mnemesh.v1.SessionService/Requirements',
+                request_serializer=mnemesh__proto_dot_v1_dot_session__pb2.RequirementsRequest.SerializeToString,
+                response_deserializer=mnemesh__proto_dot_v1_dot_session__pb2.RequirementsResponse.FromString,
+                _registered_method=True)
 
 
 class SessionServiceServicer:
@@ -64,14 +84,42 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Resume(self, request, context):
-        """Give what a session needs to go on: its last checkpoint, then pinned memories, open questions and hot memories.
+        """Give what a session needs to go on: its last checkpoint, then pinned memories, open requirements, open questions, the records of the last sessions and hot memories.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Context(self, request, context):
-        """Give what to know when work begins: pinned memories, preferences, working rules, recent work, open questions, hot memories, and what answers a question. A session gets no memory twice.
+        """Give what to know when work begins: pinned memories, preferences, working rules, open requirements and questions, recent work, hot memories, and what answers a question. A session gets no memory twice.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RecordRun(self, request, context):
+        """Store what a session was: its prompts, files, errors, outcome and tokens. A session has one record: a later one is its next version.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Runs(self, request, context):
+        """Give a page of records of sessions, the latest first,.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Settle(self, request, context):
+        """Say what became of a requirement: done, dropped or open again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Requirements(self, request, context):
+        """Give a page of requirements, newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -94,6 +142,26 @@ def add_SessionServiceServicer_to_server(servicer, server):
                     servicer.Context,
                     request_deserializer=mnemesh__proto_dot_v1_dot_session__pb2.ContextRequest.FromString,
                     response_serializer=mnemesh__proto_dot_v1_dot_session__pb2.ContextResponse.SerializeToString,
+            ),
+            'RecordRun': grpc.unary_unary_rpc_method_handler(
+                    servicer.RecordRun,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_session__pb2.RecordRunRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_session__pb2.RecordRunResponse.SerializeToString,
+            ),
+            'Runs': grpc.unary_unary_rpc_method_handler(
+                    servicer.Runs,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_session__pb2.RunsRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_session__pb2.RunsResponse.SerializeToString,
+            ),
+            'Settle': grpc.unary_unary_rpc_method_handler(
+                    servicer.Settle,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_session__pb2.SettleRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_session__pb2.SettleResponse.SerializeToString,
+            ),
+            'Requirements': grpc.unary_unary_rpc_method_handler(
+                    servicer.Requirements,
+                    request_deserializer=mnemesh__proto_dot_v1_dot_session__pb2.RequirementsRequest.FromString,
+                    response_serializer=mnemesh__proto_dot_v1_dot_session__pb2.RequirementsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -178,6 +246,114 @@ class SessionService:
             '/mnemesh.v1.SessionService/Context',
             mnemesh__proto_dot_v1_dot_session__pb2.ContextRequest.SerializeToString,
             mnemesh__proto_dot_v1_dot_session__pb2.ContextResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RecordRun(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.SessionService/RecordRun',
+            mnemesh__proto_dot_v1_dot_session__pb2.RecordRunRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_session__pb2.RecordRunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Runs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.SessionService/Runs',
+            mnemesh__proto_dot_v1_dot_session__pb2.RunsRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_session__pb2.RunsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Settle(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.SessionService/Settle',
+            mnemesh__proto_dot_v1_dot_session__pb2.SettleRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_session__pb2.SettleResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Requirements(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/mnemesh.v1.SessionService/Requirements',
+            mnemesh__proto_dot_v1_dot_session__pb2.RequirementsRequest.SerializeToString,
+            mnemesh__proto_dot_v1_dot_session__pb2.RequirementsResponse.FromString,
             options,
             channel_credentials,
             insecure,

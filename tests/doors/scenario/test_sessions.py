@@ -96,3 +96,51 @@ async def test_a_context_keeps_its_budget(door: Door, space: str) -> None:
         assert estimate_tokens(json.dumps(texts)) <= 1.1 * budget
         assert found["left_out"] == 12 - len(texts)
     await refusal(door.call("context", spaces=[space], token_budget=5), "INVALID_ARGUMENT", "token_budget")
+
+
+RUN = {
+    "prompts": ["fix the login loop", "now run the tests"],
+    "files": ["src/login.py"],
+    "errors": ["`make test` failed"],
+    "outcome": "The loop is gone: the cookie had no path.",
+    "model": "glass-4",
+}
+
+
+async def test_a_session_has_one_record_and_a_later_one_is_its_next_version(door: Door, space: str) -> None:
+    first = (await door.call("record_run", session="s1", space=space, tokens_in=900, tokens_out=40, **RUN))["run"]
+    assert [first[name] for name in ("status", "tokens_in", "tokens_out", "model")] == ["done", 900, 40, "glass-4"]
+    assert RUN["outcome"] in first["content"]
+    assert "- now run the tests" in first["content"]
+    await door.call("record_run", session="s2", space=space, outcome="Painted.", status="interrupted")
+    later = (await door.call("record_run", session="s1", space=space, tokens_in=950, tokens_out=70, **RUN))["run"]
+    assert (later["id"], later["tokens_out"]) == (first["id"], 70)
+    listed = await door.call("session_runs", spaces=[space])
+    assert [(run["session"], run["status"]) for run in listed["runs"]] == [("s2", "interrupted"), ("s1", "done")]
+    only = (await door.call("session_runs", spaces=[space], session="s1"))["runs"]
+    assert [run["tokens_in"] for run in only] == [950]
+    resumed = await door.call("resume", spaces=[space])
+    assert names(resumed) == ["runs"]
+    assert set(ids(await door.call("context", spaces=[space]))) == {first["id"], listed["runs"][0]["id"]}
+    await refusal(door.call("record_run", session="s3", space=space), "INVALID_ARGUMENT", "prompts")
+    await refusal(door.call("record_run", session="s3", space=space, outcome=f"key {SECRET}"), "INVALID_ARGUMENT")
+
+
+async def test_an_open_requirement_is_shown_until_it_is_settled(door: Door, space: str) -> None:
+    csv = (await remember(door, space, "Orders can be exported as CSV.", kind="requirement"))["memory"]["id"]
+    sso = (await remember(door, space, "Login works with SSO.", kind="requirement"))["memory"]["id"]
+    asked = {"spaces": [space]}
+    assert (
+        names(await door.call("context", **asked))[0] == names(await door.call("resume", **asked))[0] == "requirements"
+    )
+    done = (await door.call("settle", id=csv, status="done", note="in 2.3"))["requirement"]
+    assert (done["status"], done["note"]) == ("done", "in 2.3")
+    assert [one["id"] for one in (await door.call("requirements", **asked))["requirements"]] == [sso]
+    assert [one["id"] for one in (await door.call("requirements", status="done", **asked))["requirements"]] == [csv]
+    assert ids(await door.call("resume", **asked)) == [sso]
+    await door.call("settle", id=csv, status="open")
+    every = await door.call("requirements", status="all", **asked)
+    assert [(one["id"], one["status"]) for one in every["requirements"]] == [(sso, "open"), (csv, "open")]
+    other = (await remember(door, space, "The crane is red."))["memory"]["id"]
+    await refusal(door.call("settle", id=other, status="done"), "FAILED_PRECONDITION")
+    await refusal(door.call("settle", id=sso, status="perhaps"), "INVALID_ARGUMENT", "status")

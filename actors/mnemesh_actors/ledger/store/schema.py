@@ -30,8 +30,9 @@ _WAITING: Final = "doc, space, type, hash, raw, agent, node, signature, at, orig
 
 # The memories that a session may begin with by kind, tier or tag. A query with these words uses the index of them.
 OPENING: Final = (
-    "state = 'active' AND (tier = 'pinned' OR kind IN ('preference', 'procedure', 'decision') "
-    "OR instr(tags, 'question') OR instr(tags, '\"checkpoint\"') OR instr(tags, '\"trigger'))"
+    "state = 'active' AND (tier = 'pinned' OR kind IN ('preference', 'procedure', 'decision', 'requirement') "
+    "OR instr(tags, 'question') OR instr(tags, '\"checkpoint\"') OR instr(tags, '\"trigger') "
+    "OR instr(tags, '\"session-run\"'))"
 )
 
 _SQL: Final = (
@@ -149,6 +150,11 @@ _SQL: Final = (
     f"""
     CREATE INDEX memory_opening ON memory (space, created_at, id, kind, tier, tags) WHERE {OPENING};
     CREATE INDEX activity_last ON activity (last_used)
+    """,
+    # Requirements and records of sessions belong to these, too.
+    f"""
+    DROP INDEX memory_opening;
+    CREATE INDEX memory_opening ON memory (space, created_at, id, kind, tier, tags) WHERE {OPENING}
     """,
 )
 # The view is rebuilt from the entries when the file says another version.

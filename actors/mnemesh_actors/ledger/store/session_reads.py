@@ -7,20 +7,37 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from mnemesh_actors.ledger.store import reads
 from mnemesh_actors.ledger.store.rows import NO_TAGS, marks
 from mnemesh_actors.ledger.store.schema import OPENING
-from mnemesh_memory.policy import checkpoints, triggers
+from mnemesh_memory.policy import checkpoints, preferences, requirements, session_runs, triggers
 from mnemesh_memory.policy.heat import heat
-from mnemesh_memory.policy.session_context import DECISIONS, HOT, PINNED, PREFERENCES, QUESTION_TAGS, QUESTIONS, RECENT
+from mnemesh_memory.policy.session_context import (
+    DECISIONS,
+    HOT,
+    PINNED,
+    PREFERENCES,
+    QUESTION_TAGS,
+    QUESTIONS,
+    RECENT,
+    REQUIREMENTS,
+    RUNS,
+)
 from mnemesh_memory.policy.session_context import RULES as WORKING_RULES
 from mnemesh_memory.ranking.scores import liking
 from mnemesh_memory.values.model import Memory
 
-KIND_GROUPS: Final = {"preference": PREFERENCES, "procedure": WORKING_RULES, "decision": DECISIONS}
+KIND_GROUPS: Final = {
+    "preference": PREFERENCES,
+    "procedure": WORKING_RULES,
+    "decision": DECISIONS,
+    requirements.KIND: REQUIREMENTS,
+}
+GROUPS_BY_KIND: Final = (PINNED, PREFERENCES, WORKING_RULES, REQUIREMENTS, QUESTIONS, DECISIONS, RUNS)
+RUNS_MAX: Final = 3
 RESOLVED: Final = "resolved-by"
 # Of the memories used last, the warmest are hot.
 USED_LAST_MAX: Final = 400
@@ -28,14 +45,14 @@ READ_AT_A_TIME: Final = 200
 # The planner would rather read every memory of the space.
 SPECIAL: Final = "memory INDEXED BY memory_opening"
 _SPACES: Final = "space IN ({})"
-_CHECKPOINT: Final = f"instr(tags, '\"{checkpoints.TAG}\"')"
+_OF_SESSIONS: Final = " OR ".join(f"instr(tags, '\"{tag}\"')" for tag in (checkpoints.TAG, session_runs.TAG))
 
 
 def opening(
     db: sqlite3.Connection, spaces: Sequence[str], limit: int, pending: Mapping[str, tuple[int, int]], now: int
 ) -> dict[str, list[Memory]]:
     """Up to `limit` memories of each group, the most important first. `pending` are accesses as in reads.matching."""
-    found: dict[str, list[str]] = {name: [] for name in (PINNED, PREFERENCES, WORKING_RULES, QUESTIONS, DECISIONS)}
+    found: dict[str, list[str]] = {name: [] for name in GROUPS_BY_KIND}
     waiting: set[str] = set()  # for an event: no part of what a session begins with
     special = _newest(db, spaces, "id, kind, tier, tags", f"{OPENING} AND tier <> 'archive'", source=SPECIAL)
     for id_, kind, tier, tagged in special:
@@ -45,7 +62,8 @@ def opening(
             continue
         groups = [PINNED] if tier == "pinned" else []
         groups += [QUESTIONS] if any(tag in QUESTION_TAGS for tag in tags) else []
-        groups += [KIND_GROUPS[kind]] if kind in KIND_GROUPS else []
+        groups += [KIND_GROUPS[kind]] if kind in KIND_GROUPS and not _ended(kind, tags) else []
+        groups += [RUNS] if session_runs.TAG in tags and len(found[RUNS]) < RUNS_MAX else []
         for name in groups:
             if len(found[name]) < limit:
                 found[name].append(id_)
@@ -56,7 +74,9 @@ def opening(
     wanted = list(dict.fromkeys(id_ for ids in found.values() for id_ in ids))
     for start in range(0, len(wanted), READ_AT_A_TIME):
         memories |= reads.by_ids(db, wanted[start : start + READ_AT_A_TIME])
-    return {name: [memories[id_] for id_ in ids if id_ in memories] for name, ids in found.items()}
+    opened = {name: [memories[id_] for id_ in ids if id_ in memories] for name, ids in found.items()}
+    opened[PREFERENCES].sort(key=preferences.rank)
+    return opened
 
 
 def _newest(
@@ -73,8 +93,10 @@ def _newest(
     return [row[1:] for row in (found if limit < 0 else found[:limit])]
 
 
-def last_checkpoint(db: sqlite3.Connection, spaces: Sequence[str], session: str | None, agent: str) -> Memory | None:
-    """The checkpoint written last, of this session and this agent if given."""
+def last_tagged(
+    db: sqlite3.Connection, spaces: Sequence[str], tag: str, session: str | None, agent: str
+) -> Memory | None:
+    """The memory with a tag of an opening that was written last, of this session and this agent if given."""
     where, values = f"{_SPACES.format(marks(spaces))} AND {OPENING} AND tier <> 'archive'", [*spaces]
     if session is not None:
         where += " AND session = ?"
@@ -83,9 +105,14 @@ def last_checkpoint(db: sqlite3.Connection, spaces: Sequence[str], session: str 
         where += " AND by = ?"
         values.append(agent)
     row = db.execute(
-        f"SELECT id FROM {SPECIAL} WHERE {where} AND {_CHECKPOINT} ORDER BY updated_at DESC, id DESC LIMIT 1", values
+        f"SELECT id FROM {SPECIAL} WHERE {where} AND instr(tags, ?) ORDER BY updated_at DESC, id DESC LIMIT 1",
+        (*values, f'"{tag}"'),
     ).fetchone()
     return reads.by_ids(db, [row[0]]).get(row[0]) if row else None
+
+
+def _ended(kind: str, tags: Collection[str]) -> bool:
+    return kind == requirements.KIND and requirements.status_of(tags) != requirements.OPEN
 
 
 def _open(db: sqlite3.Connection, ids: Sequence[str]) -> list[str]:
@@ -97,9 +124,9 @@ def _open(db: sqlite3.Connection, ids: Sequence[str]) -> list[str]:
 
 
 def _recent(db: sqlite3.Connection, spaces: Sequence[str], limit: int) -> list[str]:
-    """The last checkpoint, then the newest memories that are no checkpoint."""
-    last = last_checkpoint(db, spaces, None, "")
-    rows = _newest(db, spaces, "id", f"state = 'active' AND tier <> 'archive' AND NOT {_CHECKPOINT}", limit)
+    """The last checkpoint, then the newest memories that are neither a checkpoint nor the record of a session."""
+    last = last_tagged(db, spaces, checkpoints.TAG, None, "")
+    rows = _newest(db, spaces, "id", f"state = 'active' AND tier <> 'archive' AND NOT ({_OF_SESSIONS})", limit)
     return [*([last.id] if last else []), *(id_ for (id_,) in rows)]
 
 

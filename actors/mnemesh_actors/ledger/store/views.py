@@ -150,7 +150,7 @@ class Views(Histories):
     export_page = question(reads.export_page)
     tagged = question(reads.tagged)
     from_peers = question(reads.from_peers)
-    last_checkpoint = question(session_reads.last_checkpoint)
+    last_tagged = question(session_reads.last_tagged)
     linked = question(link_table.linked)
     ties = question(link_table.ties)
     hidden = question(link_table.hidden)

@@ -109,8 +109,14 @@ if TYPE_CHECKING:
     from mnemesh.api.values.sessions import Checkpointed as Checkpointed
     from mnemesh.api.values.sessions import ContextGroup as ContextGroup
     from mnemesh.api.values.sessions import ContextMemory as ContextMemory
+    from mnemesh.api.values.sessions import RecordedRun as RecordedRun
+    from mnemesh.api.values.sessions import Requirement as Requirement
+    from mnemesh.api.values.sessions import Requirements as Requirements
     from mnemesh.api.values.sessions import Resumed as Resumed
     from mnemesh.api.values.sessions import SessionContext as SessionContext
+    from mnemesh.api.values.sessions import SessionRun as SessionRun
+    from mnemesh.api.values.sessions import SessionRuns as SessionRuns
+    from mnemesh.api.values.sessions import Settled as Settled
     from mnemesh.api.values.sleep import Consolidation as Consolidation
     from mnemesh.api.values.sleep import Runs as Runs
     from mnemesh.api.values.sleep import SleepGap as SleepGap
@@ -229,6 +235,7 @@ MODULES: Final = MappingProxyType(
         "Ratings": "links",
         "Recalled": "recall",
         "RecalledBatch": "related",
+        "RecordedRun": "sessions",
         "ReembedStatus": "embedding",
         "Reembedding": "embedding",
         "Refused": "removals",
@@ -236,6 +243,8 @@ MODULES: Final = MappingProxyType(
         "Remembered": "writes",
         "RemovedPeer": "peers",
         "Replaced": "memories",
+        "Requirement": "sessions",
+        "Requirements": "sessions",
         "Result": "recall",
         "Resumed": "sessions",
         "Retried": "peers",
@@ -249,8 +258,11 @@ MODULES: Final = MappingProxyType(
         "SeededProject": "seeds",
         "Session": "transcripts",
         "SessionContext": "sessions",
+        "SessionRun": "sessions",
+        "SessionRuns": "sessions",
         "Sessions": "transcripts",
         "SettingStatus": "node",
+        "Settled": "sessions",
         "Signal": "recall",
         "SleepGap": "sleep",
         "SleepRun": "sleep",
@@ -367,6 +379,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.RecallHierarchicalResponse": "Clusters",
         "mnemesh.v1.RecallResponse": "Recalled",
         "mnemesh.v1.RecallResult": "Result",
+        "mnemesh.v1.RecordRunResponse": "RecordedRun",
         "mnemesh.v1.ReembedResponse": "Reembedding",
         "mnemesh.v1.ReembedStatus": "ReembedStatus",
         "mnemesh.v1.Refused": "Refused",
@@ -376,17 +389,22 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.RememberResponse": "Remembered",
         "mnemesh.v1.RemovePeerResponse": "RemovedPeer",
         "mnemesh.v1.Replaced": "Replaced",
+        "mnemesh.v1.Requirement": "Requirement",
+        "mnemesh.v1.RequirementsResponse": "Requirements",
         "mnemesh.v1.ResumeResponse": "Resumed",
         "mnemesh.v1.RetryQuarantineResponse": "Retried",
         "mnemesh.v1.Revision": "Revision",
         "mnemesh.v1.RevokeAgentResponse": "RevokedAgent",
         "mnemesh.v1.RollbackResponse": "Written",
         "mnemesh.v1.Rule": "Rule",
+        "mnemesh.v1.RunsResponse": "SessionRuns",
         "mnemesh.v1.SearchTranscriptsResponse": "FoundTurns",
         "mnemesh.v1.Seed": "Seed",
         "mnemesh.v1.SeedProjectResponse": "SeededProject",
+        "mnemesh.v1.SessionRun": "SessionRun",
         "mnemesh.v1.SetAgentQuotaResponse": "ChangedAgent",
         "mnemesh.v1.SettingStatus": "SettingStatus",
+        "mnemesh.v1.SettleResponse": "Settled",
         "mnemesh.v1.Signal": "Signal",
         "mnemesh.v1.SleepGap": "SleepGap",
         "mnemesh.v1.SleepRun": "SleepRun",

@@ -80,3 +80,70 @@ class SessionContext:
     left_out: int
     continued: bool
     degraded: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRun:
+    """The record of a session, with the memory `id` that holds it. `cost_usd` is 0 where unknown."""
+
+    id: str
+    session: str
+    space: str
+    by: str
+    at: datetime | None
+    status: str
+    content: str
+    model: str
+    tokens_in: int
+    tokens_out: int
+    tokens_cached: int
+    tokens_cache_written: int
+    cost_usd: float
+    started_at: datetime | None
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedRun:
+    """The record of a session as it was stored just now."""
+
+    run: SessionRun
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRuns:
+    """One page of records, the latest first. `cursor` is the token of the next page, "" on the last."""
+
+    runs: tuple[SessionRun, ...]
+    cursor: str
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirement:
+    """Something that has to be done or to hold. `status` is open, done or dropped, `note` says why."""
+
+    id: str
+    content: str
+    status: str
+    note: str
+    space: str
+    by: str
+    created_at: datetime | None
+    updated_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settled:
+    """A requirement with its new status."""
+
+    requirement: Requirement
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requirements:
+    """One page of requirements, newest first. `cursor` is the token of the next page, "" on the last."""
+
+    requirements: tuple[Requirement, ...]
+    cursor: str
+    total: int

@@ -136,7 +136,8 @@ def _told(miner: Miner, dry_run: bool) -> Iterator[str]:
         yield paint(f"{count_of(mined.suspicious, 'finding')} with a pattern of prompt injection, tagged", YELLOW)
     classes = ", ".join(f"{count} {name}" for name, count in mined.found.most_common()) or "nothing new"
     done = "would be stored" if dry_run else f"{mined.stored} stored, {mined.known} known, {mined.refused} refused"
-    yield f"{count_of(mined.files, 'file')}: {classes}; {done}"
+    records = f"; {count_of(mined.sessions, 'session')} recorded" if mined.sessions else ""
+    yield f"{count_of(mined.files, 'file')}: {classes}; {done}{records}"
 
 
 def _readings(readings: list[dict[str, Any]]) -> Iterator[str]:

@@ -1,4 +1,5 @@
-"""`mnemesh context`, `checkpoint` and `resume`: what a session begins with, where it stands, how it goes on."""
+"""`mnemesh context`, `checkpoint`, `resume`, `runs`, `requirements`: what a session begins with, where it
+stands, how it goes on, and what sessions did."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from typing import Annotated, Final
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import Number, Space, Text, Texts, argument, option
-from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, paint
+from mnemesh.cli.options import Id, Number, Space, Text, Texts, argument, option
+from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
 from mnemesh.cli.people.standing import replaced
 from mnemesh.cli.shell import Shell, one_line
 
@@ -67,6 +68,102 @@ def resume(
     shell.answer(found, lambda: _resumed(found, latest))
 
 
+def runs(
+    shell: Shell,
+    session: str = "",
+    space: Texts = None,
+    limit: Number = None,
+    cursor: str = "",
+) -> None:
+    """List sessions, the latest first: prompts, tokens and how each ended."""
+    fields = given(space=space, limit=limit, cursor=cursor)
+    shell.ask(lambda client: client.runs(session, **fields), lambda page: _runs(page, whole=bool(session)))
+
+
+def record_run(
+    shell: Shell,
+    session: Annotated[str, argument("RecordRunRequest.session", "SESSION")],
+    prompt: Texts = None,
+    file: Texts = None,
+    error: Texts = None,
+    outcome: Text = None,
+    status: Text = None,
+    model: Text = None,
+    tokens_in: Number = None,
+    tokens_out: Number = None,
+    tokens_cached: Number = None,
+    cost_usd: float | None = None,
+    mask: bool = False,
+    space: Space = None,
+) -> None:
+    """Store what a session was. `mnemesh mine` does so by itself for sessions of Claude Code and Codex."""
+    fields = given(
+        prompts=prompt, files=file, errors=error, outcome=outcome, status=status, model=model, tokens_in=tokens_in,
+        tokens_out=tokens_out, tokens_cached=tokens_cached, cost_usd=cost_usd, space=space,
+    )  # fmt: skip
+    shell.ask(lambda client: client.record_run(session, mask=mask, **fields), lambda done: _run(done.run, whole=True))
+
+
+def requirements(
+    shell: Shell,
+    status: str = "",
+    space: Texts = None,
+    limit: Number = None,
+    cursor: str = "",
+) -> None:
+    """List requirements, open ones unless another status is asked for."""
+    fields = given(space=space, limit=limit, cursor=cursor)
+    shell.ask(lambda client: client.requirements(status, **fields), _requirements)
+
+
+def settle(
+    shell: Shell,
+    id: Id,
+    status: Annotated[str, argument("SettleRequest.status", "STATUS")],
+    note: str = "",
+    space: Space = None,
+) -> None:
+    """Say what became of a requirement: done, dropped or open."""
+    shell.ask(lambda client: client.settle(id, status, note), lambda done: _requirement(done.requirement), space)
+
+
+def _runs(page: values.SessionRuns, *, whole: bool) -> Iterator[str]:
+    for run in page.runs:
+        yield from _run(run, whole=whole)
+    yield from _rest(page, "no sessions; `mnemesh mine on` and `mnemesh mine now` record those of your agents")
+
+
+def _run(run: values.SessionRun, *, whole: bool) -> Iterator[str]:
+    when = run.started_at or run.at
+    began = when.astimezone().strftime("%Y-%m-%d %H:%M") if when else ""
+    cost = f"  {run.cost_usd:.2f} USD" if run.cost_usd else ""
+    tokens = f"{run.tokens_in:,} tokens in, {run.tokens_cached:,} cached, {run.tokens_out:,} out"
+    model = f"  {one_line(run.model)}" if run.model else ""
+    yield f"{paint(one_line(run.session), BOLD)}  {began}  {run.status}  {tokens}{cost}{model}"
+    if whole:
+        yield from (f"    {one_line(line)}" for line in run.content.splitlines() if line.strip())
+    else:
+        yield f"    {clip(one_line(run.content))}"
+
+
+def _requirements(page: values.Requirements) -> Iterator[str]:
+    for requirement in page.requirements:
+        yield from _requirement(requirement)
+    yield from _rest(page, "no such requirements; `mnemesh remember --kind requirement TEXT` begins one")
+
+
+def _requirement(requirement: values.Requirement) -> Iterator[str]:
+    note = f"  ({one_line(requirement.note)})" if requirement.note else ""
+    yield f"{paint(requirement.id, BOLD)}  {requirement.status}{note}  {clip(one_line(requirement.content))}"
+
+
+def _rest(page: values.SessionRuns | values.Requirements, empty: str) -> Iterator[str]:
+    if page.cursor:
+        yield paint(f"{page.total} in all; next page: --cursor {page.cursor}", DIM)
+    elif not page.total:
+        yield empty
+
+
 def _context(found: values.SessionContext) -> Iterator[str]:
     yield from _groups(found.groups)
     if found.left_out:
@@ -122,4 +219,7 @@ def _checkpoint(checkpoint: values.Checkpoint) -> Iterator[str]:
         yield f"    {one_line(checkpoint.custom)}"
 
 
-COMMANDS: Final = (("context", context), ("checkpoint", checkpoint), ("resume", resume))
+COMMANDS: Final = (
+    ("context", context), ("checkpoint", checkpoint), ("resume", resume), ("runs", runs), ("record-run", record_run),
+    ("requirements", requirements), ("settle", settle),
+)  # fmt: skip

@@ -1,12 +1,12 @@
-"""The text of contexts and checkpoints, beside answer_text."""
+"""The text of contexts, checkpoints, records of sessions and requirements, beside answer_text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from mnemesh_gateway.doors.mcp.data_elements import data_block, element, standing, to_the_second
-from mnemesh_gateway.doors.mcp.history_text import named
+from mnemesh_gateway.doors.mcp.history_text import more, named
 
 Json = Mapping[str, Any]
 
@@ -60,9 +60,35 @@ def _seeded(answer: Json) -> str:
     return f"{block}\n{told}; {answer['files_read']} files read in {answer['dir']}."
 
 
+def _runs(answer: Json) -> str:
+    shown = answer["runs"] if "runs" in answer else [answer["run"]]
+    elements = (
+        element(
+            run["content"],
+            **named(run, "id", "session", "status", "model"),
+            tokens=f"{run['tokens_in']} in, {run['tokens_cached']} cached, {run['tokens_out']} out",
+            at=to_the_second(run["at"]),
+        )
+        for run in shown
+    )
+    return data_block(elements) + _count(answer, shown) if shown else "No sessions."
+
+
+def _requirements(answer: Json) -> str:
+    shown = answer["requirements"] if "requirements" in answer else [answer["requirement"]]
+    elements = (element(one["content"], **named(one, "id", "status", "note")) for one in shown)
+    return data_block(elements) + _count(answer, shown) if shown else "No requirements."
+
+
+def _count(answer: Json, shown: Sequence[Json]) -> str:
+    return f"\n{len(shown)} of {answer['total']}.{more(answer)}" if "total" in answer else ""
+
+
 FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "context": _context,
     "resume": _context,
     "checkpoint": _checkpointed,
     "seed_project": _seeded,
+    **dict.fromkeys(("record_run", "session_runs"), _runs),
+    **dict.fromkeys(("settle", "requirements"), _requirements),
 }

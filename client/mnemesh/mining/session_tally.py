@@ -1,0 +1,94 @@
+"""The tally of a session for its record: prompts, tokens, failed commands, how it ended. Pure, small JSON in between.
+
+A host writes the tokens of a message with each of its lines, so the last figures of a message count, once. No output of
+a tool gets into the record, and no line with a pattern of prompt injection.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final
+
+from mnemesh.importing.claude_code import time_of
+from mnemesh.mining.rules import is_suspicious
+from mnemesh.mining.transcript import Usage
+
+PROMPTS_MAX: Final = 40
+PROMPT_CHARS_MAX: Final = 240
+SAID_CHARS_MAX: Final = 600
+ERRORS_MAX: Final = 30
+FILES_MAX: Final = 60
+MESSAGES_MAX: Final = 64  # whose figures may still change
+DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
+
+
+@dataclass(slots=True)
+class SessionTally:
+    """What a session was so far. `counted` are the figures of all messages but the latest ones in `latest`."""
+
+    prompts: list[str] = field(default_factory=list)
+    errors: dict[str, int] = field(default_factory=dict)
+    said: str = ""
+    status: str = DONE
+    model: str = ""
+    started: str = ""
+    ended: str = ""
+    counted: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
+    latest: dict[str, list[int]] = field(default_factory=dict)
+
+    def prompt(self, text: str) -> None:
+        """The person asks."""
+        self.status = DONE
+        line = " ".join(text[: 2 * PROMPT_CHARS_MAX].split())[:PROMPT_CHARS_MAX]
+        if line not in self.prompts[-1:]:
+            self.prompts.append(line)
+            if len(self.prompts) > PROMPTS_MAX:  # the first ones say what it was about
+                del self.prompts[PROMPTS_MAX // 4]
+
+    def answer(self, text: str) -> None:
+        """The agent says something."""
+        self.said = text[:SAID_CHARS_MAX]
+
+    def ran(self, command: str, *, failed: bool) -> None:
+        """A command that is worth knowing ended."""
+        self.status = FAILED if failed else DONE
+        if failed and (command in self.errors or len(self.errors) < ERRORS_MAX):
+            self.errors[command] = self.errors.get(command, 0) + 1
+
+    def spent(self, usage: Usage) -> None:
+        """A message has used so much up to now."""
+        self.model = usage.model or self.model
+        self.latest[usage.message] = list(usage.tokens)
+        if len(self.latest) > MESSAGES_MAX:
+            oldest = self.latest.pop(next(iter(self.latest)))
+            self.counted = [one + more for one, more in zip(self.counted, oldest, strict=True)]
+
+    def at(self, moment: str) -> None:
+        """A line was written then."""
+        self.started = self.started or moment
+        self.ended = moment
+
+    def fields(self, files: list[str]) -> dict[str, Any]:
+        """The fields of the session's record."""
+        tokens = [sum(column) for column in zip(self.counted, *self.latest.values(), strict=True)]
+        errors = [
+            f"`{command}` failed" + (f" {count} times" if count > 1 else "") for command, count in self.errors.items()
+        ]
+        return {
+            "prompts": [prompt for prompt in self.prompts if not is_suspicious(prompt)], "files": files[:FILES_MAX],
+            "errors": errors, "outcome": "" if is_suspicious(self.said) else self.said,
+            "status": self.status, "model": self.model, "started_at": time_of(self.started),
+            "ended_at": time_of(self.ended),
+            **dict(zip(("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written"), tokens, strict=True)),
+        }  # fmt: skip
+
+    def carried(self) -> dict[str, Any]:
+        """The tally as JSON."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, carried: Mapping[str, Any]) -> SessionTally:
+        """The tally that `carried` gave."""
+        known = {one.name for one in fields(cls)}
+        return cls(**{name: value for name, value in carried.items() if name in known})

@@ -1,0 +1,144 @@
+"""Records of sessions: what was asked, changed and spent in one, and how it ended, as a memory and back. Pure.
+
+A record is a memory of kind run with the tag `session-run`. Its text is for people and for recall. Its figures are
+attributes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, Final
+
+from mnemesh_memory.secrets.mask import masked
+from mnemesh_memory.text.text import title_of
+from mnemesh_memory.validation import field_checks
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.model import Memory
+
+TAG: Final = "session-run"
+KIND: Final = "run"
+DONE, FAILED, INTERRUPTED, RUNNING = STATUSES = ("done", "failed", "interrupted", "running")
+HEADINGS: Final = (("prompts", "Prompts:"), ("errors", "Errors:"), ("files", "Files:"))
+ITEM: Final = "- "
+ATTR: Final = "run."
+COUNT_MAX: Final = 2**53
+COST_MAX: Final = 1e9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """The figures of a session. Times are milliseconds since the epoch."""
+
+    status: str = DONE
+    model: str = ""
+    tokens_in: int = 0
+    tokens_out: int = 0
+    tokens_cached: int = 0
+    tokens_cache_written: int = 0
+    cost_usd: float = 0.0
+    started_at: int | None = None
+    ended_at: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told(Figures):
+    """What a session was, as somebody tells it."""
+
+    session: str = ""
+    prompts: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
+    outcome: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRun(Figures):
+    """The record of a session, with the memory that holds it."""
+
+    id: str
+    session: str
+    space: str
+    by: str
+    at: int
+    content: str
+
+
+def checked(given: Told, *, mask: bool) -> Told:
+    """A clean copy of `given`, its credentials masked if asked. Raises InvalidArgument, also for a session without a
+    name and for one of which nothing is told."""
+    session = field_checks.line("session", given.session, limits.SESSION_BYTES_MAX)
+    if not session:
+        raise InvalidArgument("session", "nothing", "the id of the session", missing=True)
+    for name in ("tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written"):
+        field_checks.whole(name, getattr(given, name), 0, COUNT_MAX)
+    if not 0.0 <= given.cost_usd <= COST_MAX:
+        raise InvalidArgument("cost_usd", str(given.cost_usd), f"a number from 0 to {COST_MAX:g}")
+    field_checks.times_in_order(given.started_at, given.ended_at)
+    outcome = field_checks.kept_text("outcome", given.outcome, limits.CHECKPOINT_TASK_BYTES_MAX, empty=True).strip()
+    lists: dict[str, Any] = {name: _items(name, getattr(given, name), mask=mask) for name, _ in HEADINGS}
+    clean = replace(
+        given,
+        session=session,
+        status=field_checks.one_of("status", given.status or DONE, STATUSES),
+        model=field_checks.line("model", given.model, limits.TAG_BYTES_MAX),
+        outcome=masked(outcome)[0] if mask else outcome,
+        **lists,
+    )
+    if not (clean.outcome or any(getattr(clean, name) for name, _ in HEADINGS)):
+        raise InvalidArgument("prompts", "nothing", "prompts, files, errors or an outcome", missing=True)
+    return clean
+
+
+def _items(name: str, items: tuple[str, ...], *, mask: bool) -> tuple[str, ...]:
+    items = tuple(masked(item)[0] for item in items) if mask else items
+    return field_checks.lines(name, items, limits.CHECKPOINT_ITEMS_MAX, limits.CHECKPOINT_ITEM_BYTES_MAX)
+
+
+def text_of(told: Told) -> str:
+    """The text of a record within CONTENT_BYTES_MAX. The oldest items of its longest list give way."""
+    while len((text := _text(told)).encode()) > limits.CONTENT_BYTES_MAX:
+        longest = max((name for name, _ in HEADINGS), key=lambda name: sum(map(len, getattr(told, name))))
+        shorter: dict[str, Any] = {longest: getattr(told, longest)[1:]}
+        told = replace(told, **shorter)
+    return text
+
+
+def _text(told: Told) -> str:
+    parts = [told.outcome] if told.outcome else []
+    for name, heading in HEADINGS:
+        if items := getattr(told, name):
+            parts.append("\n".join((heading, *(ITEM + item for item in items))))
+    return "\n\n".join(parts)
+
+
+def title(told: Told) -> str:
+    """The title of the memory: the first prompt."""
+    return title_of(f"Session: {next(iter((*told.prompts, told.outcome, *told.errors, *told.files)))}")
+
+
+def attrs_of(told: Told) -> dict[str, str]:
+    """The attributes of a record: its figures without those that are nothing."""
+    figures = {one.name: getattr(told, one.name) for one in fields(Figures)}
+    return {ATTR + name: str(value) for name, value in figures.items() if value}
+
+
+def run_of(memory: Memory) -> SessionRun:
+    """The record that a memory is. A figure that is none counts as unknown."""
+    figures: dict[str, str | int | float] = {}
+    for one in fields(Figures):
+        text = memory.attrs.get(ATTR + one.name, "")
+        kind = {"status": str, "model": str, "cost_usd": float}.get(one.name, int)
+        try:
+            figures |= {one.name: kind(text)} if text else {}
+        except ValueError:
+            continue
+    return SessionRun(
+        **figures,  # type: ignore[arg-type]
+        id=memory.id,
+        session=memory.source.session,
+        space=memory.space,
+        by=memory.by,
+        at=memory.updated_at,
+        content=memory.content,
+    )
