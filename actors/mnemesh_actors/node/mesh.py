@@ -127,9 +127,7 @@ class Mesh:
         self.checkpoint, self.resume, self.context = sessions.checkpoint, sessions.resume, sessions.context
         self.seed_project = ProjectSeeding(parts, writing).seed_project
         self.rules, ruling = parts.rules, Ruling(parts, writing)
-        records = SessionRecords(parts, writing)
-        self.record_run, self.runs = records.record_run, records.runs
-        self.settle, self.requirements = records.settle, records.requirements
+        self.record_run, self.runs, self.settle, self.requirements = SessionRecords(parts, writing).operations
         self.add_rule, self.get_rules, self.delete_rule = ruling.add, ruling.page, ruling.delete
         self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget
         self.duplicates, self.hygiene = hygiene.duplicates, hygiene.hygiene

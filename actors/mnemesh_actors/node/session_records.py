@@ -23,6 +23,7 @@ class SessionRecords:
     def __init__(self, parts: NodePorts, writing: Writing) -> None:
         self._parts = parts
         self._writing = writing
+        self.operations = self.record_run, self.runs, self.settle, self.requirements
 
     async def record_run(self, caller: Caller, told: Told, *, space: str = "", mask: bool = False) -> SessionRun:
         """Store what a session was, as the next version of its record. The same again changes nothing. Raises
