@@ -105,8 +105,7 @@ class Mesh:
         self._parts = parts
         self._runtime = runtime
         self._node_id = node_id
-        self._reembedding = reembedding
-        self._notices = notices
+        self._reembedding, self._notices = reembedding, notices
         self._writing = writing = Writing(parts)
         self._linking = linking = Linking(parts, writing)
         self._recalling = Recalling(parts, linking)
