@@ -44,6 +44,7 @@ class MeshConfig:
     shows_gists: bool = True
     labile_minutes: float = limits.LABILE_MINUTES
     temporal_neighbours: bool = True
+    watches_files: bool = True
     half_lives: HalfLives = field(default_factory=lambda: HALF_LIFE_DAYS)
     zone: tzinfo = field(default_factory=machine_zone)
 

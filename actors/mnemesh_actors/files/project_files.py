@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias, TypeVar
@@ -47,11 +47,18 @@ class ProjectFiles:
     def __init__(self, home: Path | None = None) -> None:
         self.roots = ProjectRoots(home)
         self._states = FileStates()
+        self.named = asyncio.Event()  # A memory names a file, or a project another folder: for the watcher.
 
     async def learn(self, caller: Caller) -> None:
         """Take note of the folder that a call comes from."""
         if self.roots.teaches(caller):
             await asyncio.to_thread(self.roots.learn, caller.default_space, caller.root)
+            self.named.set()
+
+    def wrote(self, memories: Iterable[Memory]) -> None:
+        """Memories were stored. The watcher hears of it when they name files."""
+        if any(file_references.recorded(memory.attrs) for memory in memories):
+            self.named.set()
 
     # ---- writing ----------------------------------------------------------------------------------------------
 

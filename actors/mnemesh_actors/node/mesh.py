@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from mnemesh_actors.consumers.consumer import ConsumerSet
+from mnemesh_actors.files.file_watch import FileWatch
 from mnemesh_actors.generations.active_index import model_status
 from mnemesh_actors.generations.generation_file import Choice
 from mnemesh_actors.generations.reembedding import Reembedding
@@ -139,6 +140,7 @@ class Mesh:
         self.recall_hierarchical, self.drill_down = maps.recall_hierarchical, maps.drill_down
         self._navigating = Navigating(parts, self._recalling.recall, access, notices)
         self.navigate = self._navigating.navigate
+        self._file_watch = FileWatch(parts.ledger, parts.files, on=parts.config.watches_files).start()
         self._last = AsyncExitStack()
         self._asking: asyncio.Task[str] | None = None  # whether the ledger answers
 
@@ -148,6 +150,7 @@ class Mesh:
         with self._parts.foreground.operation():
             done = self._triggering.remembered(caller, draft, await self._writing.remember(caller, draft))
         self._filling.begin(done.memory.space)
+        self._parts.files.wrote((done.memory,))
         return done
 
     async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
@@ -155,6 +158,7 @@ class Mesh:
         await self._parts.files.learn(caller)
         with self._parts.foreground.operation():
             outcomes = await self._writing.remember_batch(caller, drafts)
+        self._parts.files.wrote(one.memory for one in outcomes if not isinstance(one, MnemeshError))
         return [
             outcome if isinstance(outcome, MnemeshError) else self._triggering.remembered(caller, draft, outcome)
             for draft, outcome in zip(drafts, outcomes, strict=True)
@@ -163,12 +167,16 @@ class Mesh:
     async def update(self, caller: Caller, key: str, patch: Patch) -> Written:
         """Write a new revision; see Writing.update."""
         with self._parts.foreground.operation():
-            return await self._writing.update(caller, key, patch)
+            done = await self._writing.update(caller, key, patch)
+        self._parts.files.wrote((done.memory,))
+        return done
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:
         """Replace a memory by a new one; see Writing.supersede."""
         with self._parts.foreground.operation():
-            return await self._writing.supersede(caller, key, draft)
+            done, old = await self._writing.supersede(caller, key, draft)
+        self._parts.files.wrote((done.memory,))
+        return done, old
 
     async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
         """The author of each part of a memory; see Histories.blame."""
@@ -340,6 +348,7 @@ class Mesh:
             reembed=self._reembedding.status(),
             consumers=(*index_consumers(self._parts.serving), *self._consumers.status()),
             astrocytes=self._sleeping.astrocytes(),
+            files=await self._heard(self._file_watch.status(), limits.LEDGER_STATUS_S),
         )
 
     async def reembed(self, model: str = "", precision: str = "", *, cancel: bool = False) -> MeshStatus:
@@ -360,6 +369,7 @@ class Mesh:
 
     async def close(self) -> None:
         """Stop following the ledger, then end every actor; what was acknowledged is on disk already."""
+        await self._file_watch.close()
         await self._idle.close()
         await self._recalling.close()
         await self._navigating.close()

@@ -309,6 +309,7 @@ def _start_config(settings: Settings) -> StartConfig:
             abstain_below=settings.abstain_below,
             rules=rules_of(settings.recall_rules),
             temporal_neighbours=settings.temporal_neighbours,
+            watches_files=settings.watches_files,
             half_lives=half_lives_of(settings.half_lives),
             labile_minutes=settings.labile_minutes,
             shows_gists=settings.shows_gists,

@@ -156,6 +156,7 @@ class Settings:
         True, "Show cold memories as gist or tags in recall, list and timeline; get gives the whole text.", FLAG
     )
     temporal_neighbours: bool = _setting(True, "Show neighbours in time, by engram slots, in related.", FLAG)
+    watches_files: bool = _setting(True, "Watch the folders with files that memories name.", FLAG)
     half_lives: str = _setting("", "Half-lives of heat by kind, in the place of the usual.", HALF_LIVES, "KIND=DAYS")
     labile_minutes: float = _setting(
         limits.LABILE_MINUTES,

@@ -15,6 +15,7 @@ from mnemesh_memory.values.memory_links import Linked
 from mnemesh_memory.values.model_status import (
     AstrocyteStatus,
     ConsumerStatus,
+    FileWatchStatus,
     LedgerReplica,
     ModelStatus,
     ReembedStatus,
@@ -402,4 +403,5 @@ class MeshStatus:
     notices: tuple[str, ...] = ()
     reembed: ReembedStatus = field(default_factory=ReembedStatus)
     astrocytes: tuple[AstrocyteStatus, ...] = ()
+    files: FileWatchStatus = field(default_factory=FileWatchStatus)
     consumers: tuple[ConsumerStatus, ...] = ()

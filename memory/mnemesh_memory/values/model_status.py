@@ -43,6 +43,17 @@ class ConsumerStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileWatchStatus:
+    """The watcher of files that memories name: `folders` watched, and `stale` memories that name a changed file.
+    `state` is off, nothing to watch, watching, or compared when shown."""
+
+    state: str = "off"
+    folders: int = 0
+    stale: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AstrocyteStatus:
     """The astrocyte of a domain, with its last work since the node's start: `at` (ms), in `space`."""
 

@@ -152,7 +152,7 @@ class SettingStatus(_message.Message):
     def __init__(self, name: _Optional[str] = ..., value: _Optional[str] = ..., origin: _Optional[str] = ...) -> None: ...
 
 class StatusResponse(_message.Message):
-    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices", "transcripts", "reembed", "settings", "consumers", "astrocytes")
+    __slots__ = ("version", "state", "runtime", "data_dir", "node_id", "pid", "uptime_s", "grpc", "http", "actors", "ledger", "index", "model", "notices", "transcripts", "reembed", "settings", "consumers", "astrocytes", "files")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     RUNTIME_FIELD_NUMBER: _ClassVar[int]
@@ -172,6 +172,7 @@ class StatusResponse(_message.Message):
     SETTINGS_FIELD_NUMBER: _ClassVar[int]
     CONSUMERS_FIELD_NUMBER: _ClassVar[int]
     ASTROCYTES_FIELD_NUMBER: _ClassVar[int]
+    FILES_FIELD_NUMBER: _ClassVar[int]
     version: str
     state: str
     runtime: str
@@ -191,7 +192,8 @@ class StatusResponse(_message.Message):
     settings: _containers.RepeatedCompositeFieldContainer[SettingStatus]
     consumers: _containers.RepeatedCompositeFieldContainer[ConsumerStatus]
     astrocytes: _containers.RepeatedCompositeFieldContainer[AstrocyteStatus]
-    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ..., transcripts: _Optional[_Union[TranscriptStatus, _Mapping]] = ..., reembed: _Optional[_Union[ReembedStatus, _Mapping]] = ..., settings: _Optional[_Iterable[_Union[SettingStatus, _Mapping]]] = ..., consumers: _Optional[_Iterable[_Union[ConsumerStatus, _Mapping]]] = ..., astrocytes: _Optional[_Iterable[_Union[AstrocyteStatus, _Mapping]]] = ...) -> None: ...
+    files: FileWatchStatus
+    def __init__(self, version: _Optional[str] = ..., state: _Optional[str] = ..., runtime: _Optional[str] = ..., data_dir: _Optional[str] = ..., node_id: _Optional[str] = ..., pid: _Optional[int] = ..., uptime_s: _Optional[float] = ..., grpc: _Optional[str] = ..., http: _Optional[str] = ..., actors: _Optional[_Iterable[_Union[ActorStatus, _Mapping]]] = ..., ledger: _Optional[_Union[LedgerStatus, _Mapping]] = ..., index: _Optional[_Iterable[_Union[IndexStatus, _Mapping]]] = ..., model: _Optional[_Union[ModelStatus, _Mapping]] = ..., notices: _Optional[_Iterable[str]] = ..., transcripts: _Optional[_Union[TranscriptStatus, _Mapping]] = ..., reembed: _Optional[_Union[ReembedStatus, _Mapping]] = ..., settings: _Optional[_Iterable[_Union[SettingStatus, _Mapping]]] = ..., consumers: _Optional[_Iterable[_Union[ConsumerStatus, _Mapping]]] = ..., astrocytes: _Optional[_Iterable[_Union[AstrocyteStatus, _Mapping]]] = ..., files: _Optional[_Union[FileWatchStatus, _Mapping]] = ...) -> None: ...
 
 class ReembedRequest(_message.Message):
     __slots__ = ("model", "precision", "cancel")
@@ -202,6 +204,18 @@ class ReembedRequest(_message.Message):
     precision: str
     cancel: bool
     def __init__(self, model: _Optional[str] = ..., precision: _Optional[str] = ..., cancel: _Optional[bool] = ...) -> None: ...
+
+class FileWatchStatus(_message.Message):
+    __slots__ = ("state", "folders", "stale", "notes")
+    STATE_FIELD_NUMBER: _ClassVar[int]
+    FOLDERS_FIELD_NUMBER: _ClassVar[int]
+    STALE_FIELD_NUMBER: _ClassVar[int]
+    NOTES_FIELD_NUMBER: _ClassVar[int]
+    state: str
+    folders: int
+    stale: int
+    notes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, state: _Optional[str] = ..., folders: _Optional[int] = ..., stale: _Optional[int] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ReembedStatus(_message.Message):
     __slots__ = ("state", "model", "done", "total", "fault")

@@ -24,7 +24,7 @@ from mnemesh_memory.access.grants import any_matches
 from mnemesh_memory.values.errors import DataLoss
 
 # Tables that follow from the log and are read through indexes.
-DERIVED: Final = ("memory", "text_hash", "link", "document")
+DERIVED: Final = ("memory", "text_hash", "link", "file_reference", "document")
 NAMED_MAX: Final = 8
 _DOCS: Final = "SELECT DISTINCT doc, space FROM entry WHERE type = 'change'"
 

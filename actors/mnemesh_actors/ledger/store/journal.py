@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger.commit import crowding
 from mnemesh_actors.ledger.commit.commands import Command, Committed, Vectors
-from mnemesh_actors.ledger.store import link_table, reads, rows, schema
+from mnemesh_actors.ledger.store import file_table, link_table, reads, rows, schema
 from mnemesh_actors.ledger.store.entry_rows import values_of
 from mnemesh_actors.ledger.store.space_digest import Digest
 from mnemesh_actors.ledger.store.tally import Tally
@@ -118,6 +118,7 @@ class Journal:
             ("DELETE FROM text_hash WHERE doc = ? AND space = ?", named),
             (f"DELETE FROM activity WHERE id = ?1 AND {_NOWHERE}", named[:1]),
             # Links to the memory stay, as ids of nothing: those belong to other memories.
+            (f"DELETE FROM file_reference WHERE doc = ?1 AND {_NOWHERE}", named[:1]),
             (f"DELETE FROM link WHERE source = ?1 AND {_NOWHERE}", named[:1]),
             # The key stays, so that a late retry does not bring the text back; what tells the text does not.
             (f"UPDATE idempotency SET fingerprint = x'' WHERE id = ?1 AND {_NOWHERE}", named[:1]),
@@ -253,7 +254,7 @@ class Journal:
             return self._rebuild()
 
     def _rebuild(self) -> int:
-        for table in ("memory", "text_hash", "link"):
+        for table in ("memory", "text_hash", "link", "file_reference"):
             self._db.execute(f"DELETE FROM {table}")
         self.digest.clear()
         for doc, space in self._db.execute("SELECT doc, space FROM erased").fetchall():
@@ -289,6 +290,7 @@ class Journal:
         if memory.version > 1:
             self._db.execute("DELETE FROM text_hash WHERE doc = ?", (memory.id,))
         link_table.keep(self._db, memory, new=new)
+        file_table.keep(self._db, memory, new=new)
         for content in {memory.content, *(head.content for head in memory.conflicts)}:
             key = bytes.fromhex(duplicate_key(content))
             self._db.execute("INSERT OR IGNORE INTO text_hash VALUES (?, ?, ?)", (memory.space, key, memory.id))

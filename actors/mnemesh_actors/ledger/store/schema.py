@@ -156,9 +156,15 @@ _SQL: Final = (
     DROP INDEX memory_opening;
     CREATE INDEX memory_opening ON memory (space, created_at, id, kind, tier, tags) WHERE {OPENING}
     """,
+    # A changed file leads to the memories that name it.
+    """
+    CREATE TABLE file_reference (
+      space TEXT, folder TEXT, name TEXT, doc TEXT, PRIMARY KEY (space, folder, name, doc)) WITHOUT ROWID;
+    CREATE INDEX file_reference_doc ON file_reference (doc, space)
+    """,
 )
 # The view is rebuilt from the entries when the file says another version.
-VIEW_VERSION = 12
+VIEW_VERSION = 13
 
 
 def _run(migration: str, db: sqlite3.Connection) -> None:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from mnemesh_actors.ledger.commit.history_writes import Histories
 from mnemesh_actors.ledger.integrity.faults import question, reading
-from mnemesh_actors.ledger.store import link_table, reads, session_reads
+from mnemesh_actors.ledger.store import file_table, link_table, reads, session_reads
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.values.errors import DataLoss, MnemeshError, NotFound
@@ -155,6 +155,9 @@ class Views(Histories):
     ties = question(link_table.ties)
     hidden = question(link_table.hidden)
     derived = question(link_table.derived)
+    file_folders = question(file_table.folders)
+    naming = question(file_table.naming)
+    all_naming = question(file_table.all_naming)
 
     @reading
     def matching(self, query: Query, now: int) -> tuple[list[str], list[str]]:

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from mnemesh.api.values.node import ActorStatus as ActorStatus
     from mnemesh.api.values.node import AstrocyteStatus as AstrocyteStatus
     from mnemesh.api.values.node import ConsumerStatus as ConsumerStatus
+    from mnemesh.api.values.node import FileWatchStatus as FileWatchStatus
     from mnemesh.api.values.node import Identity as Identity
     from mnemesh.api.values.node import IndexStatus as IndexStatus
     from mnemesh.api.values.node import LedgerReplica as LedgerReplica
@@ -194,6 +195,7 @@ MODULES: Final = MappingProxyType(
         "Duplicates": "hygiene",
         "ErasedSessions": "transcripts",
         "FileReference": "upkeep",
+        "FileWatchStatus": "node",
         "Finding": "hygiene",
         "Found": "reads",
         "FoundTurns": "transcripts",
@@ -334,6 +336,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.DuplicatesResponse": "Duplicates",
         "mnemesh.v1.EraseTranscriptResponse": "ErasedSessions",
         "mnemesh.v1.FileReference": "FileReference",
+        "mnemesh.v1.FileWatchStatus": "FileWatchStatus",
         "mnemesh.v1.Finding": "Finding",
         "mnemesh.v1.GapsResponse": "Gaps",
         "mnemesh.v1.GetResponse": "Found",

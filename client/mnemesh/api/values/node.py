@@ -101,6 +101,17 @@ class AstrocyteStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileWatchStatus:
+    """The watcher of files that memories name; `stale` counts memories that name a changed file. `notes` say why a folder is
+    not watched."""
+
+    state: str
+    folders: int
+    stale: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SettingStatus:
     """A setting of the running node that is not left at its default. Of a secret only that it is set."""
 
@@ -132,3 +143,4 @@ class Status:
     settings: tuple[SettingStatus, ...] = ()
     consumers: tuple[ConsumerStatus, ...] = ()
     astrocytes: tuple[AstrocyteStatus, ...] = ()
+    files: FileWatchStatus | None

@@ -251,6 +251,11 @@ def status(facts: values.Status) -> Iterator[str]:
         if astrocyte.at:
             did = f"{astrocyte.read} read, {astrocyte.proposed} proposed, {astrocyte.applied} applied"
             yield f"  astrocyte {astrocyte.name}: {did} in {one_line(astrocyte.space)}, {astrocyte.at:%Y-%m-%d %H:%M}"
+    if facts.files and (facts.files.folders or facts.files.stale or facts.files.notes):
+        stale = f", {count_of(facts.files.stale, 'memory')} stale: mnemesh validate" if facts.files.stale else ""
+        yield f"  files   {facts.files.state}: {count_of(facts.files.folders, 'folder')}{stale}"
+        for note in facts.files.notes:
+            yield f"          {one_line(note)}"
     if facts.transcripts:
         said = facts.transcripts
         size = f"{count_of(said.turns, 'turn')}, {said.bytes / 1e6:.1f} MB, {one_line(said.state)}"
