@@ -30,7 +30,7 @@ from mnemesh_memory.ranking.explanation import Share
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits, model
 from mnemesh_memory.values.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
-from mnemesh_memory.values.model_status import ConsumerStatus, ModelStatus, ReembedStatus
+from mnemesh_memory.values.model_status import ActorStatus, ConsumerStatus, ModelStatus, ReembedStatus
 from mnemesh_memory.values.quotas import DEFAULT, Quota, Usage
 from mnemesh_memory.values.removal import Bulk, Purged
 from mnemesh_memory.watch import watch_values
@@ -421,7 +421,7 @@ class FakeMesh(
             state="ready",
             runtime="local",
             node_id="fake-node",
-            actors=(model.ActorStatus(name="ledger-0", type="Ledger", pid=1, state="ready"),),
+            actors=(ActorStatus(name="ledger-0", type="Ledger", pid=1, state="ready"),),
             ledger=model.LedgerStatus(
                 incarnation="fake-1", seq=len(self.memories), memories=len(self.memories), bytes=2**40
             ),

@@ -1,4 +1,4 @@
-"""The watcher of files that memories name: it counts what is stale by itself, and is never needed for an answer."""
+"""The watcher of files counts stale memories by itself, and no answer needs the watcher."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from test_heat_life import Clock, running
 
-from mnemesh_actors.files import file_watch
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import MeshConfig
+from mnemesh_actors.watch import file_watch
 from mnemesh_memory.values.model import Caller, Draft, Memory, Patch
 from mnemesh_memory.values.model_status import FileWatchStatus
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TypeVar
 
 from mnemesh_actors.consumers.consumer import ConsumerSet
-from mnemesh_actors.files.file_watch import FileWatch
 from mnemesh_actors.generations.active_index import model_status
 from mnemesh_actors.generations.generation_file import Choice
 from mnemesh_actors.generations.reembedding import Reembedding
@@ -50,6 +49,7 @@ from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_actors.transcripts.transcript_operations import Transcribing
 from mnemesh_actors.watch.cursor_seal import CursorSeal
+from mnemesh_actors.watch.file_watch import FileWatch
 from mnemesh_actors.watch.watch_operations import Watching
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy.trust import asked_of

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from mnemesh_memory.values.model import ActorStatus
+from mnemesh_memory.values.model_status import ActorStatus
 
 Port = TypeVar("Port", covariant=True)
 Actor = TypeVar("Actor")

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias
 from mnemesh_actors.runtime.base import ANYWHERE, Actor, Handle, Machine, Place, Port
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Overloaded, Unavailable
-from mnemesh_memory.values.model import ActorStatus
+from mnemesh_memory.values.model_status import ActorStatus
 
 HERE = "127.0.0.1"
 # The time for which a thread of Python keeps the interpreter when another one waits. The model wants the interpreter

@@ -22,7 +22,7 @@ from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.runtime.ray_cluster import RayCluster, beside, log_what_ray_prints, reachable
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, Overloaded, Unavailable
-from mnemesh_memory.values.model import ActorStatus
+from mnemesh_memory.values.model_status import ActorStatus
 
 TASK_RETRIES = 3
 ROAMING_BYTES = 1

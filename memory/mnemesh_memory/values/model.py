@@ -13,6 +13,7 @@ from mnemesh_memory.times.window import Window
 from mnemesh_memory.values.marks import ANCHOR, Trusted
 from mnemesh_memory.values.memory_links import Linked
 from mnemesh_memory.values.model_status import (
+    ActorStatus,
     AstrocyteStatus,
     ConsumerStatus,
     FileWatchStatus,
@@ -350,18 +351,6 @@ class Checked:
     surprisal: float | None = None
     novelty_reason: str = ""
     related: tuple[Related, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActorStatus:
-    """One actor of the mesh."""
-
-    name: str
-    type: str
-    pid: int
-    state: str  # ready, busy (silent for a while) or starting.
-    node: str = ""  # The Ray node of the process.
-    address: str = ""  # IP address of the Ray node.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

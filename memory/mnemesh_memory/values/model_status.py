@@ -43,6 +43,18 @@ class ConsumerStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ActorStatus:
+    """One actor of the mesh."""
+
+    name: str
+    type: str
+    pid: int
+    state: str  # ready, busy (silent for a while) or starting.
+    node: str = ""  # The Ray node of the process.
+    address: str = ""  # IP address of the Ray node.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileWatchStatus:
     """The watcher of files that memories name: `folders` watched, and `stale` memories that name a changed file.
     `state` is off, nothing to watch, watching, or compared when shown."""

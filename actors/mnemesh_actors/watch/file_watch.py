@@ -1,8 +1,7 @@
-"""The watcher of files that memories name: it knows at any time which memories name a file that has changed.
+"""The watcher of files: knows at any time which memories name a file that has changed.
 
-It only adds. Every answer compares the files of its own memories when it is shown, so a watcher that is off, late or
-without room costs nothing but the count in `status`. It watches the folders that hold such files, each without its
-subfolders, so the size of a project's tree does not matter. Its work is beside the calls.
+Nothing depends on the watcher but the count in `status`, because each answer compares files when memories are shown. A
+folder with such files is watched without its subfolders. So the size of a project's tree does not matter.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ log = structlog.get_logger("mnemesh.files")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The folders to watch, and the ways to them: whatever appears or goes away there changes the plan."""
+    """The folders to watch. A change of one of the `ways`, the folders on a path to a file, asks for another plan."""
 
     folders: frozenset[str] = frozenset()
     ways: frozenset[str] = frozenset()
@@ -80,8 +79,8 @@ class FileWatch:
             await self._task
 
     async def status(self) -> FileWatchStatus:
-        """What is watched, and how many memories name a file that has changed. Memories that were changed themselves
-        since are looked at again, a page at most."""
+        """Watched folders and stale memories. A page of the stale ones is compared again, because a memory may have
+        changed itself."""
         if self._task is None:
             return FileWatchStatus(state=OFF)
         await self._judge(list(self._stale)[:PAGE])
@@ -161,7 +160,7 @@ class FileWatch:
                     await self._judge(ids[start : start + PAGE])
 
     async def _judge(self, ids: list[str]) -> None:
-        """Note which of these memories name a file that has changed, and which do no more."""
+        """Compare the files of these memories, and note the stale ones."""
         if not ids:
             return
         memories = await self._ledger.read(ids)
