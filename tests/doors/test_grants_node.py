@@ -19,7 +19,7 @@ from scenario_doors import NETWORKED_DOORS, CliDoor, Door, GrpcDoor, HttpDoor, o
 
 import mnemesh
 from mnemesh import errors as client_errors
-from mnemesh.cli.people.memories import status as status_lines
+from mnemesh.cli.people.node import status as status_lines
 from mnemesh_actors.storage.data_directory import keep_owner, open_directory
 from mnemesh_gateway.node.node import Node
 from mnemesh_gateway.node.settings import load

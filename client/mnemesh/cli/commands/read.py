@@ -25,6 +25,7 @@ from mnemesh.cli.options import (
 )
 from mnemesh.cli.people import identity as people_identity
 from mnemesh.cli.people import memories as people
+from mnemesh.cli.people import node as people_node
 from mnemesh.cli.shell import Shell, one_line, print_json
 from mnemesh.errors import FailedPrecondition, NotFound, NotReachable
 from mnemesh.exit_status import EXIT_REFUSED
@@ -91,7 +92,7 @@ def whoami(shell: Shell, space: Space = None) -> None:
 
 def status(shell: Shell) -> None:
     """Say what the node is doing: addresses, actors, ledger, index, model."""
-    shell.ask(lambda client: client.status(), people.status)
+    shell.ask(lambda client: client.status(), people_node.status)
 
 
 def down(data: Data = None, json: Json = False) -> None:

@@ -222,58 +222,6 @@ def counted(stats: values.Stats) -> Iterator[str]:
             yield f"{name:<8}{', '.join(shown)}" + (f", and {more} more" if more else "")
 
 
-def status(facts: values.Status) -> Iterator[str]:
-    """The first facts that a person looks for: state, addresses, counts, lag."""
-    colour = GREEN if facts.state == "ready" else YELLOW
-    runtime = f", runtime {facts.runtime}" if facts.runtime else ""  # a node that starts does not tell it yet
-    if not facts.pid:  # an admin of some spaces hears of these alone
-        yield f"{paint(facts.state, colour)}  Mnemesh {facts.version}{runtime}, up {facts.uptime_s:.0f} s"
-        held = count_of(facts.ledger.memories if facts.ledger else 0, "memory")
-        yield f"  yours   {held} in the spaces of this token"
-        for index in facts.index:
-            yield f"  index   {'behind' if index.lag else 'up to date'}, {index.state}"
-        return
-    yield f"{paint(facts.state, colour)}  Mnemesh {facts.version}{runtime}, pid {facts.pid}"
-    yield f"  data    {facts.data_dir}"
-    yield f"  gRPC    {facts.grpc}   HTTP http://{facts.http}   up {facts.uptime_s:.0f} s"
-    if facts.ledger:
-        held = count_of(facts.ledger.memories, "memory")
-        yield f"  ledger  {held}, seq {facts.ledger.seq}, {facts.ledger.bytes / 1e6:.1f} MB"
-        for one in facts.ledger.replicas:
-            how = f"{one.role}, seq {one.seq}, lag {one.lag}, life {one.incarnation[:NODE_ID_CHARS]}, {one.state}"
-            yield f"  replica {one.actor} in {one.place}: {how}"
-    for index in facts.index:
-        points = count_of(index.points, "point")
-        yield f"  index   {index.name} ({index.backend}): {points}, {index.lag} behind, {index.state}"
-    for consumer in facts.consumers[1:]:  # the first is the index
-        yield f"  consumer {consumer.name}: {consumer.lag} behind, {one_line(consumer.state)}"
-    for astrocyte in facts.astrocytes:
-        if astrocyte.at:
-            did = f"{astrocyte.read} read, {astrocyte.proposed} proposed, {astrocyte.applied} applied"
-            yield f"  astrocyte {astrocyte.name}: {did} in {one_line(astrocyte.space)}, {astrocyte.at:%Y-%m-%d %H:%M}"
-    if facts.files and (facts.files.folders or facts.files.stale or facts.files.notes):
-        stale = f", {count_of(facts.files.stale, 'memory')} stale: mnemesh validate" if facts.files.stale else ""
-        yield f"  files   {facts.files.state}: {count_of(facts.files.folders, 'folder')}{stale}"
-        for note in facts.files.notes:
-            yield f"          {one_line(note)}"
-    if facts.transcripts:
-        said = facts.transcripts
-        size = f"{count_of(said.turns, 'turn')}, {said.bytes / 1e6:.1f} MB, {one_line(said.state)}"
-        yield f"  transcripts  {count_of(said.sessions, 'session')}, {size}"
-    if facts.model:
-        yield f"  model   {model_name(facts.model)}, {facts.model.dimensions} dimensions, {facts.model.source}"
-    if facts.reembed and facts.reembed.model:
-        other = facts.reembed
-        fault = f"  {one_line(other.fault)}" if other.fault else ""
-        share = f"{other.done} of {count_of(other.total, 'entry')}{fault}"
-        yield f"  reembed {model_name(facts.reembed.model)}: {other.state}, {share}"
-    for actor in facts.actors:
-        where = f" on {actor.address} (node {actor.node[:NODE_ID_CHARS]})" if actor.node else ""
-        yield paint(f"  actor   {actor.name} ({actor.type}) pid {actor.pid}{where} {actor.state}", DIM)
-    for notice in facts.notices:
-        yield paint(f"  notice  {one_line(notice)}", YELLOW)
-
-
 def clip(text: str, chars: int = TITLE_CHARS) -> str:
     """`text` cut to what a terminal line holds beside the rest; whole when the output is no terminal."""
     if not sys.stdout.isatty():
