@@ -8,7 +8,7 @@ from typing import Final
 
 from tools.markdown_table import table_text
 
-from mnemesh.hooks import captures, context, events, injection, notes, transcript_tail
+from mnemesh.hooks import captures, citations, context, events, injection, notes, transcript_tail
 from mnemesh.hooks.host_table import HOSTS, NAME, Part
 from mnemesh.hooks.registration import installed
 from mnemesh.hooks.shim import TIMEOUT_S
@@ -83,11 +83,16 @@ These events get no answer, and the host waits for none of them longer than for 
 | before compaction, session end | a checkpoint from the end of the transcript and the capture buffer |
 | after compaction | the host's summary, in the checkpoint |
 | file changed, command failed | a line of the capture buffer; after {every} lines, a checkpoint |
+| turn end | a vote "useful" for each memory that the agent's last words name or quote |
 | turn end, subagent end, session end | a note for the miner |
 
 A checkpoint has the task, changed files, failed tools, open to-dos, open questions and last words of the last {tail}
 KiB of the transcript. It is added to the session's last one, with credentials masked by the node. A command is kept up
 to its first word that is no plain word. The buffer lies in `hosts/captures/`, for this user alone, for 14 days.
+
+Only memories that the hooks showed in this session get such a vote, each once, at most {cited} by one answer. An id
+counts whole or by a part that fits one of them alone. A quotation is known by numbers of runs of {run} words, which lie
+beside the ids. A vote that the agent gave by `rate` stays.
 
 Without a node, a note in `hosts/spool/` takes the place of a checkpoint. A later hook that finds a node stores the
 checkpoint from the note. A note names the transcript and says how far it was written, so it holds no text of a session.
@@ -142,6 +147,7 @@ def hosts_page() -> str:
         modes=table_text(("inject", "the model is given"), modes, "---"),
         timeout=TIMEOUT_S, tag=context.TAG, session=context.SESSION_CHARS_MAX, prompt=context.PROMPT_CHARS_MAX,
         tail=transcript_tail.TAIL_BYTES // 1024, every=captures.CHECKPOINT_EVERY, notes_max=notes.NOTES_MAX,
+        cited=citations.CITED_MAX, run=citations.RUN_WORDS,
     )  # fmt: skip
 
 

@@ -115,6 +115,32 @@ async def test_the_end_of_a_turn_a_subagent_and_a_session_are_noted_for_the_mine
 
 
 @session_loop
+async def test_memories_that_the_last_words_name_or_quote_count_as_useful_once(
+    shared_node: NodeUnderTest, host: Host
+) -> None:
+    space = host.environ["MNEMESH_SPACE"]
+    rule = "Deploys of the payment service run from CI only, because the keys of the registry never leave its machines."
+    door = McpDoor.over_http(shared_node)
+    texts = (rule, "The kiln of pier seven fires pots at night.", "Never push on Fridays.")
+    ids = [(await door.call("remember", content=text, space=space, tier="pinned"))["memory"]["id"] for text in texts]
+
+    async def votes() -> list[int]:
+        return [one["useful"] for one in (await door.call("get", ids=ids))["memories"]]
+
+    told(host, "Stop", last_assistant_message=f"See {ids[1]}.")
+    assert await votes() == [0, 0, 0], "nothing was shown yet"
+    assert host.fire("SessionStart", source="startup")
+    told(host, "Stop", last_assistant_message=f"As noted: {rule} See {ids[1]}.")
+    assert await votes() == [1, 1, 0]
+    await door.call("rate", id=ids[1], useful=False)
+    told(host, "Stop", last_assistant_message=f"See {ids[1]} and {ids[0]}.")
+    path = transcript(host, {"type": "assistant", "message": {"role": "assistant", "content": f"By {ids[2]}"}})
+    told(host, "Stop", transcript_path=path)
+    assert await votes() == [1, 1, 1]
+    await door.close()
+
+
+@session_loop
 async def test_a_project_that_opts_out_is_not_recorded(shared_node: NodeUnderTest, host: Host) -> None:
     (host.project / ".mnemesh.toml").write_text("hooks = false\n")
     told(host, "PreCompact", transcript_path=transcript(host))

@@ -2,6 +2,7 @@
 
 - Before a compaction, and at its end, a session's checkpoint is stored from transcript and capture buffer.
 - A changed file or failed command goes into the capture buffer. After some of them a checkpoint is stored.
+- The end of a turn counts the memories that the agent's last words name or quote as useful.
 - The end of a turn, subagent or session leaves a note for the miner. The end of a session starts the miner where
   mining is on.
 
@@ -13,18 +14,21 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from mnemesh.hooks import events
 from mnemesh.hooks.captures import CHECKPOINT_EVERY, CaptureBuffer
+from mnemesh.hooks.citations import CitedMemories, cited
 from mnemesh.hooks.node_http import NodeHttp, RefusedQuestion, Unanswered
 from mnemesh.hooks.notes import MINING, MINING_ON, SPOOL, Notes
 from mnemesh.hooks.session_file import session_name
-from mnemesh.hooks.transcript_tail import SUMMARY_CHARS_MAX, standing_of
+from mnemesh.hooks.shown_memories import ShownMemories
+from mnemesh.hooks.transcript_tail import SUMMARY_CHARS_MAX, last_words, own_words, standing_of
 
 CHECKPOINT: Final = "POST /v1/checkpoints"
+RATE: Final = "POST /v1/rate"
 VERSION: Final = 1
 HANDED_OVER_MAX: Final = 2  # Notes of the spool, by one hook.
 CHECKPOINTED: Final = (events.BEFORE_COMPACTION, events.COMPACTED, events.SESSION_END)
@@ -46,6 +50,7 @@ class SessionRecord:
         self._cwd = cwd
         self._session = events.session_of(given)
         self._buffer = CaptureBuffer(data_dir, host, self._session)
+        self._counted = CitedMemories(data_dir, host, self._session)
 
     def keep(self, environ: Mapping[str, str], until: float) -> None:
         """Carry out the event. Raises OSError."""
@@ -57,11 +62,14 @@ class SessionRecord:
             due = captured.calls >= CHECKPOINT_EVERY
         if not due and self._meaning != events.TURN_END:
             return
+        named = self._cited() if self._meaning == events.TURN_END else ()
         try:
             node = NodeHttp(self._data_dir, environ, until)
             if due:
                 self._store(node, self._body())
                 self._buffer.clear()
+            if named:
+                self._rate(node, named)
             self._hand_over(node)
         except RefusedQuestion:  # by a node that knows no checkpoints
             return
@@ -86,6 +94,24 @@ class SessionRecord:
     def _store(self, node: NodeHttp, body: Mapping[str, Any]) -> None:
         if any(body.values()):
             node.ask((CHECKPOINT, {**body, "session": self._session, "merge": True, "mask": True}), self._headers)
+
+    def _cited(self) -> Sequence[str]:
+        """The memories that the agent's last words name or quote, of those shown in this session, each once."""
+        shown = ShownMemories(self._data_dir, self._host, self._session).marked()
+        if not shown:
+            return ()
+        told = self._given.get("last_assistant_message")  # the transcript may lag behind it
+        transcript = self._transcript()
+        words = told if isinstance(told, str) else last_words(Path(transcript)) if transcript else ""
+        found = cited(own_words(words), shown)
+        before = self._counted.lines() if found else ()
+        return [id_ for id_ in found if id_ not in before]
+
+    def _rate(self, node: NodeHttp, ids: Sequence[str]) -> None:
+        """Tell the node. A vote that somebody has given stays, because ids in an answer are citations."""
+        node.ask((RATE, {"answer": " ".join(ids)}), self._headers)
+        self._counted.append(ids)
+        self._counted.sweep()
 
     def _spool(self) -> None:
         """Leave a note in place of the checkpoint."""

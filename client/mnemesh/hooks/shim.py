@@ -169,7 +169,7 @@ def _context(
             session, shown = f"{session}/{subagent}", ShownMemories(default_data_dir(environ), host, "")
         text, ids = _beginning(node, headers, given, cwd, session, shown)
     if ids:
-        shown.add(ids)
+        shown.add(ids, text)
     return text
 
 

@@ -1,11 +1,12 @@
-"""The memories that a session has been shown, an id a line."""
+"""The memories that a session has been shown, an id a line, behind it the marks by which a quotation is known."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from mnemesh.hooks.citations import with_marks
+from mnemesh.hooks.context import ID_CHARS
 from mnemesh.hooks.session_file import SessionFile
 
 FOLDER: Final = "hosts/sessions"
@@ -20,8 +21,13 @@ class ShownMemories(SessionFile):
 
     def ids(self) -> frozenset[str]:
         """The memories that the session has been shown."""
-        return frozenset(self.lines()[-IDS_MAX:])
+        return frozenset(self.marked())
 
-    def add(self, ids: Iterable[str]) -> None:
-        """Note more."""
-        self.append(ids)
+    def marked(self) -> dict[str, frozenset[str]]:
+        """The same, with the marks of each text."""
+        parts = (line.partition(":") for line in self.lines()[-IDS_MAX:])
+        return {id_: frozenset(filter(None, marks.split(","))) for id_, _, marks in parts}
+
+    def add(self, ids: list[str], block: str = "") -> None:
+        """Note more, which stand in `block`."""
+        self.append(with_marks(ids, block, ID_CHARS))

@@ -37,6 +37,14 @@ def standing_of(transcript: Path, bytes_written: int | None, folder: str) -> dic
     return standing.fields()
 
 
+def last_words(transcript: Path) -> str:
+    """The last text of the agent in the last TAIL_BYTES. Raises OSError."""
+    standing = _Standing("")
+    for entry in _entries(_tail(transcript, None)):
+        standing.take(entry)
+    return standing.said
+
+
 def own_words(text: str) -> str:
     """`text` without blocks that a hook or the host put there."""
     return _REMINDER.sub("", _OWN_BLOCK.sub("", text)).strip()
@@ -47,7 +55,7 @@ class _Standing:
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-        self._task = self._said = self._summary = ""
+        self._task = self.said = self._summary = ""
         self._files: list[str] = []
         self._errors: list[str] = []
         self._todo: list[str] = []
@@ -68,7 +76,7 @@ class _Standing:
         elif role == "user":
             self._user(text, blocks)
         elif role == "assistant":
-            self._said = text or self._said
+            self.said = text or self.said
             for block in blocks:
                 if block.get("type") == "tool_use":
                     self._call(block)
@@ -98,15 +106,15 @@ class _Standing:
     def fields(self) -> dict[str, Any]:
         """The fields that have something to say."""
         custom = self._summary[:SUMMARY_CHARS_MAX]
-        if self._said:
-            last = self._said[-LAST_WORDS_CHARS_MAX:]
+        if self.said:
+            last = self.said[-LAST_WORDS_CHARS_MAX:]
             custom = f"{custom}\n\nLast words: {last}" if custom else f"Last words: {last}"
         found = {
             "task": _line(self._task, TASK_CHARS_MAX),
             "files": _items(self._files),
             "errors": _items(self._errors),
             "next_steps": _items(self._todo),
-            "questions": _items(_QUESTION.findall(self._said))[-QUESTIONS_MAX:],
+            "questions": _items(_QUESTION.findall(self.said))[-QUESTIONS_MAX:],
             "custom": "".join(ch for ch in custom if ch.isprintable() or ch in "\n\t"),
         }
         return {name: value for name, value in found.items() if value}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mnemesh_gateway.contract import wire
+from mnemesh_gateway.contract.wire import Answer
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1 import seed_pb2
 
@@ -12,10 +12,7 @@ if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
 
 
-async def seed_project(
-    gate: MeshGate, caller: Caller, request: seed_pb2.SeedProjectRequest
-) -> seed_pb2.SeedProjectResponse:
+async def seed_project(gate: MeshGate, caller: Caller, request: seed_pb2.SeedProjectRequest) -> Answer:
     """Store the first memories of a project."""
     mesh = await gate.ready()
-    done = await mesh.seed_project(caller, request.dir, space=request.space, dry_run=request.dry_run)
-    return wire.message_of(seed_pb2.SeedProjectResponse, done)
+    return await mesh.seed_project(caller, request.dir, space=request.space, dry_run=request.dry_run)

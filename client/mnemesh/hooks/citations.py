@@ -1,0 +1,67 @@
+"""The memories that the last words of an agent name or quote, of those that its session was shown.
+
+Pure, but for the file of a session that keeps each from being counted twice. Of a shown text no word is kept: marks are
+numbers of some runs of six words, so a quotation of two lines or so is found and a shared phrase is not.
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from mnemesh.hooks.session_file import SessionFile
+
+FOLDER: Final = "hosts/cited"
+WORDS_CHARS_MAX: Final = 64 * 1024  # Of the last words.
+CITED_MAX: Final = 32  # By one answer.
+RUN_WORDS: Final = 6
+MARKS_MAX: Final = 32  # Of one memory.
+MARKS_MIN: Final = 2  # In a quotation, where the text has as many.
+# One run in so many is marked, chosen by its number, so that the same runs are marked in a quotation.
+ONE_IN: Final = 3
+_WORD: Final = re.compile(r"\w+")
+_ID: Final = re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}-[0-9a-f]{4}(?:-[0-9a-f]{1,4}){0,2}(?:-[0-9a-f]{1,12})?(?![0-9a-f])")
+
+
+class CitedMemories(SessionFile):
+    """The ids that counted already, of one session."""
+
+    def __init__(self, data_dir: Path, host: str, session: str) -> None:
+        super().__init__(data_dir / FOLDER, host, session)
+
+
+def marks_of(text: str) -> tuple[str, ...]:
+    """Numbers of some runs of words in a text, none for a short one."""
+    words = _WORD.findall(text.lower())
+    runs = (" ".join(words[at : at + RUN_WORDS]) for at in range(len(words) - RUN_WORDS + 1))
+    numbers = (zlib.crc32(run.encode("utf-8", "replace")) for run in runs)
+    return tuple(f"{number:08x}" for number in dict.fromkeys(numbers) if number % ONE_IN == 0)
+
+
+def cited(words: str, shown: Mapping[str, Collection[str]]) -> list[str]:
+    """The ids of `shown` that the last words of an agent name, by a part that fits one of them alone, or quote.
+    `shown` has the marks of each."""
+    words = words[-WORDS_CHARS_MAX:]
+    named: dict[str, None] = {}
+    for found in dict.fromkeys(_ID.findall(words.lower())):
+        fitting = [id_ for id_ in shown if id_.startswith(found)]
+        if len(fitting) == 1:
+            named[fitting[0]] = None
+    marks = frozenset(marks_of(words))
+    named |= dict.fromkeys(
+        id_ for id_, own in shown.items() if own and len(marks.intersection(own)) >= min(MARKS_MIN, len(own))
+    )
+    return list(named)[:CITED_MAX]
+
+
+def with_marks(ids: Iterable[str], block: str, id_chars: int) -> list[str]:
+    """The lines to keep of a block that was shown: each id, and the marks of its text."""
+    texts = {}
+    for line in block.splitlines():
+        head, _, text = line.partition("] ")
+        if head.startswith("- ["):
+            texts.setdefault(head[3 : 3 + id_chars], text)
+    return [":".join((id_, ",".join(marks_of(texts.get(id_[:id_chars], ""))[:MARKS_MAX]))) for id_ in ids]
