@@ -8,7 +8,7 @@ from typing import Final
 
 from tools.markdown_table import table_text
 
-from mnemesh.hooks import captures, citations, context, events, injection, notes, transcript_tail
+from mnemesh.hooks import captures, citations, context, events, gating, injection, notes, transcript_tail
 from mnemesh.hooks.host_table import HOSTS, NAME, Part
 from mnemesh.hooks.registration import installed
 from mnemesh.hooks.shim import TIMEOUT_S
@@ -122,7 +122,11 @@ A file that an agent reads can bring the memories about that file. This is off. 
 A project chooses in `.mnemesh.toml`. `hooks = false` ends all hooks of the project. `inject = "WORD"`, or the variable
 `MNEMESH_INJECT`, says how much is put before the model:
 
-{modes}"""
+{modes}
+In the mode `gated`, the first prompt of a topic asks the memory. The {pause} prompts after an answer ask nothing. After
+{streak} questions without an answer, one prompt in {few} asks. Few words in common with the
+topic begin another topic.
+"""
 
 
 def hosts_page() -> str:
@@ -148,6 +152,7 @@ def hosts_page() -> str:
         timeout=TIMEOUT_S, tag=context.TAG, session=context.SESSION_CHARS_MAX, prompt=context.PROMPT_CHARS_MAX,
         tail=transcript_tail.TAIL_BYTES // 1024, every=captures.CHECKPOINT_EVERY, notes_max=notes.NOTES_MAX,
         cited=citations.CITED_MAX, run=citations.RUN_WORDS,
+        pause=gating.PAUSE, streak=gating.EMPTY_STREAK, few=gating.EMPTY_EVERY,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Memories that an agent's last words name or quote, of those that the session was shown."""
+"""Shown memories in the last words of an agent."""
 
 from __future__ import annotations
 

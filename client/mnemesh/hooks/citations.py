@@ -1,7 +1,7 @@
-"""The memories that the last words of an agent name or quote, of those that its session was shown.
+"""Shown memories in the last words of an agent: named by id, or quoted.
 
-Pure, but for the file of a session that keeps each from being counted twice. Of a shown text no word is kept: marks are
-numbers of some runs of six words, so a quotation of two lines or so is found and a shared phrase is not.
+A file a session keeps each memory from counting twice. No word of a shown text is kept. Its marks are numbers of some
+runs of six words. So a quotation of two lines is found, and a phrase in common is not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ CITED_MAX: Final = 32  # By one answer.
 RUN_WORDS: Final = 6
 MARKS_MAX: Final = 32  # Of one memory.
 MARKS_MIN: Final = 2  # In a quotation, where the text has as many.
-# One run in so many is marked, chosen by its number, so that the same runs are marked in a quotation.
+# One run in so many is marked, chosen by the number. A quotation has the same runs.
 ONE_IN: Final = 3
 _WORD: Final = re.compile(r"\w+")
 _ID: Final = re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}-[0-9a-f]{4}(?:-[0-9a-f]{1,4}){0,2}(?:-[0-9a-f]{1,12})?(?![0-9a-f])")
@@ -42,7 +42,7 @@ def marks_of(text: str) -> tuple[str, ...]:
 
 
 def cited(words: str, shown: Mapping[str, Collection[str]]) -> list[str]:
-    """The ids of `shown` that the last words of an agent name, by a part that fits one of them alone, or quote.
+    """The ids of `shown` that the last words of an agent name or quote. A part of an id counts when it fits one alone.
     `shown` has the marks of each."""
     words = words[-WORDS_CHARS_MAX:]
     named: dict[str, None] = {}
@@ -59,7 +59,7 @@ def cited(words: str, shown: Mapping[str, Collection[str]]) -> list[str]:
 
 def with_marks(ids: Iterable[str], block: str, id_chars: int) -> list[str]:
     """The lines to keep of a block that was shown: each id, and the marks of its text."""
-    texts = {}
+    texts: dict[str, str] = {}
     for line in block.splitlines():
         head, _, text = line.partition("] ")
         if head.startswith("- ["):

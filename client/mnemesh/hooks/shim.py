@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh.errors import InvalidArgument
 from mnemesh.exit_status import EXIT_OK
@@ -25,6 +25,9 @@ from mnemesh.hooks.shown_memories import ShownMemories
 from mnemesh.transport.project import Project, project_of
 from mnemesh_proto.rendezvous import default_data_dir
 
+if TYPE_CHECKING:
+    from mnemesh.hooks.gating import GateFile
+
 TIMEOUT_S: Final = 2.0
 # A host ends a hook of the end of a session after 1.5 s.
 SESSION_END_TIMEOUT_S: Final = 0.8
@@ -34,6 +37,7 @@ GRACE_S: Final = 0.5
 SILENT: Final = (
     OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidArgument, Unanswered,
 )  # fmt: skip
+Headers = tuple[tuple[str, str], ...]
 INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
@@ -123,7 +127,7 @@ def _keep(
     SessionRecord(host, meaning, given, cwd, data_dir, _headers(host, cwd, environ)).keep(environ, until)
 
 
-def _headers(host: str, cwd: Path, environ: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _headers(host: str, cwd: Path, environ: Mapping[str, str]) -> Headers:
     """Space and agent. The agent has the name that the host gives as a client of MCP, so both write one checkpoint."""
     space = environ.get("MNEMESH_SPACE")
     project = project_of(cwd, default_data_dir(environ)) if space is None else Project(space)
@@ -153,11 +157,13 @@ def _context(
     headers = _headers(host, cwd, environ)
     session = events.session_of(given)
     shown = ShownMemories(default_data_dir(environ), host, session)
+    if meaning == events.PROMPT and mode == injection.GATED:
+        from mnemesh.hooks.gating import GateFile  # for those who want it
+
+        gates = GateFile(default_data_dir(environ), host, session)
+        return _gated(node, headers, given["prompt"], session, shown, gates)
     if meaning == events.PROMPT:
-        answer = node.ask(context.prompt_question(given["prompt"], mode, session), headers)
-        triggered = context.triggered_question([answer])
-        fired = node.ask(triggered, headers)["memories"] if triggered else ()
-        text, ids = context.prompt_block(answer, shown.ids(), fired)
+        text, ids = _prompted(node, headers, given["prompt"], mode, session, shown)
     elif meaning == events.READ:
         from mnemesh.hooks.captures import file_of  # for those who want it
 
@@ -173,9 +179,33 @@ def _context(
     return text
 
 
+def _prompted(
+    node: NodeHttp, headers: Headers, prompt: str, mode: str, session: str, shown: ShownMemories
+) -> tuple[str, list[str]]:
+    """The block for a prompt."""
+    answer = node.ask(context.prompt_question(prompt, mode, session), headers)
+    triggered = context.triggered_question([answer])
+    fired = node.ask(triggered, headers)["memories"] if triggered else ()
+    return context.prompt_block(answer, shown.ids(), fired)
+
+
+def _gated(node: NodeHttp, headers: Headers, prompt: str, session: str, shown: ShownMemories, file: GateFile) -> str:
+    """The block for a prompt that passes the gate."""
+    gate = file.read()
+    if not gate.opens(prompt):
+        file.write(gate.closed())
+        return ""
+    text, ids = _prompted(node, headers, prompt, injection.GATED, session, shown)
+    file.write(gate.asked(prompt, brought=bool(ids)))
+    file.sweep()
+    if ids:
+        shown.add(ids, text)
+    return text
+
+
 def _beginning(
     node: NodeHttp,
-    headers: tuple[tuple[str, str], ...],
+    headers: Headers,
     given: Mapping[str, Any],
     cwd: Path,
     session: str,

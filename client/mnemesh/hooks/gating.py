@@ -1,0 +1,89 @@
+"""The gate of the mode `gated`: whether a prompt is worth a question to the memory. Pure, but for its small file.
+
+After a prompt that got memories, the next PAUSE prompts get none. After EMPTY_STREAK prompts without an answer, one in
+EMPTY_EVERY is asked. A prompt on another topic always is: a topic is the words of the latest prompt that was asked. Of
+words only their numbers are kept.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from mnemesh.hooks.context import TRIVIAL_WORDS
+from mnemesh.hooks.session_file import SessionFile
+
+FOLDER: Final = "hosts/gates"
+PAUSE: Final = 2
+EMPTY_STREAK: Final = 3
+EMPTY_EVERY: Final = 3
+# The least share of words that a prompt has in common with the topic, to belong to it.
+SHARED_MIN: Final = 0.25
+WORDS_MAX: Final = 200
+_WORD: Final = re.compile(r"\w{4,}")
+
+
+class Gate(NamedTuple):
+    """The state of a session: `empty` questions in a row, prompts `passed` since the last question, whether that
+    `brought` anything, and the numbers of its words."""
+
+    empty: int = 0
+    passed: int = 0
+    brought: bool = False
+    topic: frozenset[int] = frozenset()
+
+    def opens(self, prompt: str) -> bool:
+        """Whether the memory is to be asked."""
+        if is_shift(self.topic, words_of(prompt)):
+            return True
+        if self.brought:
+            return self.passed >= PAUSE
+        return self.empty < EMPTY_STREAK or self.passed + 1 >= EMPTY_EVERY
+
+    def asked(self, prompt: str, *, brought: bool) -> Gate:
+        """The gate after a question."""
+        words = words_of(prompt)
+        empty = 0 if brought else 1 if is_shift(self.topic, words) else self.empty + 1
+        return Gate(empty=empty, brought=brought, topic=words)
+
+    def closed(self) -> Gate:
+        """The gate after a prompt that was passed over."""
+        return self._replace(passed=self.passed + 1)
+
+
+def words_of(prompt: str) -> frozenset[int]:
+    """The numbers of the words that say what a prompt is about."""
+    words = dict.fromkeys(word for word in _WORD.findall(prompt.lower()) if word not in TRIVIAL_WORDS)
+    return frozenset(zlib.crc32(word.encode("utf-8", "replace")) for word in list(words)[:WORDS_MAX])
+
+
+def is_shift(topic: frozenset[int], words: frozenset[int]) -> bool:
+    """Whether words belong to another topic. Few words alone say nothing."""
+    if not topic:
+        return True
+    return bool(words) and len(words & topic) < SHARED_MIN * min(len(words), len(topic))
+
+
+class GateFile(SessionFile):
+    """The gate of a session on disk. A session without an id has a new one at each prompt."""
+
+    def __init__(self, data_dir: Path, host: str, session: str) -> None:
+        super().__init__(data_dir / FOLDER, host, session)
+
+    def read(self) -> Gate:
+        """The gate, a new one where the file is damaged."""
+        try:
+            found: Any = json.loads("".join(self.lines()[-1:]) or "{}")
+            topic = frozenset(int(number) for number in found.get("topic", ()))
+            return Gate(int(found.get("empty", 0)), int(found.get("passed", 0)), found.get("brought") is True, topic)
+        except (ValueError, TypeError, AttributeError):
+            return Gate()
+
+    def write(self, gate: Gate) -> None:
+        """Keep the gate in place of the one before."""
+        kept = {"empty": gate.empty, "passed": gate.passed, "brought": gate.brought, "topic": sorted(gate.topic)}
+        self.clear()
+        self.append([json.dumps(kept)])
