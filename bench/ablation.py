@@ -15,9 +15,10 @@ import json
 import sys
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple, cast
@@ -78,6 +79,12 @@ def variants() -> dict[str, Variant]:
     return found
 
 
+def searched(variant: Variant) -> tuple[bool, float]:
+    """How candidates are searched for: whether with the words that a memory states, and the weight of akin words."""
+    weights = {name: variant.optional.get(name, OPTIONAL[name].weight) for name in ("statement", "akin")}
+    return weights["statement"] > 0, weights["akin"]
+
+
 @dataclass(slots=True)
 class Scored:
     """The results of one variant so far."""
@@ -110,13 +117,13 @@ class Ranked(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """A question, its vector, and the pools for it: with its words as a memory states them, and as asked."""
+    """A question, its vector, and the pools for it, by whether its words are looked for as a memory states them, and by
+    the weight of akin words."""
 
     talk: Talk
     asked: Asked
     vector: Vector
-    stated: Pools
-    as_asked: Pools
+    pools: Callable[[bool, float], Pools]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -182,7 +189,7 @@ class Index:
 
     def collected(self, *, as_recalled: bool = False) -> Iterator[Collected]:
         """Every question, one at a time: the candidates of all are too many to hold. `as_recalled`: only what recall
-        asks for, so nothing of another conversation, without the evidence or with the words as they were asked."""
+        asks for, so nothing of another conversation or without the evidence."""
         inside: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for key, unit in self.units.items():
             inside[unit.conv][unit.session].append(key)
@@ -195,30 +202,31 @@ class Index:
                     sessions = inside[talk.name].items()
                     rest = tuple(key for session, keys in sessions if session not in asked.sessions for key in keys)
                     asking = (asked.text, vector, _space(talk), _space(other), rest)
-                    if as_recalled:
-                        pools = Pools(self._asked(asked.text, vector, _space(talk), None, True), NOTHING, NOTHING)
-                        yield Collected(talk, asked, vector, pools, pools)
-                    else:
-                        yield Collected(talk, asked, vector, self._pools(*asking, True), self._pools(*asking, False))
+                    yield Collected(talk, asked, vector, cache(partial(self._pools, *asking, as_recalled)))
 
     def _pools(
-        self, text: str, vector: Vector, space: str, other: str, rest: tuple[str, ...], as_stated: bool
+        self,
+        text: str,
+        vector: Vector,
+        space: str,
+        other: str,
+        rest: tuple[str, ...],
+        as_recalled: bool,
+        as_stated: bool,
+        akin: float,
     ) -> Pools:
         def asked(space: str, among: tuple[str, ...] | None = None) -> Candidates:
-            return self._asked(text, vector, space, among, as_stated)
+            query = Query(text=text, spaces=(space,), limit=TOP)
+            search = search_of(query, self._shard.generation, among, late=False, as_stated=as_stated, akin=akin)
+            return self._shard.search(replace(search, vector=vector))
 
+        if as_recalled:
+            return Pools(asked(space), NOTHING, NOTHING)
         return Pools(asked(space), asked(other), asked(space, rest) if rest else NOTHING)
-
-    def _asked(
-        self, text: str, vector: Vector, space: str, among: tuple[str, ...] | None, as_stated: bool
-    ) -> Candidates:
-        query = Query(text=text, spaces=(space,), limit=TOP)
-        search = search_of(query, self._shard.generation, among, late=False, as_stated=as_stated)
-        return self._shard.search(replace(search, vector=vector))
 
     def ranked(self, one: Collected, variant: Variant) -> Ranked:
         """The order of recall for each pool, best first."""
-        pools = one.stated if variant.optional.get("statement", OPTIONAL["statement"].weight) else one.as_asked
+        pools = one.pools(*searched(variant))
         return Ranked(*(self._loop.run(self._looked_at(one, pool, variant)) for pool in pools))
 
     async def _looked_at(self, one: Collected, pool: Candidates, variant: Variant) -> Sequence[Fused]:

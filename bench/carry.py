@@ -18,13 +18,14 @@ from collections import defaultdict
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import numpy as np
 from bench import corpora
-from bench.ablation import Variant, fused
+from bench.ablation import Variant, fused, searched
 from bench.calibration import stored
 from bench.corpora import Collection, Question
 from bench.documents import Document
@@ -37,7 +38,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh_actors.generations.active_index import VectorSpace
-from mnemesh_actors.index.shard import RetrievalShard
+from mnemesh_actors.index.shard import RetrievalShard, Search
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
 from mnemesh_actors.recall.refinement import second_look
 from mnemesh_actors.recall.requests import search_of
@@ -64,13 +65,13 @@ Column = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with two lists of candidates: for the words in the form of a statement, and as asked."""
+    """A question with its candidates, by whether its words are looked for as a memory states them, and by the weight of
+    akin words."""
 
     collection: Collection
     question: Question
     vector: NDArray[np.float32]
-    stated: Candidates
-    as_asked: Candidates
+    candidates: Callable[[bool, float], Candidates]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -156,7 +157,7 @@ def measured(
                 assert baseline is not None
                 places = baseline.order(question.text, vector, question.before)
                 best = [collection.units[place] for place in places[: TOP + len(question.replaced)]]
-                found[BASELINE].append(judged(Asked(collection, question, vector, NOTHING, NOTHING), best))
+                found[BASELINE].append(judged(Asked(collection, question, vector, lambda *_: NOTHING), best))
     return {name: np.array(rows) for name, rows in found.items()}
 
 
@@ -175,10 +176,12 @@ def questions(
             if question.before is not None:
                 among = tuple(keys[unit.id] for unit in collection.units[: question.before] if unit.id in keys)
             query = Query(text=question.text, spaces=(collection.space,), limit=TOP)
-            search = search_of(query, shard.generation, among, late=False)
-            search = replace(search, vector=vector)
-            pools = shard.search(search), shard.search(replace(search, as_stated=False))
-            yield Asked(collection, question, vector, *pools)
+            search = replace(search_of(query, shard.generation, among, late=False), vector=vector)
+            yield Asked(collection, question, vector, cache(partial(_candidates, shard, search)))
+
+
+def _candidates(shard: RetrievalShard, search: Search, as_stated: bool, akin: float) -> Candidates:
+    return shard.search(replace(search, as_stated=as_stated, akin=akin))
 
 
 def _vectors(collection: Collection, embedded: EmbeddingCache) -> NDArray[np.float32]:
@@ -199,10 +202,11 @@ def _order_of(
 
     parts = cast(NodePorts, SimpleNamespace(config=MeshConfig()))
     index = SimpleNamespace(follower=SimpleNamespace(read=read), embedder=SimpleNamespace(generation=shard.generation))
-    stated = variant.optional.get("statement", OPTIONAL["statement"].weight)
+
+    how = searched(variant)
 
     async def order(one: Asked) -> list[Document]:
-        first = fused(one.stated if stated else one.as_asked, one.question.text, variant)
+        first = fused(one.candidates(*how), one.question.text, variant)
         query = Query(text=one.question.text, limit=TOP, weights=variant.optional)
         found, failed = await second_look(parts, cast(VectorSpace, index), query, one.vector, first, memories)
         if failed:

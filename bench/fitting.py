@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
-from bench.ablation import Collected, Index
+from bench.ablation import Collected, Index, Variant
+from bench.ablation import searched as how_searched
 from bench.columns import (
     EMBEDDED,
     FORM_MAX,
@@ -233,12 +234,13 @@ def gathered(conversations: Sequence[Talk], node: Path) -> Questions:
     with Index(node, conversations) as index:
         embedded = _embedded(conversations)
         for one in index.collected():
-            pool = one.stated.here
+            pools = one.pools(*how_searched(Variant()))
+            pool = pools.here
             units = [index.units[id_] for id_ in pool.ids]
             right.append(np.array([unit.id in one.asked.wanted for unit in units], np.bool_))
             session.append(np.array([unit.session in one.asked.sessions for unit in units], np.bool_))
             here.append(_row(pool, one, index, embedded))
-            elsewhere.append(_row(one.stated.elsewhere, one, index, embedded))
+            elsewhere.append(_row(pools.elsewhere, one, index, embedded))
             asked.append((one.talk.name, one.asked))
     return Questions(
         talk=np.array([name for name, _ in asked]),

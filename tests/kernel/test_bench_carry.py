@@ -58,7 +58,7 @@ def test_figures_count_the_first_ten_without_what_was_replaced() -> None:
     told = units(*["x"] * 12)
     question = Question("q", "answerable", frozenset({"one/2", "one/11"}), frozenset({"one/0"}), several=True)
     nothing = Candidates.of(())
-    one = Asked(Collection("talk", told, [question]), question, np.zeros(1, np.float32), nothing, nothing)
+    one = Asked(Collection("talk", told, [question]), question, np.zeros(1, np.float32), lambda *_: nothing)
     assert judged(one, told) == (1.0, 0.5, 0.5, 0.5, 1.0)
     assert judged(one, told[3:5]) == (0.0, 0.0, 0.0, 0.0, 1.0)
 

@@ -219,6 +219,14 @@ def test_a_signal_that_nobody_knows_can_not_be_switched_off() -> None:
         mix_without("heat")
 
 
+def test_words_of_its_session_count_for_a_memory_that_shares_none_with_the_question() -> None:
+    deaf = Context(window=0.0, near=0.0, best_dense=0.6, best_window=9.0)
+    mute = deaf._replace(best_window=0.0)
+    first, second = fuse([Candidate("a", 0.6, None, mute), Candidate("b", 0.6, None, deaf)])
+    assert (first.id, second.id, second.bm25) == ("b", "a", None)
+    assert fuse([Candidate("b", 0.6, None, deaf)], {"dense": 0.0, "bm25": 1.0}) == []
+
+
 def test_what_was_not_asked_for_does_not_count() -> None:
     pool = [like(0.5, 2.0)._replace(id="a"), like(0.5, 2.0, times=3, speakers=(7,))._replace(id="b")]
     assert [one.id for one in fuse(pool, {}, Question())] == ["a", "b"]

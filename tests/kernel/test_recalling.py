@@ -408,6 +408,15 @@ async def test_a_verb_is_looked_for_as_it_was_stated_unless_that_is_off(here: He
     assert found(await here.recall("what did she write?", mode="keyword")) == []
 
 
+async def test_an_akin_word_is_found_with_less_weight_than_the_word_itself_unless_that_is_off(here: Here) -> None:
+    await here.remember("the puppy sleeps")
+    await here.remember("the dog sleeps")
+    weights = {"dense": 0.0, "bm25": 1.0}
+    assert found(await here.recall("whose dog?", weights=weights)) == ["the dog sleeps", "the puppy sleeps"]
+    assert found(await here.recall("whose dog?", weights={**weights, "akin": 0.0})) == ["the dog sleeps"]
+    assert found(await here.recall("whose dog?", mode="keyword")) == ["the dog sleeps"]
+
+
 async def test_a_cross_encoder_has_its_say_when_there_is_one(harbour: Here) -> None:
     weights = {"rerank": 1.0}
     with pytest.raises(InvalidArgument, match="no reranker_model"):

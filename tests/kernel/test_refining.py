@@ -161,7 +161,7 @@ def test_each_memory_stands_once_at_the_best_place_that_leads_to_it(
 
 
 def test_what_is_not_due_by_ablation_is_off() -> None:
-    assert {name for name, row in OPTIONAL.items() if row.weight} == {"statement", "phrases", "latest"}
+    assert {name for name, row in OPTIONAL.items() if row.weight} == {"statement", "akin", "phrases", "latest"}
 
 
 # ---- quoted phrases -------------------------------------------------------------------------------------------------

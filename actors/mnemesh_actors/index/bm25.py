@@ -8,9 +8,12 @@ finds `parseConfig`. Stored points depend on this encoding: with a change, count
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from qdrant_edge import Bm25, Bm25Config
 
 from mnemesh_actors.index.engine_port import SparseVector
+from mnemesh_memory.text.akin import akin_words
 from mnemesh_memory.text.identifiers import spellings
 from mnemesh_memory.text.scripts import spaced
 from mnemesh_memory.text.statement import stated
@@ -33,10 +36,28 @@ class Bm25Encoder:
         encoded = self._model.embed_document(_sound(text))
         return SparseVector(encoded.indices, encoded.values)
 
-    def query(self, text: str, *, as_stated: bool = False) -> SparseVector:
-        """`as_stated`: with the verbs that a memory would have."""
+    def query(self, text: str, *, as_stated: bool = False, akin: float = 0.0) -> SparseVector:
+        """`as_stated`: with the verbs that a memory would have. `akin`: with akin words, of so much weight."""
         encoded = self._model.embed_query(_sound(stated(text) if as_stated else text))
-        return SparseVector(encoded.indices, encoded.values)
+        asked = dict(zip(encoded.indices, encoded.values, strict=True))
+        more: dict[int, float] = {}
+        for term in asked if akin else ():
+            for other, weight in self._akin.get(term, ()):
+                if other not in asked:
+                    more[other] = max(more.get(other, 0.0), akin * weight * asked[term])
+        terms = asked | more
+        return SparseVector(list(terms), list(terms.values()))
+
+    @cached_property
+    def _akin(self) -> dict[int, list[tuple[int, float]]]:
+        """By term: the terms of akin words with their weights."""
+        return {
+            self._term(word): [(self._term(other), weight) for other, weight in others]
+            for word, others in akin_words().items()
+        }
+
+    def _term(self, word: str) -> int:
+        return self._model.embed_query(word).indices[0]
 
 
 def _sound(text: str) -> str:

@@ -39,7 +39,7 @@ class Search:
     `superseded_limit` asks for as many superseded memories in lists of their own, so that many versions crowd out
     nothing active. `window` bounds when a memory happened; without `only` its memories get extra places beside the
     others. Rules of `hidden` leave memories out. `windows`: what was said before a memory may count, too. `as_stated`:
-    words are looked for in the form of a statement.
+    words are looked for in the form of a statement. `akin`: the weight of words akin to those of the text.
     """
 
     text: str
@@ -65,6 +65,7 @@ class Search:
     bm25: bool = True
     windows: bool = True
     as_stated: bool = False
+    akin: float = 0.0
     generation: str = ""
 
 

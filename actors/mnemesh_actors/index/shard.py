@@ -194,7 +194,8 @@ class RetrievalShard:
 
     def _worded(self, search: Search) -> list[QueryRequest]:
         """The lists of a search by words."""
-        terms = self._opened()[1].query(search.text, as_stated=search.as_stated) if search.bm25 else None
+        encoder = self._opened()[1]
+        terms = encoder.query(search.text, as_stated=search.as_stated, akin=search.akin) if search.bm25 else None
         if terms is None or not terms.indices:
             return []
         fields = (BM25, WINDOW) if search.windows and self._episodes else (BM25,)

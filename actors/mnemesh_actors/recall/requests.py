@@ -12,7 +12,7 @@ from typing import Any, Final
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.index.shard import Search
 from mnemesh_memory.ranking.fusion import Fused
-from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS
+from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import ListQuery, MemoryFilter, Query
 
@@ -61,10 +61,17 @@ def _filters(query: Query) -> dict[str, Any]:
     return {name: getattr(query, name) for name in _FILTERS}
 
 
-def search_of(query: Query, generation: str, ids: tuple[str, ...] | None, late: bool, as_stated: bool = True) -> Search:
+def search_of(
+    query: Query,
+    generation: str,
+    ids: tuple[str, ...] | None,
+    late: bool,
+    as_stated: bool = True,
+    akin: float = OPTIONAL["akin"].weight,
+) -> Search:
     """The search for candidates, still without the question's vector, which will be of that `generation`. `ids`: among
     these alone. `late`: candidates will be taken away after the search. `as_stated`: words may be looked for in the
-    form of a statement."""
+    form of a statement. `akin`: the weight of akin words."""
     best = query.sort == "relevance" and not late
     few = min(max(CANDIDATES, CANDIDATES_A_RESULT * query.limit), SEARCH_LIMIT_MAX)
     limit = CANDIDATES_JUDGED_LATE if late else few if best else CANDIDATES_SORTED
@@ -75,7 +82,7 @@ def search_of(query: Query, generation: str, ids: tuple[str, ...] | None, late: 
         include_archive=query.include_archive, limit=max(query.limit, limit),
         words_limit=few_words if best and hybrid else SEARCH_LIMIT_MAX, bm25=query.mode != "semantic",
         # A keyword question wants the words in the memory itself.
-        windows=hybrid, as_stated=as_stated and hybrid,
+        windows=hybrid, as_stated=as_stated and hybrid, akin=akin if hybrid else 0.0,
     )  # fmt: skip
 
 

@@ -155,8 +155,9 @@ class Retrieval:
         ids = await self._matching()
         among = requests.among_of(ids)
         late = not rows.indexed or (ids is not None and among is None)
-        stated = optional_weights(self._parts, query)["statement"] > 0
-        search = rows.searched(requests.search_of(query, space.embedder.generation, among, late=late, as_stated=stated))
+        weights, generation = optional_weights(self._parts, query), space.embedder.generation
+        stated, akin = weights["statement"] > 0, weights["akin"]
+        search = rows.searched(requests.search_of(query, generation, among, late, as_stated=stated, akin=akin))
         limit_s = self._parts.config.recall_timeout_s * EMBEDDING_SHARE
         vector, degraded = await question_vector(space, query, None if among == () else search, limit_s)
         search = replace(search, vector=vector)

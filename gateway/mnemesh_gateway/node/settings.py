@@ -139,6 +139,7 @@ class Settings:
     recall_weight_dense: float = _setting(DEFAULT_WEIGHTS["dense"], "Weight of meaning in recall.", _number(0, 100))
     recall_weight_bm25: float = _setting(DEFAULT_WEIGHTS["bm25"], "Weight of words in recall.", _number(0, 100))
     recall_weight_statement: float = _weight("statement")
+    recall_weight_akin: float = _weight("akin")
     recall_weight_phrases: float = _weight("phrases")
     recall_weight_structure: float = _weight("structure")
     recall_weight_votes: float = _weight("votes")

@@ -99,9 +99,9 @@ def fuse(
     pool = Candidates.of(candidates)
     measured = Measured(pool, question)
     nobody = np.zeros(len(pool), np.bool_)
-    worded = measured.worded if scaled["bm25"] else nobody
+    worded, shared = (measured.worded, measured.session_worded) if scaled["bm25"] else (nobody, nobody)
     meant = ~np.isnan(measured.cosine) & (~np.isnan(pool.dense) | worded) if scaled["dense"] else nobody
-    by_words = np.where(worded, scaled["bm25"] * _mixed(measured, "bm25", mix), 0.0)
+    by_words = np.where(shared, scaled["bm25"] * _mixed(measured, "bm25", mix), 0.0)
     by_meaning = np.where(meant, scaled["dense"] * _mixed(measured, "dense", mix), 0.0)
     score = evidence = np.minimum(1.0, by_meaning + by_words)
     form = np.full(len(pool), math.nan)
@@ -116,7 +116,7 @@ def fuse(
         places=order[(meant | worded)[order]].tolist(),
         score=score,
         dense=np.where(meant, by_meaning, math.nan),
-        bm25=np.where(worded, by_words, math.nan),
+        bm25=np.where(shared, by_words, math.nan),
         cosine=measured.cosine,
         form=form,
     )

@@ -38,6 +38,8 @@ class Measured:
         self.words = bm25 / (bm25.max(initial=0.0) or 1.0)
         # The rows for which words say anything.
         self.worded = ~np.isnan(pool.bm25)
+        # The same, and the rows for which only words of their session say anything.
+        self.session_worded = self.worded
         # The rows with something around them in their episode; None without any.
         self.around: NDArray[np.bool_] | None = None
         if pool.around is not None:
@@ -47,6 +49,7 @@ class Measured:
             self._widest = float(max(self.window_bm25.max(initial=0.0), self.best_bm25.max(initial=0.0))) or 1.0
             self.window: Column = np.maximum(self.words, self.window_bm25 / self._widest)
             self.worded |= self.window_bm25 != 0.0
+            self.session_worded = self.worded | (self.best_bm25 != 0.0)
 
     @property
     def windowed(self) -> bool:

@@ -79,6 +79,7 @@ OPTIONAL: Final[Mapping[str, OptionalSignal]] = MappingProxyType(
         row.name: row
         for row in (
             OptionalSignal("statement", 1.0, "Above 0: a question's words are looked for in the form of a statement."),
+            OptionalSignal("akin", 0.8, "Weight of words akin to those of a question, such as 'puppy' for 'dog'."),
             quoted_phrases.ROW,
             structure.ROW,
             astrocyte_votes.ROW,

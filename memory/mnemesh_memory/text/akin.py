@@ -1,0 +1,30 @@
+"""Words that are akin to the words of a question: an answer about a puppy may never say "dog".
+
+The table is a file, so it is the same on every node and asks no model. tools/gen_akin.py makes it from the packaged
+model: words whose cosine by themselves is .8 or more. English, like the model.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import TypeAlias
+
+from mnemesh_memory.wordlists import rows
+
+# By word: its akin words with their weights. A word of many akin words gives each less.
+Akin: TypeAlias = Mapping[str, tuple[tuple[str, float], ...]]
+
+
+@cache
+def akin_words() -> Akin:
+    """The table. All weights of a word lie in (0, 1]."""
+    found = {}
+    for line in rows("words/akin.txt"):
+        word, *others = line.split()
+        cosines = [(akin, float(cosine)) for akin, _, cosine in (other.partition(":") for other in others)]
+        whole = max(1.0, math.sqrt(sum(cosine for _, cosine in cosines)))
+        found[word] = tuple((akin, cosine / whole) for akin, cosine in cosines)
+    return MappingProxyType(found)
