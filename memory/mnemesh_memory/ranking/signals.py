@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # Weights of the two kinds of evidence, and of the rows below. Chosen on three corpora with all-MiniLM-L6-v2; `python -m
 # bench.carry` says what each row brings on each of them.
-DEFAULT_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"dense": 0.64, "bm25": 0.36})
+DEFAULT_WEIGHTS: Final[Mapping[str, float]] = MappingProxyType({"dense": 0.67, "bm25": 0.33})
 FORM: Final = "form"
 
 
@@ -48,10 +48,10 @@ class Signal(NamedTuple):
 
 # The first row of dense and of bm25 is of the memory alone. The others are of what stands around it in its session.
 _ROWS: Final = (
-    Signal("meaning", "dense", 0.48, "cosine of question and memory", lambda of: of.meaning, lambda of: of.pool.dense),
-    Signal("near", "dense", 0.14, "cosines of the memories beside it in its session", lambda of: of.near(),
+    Signal("meaning", "dense", 0.45, "cosine of question and memory", lambda of: of.meaning, lambda of: of.pool.dense),
+    Signal("near", "dense", 0.15, "cosines of the memories beside it in its session", lambda of: of.near(),
         lambda of: of.near_cosine),
-    Signal("episode", "dense", 0.38, "the best cosine of its session",
+    Signal("episode", "dense", 0.40, "the best cosine of its session",
         lambda of: of.episode(), lambda of: of.episode_raw()),
     Signal("words", "bm25", 0.17, "BM25 of the memory", lambda of: of.words, lambda of: of.pool.bm25),
     Signal("window", "bm25", 0.29, "BM25 of it together with the two before it in its session", lambda of: of.window,
