@@ -8,6 +8,7 @@ import pickle
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from uuid import UUID
 
@@ -16,7 +17,16 @@ import pytest
 from doubles import killed_in
 
 from mnemesh_actors.index.engine_port import Filter, Match, MatchAny, QueryRequest, Scored
-from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX, in_spaces
+from mnemesh_actors.index.scope import (
+    ARCHIVE,
+    EVERYTHING,
+    FORGOTTEN,
+    SEARCH_LIMIT_MAX,
+    SUPERSEDED,
+    in_spaces,
+    scope_of,
+    superseded_of,
+)
 from mnemesh_actors.index.shard import (
     PREPARED_MAX,
     IndexItem,
@@ -258,6 +268,26 @@ def test_a_question_without_a_space_is_refused(shard: RetrievalShard, spaces: tu
         shard.neighbours_batch([(direction(1), "")], 5, "model-1")
 
 
+@pytest.mark.parametrize("allowed", range(EVERYTHING + 1))
+def test_a_memory_is_seen_with_all_that_it_takes_and_a_superseded_one_also_apart(allowed: int) -> None:
+    taken = {"active": 0, "forgotten": FORGOTTEN, "superseded": SUPERSEDED}
+    search = Search(
+        "x", None, ("a",), include_forgotten=bool(allowed & FORGOTTEN), include_archive=bool(allowed & ARCHIVE)
+    )
+    for state, tier in product(taken, ("normal", "archive")):
+        needed = taken[state] | (ARCHIVE if tier == "archive" else 0)
+        assert lets_through(in_spaces(("b", "a"), allowed), scope_of("a", state, tier)) == (needed & ~allowed == 0)
+        assert not lets_through(in_spaces(("b",), allowed), scope_of("a", state, tier))
+        apart = state == "superseded" and needed & ~(allowed | SUPERSEDED) == 0
+        assert lets_through(superseded_of(search), scope_of("a", state, tier)) == apart
+
+
+def lets_through(where: Filter, words: tuple[str, ...]) -> bool:
+    (only,) = where.must
+    assert isinstance(only, Match | MatchAny)
+    return not {only.value}.isdisjoint(words) if isinstance(only, Match) else not set(only.values).isdisjoint(words)
+
+
 def test_every_query_that_reaches_the_backend_names_the_spaces(shard: RetrievalShard) -> None:
     seen: list[QueryRequest] = []
     backend = shard._backend
@@ -283,7 +313,7 @@ def test_every_query_that_reaches_the_backend_names_the_spaces(shard: RetrievalS
         assert isinstance(first, Match | MatchAny)
         assert first.field == "scope"
         words = (first.value,) if isinstance(first, Match) else first.values
-        return tuple(str(word).partition(":")[2] for word in words)
+        return tuple(dict.fromkeys(str(word).partition(":")[2] for word in words))
 
     each = [(SPACE,), (SPACE,), ("a", "b"), ("a", "b")]
     assert [spaces_of(one.filter) for one in seen] == each * 4 + [("a",), ("b",)]
