@@ -3,7 +3,8 @@
 A node without a model (bench.mixed_host) takes in memories over gRPC, in one run, as `mnemesh import` sends them. Three
 figures stand at each size: CPU time a memory since the size before, the same of children that seal segments, and
 anonymous memory of the node. The first size is the measure for the others, so a busy machine counts for all of them. At
-RECALL_SIZES recall is timed as well, and at the end compared with exact search.
+RECALL_SIZES the node rests until its sealed segments are merged, which has a row of its own. Then recall is timed, and
+at the end search is compared with exact search.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from rich.progress import Progress
 
 from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX
 from mnemesh_actors.index.engines.segment_files import segments_of
-from mnemesh_actors.index.engines.segments import SEGMENT_SHARE
+from mnemesh_actors.index.engines.segments import MERGED_ENOUGH, SEGMENT_SHARE
 
 SIZES: Final = (5_000, 25_000, 60_000, 100_000, 300_000)
 RECALL_SIZES: Final = (100_000, 300_000)
@@ -109,6 +110,7 @@ def measure(
             rows.append(_memory_row(sizes, held, _shape(data_dir)))
             stored = size
             if size in RECALL_SIZES:
+                rows.append(_rest_row(data_dir, node, size))
                 recalls[size] = _recall(host, node, _asked(texts, size, rounds))
             keep(rows)
         rows.append(_whole_row(sizes[-1], whole))
@@ -153,6 +155,24 @@ def _settled(data_dir: Path, size: int) -> None:
                 return
         time.sleep(POLL_S)
     raise RuntimeError(f"the segments of {size:,} memories were not sealed within {SETTLE_S:g} s")
+
+
+def _rest_row(data_dir: Path, node: psutil.Process, size: int) -> Row:
+    """Wait until no sealed segments are to be merged and none is on its way: what that took, for each memory."""
+    before = Spent.of(node)
+    index = data_dir / "index" / "0"
+    until = time.monotonic() + SETTLE_S
+    enough = EXACT_POINTS_MAX * SEGMENT_SHARE * MERGED_ENOUGH
+    while time.monotonic() < until:
+        with suppress(FileNotFoundError):  # one is taking its place
+            small = [one for one in segments_of(index / "points") if one.sealed and one.present < enough]
+            if len(small) < 2 and not list(index.glob("points.next-*")):
+                spent = Spent.of(node).since(before)
+                beside = f"the node {spent.own:.0f} s, children {spent.children:.0f} s; {_shape(data_dir)}"
+                cost = (spent.own + spent.children) / size * MS
+                return median_row(f"merging at rest at {size:,}, CPU time a memory", [cost], "ms", floor=beside)
+        time.sleep(POLL_S)
+    raise RuntimeError(f"the segments of {size:,} memories were not merged within {SETTLE_S:g} s")
 
 
 def _shape(data_dir: Path) -> str:

@@ -119,7 +119,10 @@ def test_sealed_segments_find_what_exact_search_finds_in_every_filter(index: Seg
     assert sorted(path.name for path in tmp_path.iterdir()) == ["exact", "points"]
 
 
-def test_a_segment_is_sealed_once_however_much_comes_after_it(index: SegmentedEdge) -> None:
+def test_a_segment_is_sealed_once_however_much_comes_after_it(
+    index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(segments, "REST_CHANGES", -1)
     settle(index)
     first = sealed_names(index)
     assert len(first) == 1
@@ -128,6 +131,44 @@ def test_a_segment_is_sealed_once_however_much_comes_after_it(index: SegmentedEd
     assert first < sealed_names(index)
     assert sum(one.points for one in index.segments()) == index.count() == 6 * FULL
     assert all(one.points <= 2 * FULL for one in index.segments())
+
+
+def grown_without_rest(index: SegmentedEdge, last: int, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """Fill an index while it never rests; its sealed segments."""
+    with monkeypatch.context() as patched:
+        patched.setattr(segments, "REST_CHANGES", -1)
+        settle(index)
+        grow(index, POINTS, last)
+        settle(index)
+    return sealed_names(index)
+
+
+def test_at_rest_small_sealed_segments_become_one_that_finds_the_same(
+    index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = 4 * FULL
+    before = grown_without_rest(index, last, monkeypatch)
+    assert len(before) > 3
+    settle(index)
+    merged = [one for one in index.segments() if one.sealed]
+    assert len(merged) < len(before)
+    assert sum(one.present < segments.MERGED_ENOUGH * FULL / 2 for one in merged) <= 1
+    assert index.graphs == len(merged)
+    assert index.count() == last
+    assert share_found(index, range(last)) >= 0.98
+    assert words(index, 6).keys() == {n for n in range(last) if n % 7 == 6}
+    settle(index)
+    assert sealed_names(index) == {one.name for one in merged}
+
+
+def test_nothing_is_merged_while_much_is_written(index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch) -> None:
+    last = 4 * FULL - 80  # the open segment has room for what follows
+    before = grown_without_rest(index, last, monkeypatch)
+    index.upsert([point(n) for n in range(last, last + segments.REST_CHANGES + 1)])
+    index.maintain()
+    assert (index.building, sealed_names(index)) == (False, before)
+    index.maintain()
+    assert len(index._build.segments) > 1
 
 
 def test_an_import_goes_on_while_a_segment_is_sealed_and_nothing_is_dropped(index: SegmentedEdge) -> None:
@@ -235,6 +276,38 @@ def test_a_crash_while_a_segment_takes_its_place_leaves_all_points(
     assert_whole_after_crash(tmp_path)
 
 
+@pytest.mark.parametrize("renames", [1, 5, 6])
+def test_a_crash_while_segments_become_one_leaves_all_points(
+    index: SegmentedEdge, tmp_path: Path, renames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown_without_rest(index, 4 * FULL, monkeypatch)
+    index.maintain()
+    assert len(index._build.segments) == 5
+    index._build.child.wait(WAIT_S)
+    last, done = index.count(), []
+
+    def rename(path: Path, target: Path) -> None:
+        os.rename(path, target)
+        done.append(target)
+        if len(done) == renames:
+            raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", rename)
+        with pytest.raises(Killed):
+            index.maintain()
+    index._shard = None
+    again = SegmentedEdge(tmp_path / "points", FULL)
+    assert again.open(SCHEMA) is False
+    for _ in range(2):
+        assert again.count() == last
+        assert [found(again, VECTORS[n])[0] for n in (3, 700, last - 1)] == [3, 700, last - 1]
+        assert words(again, 6).keys() == {n for n in range(last) if n % 7 == 6}
+        settle(again)
+    again.close()
+    assert [path.name for path in tmp_path.iterdir()] == ["points"]
+
+
 @pytest.mark.parametrize("step", ["put_again", "maintain", "commit"])
 def test_a_crash_after_a_segment_took_its_place_leaves_all_points(
     index: SegmentedEdge, tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
@@ -290,7 +363,7 @@ def test_a_full_disk_changes_no_index(index: SegmentedEdge, tmp_path: Path, monk
     def full(*_: object, **__: object) -> None:
         raise OSError(ENOSPC, "No space left on device")
 
-    for names in (["tempfile.mkdtemp"], ["add_segments", "copy_segment"], ["copy_segment"]):
+    for names in (["tempfile.mkdtemp"], ["add_segments", "copy_segments"], ["copy_segments"]):
         with monkeypatch.context() as patched:
             for name in names:
                 patched.setattr(f"mnemesh_actors.index.engines.segments.{name}", full)

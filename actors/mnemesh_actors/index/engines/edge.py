@@ -44,13 +44,14 @@ from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshEr
 
 POINTS_PER_UPDATE = 256
 SCROLL_LIMIT_MAX = 10_000
-# The graph: links a point, candidates while it is made, and candidates while it is searched, a result and at least. Of
-# several graphs each holds but a part of the results, so each is asked for half as many candidates.
+# The graph: links a point, candidates while it is made, and candidates while it is searched, a result and at least.
 GRAPH_LINKS = 16
 GRAPH_BREADTH = 64
 GRAPH_VISITS = 2
 GRAPH_VISITS_MIN = 320
-FEW_GRAPHS = 2
+# A graph is walked on vectors of a byte a dimension, which takes a third of the time: mostly they are waited for. The
+# candidates are scored by the vectors themselves.
+QUANTILE = 0.995
 # A filter that leaves no more than this share of a full segment is searched whole there. With no more points left than
 # so many full segments, search is exact everywhere.
 WHOLE_SHARE_MAX = 0.25
@@ -118,7 +119,9 @@ class EdgeBackend:
         whole = max(1, int(kilobytes * WHOLE_SHARE_MAX))
         graph = edge.HnswIndexConfig(GRAPH_LINKS, GRAPH_BREADTH, whole, max_indexing_threads=1)
         optimizers = edge.EdgeOptimizersConfig(indexing_threshold=kilobytes)
+        quantized = None
         if self._whole:
+            quantized = edge.ScalarQuantizationConfig(edge.ScalarType.Int8, quantile=QUANTILE, always_ram=False)
             optimizers = edge.EdgeOptimizersConfig(
                 deleted_threshold=GONE_SHARE_MIN,
                 vacuum_min_vector_number=1,
@@ -128,7 +131,9 @@ class EdgeBackend:
         idf = edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)
         return edge.EdgeConfig(
             vectors={
-                name: edge.EdgeVectorParams(size=size, distance=edge.Distance.Cosine, hnsw_config=graph)
+                name: edge.EdgeVectorParams(
+                    size=size, distance=edge.Distance.Cosine, hnsw_config=graph, quantization_config=quantized
+                )
                 for name, size in dense.items()
             },
             sparse_vectors=dict.fromkeys(sparse, idf),
@@ -294,8 +299,10 @@ class EdgeBackend:
         if self.graphs and request.using in self._schema.dense:
             if self._leaves_few(request.filter):
                 return edge.SearchParams(exact=True)
-            visits = max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit)
-            return edge.SearchParams(hnsw_ef=visits if self.graphs <= FEW_GRAPHS else visits // 2)
+            return edge.SearchParams(
+                hnsw_ef=max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit),
+                quantization=edge.QuantizationSearchParams(rescore=True, oversampling=1.0),
+            )
         return None
 
     def _leaves_few(self, where: Filter) -> bool:

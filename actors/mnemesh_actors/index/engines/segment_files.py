@@ -20,7 +20,7 @@ import numpy as np
 
 FOLDER: Final = "segments"
 JOURNAL: Final = "replacing.json"
-REPLACED: Final = "replaced"  # the segment that goes, until the other one is there for good
+REPLACED: Final = "replaced"  # the segments that go, until the other one is there for good
 CONFIG: Final = "edge_config.json"
 VERSION_BYTES: Final = 8  # of each point in a segment's list of versions
 COPY_BYTES: Final = 1 << 20
@@ -34,6 +34,11 @@ class Segment:
     sealed: bool
     points: int
     gone: int = 0
+
+    @property
+    def present(self) -> int:
+        """The points that are there, and of an open segment also those that have left it."""
+        return self.points - self.gone
 
 
 def segments_of(index: Path) -> list[Segment]:
@@ -52,10 +57,11 @@ def _segment(folder: Path) -> Segment:
     return Segment(folder.name, sealed, points, gone)
 
 
-def copy_segment(index: Path, name: str, target: Path) -> None:
-    """Make the empty folder `target` an index of that one segment. Raises OSError on a full disk, say."""
+def copy_segments(index: Path, names: Sequence[str], target: Path) -> None:
+    """Make the empty folder `target` an index of these segments alone. Raises OSError on a full disk, say."""
     shutil.copy(index / CONFIG, target / CONFIG)
-    copy_folder(index / FOLDER / name, target / FOLDER / name)
+    for name in names:
+        copy_folder(index / FOLDER / name, target / FOLDER / name)
 
 
 def add_segments(index: Path, source: Path) -> None:
@@ -65,13 +71,16 @@ def add_segments(index: Path, source: Path) -> None:
     _sync(index / FOLDER)
 
 
-def replace_segment(index: Path, name: str, source: Path, sealed: Sequence[str]) -> None:
-    """Put these `sealed` segments of the closed index `source` in the place of the one called `name`, until `commit` or
+def replace_segments(index: Path, names: Sequence[str], source: Path, sealed: Sequence[str]) -> None:
+    """Put these `sealed` segments of the closed index `source` in the place of those of `names`, until `commit` or
     `roll_back`."""
-    _write_durably(index / JOURNAL, json.dumps({"replaced": name, "sealed": list(sealed)}))
-    (index / FOLDER / name).rename(index / REPLACED)
+    _write_durably(index / JOURNAL, json.dumps({"sealed": list(sealed)}))
+    (index / REPLACED).mkdir()
+    for name in names:
+        (index / FOLDER / name).rename(index / REPLACED / name)
     for one in sealed:
         (source / FOLDER / one).rename(index / FOLDER / one)
+    _sync(index / REPLACED)
     _sync(index / FOLDER)
     _sync(index)
 
@@ -84,7 +93,7 @@ def commit(index: Path) -> None:
 
 
 def roll_back(index: Path) -> bool:
-    """Bring back the segment that was there before a crash; whether one was being replaced."""
+    """Bring back the segments that were there before a crash; whether any was being replaced."""
     try:
         journal = json.loads((index / JOURNAL).read_text("utf-8"))
     except FileNotFoundError:
@@ -96,8 +105,10 @@ def roll_back(index: Path) -> bool:
     if (index / REPLACED).exists():
         for one in journal["sealed"]:
             shutil.rmtree(index / FOLDER / one, ignore_errors=True)
-        (index / REPLACED).rename(index / FOLDER / journal["replaced"])
+        for folder in (index / REPLACED).iterdir():
+            folder.rename(index / FOLDER / folder.name)
         _sync(index / FOLDER)
+        (index / REPLACED).rmdir()
     (index / JOURNAL).unlink()
     _sync(index)
     return True

@@ -4,8 +4,9 @@ graph (HNSW: Malkov and Yashunin, 2016, arXiv:1603.09320), made once and in a pr
 Rules. New points go to an open segment, which is searched exactly. A fresh one begins when it is full. A child of low
 priority makes a sealed copy of the full one, and the copy takes its place. Points that changed meanwhile are put again.
 A sealed segment only loses points, because a changed point moves to the open segment. A sealed segment that has lost
-many is made anew, alone. No step depends on how large the whole is. Up to EXACT_POINTS_MAX points nothing is sealed:
-there exact search is as fast, deterministic and complete.
+many is made anew, alone. At rest small sealed segments become one of at most MERGED_FULL_MAX times a full one, because
+each segment is asked. No step depends on how large the whole is. Up to EXACT_POINTS_MAX points nothing is sealed: there
+exact search is as fast, deterministic and complete.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from mnemesh_actors.index.engines.segment_files import (
     Segment,
     add_segments,
     commit,
-    copy_segment,
-    replace_segment,
+    copy_segments,
+    replace_segments,
     roll_back,
     segments_of,
 )
@@ -41,6 +42,11 @@ from mnemesh_actors.index.engines.segment_files import (
 SEGMENT_SHARE = 0.5
 # A sealed segment that has lost this share of its points is made anew.
 GONE_SHARE_MAX = 0.2
+# So many times a full segment is merged, at most. A sealed one of MERGED_ENOUGH times is left as it is.
+MERGED_FULL_MAX = 5.0
+MERGED_ENOUGH = 3.0
+# With no more changes since the flush before, an index is at rest: some ten a second.
+REST_CHANGES = 100
 PUT_A_STEP = 256
 NICENESS = 10
 PR_SET_PDEATHSIG = 1
@@ -53,9 +59,13 @@ class _Build:
 
     child: subprocess.Popen[bytes]
     copy: Path  # the folder that the child works on
-    segment: Segment  # as it was when it was copied
+    segments: tuple[Segment, ...]  # as they were when they were copied
     last: int  # the highest number of a point by then
     touched: set[int] = field(default_factory=set)  # numbers of points that have changed since
+
+    @property
+    def points(self) -> int:
+        return sum(one.present for one in self.segments)
 
 
 class SegmentedEdge(EdgeBackend):
@@ -69,6 +79,7 @@ class SegmentedEdge(EdgeBackend):
         super().__init__(path, self._full)
         self._build: _Build | None = None
         self._changed = True  # since the last flush
+        self._changes = 0  # so many
 
     @property
     def building(self) -> bool:
@@ -99,13 +110,15 @@ class SegmentedEdge(EdgeBackend):
     def _touch(self, changed: Sequence[str]) -> None:
         """These are about to change."""
         self._changed = True
+        self._changes += len(changed)
         if self._build is not None:
             last = self._build.last
             self._build.touched.update(number for number in self.numbers(changed) if number <= last)
 
     def maintain(self) -> None:
         """Make all writes durable. Begin a fresh open segment when the present one is full, and seal the full one. Take
-        in a sealed copy that is ready."""
+        in a sealed copy that is ready. At rest begin to merge sealed ones."""
+        at_rest, self._changes = self._changes <= REST_CHANGES, 0
         if self._changed:
             super().maintain()
             self._changed = False
@@ -116,18 +129,33 @@ class SegmentedEdge(EdgeBackend):
         opened = [one.points for one in segments if not one.sealed]
         if min(opened, default=self._full) >= self._full:
             self._add_open()
-        if self._build is None and (wanted := self._wanted(segments)):
+        if self._build is None and (wanted := self._wanted(segments, at_rest)):
             self._begin(wanted)
 
-    def _wanted(self, segments: Sequence[Segment]) -> Segment | None:
-        """The segment to seal next: the largest full one, else the sealed segment with most points lost."""
-        if sum(one.points - one.gone for one in segments) <= self._exact_points_max:
-            return None
+    def _wanted(self, segments: Sequence[Segment], at_rest: bool) -> tuple[Segment, ...]:
+        """The segments to make one sealed one of next: the largest full one, else the sealed one with most points lost,
+        else at rest the smallest sealed ones."""
+        if sum(one.present for one in segments) <= self._exact_points_max:
+            return ()
         ready = [one for one in segments if not one.sealed and one.points >= self._full]
-        thin = [one for one in segments if one.sealed and one.gone > one.points * GONE_SHARE_MAX]
         if ready:
-            return max(ready, key=lambda one: one.points)
-        return max(thin, key=lambda one: one.gone / one.points, default=None)
+            return (max(ready, key=lambda one: one.points),)
+        sealed = [one for one in segments if one.sealed]
+        thin = [one for one in sealed if one.gone > one.points * GONE_SHARE_MAX]
+        if thin:
+            return (max(thin, key=lambda one: one.gone / one.points),)
+        return self._small(sealed) if at_rest else ()
+
+    def _small(self, sealed: Sequence[Segment]) -> tuple[Segment, ...]:
+        """Small sealed segments that become one, at least two. A point is merged some two times."""
+        chosen: list[Segment] = []
+        points = 0
+        for one in sorted(sealed, key=lambda one: one.present):
+            points += one.present
+            if one.present >= self._full * MERGED_ENOUGH or points > self._full * MERGED_FULL_MAX:
+                break
+            chosen.append(one)
+        return tuple(chosen) if len(chosen) > 1 else ()
 
     def _add_open(self) -> None:
         """Begin a fresh open segment: Edge gives new points to the smallest."""
@@ -150,11 +178,11 @@ class SegmentedEdge(EdgeBackend):
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _begin(self, segment: Segment) -> None:
+    def _begin(self, wanted: tuple[Segment, ...]) -> None:
         copy: Path | None = None
         try:
             copy = Path(tempfile.mkdtemp(prefix=f"{self._path.name}.next-", dir=self._path.parent))
-            copy_segment(self._path, segment.name, copy)
+            copy_segments(self._path, [one.name for one in wanted], copy)
             fields = {"dense": dict(self._schema.dense), "sparse": list(self._schema.sparse)}
             asked = json.dumps({"segment_points": self._full, **fields})
             child = subprocess.Popen([sys.executable, "-m", __name__, str(copy), asked], stdin=subprocess.DEVNULL)
@@ -163,8 +191,8 @@ class SegmentedEdge(EdgeBackend):
                 shutil.rmtree(copy, ignore_errors=True)
             log.warning("segment_not_begun", reason=str(error))
             return
-        self._build = _Build(child, copy, segment, self._last)
-        log.info("segment_begun", points=segment.points - segment.gone, again=segment.sealed)
+        self._build = _Build(child, copy, wanted, self._last)
+        log.info("segment_begun", points=self._build.points, of=len(wanted), again=wanted[0].sealed)
 
     def _end(self, build: _Build) -> None:
         self._build = None
@@ -176,14 +204,15 @@ class SegmentedEdge(EdgeBackend):
         if why:
             log.warning("segment_dropped", reason=why)
         else:
-            log.info("segment_sealed", points=build.segment.points - build.segment.gone, put_again=len(build.touched))
+            log.info("segment_sealed", points=build.points, of=len(build.segments), put_again=len(build.touched))
 
     def _take_in(self, build: _Build) -> str:
-        """Put the sealed copy in the place of its segment; "", or why that could not be. After a crash `open` finds
-        the one before it."""
+        """Put the sealed copy in the place of its segments; "", or why that could not be. After a crash `open` finds
+        those before it."""
         made = [one.name for one in segments_of(build.copy) if one.sealed]
-        (before,) = (one for one in self.segments() if one.name == build.segment.name)
-        if before.points > build.segment.points and not before.sealed:
+        names = [one.name for one in build.segments]
+        before = sum(one.points for one in self.segments() if one.name in names and not one.sealed)
+        if before > sum(one.points for one in build.segments if not one.sealed):
             # Edge put points into it beside a smaller open segment: every later point is put again.
             build.touched.update(range(build.last + 1, self._last + 1))
         touched = sorted(build.touched)
@@ -195,7 +224,7 @@ class SegmentedEdge(EdgeBackend):
         why = ""
         with self.released():
             try:
-                replace_segment(self._path, build.segment.name, build.copy, made)
+                replace_segments(self._path, names, build.copy, made)
             except OSError as error:  # a full disk, say
                 why = str(error)
                 roll_back(self._path)
