@@ -3,72 +3,24 @@
 from __future__ import annotations
 
 import json
-import threading
 import uuid
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
+from model_stub import ModelStub
 from node_process import NodeUnderTest
 
 import mnemesh
 from mnemesh.entry import main
 from mnemesh.reconciling.proposals import DESTRUCTIVE_MAX, Pair, Statement, proposals
 
-TIMEOUT_S = 30.0
 KEY = "not-a-real-key"
 
 
-class Stub:
-    """An endpoint on this machine. `reply` makes the text of the model from the question. `status`, `raw` and `stalls`
-    make it a bad one."""
-
-    def __init__(self) -> None:
-        self.reply: Callable[[list[dict[str, Any]]], object] = lambda pairs: {"operations": []}
-        self.status = 200
-        self.raw: bytes | None = None
-        self.stalls = False
-        self.asked: list[dict[str, Any]] = []
-        self.keys: list[str] = []
-        self.ended = threading.Event()
-        stub = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-                stub.asked.append(body)
-                stub.keys.append(self.headers.get("authorization", ""))
-                pairs = json.loads(body["messages"][1]["content"])["pairs"]
-                answer = stub.reply(pairs)
-                text = answer if isinstance(answer, str) else json.dumps(answer)
-                whole = json.dumps({"choices": [{"message": {"role": "assistant", "content": text}}]}).encode()
-                self.send_response(stub.status)
-                self.send_header("content-length", str(len(stub.raw or whole)))
-                self.end_headers()
-                if stub.stalls:
-                    self.wfile.write(whole[:3])
-                    self.wfile.flush()
-                    stub.ended.wait(TIMEOUT_S)
-                    return
-                self.wfile.write(stub.raw or whole)
-
-            def log_message(self, *_: object) -> None:
-                """Nothing."""
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self) -> None:
-        self.ended.set()
-        self.server.shutdown()
-        self.server.server_close()
-
-
 @pytest.fixture
-def stub() -> Iterator[Stub]:
-    made = Stub()
+def stub() -> Iterator[ModelStub]:
+    made = ModelStub()
     yield made
     made.close()
 
@@ -86,7 +38,7 @@ def client(shared_node: NodeUnderTest) -> Iterator[mnemesh.Client]:
 @pytest.fixture
 def run(
     shared_node: NodeUnderTest,
-    stub: Stub,
+    stub: ModelStub,
     client: mnemesh.Client,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -120,7 +72,7 @@ def forgetting(pairs: list[dict[str, Any]]) -> object:
 
 
 def test_a_run_only_tells_unless_it_is_told_to_act_and_restore_takes_it_back(
-    stub: Stub, client: mnemesh.Client, run: Callable[..., dict[str, Any]]
+    stub: ModelStub, client: mnemesh.Client, run: Callable[..., dict[str, Any]]
 ) -> None:
     stub.reply = forgetting
     before = texts(client)
@@ -142,7 +94,7 @@ def test_a_run_only_tells_unless_it_is_told_to_act_and_restore_takes_it_back(
 
 
 def test_a_merge_replaces_both_and_a_supersede_the_older(
-    stub: Stub, client: mnemesh.Client, run: Callable[..., dict[str, Any]]
+    stub: ModelStub, client: mnemesh.Client, run: Callable[..., dict[str, Any]]
 ) -> None:
     def reply(pairs: list[dict[str, Any]]) -> object:
         one, two = ({"id": pair["older"]["id"], "other": pair["newer"]["id"], "reason": "So."} for pair in pairs)
@@ -167,7 +119,12 @@ def test_a_merge_replaces_both_and_a_supersede_the_older(
     ],
 )  # fmt: skip
 def test_an_endpoint_that_fails_changes_nothing(
-    stub: Stub, client: mnemesh.Client, run: Callable[..., dict[str, Any]], status: int, raw: bytes | None, reply: str
+    stub: ModelStub,
+    client: mnemesh.Client,
+    run: Callable[..., dict[str, Any]],
+    status: int,
+    raw: bytes | None,
+    reply: str,
 ) -> None:
     before = texts(client)
     stub.status, stub.raw = status, raw
@@ -178,7 +135,7 @@ def test_an_endpoint_that_fails_changes_nothing(
 
 
 def test_an_endpoint_that_stalls_is_left_in_time(
-    stub: Stub, client: mnemesh.Client, run: Callable[..., dict[str, Any]]
+    stub: ModelStub, client: mnemesh.Client, run: Callable[..., dict[str, Any]]
 ) -> None:
     before = texts(client)
     stub.stalls = True
@@ -188,7 +145,7 @@ def test_an_endpoint_that_stalls_is_left_in_time(
 
 @pytest.mark.parametrize("reply", ["no JSON", "[]", '{"operations": 3}', "[" * 100_000])
 def test_an_answer_that_is_none_changes_nothing(
-    stub: Stub, client: mnemesh.Client, run: Callable[..., dict[str, Any]], reply: str
+    stub: ModelStub, client: mnemesh.Client, run: Callable[..., dict[str, Any]], reply: str
 ) -> None:
     before = texts(client)
     stub.reply = lambda pairs: reply
@@ -198,7 +155,7 @@ def test_an_answer_that_is_none_changes_nothing(
 
 
 def test_nothing_is_asked_without_an_endpoint_and_no_text_leaves_in_the_open(
-    run: Callable[..., dict[str, Any]], stub: Stub, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., dict[str, Any]], stub: ModelStub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stub, "url", "")
     assert run(status=2)["error"]["field"] == "url"

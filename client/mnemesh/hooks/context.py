@@ -41,8 +41,8 @@ TRIGGERED: Final = "Triggered"
 # The heading of each group of a context.
 HEADINGS: Final[Mapping[str, str]] = {
     "triggered": TRIGGERED, "pinned": "Pinned", "answers": "Answers", "preferences": "Preferences",
-    "rules": "Working rules", "questions": "Open questions", "decisions": "Decisions", "recent": "Recent work",
-    "hot": "Often used",
+    "rules": "Working rules", "requirements": "Open requirements", "questions": "Open questions",
+    "decisions": "Decisions", "recent": "Recent work", "runs": "Earlier sessions", "hot": "Often used",
 }  # fmt: skip
 CHECKPOINT_PARTS: Final[Mapping[str, str]] = {
     "questions": "Open questions", "next_steps": "Next steps", "decisions": "Decisions", "errors": "Errors",

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 
-from mnemesh.errors import FailedPrecondition, InvalidArgument, MnemeshError, PermissionDenied, why
+from mnemesh.errors import AlreadyExists, FailedPrecondition, InvalidArgument, MnemeshError, PermissionDenied, why
 from mnemesh.hooks.notes import MINING, NOTES_MAX, Notes
-from mnemesh.mining import rules
+from mnemesh.mining import model_findings, rules
 from mnemesh.mining.session import Extraction, Session
 from mnemesh.mining.state import MinedFile, MiningState
 from mnemesh.mining.transcript import Place, events_of
@@ -35,6 +35,7 @@ CHUNK_BYTES: Final = 8 * 1024 * 1024  # read between two storings
 LINE_BYTES_MAX: Final = 64 * 1024 * 1024
 FIRST_LINES: Final = 100  # in which a session names its directory
 TAG: Final = "mined"
+MODEL_TAG: Final = "mined-by-model"
 SUSPICIOUS_TAG: Final = "injection-suspected"
 KIND_OF: Final[Mapping[str, str]] = {
     rules.DECISION: "decision", rules.FIX: "error", rules.CONVENTION: "procedure", rules.PREFERENCE: "preference",
@@ -47,6 +48,13 @@ SIGNALS_MIN: Final = 2  # of the same behaviour, until it is a preference
 SIGNALS_MAX: Final = 500  # of a space
 SESSIONS_MAX: Final = 50  # that are told apart for one of them
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
+
+
+class Model(Protocol):
+    """A language model."""
+
+    def answer(self, messages: Sequence[dict[str, str]]) -> str:
+        """Its answer. Raises MnemeshError."""
 
 
 class Writer(Protocol):
@@ -66,7 +74,8 @@ class Writer(Protocol):
 @dataclass(slots=True)
 class Mined:
     """The result of a run. `sessions` got a record. `stored` memories are new, `known` were there before, `refused` did
-    not get in. `failed` names files with the reason, `opted_out` counts files of projects that want no hooks."""
+    not get in. `failed` names files with the reason, `opted_out` counts files of projects that want no hooks.
+    `by_model` findings are a language model's, and `model_fault` says why the model was of no use."""
 
     files: int = 0
     sessions: int = 0
@@ -77,6 +86,8 @@ class Mined:
     suspicious: int = 0
     opted_out: int = 0
     given_up: int = 0
+    by_model: int = 0
+    model_fault: str = ""
     failed: dict[str, str] = field(default_factory=dict)
 
 
@@ -84,11 +95,19 @@ class Miner:
     """One run. Without a writer nothing is stored and nothing is noted. `project`: only sessions in this folder count,
     and other files stay as they are."""
 
-    def __init__(self, state: MiningState, data_dir: Path, writer: Writer | None, project: Path | None = None) -> None:
+    def __init__(
+        self,
+        state: MiningState,
+        data_dir: Path,
+        writer: Writer | None,
+        project: Path | None = None,
+        model: Model | None = None,
+    ) -> None:
         self._state = state
         self._data_dir = data_dir
         self._writer = writer
         self._project = project
+        self._model = model
         self.mined = Mined()
         self.shown: list[Extraction] = []
         self._done: set[str] = set()
@@ -136,6 +155,7 @@ class Miner:
             self.mined.files += 1
             stream.seek(entry.offset)
             session, offset = Session.of(entry.carried), entry.offset
+            session.heard = [] if self._model is not None else None
             for lines in _chunks(stream):
                 for line in lines:
                     session.take(events_of(line))
@@ -143,12 +163,14 @@ class Miner:
                 self._store(path, entry, session, offset)
 
     def _store(self, path: str, entry: MinedFile, session: Session, offset: int) -> None:
-        found = session.extractions()
-        record, signals = session.record(), session.signals
+        found, record, signals = session.extractions(), session.record(), session.signals
         cwd = Path(session.cwd) if session.cwd.startswith("/") else None
-        if cwd is not None and any(keys.get("hooks") is False for _, keys in project_files(cwd)):
-            self.mined.opted_out += 1
+        opted_out = cwd is not None and any(keys.get("hooks") is False for _, keys in project_files(cwd))
+        self.mined.opted_out += opted_out
+        if opted_out or session.own:
             found, record, signals = [], {}, {}
+        else:
+            found += self._asked(session)
         self.shown += found
         self.mined.found.update(extraction.class_ for extraction in found)
         self.mined.suspicious += sum(extraction.suspicious for extraction in found)
@@ -170,11 +192,31 @@ class Miner:
                 {"at": entry.at, "path": path, "session": name, "space": space, **counts, "found": classes}
             )
 
+    def _asked(self, session: Session) -> list[Extraction]:
+        """The findings of the model in what was said since it was asked last. A model that can't be asked is asked no
+        more in this run: the rules' findings are stored all the same."""
+        heard, session.heard = session.heard, [] if self._model is not None else None
+        if self._model is None or not heard:
+            return []
+        try:
+            found = model_findings.findings(self._model.answer(model_findings.messages(heard)), heard)
+        except MnemeshError as error:
+            self._model, self.mined.model_fault = None, error.message
+            return []
+        except ValueError as error:
+            self.mined.model_fault = f"an answer was not usable: {error}"
+            return []
+        self.mined.by_model += len(found)
+        basis = {rules.PREFERENCE: rules.INFERRED}
+        return [Extraction(class_, text, basis=basis.get(class_, ""), by_model=True) for class_, text in found]
+
     def _send(self, writer: Writer, items: Sequence[Item]) -> dict[str, int]:
         counts = {"stored": 0, "known": 0, "refused": 0}
         for outcome in writer.remember_batch(items, wait="durable") if items else ():
             if not isinstance(outcome, MnemeshError):
                 counts["stored" if outcome.action != "NOOP" else "known"] += 1
+            elif isinstance(outcome, AlreadyExists):  # by an earlier version, which said less of it
+                counts["known"] += 1
             elif isinstance(outcome, InvalidArgument | FailedPrecondition):
                 counts["refused"] += 1
             else:
@@ -192,11 +234,11 @@ class Miner:
             after = dict(list({**before, session: count}.items())[-SESSIONS_MAX:])
             total = sum(after.values())
             if after != before and total >= SIGNALS_MIN:
-                item = _item(text, rules.PREFERENCE, f"{space}\0{total}", space, basis=rules.SIGNALS, count=total)
+                item = _item(text, rules.PREFERENCE, str(total), space, basis=rules.SIGNALS, count=total)
                 for outcome in writer.remember_batch([item], wait="durable"):
                     if not isinstance(outcome, MnemeshError):
                         _raise(writer, outcome.memory, item["attrs"])
-                    elif not isinstance(outcome, InvalidArgument | FailedPrecondition):
+                    elif not isinstance(outcome, AlreadyExists | InvalidArgument | FailedPrecondition):
                         raise outcome
             seen.pop(text, None)
             seen[text] = after
@@ -223,13 +265,16 @@ class Miner:
 def item_of(extraction: Extraction, session: str, cwd: str, space: str) -> Item:
     """The memory of a finding."""
     item = _item(extraction.text, extraction.class_, session, space, basis=extraction.basis)
+    if extraction.by_model:  # its words are nobody's: as little trusted as an import
+        item["tags"] = [*item["tags"], MODEL_TAG]
+        item["attrs"] = {**item.get("attrs", {}), "trust": "imported"}
     return {**item, "source": {"session": session, "dir": cwd}}
 
 
 def _item(text: str, class_: str, key: str, space: str, *, basis: str = "", count: int = 0) -> Item:
     """A memory whose `key` and text keep it from being stored twice. A preference tells its basis."""
     text = _CONTROL.sub(" ", text).strip()
-    key = hashlib.sha256("\0".join((key, class_, text)).encode()).hexdigest()
+    key = hashlib.sha256("\0".join((key, space, class_, text)).encode()).hexdigest()
     tags = [TAG, class_.replace("_", "-")]
     if rules.is_suspicious(text):
         tags.append(SUSPICIOUS_TAG)

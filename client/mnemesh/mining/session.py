@@ -22,6 +22,7 @@ from mnemesh.mining.transcript import (
     Chosen,
     Event,
     Interrupted,
+    Own,
     Place,
     ToolCall,
     ToolResult,
@@ -39,6 +40,7 @@ _REFERS: Final = re.compile(
     r"\b(?:there|that way|like that|this way|like this|^(?:the )?same (?:in|for|with))\b", re.IGNORECASE
 )
 FIXES_MAX: Final = 50  # that wait
+HEARD_MAX: Final = 100
 EXTRACTIONS_MAX: Final = 500  # of one reading
 
 
@@ -50,6 +52,7 @@ class Extraction:
     text: str
     path: str = ""
     basis: str = ""  # of a preference
+    by_model: bool = False
 
     @property
     def suspicious(self) -> bool:
@@ -68,6 +71,8 @@ class Session:
     open_calls: dict[str, ToolCall] = field(default_factory=dict)
     signals: dict[str, int] = field(default_factory=dict)
     tally: SessionTally = field(default_factory=SessionTally)
+    own: bool = False
+    heard: list[Words] | None = None  # Since the last asking, for a model.
     _found: dict[tuple[str, str], Extraction] = field(default_factory=dict)
     _fixes: list[Extraction] = field(default_factory=list)
     _central: set[str] = field(default_factory=set)
@@ -98,6 +103,8 @@ class Session:
                 case Chosen():
                     for part in worth_knowing(event.command):
                         self._signal(f"The person runs `{group_of(part)}` by hand here.")
+                case Own():
+                    self.own = True
                 case Interrupted():
                     self.tally.status = INTERRUPTED
 
@@ -107,7 +114,7 @@ class Session:
             self._add(fix)
         for path in self._central:
             self._heat(path, "edited, and named as central")
-        found = list(self._found.values())[:EXTRACTIONS_MAX]
+        found = [] if self.own else list(self._found.values())[:EXTRACTIONS_MAX]
         self._found.clear()
         self._fixes.clear()
         self._central.clear()
@@ -118,7 +125,7 @@ class Session:
         calls = [[call.id, call.command, list(call.edited)] for call in self.open_calls.values()]
         return {
             "session": self.id, "cwd": self.cwd, "edits": self.edits, "calls": calls, "trouble": self._trouble,
-            "signals": self.signals, "tally": self.tally.carried(),
+            "signals": self.signals, "tally": self.tally.carried(), "own": self.own,
         }  # fmt: skip
 
     @classmethod
@@ -128,11 +135,14 @@ class Session:
         return cls(
             str(carried.get("session", "")), str(carried.get("cwd", "")), dict(carried.get("edits", {})),
             {call.id: call for call in calls}, dict(carried.get("signals", {})),
-            SessionTally.of(carried.get("tally", {})), _trouble=carried.get("trouble") is True,
+            SessionTally.of(carried.get("tally", {})), own=carried.get("own") is True,
+            _trouble=carried.get("trouble") is True,
         )  # fmt: skip
 
     def _hear(self, words: Words) -> None:
         self._unspoken += 1
+        if self.heard is not None:
+            self.heard = [*self.heard[-HEARD_MAX:], words]
         if self._fixes and self._unspoken <= DENIAL_MESSAGES and fixes.denies(words.text):
             self._fixes.pop()
         if words.role == USER:

@@ -21,13 +21,14 @@ USER: Final = "user"
 ASSISTANT: Final = "assistant"
 TEXT_CHARS_MAX: Final = 20_000  # of one message
 NAME_CHARS_MAX: Final = 1_000  # of a path or a command
+MODEL_MARK: Final = "<mnemesh-mining>"  # begins a question of the miner
 TIME_CHARS: Final = 40
 COUNT_MAX: Final = 10**12  # of tokens
 EDITING_TOOLS: Final = frozenset({"Edit", "Write", "MultiEdit", "NotebookEdit"})
 SHELL_TOOLS: Final = frozenset({"Bash", "exec_command", "shell", "shell_command", "local_shell"})
 # Beginnings of texts in the role of a user that the host wrote.
 _HOST_TEXT: Final = re.compile(
-    r"\s*(?:<(?:command-|local-command-|bash-|task-notification|environment_context|user_instructions|INSTRUCTIONS"
+    r"\s*(?:<(?:mnemesh-mining|command-|local-command-|bash-|task-notification|environment_context|user_instructions|INSTRUCTIONS"
     r"|turn_aborted|permissions|skill\b|user_shell_command|subagent_notification)|\[Request interrupted"
     r"|# AGENTS\.md instructions|This session is being continued from a previous)"
 )
@@ -97,7 +98,12 @@ class Interrupted:
     """The person stopped the agent."""
 
 
-Event = Place | Words | ToolCall | ToolResult | Usage | Chosen | Interrupted
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The session is a question of the miner itself to a model."""
+
+
+Event = Place | Words | ToolCall | ToolResult | Usage | Chosen | Interrupted | Own
 
 
 def events_of(line: bytes) -> Iterator[Event]:
@@ -191,6 +197,8 @@ def _counts(usage: Mapping[str, Any], names: Sequence[str]) -> tuple[int, int, i
 def _of_host(text: str) -> Iterator[Event]:
     if text.startswith("[Request interrupted"):
         yield Interrupted()
+    elif text.startswith(MODEL_MARK):
+        yield Own()
     elif by_hand := _BY_HAND.match(text, 0, NAME_CHARS_MAX):
         yield Chosen(sound((by_hand[1] or by_hand[2]).strip()))
 

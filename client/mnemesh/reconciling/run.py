@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 
 from mnemesh.api.json_form import rfc3339
 from mnemesh.errors import MnemeshError
-from mnemesh.reconciling.chat_endpoint import ChatEndpoint
 from mnemesh.reconciling.proposals import FORGET, MERGE, PAIRS_MAX, Pair, Proposal, Statement, messages, proposals
+from mnemesh.transport.chat_endpoint import ChatEndpoint
 
 if TYPE_CHECKING:
     from mnemesh.api import values

@@ -10,18 +10,27 @@ from typing import Annotated, Any, Final
 
 import typer
 
+from mnemesh.cli.model_options import ENV_HELP, TIMEOUT_HELP, key_of
 from mnemesh.cli.options import Number
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, paint
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import FailedPrecondition
 from mnemesh.exit_status import EXIT_REFUSED
 from mnemesh.hooks.notes import MINING, NOTES_MAX, Notes
-from mnemesh.mining.run import Miner, host_files, summary_of
+from mnemesh.mining.run import Miner, Model, host_files, summary_of
 from mnemesh.mining.state import MiningState, only_miner
+from mnemesh.transport.chat_endpoint import TIMEOUT_S, ChatEndpoint
 from mnemesh.transport.connection import local_data_dir
+from mnemesh.transport.model_command import ModelCommand
 
 HELP: Final = "Learn decisions, fixes, rules and commands from agents' sessions."
 AGENT: Final = "miner"
+URL_HELP: Final = "Base address of an OpenAI-compatible endpoint that reads along. [MNEMESH_MINE_URL]"
+MODEL_HELP: Final = "Name of the model. [MNEMESH_MINE_MODEL]"
+COMMAND_HELP: Final = (
+    "Instead of an address: a command that reads messages as JSON and prints the answer. [MNEMESH_MINE_COMMAND]"
+)
+FILE_HELP: Final = "File with the key of the endpoint, read for each run. [MNEMESH_MINE_KEY_FILE]"
 HISTORY_SHOWN: Final = 20
 Paths = Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="A session file of Claude Code or Codex.")]
 
@@ -44,11 +53,19 @@ def now(
     project: Annotated[
         Path | None, typer.Option("--project", metavar="DIR", help="Only sessions in this folder or below.")
     ] = None,
+    model_url: Annotated[str | None, typer.Option("--model-url", metavar="URL", help=URL_HELP)] = None,
+    model: Annotated[str | None, typer.Option("--model", metavar="NAME", help=MODEL_HELP)] = None,
+    model_command: Annotated[str | None, typer.Option("--model-command", metavar="COMMAND", help=COMMAND_HELP)] = None,
+    key_file: Annotated[Path | None, typer.Option("--key-file", metavar="FILE", help=FILE_HELP)] = None,
+    key_env: Annotated[str | None, typer.Option("--key-env", metavar="NAME", help=ENV_HELP)] = None,
+    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help=TIMEOUT_HELP)] = TIMEOUT_S,
 ) -> None:
-    """Mine what is new: first what hooks left notes of, then every other session file. With PATH only these files.
+    """Mine what is new: first what hooks left notes of, then every other session file. With PATH only these files. A
+    language model reads along only where --model-url, --model-command or a variable names one.
 
     Exit status 4 when a file failed.
     """
+    asked_model = _model(model_url, model, model_command, key_file, key_env, timeout)
     data_dir = local_data_dir(shell.data)
     named = [Path(path) for path in paths or ()]
     if not named and not MiningState(data_dir).on:
@@ -56,12 +73,12 @@ def now(
     folder = None if project is None else Path(os.path.abspath(project))
     with only_miner(data_dir) as state:
         if dry_run:
-            miner = _run(Miner(state, data_dir, None, folder), named)
+            miner = _run(Miner(state, data_dir, None, folder, asked_model), named)
         else:
             asked = shell if shell.agent or os.environ.get("MNEMESH_AGENT") else replace(shell, agent=AGENT)
             with asked.client("") as client:
                 client.whoami()  # a node that does not answer is no file's fault
-                miner = _run(Miner(state, data_dir, client, folder), named)
+                miner = _run(Miner(state, data_dir, client, folder, asked_model), named)
     body = {"dry_run": dry_run, **{name: getattr(miner.mined, name) for name in miner.mined.__slots__}}
     if dry_run:
         body["findings"] = [{"class": one.class_, "text": one.text} for one in miner.shown]
@@ -107,6 +124,24 @@ def retry(shell: Shell, paths: Paths = None) -> None:
     shell.answer({"retried": freed}, lambda: [f"{count_of(len(freed), 'file')} will be read again"])
 
 
+def _model(
+    url: str | None,
+    name: str | None,
+    command: str | None,
+    key_file: Path | None,
+    key_env: str | None,
+    timeout_s: float,
+) -> Model | None:
+    """The language model that is named, None for none. Raises InvalidArgument."""
+    address = url or os.environ.get("MNEMESH_MINE_URL", "")
+    if words := command or ("" if address else os.environ.get("MNEMESH_MINE_COMMAND", "")):
+        return ModelCommand(words, timeout_s)
+    if not address:
+        return None
+    key = key_of(key_file, key_env, "MNEMESH_MINE_KEY_FILE")
+    return ChatEndpoint(address, name or os.environ.get("MNEMESH_MINE_MODEL", ""), key, timeout_s)
+
+
 def _switch(shell: Shell, *, on: bool) -> None:
     MiningState(local_data_dir(shell.data)).switch(on)
     told = "mining is on; `mnemesh mine now` reads the session files" if on else "mining is off"
@@ -134,6 +169,8 @@ def _told(miner: Miner, dry_run: bool) -> Iterator[str]:
         yield f"{count_of(mined.given_up, 'file')} failed three times; `mnemesh mine retry` tries again"
     if mined.suspicious:
         yield paint(f"{count_of(mined.suspicious, 'finding')} with a pattern of prompt injection, tagged", YELLOW)
+    if mined.model_fault:
+        yield paint(f"the language model was of no use: {one_line(mined.model_fault)}", YELLOW)
     classes = ", ".join(f"{count} {name}" for name, count in mined.found.most_common()) or "nothing new"
     done = "would be stored" if dry_run else f"{mined.stored} stored, {mined.known} known, {mined.refused} refused"
     records = f"; {count_of(mined.sessions, 'session')} recorded" if mined.sessions else ""

@@ -10,21 +10,20 @@ from typing import Annotated, Final
 
 import typer
 
+from mnemesh.cli.model_options import ENV_HELP, TIMEOUT_HELP, key_of
 from mnemesh.cli.options import Space
 from mnemesh.cli.people.memories import DIM, GREEN, YELLOW, paint
 from mnemesh.cli.shell import Shell, count_of, one_line
-from mnemesh.errors import InvalidArgument, why
-from mnemesh.reconciling.chat_endpoint import TIMEOUT_S, ChatEndpoint
+from mnemesh.errors import InvalidArgument
 from mnemesh.reconciling.run import AGENT, DONE, PROPOSED, Reconciled
 from mnemesh.reconciling.run import reconcile as run_of
+from mnemesh.transport.chat_endpoint import TIMEOUT_S, ChatEndpoint
 
-KEY_BYTES_MAX: Final = 4096
 URL_HELP = "Base address of an OpenAI-compatible endpoint. Without one there is no reconciling. [MNEMESH_RECONCILE_URL]"
 MODEL_HELP = "Name of the model. [MNEMESH_RECONCILE_MODEL]"
 FILE_HELP = (
     "File with the key of the endpoint. It is read for each run and stored nowhere. [MNEMESH_RECONCILE_KEY_FILE]"
 )
-ENV_HELP = "Name of an environment variable with the key, instead of a file."
 APPLY_HELP = "Do it; without, only tell what the model proposes."
 
 
@@ -34,7 +33,7 @@ def reconcile(
     model: Annotated[str | None, typer.Option("--model", help=MODEL_HELP)] = None,
     key_file: Annotated[Path | None, typer.Option("--key-file", metavar="FILE", help=FILE_HELP)] = None,
     key_env: Annotated[str | None, typer.Option("--key-env", metavar="NAME", help=ENV_HELP)] = None,
-    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help="Of the model's answer.")] = TIMEOUT_S,
+    timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help=TIMEOUT_HELP)] = TIMEOUT_S,
     apply: Annotated[bool, typer.Option("--apply", help=APPLY_HELP)] = False,
     space: Space = None,
 ) -> None:
@@ -44,28 +43,11 @@ def reconcile(
     if not address:
         raise InvalidArgument("url", "nothing", "--url or MNEMESH_RECONCILE_URL: there is no endpoint by default")
     name = model or os.environ.get("MNEMESH_RECONCILE_MODEL", "")
-    endpoint = ChatEndpoint(address, name, _key(key_file, key_env), timeout)
+    endpoint = ChatEndpoint(address, name, key_of(key_file, key_env, "MNEMESH_RECONCILE_KEY_FILE"), timeout)
     named = shell if shell.agent or os.environ.get("MNEMESH_AGENT") else replace(shell, agent=AGENT)
     with named.client(space) as client:
         done = run_of(client, endpoint, client.whoami().default_space, apply=apply)
     shell.answer(done, lambda: _told(done))
-
-
-def _key(file: Path | None, variable: str | None) -> str:
-    if variable:
-        if not (key := os.environ.get(variable, "")):
-            raise InvalidArgument("key-env", variable, "an environment variable that holds a key")
-        return key.strip()
-    named = file or (Path(given) if (given := os.environ.get("MNEMESH_RECONCILE_KEY_FILE")) else None)
-    if named is None:
-        return ""
-    try:
-        key = named.read_text("utf-8")[:KEY_BYTES_MAX].strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument("key-file", str(named), f"a readable file ({why(error)})") from None
-    if not key or not key.isascii() or not key.isprintable():
-        raise InvalidArgument("key-file", str(named), "a file with one key")
-    return key
 
 
 def _told(done: Reconciled) -> Iterator[str]:
