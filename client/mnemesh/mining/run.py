@@ -44,9 +44,9 @@ KIND_OF: Final[Mapping[str, str]] = {
 }  # fmt: skip
 TIER: Final = "preference.tier"
 COUNT: Final = "preference.signals"
-SIGNALS_MIN: Final = 2  # of the same behaviour, until it is a preference
+SIGNALS_MIN: Final = 2  # times, until behaviour counts as a preference
 SIGNALS_MAX: Final = 500  # of a space
-SESSIONS_MAX: Final = 50  # that are told apart for one of them
+SESSIONS_MAX: Final = 50  # that are told apart for a text
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]+")
 
 

@@ -25,7 +25,7 @@ DONE, FAILED, INTERRUPTED = "done", "failed", "interrupted"
 
 @dataclass(slots=True)
 class SessionTally:
-    """What a session was so far. `counted` are the figures of all messages but the latest ones in `latest`."""
+    """A session so far. `counted` are the figures of all messages but the latest ones in `latest`."""
 
     prompts: list[str] = field(default_factory=list)
     errors: dict[str, int] = field(default_factory=dict)

@@ -35,7 +35,7 @@ class ModelCommand:
         self._timeout_s = timeout_s
 
     def answer(self, messages: Sequence[dict[str, str]]) -> str:
-        """What the command prints. Raises NotReachable for a failing one, DeadlineExceeded."""
+        """The output of the command. Raises NotReachable for a failing one, DeadlineExceeded."""
         try:
             process = subprocess.Popen(
                 self._words,
@@ -89,7 +89,7 @@ class ModelCommand:
 
 
 def _given(stream: int, rest: bytes) -> bytes:
-    """What is left to write. A command that reads no further has enough."""
+    """The rest that is left to write. A command that reads no further has enough."""
     try:
         return rest[os.write(stream, rest[:PIECE_BYTES]) :]
     except BrokenPipeError:

@@ -1,4 +1,4 @@
-"""Records of sessions: what was asked, changed and spent in one, and how it ended, as a memory and back. Pure.
+"""Records of sessions: prompts, files, errors, figures and outcome as the text of a memory, and back. Pure.
 
 A record is a memory of kind run with the tag `session-run`. Its text is for people and for recall. Its figures are
 attributes.
@@ -43,7 +43,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told(Figures):
-    """What a session was, as somebody tells it."""
+    """The content of a session as somebody tells it."""
 
     session: str = ""
     prompts: tuple[str, ...] = ()
@@ -118,7 +118,7 @@ def title(told: Told) -> str:
 
 
 def attrs_of(told: Told) -> dict[str, str]:
-    """The attributes of a record: its figures without those that are nothing."""
+    """The attributes of a record: its figures that are not zero."""
     figures = {one.name: getattr(told, one.name) for one in fields(Figures)}
     return {ATTR + name: str(value) for name, value in figures.items() if value}
 
