@@ -104,8 +104,7 @@ class Mesh:
         self.consolidate, self.list_runs, self.undo_run = sleeping.consolidate, sleeping.runs, sleeping.undo
         self._consumers = consumers
         self._parts = parts
-        self._runtime = runtime
-        self._node_id = node_id
+        self._runtime, self._node_id = runtime, node_id
         self._reembedding, self._notices = reembedding, notices
         self._writing = writing = Writing(parts)
         self._linking = linking = Linking(parts, writing)
