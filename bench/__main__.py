@@ -2,7 +2,8 @@
 
 Copy that file to bench/results/published.json and run `make docs` to show a run in docs/benchmarks.md. `--scale` also
 measures the growth up to 100,000 memories, which takes far longer. `--mem0 FOLDER` adds mem0ai, from there. `--locomo`
-measures recall, each signal, and weights that have not seen the questions. `make docs` reads every result
+measures recall, each signal, and weights that have not seen the questions. `--ablation` measures nothing but recall
+with and without each signal and subsystem, on every corpus that there is data for. `make docs` reads every result
 file. All tables of that page:
 `make bench ARGS='--scale --mem0 FOLDER --corpus TEXTS --locomo HARNESS DATA --reference PROGRAM'`.
 
@@ -22,6 +23,7 @@ from pathlib import Path
 from bench import (
     ablation,
     beam,
+    carry,
     fitting,
     latency,
     locomo,
@@ -52,6 +54,8 @@ def main(argv: list[str]) -> int:
     if lacking := _lacking(given):
         print(f"{lacking}: no such file or folder", file=sys.stderr)
         return 2
+    if given.ablation:
+        return carry.main(_ablation_words(given))
     status = 0 if given.no_speed else _speed(given)
     if given.scale and not status:
         status = scale.main(_scale_words(given))
@@ -61,7 +65,8 @@ def main(argv: list[str]) -> int:
 
 def _lacking(given: argparse.Namespace) -> str:
     """The first missing path behind its option. A refusal at once spares an hour of measuring speed."""
-    paths = [(name, vars(given)[name]) for name in ("corpus", "mem0", "reference", "longmemeval", "beam")]
+    names = ("corpus", "mem0", "reference", "longmemeval", "beam", "realmem", "friendsqa")
+    paths = [(name, vars(given)[name]) for name in names]
     paths += [("locomo", path) for path in given.locomo or ()]
     return next((f"--{name} {path}" for name, path in paths if path and not Path(path).exists()), "")
 
@@ -79,6 +84,12 @@ def _speed(given: argparse.Namespace) -> int:
     show(rows, console)
     console.print(f"Written to {write(rows, facts)}")
     return 0
+
+
+def _ablation_words(given: argparse.Namespace) -> list[str]:
+    locomo = ["--locomo", *given.locomo] if given.locomo else []
+    realmem = ["--realmem", given.realmem] if given.realmem else []
+    return ["--kept-back", *locomo, *realmem, *(["--friendsqa", given.friendsqa] if given.friendsqa else [])]
 
 
 def _too_few(held: int, given: argparse.Namespace) -> str:
@@ -123,11 +134,18 @@ def _arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--reference", metavar="FILE", help="window_fusion_reference.py, beside --locomo")
     parser.add_argument("--longmemeval", metavar="FILE", help="longmemeval_s.json, _m.json or _oracle.json")
     parser.add_argument("--beam", metavar="PATH", help="a conversation of BEAM or a folder of them")
+    parser.add_argument(
+        "--ablation", action="store_true", help="only recall with and without each signal and subsystem"
+    )
+    parser.add_argument("--realmem", metavar="FOLDER", help="files of RealMem, beside --ablation")
+    parser.add_argument("--friendsqa", metavar="FILE", help="a file of FriendsQA, beside --ablation")
     given = parser.parse_args(argv)
     if given.mem0 and not given.scale:
         parser.error("--mem0 is measured with --scale")
     if given.reference and not given.locomo:
         parser.error("--reference is measured with --locomo")
+    if (given.realmem or given.friendsqa) and not given.ablation:
+        parser.error("--realmem and --friendsqa are measured with --ablation")
     if given.no_speed and not (given.scale or given.locomo or given.longmemeval or given.beam):
         parser.error("--no-speed leaves nothing to measure without --scale, --locomo, --longmemeval or --beam")
     return given

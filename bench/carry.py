@@ -1,9 +1,9 @@
 """`python -m bench.carry [FOLDER]`: does recall's order carry over from one corpus to the others?
 
 A node of its own stores each corpus, and every answerable question is put to the index as recall puts it. The order of
-the product is printed beside the untuned sum of windows (`bench.window_sum`), each signal off, and each
-optional signal on. A difference with an asterisk has a paired bootstrap interval (95 %) that does not hold 0. Words of
-time are words here. Nodes and vectors in FOLDER are used again, so a second run takes a minute or two.
+the product is printed beside the untuned sum of windows (`bench.window_sum`), each signal off, and each optional signal
+on, votes and the graph among them. A difference with an asterisk has a paired bootstrap interval (95 %) that does not
+hold 0. Words of time are words here. Nodes and vectors in FOLDER are used again, so a second run takes a minute or two.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ from rich.table import Table
 
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.index.shard import RetrievalShard, Search
+from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
 from mnemesh_actors.recall.refinement import second_look
 from mnemesh_actors.recall.requests import search_of
@@ -52,8 +53,11 @@ FIGURES: Final = ("hit@10", "coverage@10", "MRR", "multi-hop", "session hit@1")
 PRODUCT: Final = "as it is"
 BASELINE: Final = "sum of windows"
 OPTIONAL_WEIGHT: Final = 0.1
-# Optional signals that ask a cross-encoder, astrocytes or the graph of a node.
-NEEDS_A_NODE: Final = ("rerank", "votes", "graph")
+# Its weights are no part of this repository.
+NEEDS_A_MODEL: Final = "rerank"
+ASIDE: Final = """Without influence on this order: the map (navigate), topics (recall_hierarchical), engram slots
+(related), and heat, which filters with min_heat and orders equal scores."""
+DAY_MS: Final = 86_400_000
 RESAMPLES: Final = 2_000
 SEED: Final = 20_261_126
 DIGITS: Final = 4
@@ -81,13 +85,14 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--locomo", nargs=2, type=Path, metavar=("HARNESS", "DATA"), help="locomo_eval.py and its data")
     parser.add_argument("--realmem", type=Path, help="folder of RealMem's files")
     parser.add_argument("--friendsqa", type=Path, help="a file of FriendsQA")
+    parser.add_argument("--kept-back", action="store_true", help="also the kept back questions of teams and project")
     parser.add_argument("--questions", type=int, help="at most so many of each corpus, drawn with a fixed seed")
     given = parser.parse_args(argv)
     facts, rows = machine(), {}
     with tempfile.TemporaryDirectory(prefix="mnemesh-bench-") as temporary:
         folder = given.folder or Path(temporary)
         embedded = EmbeddingCache(folder / "vectors.npz")
-        for name, collections in sources(given.locomo, given.realmem, given.friendsqa).items():
+        for name, collections in sources(given.locomo, given.realmem, given.friendsqa, given.kept_back).items():
             asked = sampled(collections, given.questions)
             print(f"{name}: {sum(len(one.questions) for one in asked)} questions of "
                   f"{sum(len(one.questions) for one in collections)}, seed {SEED}", flush=True)  # fmt: skip
@@ -95,12 +100,15 @@ def main(argv: Sequence[str]) -> int:
             embedded.save()
             rows[name] = compared(values)
             show(name, rows[name])
+    print(ASIDE)
     if not given.questions:
         RESULT.write_text(json.dumps({"machine": facts, "seed": SEED, "rows": rows}, indent=1) + "\n", "utf-8")
     return 0
 
 
-def sources(locomo: Sequence[Path] | None, realmem: Path | None, friendsqa: Path | None) -> dict[str, list[Collection]]:
+def sources(
+    locomo: Sequence[Path] | None, realmem: Path | None, friendsqa: Path | None, kept_back: bool
+) -> dict[str, list[Collection]]:
     """The corpora that are here, each with its answerable questions alone."""
     found = {}
     if locomo:
@@ -109,7 +117,10 @@ def sources(locomo: Sequence[Path] | None, realmem: Path | None, friendsqa: Path
         found["RealMem"] = [corpora.turns(path) for path in sorted(realmem.glob("*.json"))]
     if friendsqa:
         found["FriendsQA"] = [corpora.turns(friendsqa)]
-    found["teams, given"] = corpora.team("given")
+    for half in ("given", "held_out") if kept_back else ("given",):
+        name = half.replace("held_out", "kept back")
+        found[f"teams, {name}"] = corpora.team(half)
+        found[f"project, {name}"] = [corpora.project(half)]
     return {
         name: [replace(one, questions=[asked for asked in one.questions if asked.wanted]) for one in collections]
         for name, collections in found.items()
@@ -133,7 +144,7 @@ def variants() -> dict[str, Variant]:
     for name, row in OPTIONAL.items():
         if row.weight:
             found[f"without {name}"] = Variant(optional={name: 0.0})
-        elif name not in NEEDS_A_NODE:
+        elif name != NEEDS_A_MODEL:
             found[f"with {name} {OPTIONAL_WEIGHT:g}"] = Variant(optional={name: OPTIONAL_WEIGHT})
     return found
 
@@ -144,9 +155,14 @@ def measured(
     """The figures (questions, FIGURES) of each variant and of the baseline; NaN where a figure does not apply."""
     unit_of = {key: unit for unit, key in stored(node, collections).items()}
     units = {unit.id: unit for collection in collections for unit in collection.units}
+    spaces = {unit.id: collection.space for collection in collections for unit in collection.units}
+    memories = {key: _memory(key, units[unit], spaces[unit]) for key, unit in unit_of.items() if unit in units}
     found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-    with closing(open_shard(node)) as shard, asyncio.Runner() as loop:
-        orders = {name: _order_of(shard, variant, unit_of, units) for name, variant in variants().items()}
+    with closing(open_shard(node)) as shard, asyncio.Runner() as loop, Graph(memories) as graph:
+        parts = parts_for(memories, graph)
+        orders = {
+            name: _order_of(shard, variant, unit_of, units, memories, parts) for name, variant in variants().items()
+        }
         for one in questions(shard, unit_of, asked, embedded):
             for name, order in orders.items():
                 found[name].append(judged(one, loop.run(order(one))))
@@ -190,17 +206,21 @@ def _vectors(collection: Collection, embedded: EmbeddingCache) -> NDArray[np.flo
 
 
 def _order_of(
-    shard: RetrievalShard, variant: Variant, unit_of: Mapping[str, str], units: Mapping[str, Document]
+    shard: RetrievalShard,
+    variant: Variant,
+    unit_of: Mapping[str, str],
+    units: Mapping[str, Document],
+    memories: Mapping[str, Memory],
+    parts: NodePorts,
 ) -> Callable[[Asked], Coroutine[Any, Any, Sequence[Document]]]:
     """The order of recall by a variant."""
 
-    async def memories(ids: Sequence[str]) -> dict[str, Memory]:
-        return {id_: _memory(id_, units[unit_of[id_]]) for id_ in ids}
+    async def shown(ids: Sequence[str]) -> dict[str, Memory]:
+        return {id_: memories[id_] for id_ in ids}
 
     async def read(asked: Callable[[RetrievalShard], Any]) -> Any:
         return asked(shard)
 
-    parts = cast(NodePorts, SimpleNamespace(config=MeshConfig()))
     index = SimpleNamespace(follower=SimpleNamespace(read=read), embedder=SimpleNamespace(generation=shard.generation))
 
     how = searched(variant)
@@ -208,7 +228,7 @@ def _order_of(
     async def order(one: Asked) -> list[Document]:
         first = fused(one.candidates(*how), one.question.text, variant)
         query = Query(text=one.question.text, limit=TOP, weights=variant.optional)
-        found, failed = await second_look(parts, cast(VectorSpace, index), query, one.vector, first, memories)
+        found, failed = await second_look(parts, cast(VectorSpace, index), query, one.vector, first, shown)
         if failed:
             raise RuntimeError(f"a signal could not be had: {failed}")
         return [units[unit_of[item.id]] for item in found[: TOP + len(one.question.replaced)]]
@@ -216,11 +236,38 @@ def _order_of(
     return order
 
 
-def _memory(id_: str, unit: Document) -> Memory:
+class Graph:
+    """The knowledge graph of the memories, as a node derives it, in a file for the length of a measurement."""
+
+    def __init__(self, memories: Mapping[str, Memory]) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="mnemesh-bench-")
+        self._store = GraphStore(str(Path(self._folder.name) / "derived" / "graph.sqlite"))
+        self._store.reset()
+        self._store.take(list(memories.values()), {}, (), False)
+
+    def __enter__(self) -> Graph:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._store.close()
+        self._folder.cleanup()
+
+    async def nearness(self, *asked: Any) -> dict[str, float]:
+        """As the graph of a node answers."""
+        return self._store.nearness(*asked)
+
+
+def parts_for(memories: Mapping[str, Memory], graph: Graph) -> NodePorts:
+    """The parts of a node that a second look may ask, the day after the last memory."""
+    now = max(memory.created_at for memory in memories.values()) + DAY_MS
+    return cast(NodePorts, SimpleNamespace(config=MeshConfig(), clock=lambda: now, graph=graph))
+
+
+def _memory(id_: str, unit: Document, space: str) -> Memory:
     """A unit as the ledger would show it, with the fields of a second look."""
     when = int(unit.when.timestamp() * 1000) if unit.when else 0
     return Memory(
-        id=id_, space="", kind="episode", title="", content=unit.text, state="active", by="", created_at=when,
+        id=id_, space=space, kind=unit.kind, title="", content=unit.text, state="active", by="", created_at=when,
         updated_at=when, heads=(), valid_from=when,
     )  # fmt: skip
 

@@ -1,7 +1,8 @@
-"""Four corpora in one form: units as memories, and questions with the units that answer them.
+"""Five corpora in one form: units as memories, and questions with the units that answer them.
 
-LoCoMo (Maharana et al., ACL 2024), RealMem (arXiv:2601.06966), FriendsQA (Yang and Choi, SIGDIAL 2019), and the
-histories of software teams in tests/data/team. The first three are no part of this repository.
+LoCoMo (Maharana et al., ACL 2024), RealMem (arXiv:2601.06966), FriendsQA (Yang and Choi, SIGDIAL 2019), the
+histories of software teams in tests/data/team, and the software project in tests/data/project. The first three are no
+part of this repository.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from bench.locomo_data import MULTI_HOP, harness_at, moment
 
 Label: TypeAlias = Literal["answerable", "unanswerable", "same_topic"]
 LABELS: Final[tuple[Label, ...]] = ("answerable", "unanswerable", "same_topic")
-TEAM: Final = Path(__file__).resolve().parent.parent / "tests" / "data" / "team"
+DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data"
+TEAM: Final = DATA / "team"
+PROJECT: Final = DATA / "project"
 # Below the limit of a memory: one turn of RealMem is longer.
 TEXT_CHARS_MAX: Final = 30_000
 QUESTION_CHARS_MAX: Final = 8_000
@@ -111,7 +114,11 @@ def team(half: str) -> list[Collection]:
         name = path.stem
         units = [
             Document(
-                f"{name}/{memory['id']}", memory["content"], f"{name}/{memory['id']}", 0, moment(memory["at"][:19])
+                f"{name}/{memory['id']}",
+                memory["content"],
+                f"{name}/{memory['id']}",
+                when=moment(memory["at"][:19]),
+                kind=memory["kind"],
             )
             for memory in data["memories"]
         ]
@@ -127,6 +134,31 @@ def team(half: str) -> list[Collection]:
         ]
         found.append(Collection(name, units, asked))
     return found
+
+
+def project(half: str) -> Collection:
+    """The software project with the questions of the `given` or the `held_out` half."""
+    units = [
+        Document(row["id"], row["content"], row["id"], when=moment(row["at"][:19]), kind=row["kind"])
+        for row in rows_of(PROJECT / "memories.jsonl")
+    ]
+    asked = [
+        Question(
+            row["question"],
+            row["label"],
+            frozenset(row["answers"]),
+            frozenset(row["stale"]),
+            several=len(row["answers"]) > 1,
+        )
+        for row in rows_of(PROJECT / "questions.jsonl")
+        if int(row["id"][-3:]) % 2 == (half == "given")
+    ]
+    return Collection("project", units, asked)
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file of JSON lines."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def with_absent(collections: Sequence[Collection]) -> Iterator[tuple[Collection, Question, frozenset[str]]]:

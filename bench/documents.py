@@ -28,6 +28,7 @@ class Document(NamedTuple):
     seq: int = 0
     when: datetime | None = None
     tags: tuple[str, ...] = ()
+    kind: str = "episode"
 
 
 def remember(client: Client, documents: Sequence[Document], space: str) -> tuple[dict[str, str], list[str]]:
@@ -36,7 +37,7 @@ def remember(client: Client, documents: Sequence[Document], space: str) -> tuple
     items: list[Item | str] = []
     for one in documents:
         item: Item = {
-            "content": one.text, "space": space, "kind": "episode", "force": True, "tags": list(one.tags),
+            "content": one.text, "space": space, "kind": one.kind, "force": True, "tags": list(one.tags),
             "source": {"session": one.session, "seq": one.seq},
         }  # fmt: skip
         if one.when is not None:

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mnemesh_memory.access import grants
-from mnemesh_memory.graph.answers import ORPHAN, GraphAnswer, GraphAudit, GraphEntity, GraphFinding, GraphRelation
+from mnemesh_memory.graph.answers import (
+    ORPHAN,
+    GraphAnswer,
+    GraphAudit,
+    GraphCommunity,
+    GraphEntity,
+    GraphFinding,
+    GraphRelation,
+)
 from mnemesh_memory.graph.causes import CausalChain, CausalLink
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values.model import Caller, Memory
@@ -18,8 +26,9 @@ class FakeKnowledge:
     _one: Callable[[str], Memory]
 
     async def graph(
-        self, caller: Caller, name: str, spaces: Sequence[str] = (), limit: int = 20, as_of: int | None = None
-    ) -> GraphAnswer:
+        self, caller: Caller, name: str, spaces: Sequence[str] = (), limit: int = 20, as_of: int | None = None,
+        *, community: bool = False,
+    ) -> GraphAnswer:  # fmt: skip
         memory = self._one(name)
         relation = GraphRelation(
             subject=memory.content[:80], type="uses", object=memory.title, memories=(memory.id,), memories_total=1,
@@ -28,7 +37,9 @@ class FakeKnowledge:
         near = GraphEntity(name=memory.content[:80], kind="file", score=0.123456, memories=2)
         return GraphAnswer(
             name=memory.id, kind="memory", id=memory.id, relations=(relation,)[:limit], relations_total=1,
-            entities=(near,), memories=(memory.id,), degraded=("graph: 1 entries of the log are still to be read",),
+            entities=(near,), memories=(memory.id,),
+            community=GraphCommunity(id="c-1", entities=(near.name,), entities_total=1, memories_total=1),
+            degraded=("graph: 1 entries of the log are still to be read",),
         )  # fmt: skip
 
     async def graph_audit(self, caller: Caller, spaces: Sequence[str] = (), limit: int = 20) -> GraphAudit:

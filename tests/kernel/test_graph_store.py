@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,8 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mnemesh_actors.knowledge.communities import require_library
 from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_memory.graph.answers import DEAD_LINK, HUB, HUB_MEMORIES_MIN, ORPHAN, UNRESOLVED
+from mnemesh_memory.values.errors import FailedPrecondition
 from mnemesh_memory.values.model import Link, Memory, Source
 
 EVERYWHERE = ("**",)
@@ -227,3 +230,27 @@ def test_a_linked_memory_is_near_and_one_of_a_hidden_space_is_not(store: GraphSt
     )
     assert store.memory("m0001", ("team",), 5, 10**13, None).memories == ("m0002",)
     assert set(store.memory("m0001", EVERYWHERE, 5, 10**13, None).memories) == {"m0002", "m0003"}
+
+
+def test_a_community_holds_what_belongs_together_and_keeps_its_id(store: GraphStore) -> None:
+    harbour = ("Crane", "Winch", "Pilot", "Tugboat")
+    kitchen = ("Oven", "Grinder", "Toaster", "Freezer")
+    pairs = [pair for room in (harbour, kitchen) for pair in combinations(room, 2)] + [("Crane", "Oven")]
+    texts = [f"The {one} service uses the {other} service." for one, other in pairs]
+    store.take([memory(number, text) for number, text in enumerate(texts)], {}, [], False)
+    first = store.community("Winch service", EVERYWHERE, 10**13)
+    assert first is not None
+    assert {name.split()[0] for name in first.entities} == set(harbour)
+    assert first.memories_total in (6, 7), "the one between both may lie in either"
+    assert store.community("Pilot service", EVERYWHERE, 10**13) == first
+    store.take([memory(99, "The Toaster service is part of the Oven service.")], {}, [], False)
+    later = store.community("Pilot service", EVERYWHERE, 10**13)
+    assert later is not None
+    assert later.id == first.id
+    assert store.community("Winch service", ("elsewhere",), 10**13) is None
+
+
+def test_without_its_library_a_community_is_refused_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(FailedPrecondition, match="pip install 'mnemesh\\[sleep\\]'"):
+        require_library()

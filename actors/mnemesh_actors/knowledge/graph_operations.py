@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, Protocol, TypeVar
 
 from mnemesh_actors.knowledge.causal_search import search
+from mnemesh_actors.knowledge.communities import require_library
 from mnemesh_actors.knowledge.graph_follower import NAME
 from mnemesh_actors.knowledge.graph_port import GraphPort
 from mnemesh_actors.ports import LedgerRead
@@ -48,10 +49,20 @@ class Graphing:
         self._searching = asyncio.Lock()
 
     async def graph(
-        self, caller: Caller, name: str, spaces: Sequence[str] = (), limit: int = LIMIT, as_of: int | None = None
+        self,
+        caller: Caller,
+        name: str,
+        spaces: Sequence[str] = (),
+        limit: int = LIMIT,
+        as_of: int | None = None,
+        *,
+        community: bool = False,
     ) -> GraphAnswer:
         """The neighbourhood of an entity, or of the memory with that id, unique prefix or title. With `as_of` (ms) only
-        what held then. Raises NotFound, InvalidArgument, PermissionDenied."""
+        what held then; with `community` also the community of now. Raises NotFound, InvalidArgument, PermissionDenied,
+        and FailedPrecondition when the node lacks the library for communities."""
+        if community:
+            require_library()
         field_checks.bounded_text("name", name, limits.TITLE_BYTES_MAX, empty=False)
         field_checks.whole("limit", limit, 1, LIMIT_MAX)
         field_checks.moment("as_of", as_of)
@@ -62,6 +73,9 @@ class Graphing:
         if answer is None:
             memory = await self._memory(caller, name, spaces, within)
             answer = await self._sound(self._graph.memory(memory.id, within, limit, now, as_of))
+        if community:
+            found = await self._sound(self._graph.community(answer.id or answer.name, within, now))
+            answer = replace(answer, community=found)
         return replace(answer, degraded=degraded)
 
     async def graph_audit(self, caller: Caller, spaces: Sequence[str] = (), limit: int = LIMIT) -> GraphAudit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from mnemesh_memory.graph.answers import GraphAnswer, GraphAudit
+from mnemesh_memory.graph.answers import GraphAnswer, GraphAudit, GraphCommunity
 from mnemesh_memory.graph.causes import Event
 from mnemesh_memory.values.model import Memory
 
@@ -32,6 +32,8 @@ class GraphPort(Protocol):
     def entity(self, name: str, within: Sequence[str], limit: int, now: int, at: int | None) -> GraphAnswer | None: ...
 
     def memory(self, id_: str, within: Sequence[str], limit: int, now: int, at: int | None) -> GraphAnswer: ...
+
+    def community(self, name: str, within: Sequence[str], now: int) -> GraphCommunity | None: ...
 
     def alike(self, name: str, within: Sequence[str]) -> list[str]: ...
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import sqlite3
 from collections import OrderedDict, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
+from mnemesh_actors.knowledge.communities import communities, community_id
 from mnemesh_actors.knowledge.derived_file import ABSENT, DerivedFile
 from mnemesh_actors.knowledge.graph_audit import audit_of
 from mnemesh_actors.knowledge.graph_rows import (
@@ -29,14 +30,15 @@ from mnemesh_actors.knowledge.graph_rows import (
     shown_entities,
     space_numbers,
 )
-from mnemesh_memory.graph.answers import GraphAnswer, GraphAudit, GraphEntity, GraphRelation
+from mnemesh_memory.graph.answers import GraphAnswer, GraphAudit, GraphCommunity, GraphEntity, GraphRelation
 from mnemesh_memory.graph.causes import Event
 from mnemesh_memory.graph.extraction import extract, names_in
-from mnemesh_memory.graph.pagerank import SparseRows, pagerank, sparse_rows
+from mnemesh_memory.graph.pagerank import Floats, Places, SparseRows, pagerank, sparse_rows
 from mnemesh_memory.graph.relations import entity_key
 from mnemesh_memory.values.model import Memory
 
 SHARE_DECIMALS: Final = 9  # Shares that differ by less are equal.
+COMMUNITY_ENTITIES: Final = 20  # shown
 GRAPHS_KEPT: Final = 4  # in memory, one for each set of spaces
 ROWS_A_QUESTION_MAX: Final = 2_000
 RELATION_WEIGHT: Final = 2.0  # of an edge between entities, beside 1 for a mention
@@ -64,6 +66,8 @@ class Walk:
     rows: SparseRows
     nodes: dict[tuple[str, int], int]  # ("e" or "m", number) to node
     names: list[tuple[str, int]]
+    edges: tuple[Places, Places, Floats]  # ends, other ends, weights
+    communities: list[int] = field(default_factory=list)  # by node, once somebody asked
 
 
 class GraphStore:
@@ -166,6 +170,31 @@ class GraphStore:
             return GraphAnswer(
                 name=id_, kind="memory", id=id_, relations=relations, relations_total=total, entities=entities,
                 memories=tuple(other for other in memories if other != id_),
+            )  # fmt: skip
+
+    def community(self, name: str, within: Sequence[str], now: int) -> GraphCommunity | None:
+        """The community of an entity, or of the memory with that id, by what holds now. None when nothing names it."""
+        with self._file.reading() as db:
+            spaces = space_numbers(db, within)
+            walk = self._walk(db, spaces, now)
+            entity = db.execute("SELECT num FROM entity WHERE key = ?", (entity_key(name) or name,)).fetchone()
+            memory = db.execute("SELECT num FROM memory WHERE id = ?", (name,)).fetchone()
+            starts = [("e", *entity)] if entity else [("m", *memory)] if memory else []
+            node = walk.nodes.get(starts[0]) if starts else None
+            if node is None:
+                return None
+            if not walk.communities:
+                walk.communities.extend(communities(len(walk.names), *walk.edges))
+            inside = [place for place, number in enumerate(walk.communities) if number == walk.communities[node]]
+            degrees = np.bincount(np.concatenate(walk.edges[:2]), np.tile(walk.edges[2], 2), len(walk.names))
+            inside.sort(key=lambda place: -degrees[place])
+            numbers = [walk.names[place][1] for place in inside if walk.names[place][0] == "e"]
+            shown = shown_entities(db, numbers[:COMMUNITY_ENTITIES], spaces)
+            names = tuple(shown[number].name for number in numbers[:COMMUNITY_ENTITIES] if number in shown)
+            middle = entity_key(names[0]) if names else name
+            return GraphCommunity(
+                id=community_id(middle), entities=names, entities_total=len(numbers),
+                memories_total=len(inside) - len(numbers),
             )  # fmt: skip
 
     def alike(self, name: str, within: Sequence[str]) -> list[str]:
@@ -322,7 +351,7 @@ def _walk_of(db: sqlite3.Connection, spaces: list[int], now: int, at: int | None
     ends = np.fromiter((nodes[one] for one, _, _ in edges), np.int64, len(edges))
     others = np.fromiter((nodes[other] for _, other, _ in edges), np.int64, len(edges))
     weights = np.fromiter((weight for *_, weight in edges), np.float64, len(edges))
-    return Walk(sparse_rows(len(names), ends, others, weights), nodes, names)
+    return Walk(sparse_rows(len(names), ends, others, weights), nodes, names, (ends, others, weights))
 
 
 def _paths(memory: Memory) -> tuple[str, ...]:

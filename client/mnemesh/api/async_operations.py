@@ -259,16 +259,18 @@ class AsyncOperations:
         spaces: Words | None = None,
         limit: int | None = None,
         as_of: Time | None = None,
+        community: bool = False,
     ) -> values.Graph:
         """The neighbourhood of an entity, named as texts write it, or of a memory: id, unique id prefix or title. At most
-        `limit` relations (1 to 200, default 20), with `as_of` those that held then. Raises NotFound.
+        `limit` relations (1 to 200, default 20), with `as_of` those that held then. `community` adds what belongs
+        together with it. Raises NotFound, and FailedPrecondition for a community when the node lacks the extra `sleep`.
 
         >>> for relation in client.graph("billing").relations:
         ...     print(relation.subject, relation.type, relation.object, relation.memories)
         """
         from mnemesh.api.calls.knowledge import graph
 
-        return await self._send(graph(name, space=space, spaces=spaces, limit=limit, as_of=as_of))
+        return await self._send(graph(name, space=space, spaces=spaces, limit=limit, as_of=as_of, community=community))
 
     async def graph_audit(
         self, /, *, space: Words | None = None, spaces: Words | None = None, limit: int | None = None

@@ -19,7 +19,7 @@ async def graph(gate: MeshGate, caller: Caller, request: knowledge_pb2.GraphRequ
     """The neighbourhood of an entity or a memory."""
     mesh, limit = await gate.ready(), wire.optional(request, "limit", LIMIT)
     as_of = wire.moment(request, "as_of")
-    return await mesh.graph(caller, request.name, wire.spaces(request), limit, as_of)
+    return await mesh.graph(caller, request.name, wire.spaces(request), limit, as_of, community=request.community)
 
 
 async def graph_audit(gate: MeshGate, caller: Caller, request: knowledge_pb2.GraphAuditRequest) -> Answer:

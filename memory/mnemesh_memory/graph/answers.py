@@ -37,6 +37,17 @@ class GraphRelation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GraphCommunity:
+    """Entities and memories with more edges between each other than to the rest. `id` stays while the first entity is
+    the most connected one."""
+
+    id: str
+    entities: tuple[str, ...]  # the most connected first
+    entities_total: int
+    memories_total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphAnswer:
     """The neighbourhood of an entity, or of a memory when `id` is set."""
 
@@ -47,6 +58,7 @@ class GraphAnswer:
     relations_total: int = 0
     entities: tuple[GraphEntity, ...] = ()
     memories: tuple[str, ...] = ()  # the nearest first
+    community: GraphCommunity | None = None
     degraded: tuple[str, ...] = ()
 
 

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n mnemesh_proto/v1/knowledge.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x84\x01\n\x0cGraphRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06spaces\x18\x02 \x03(\t\x12\r\n\x05space\x18\x03 \x01(\t\x12\x12\n\x05limit\x18\x04 \x01(\rH\x00\x88\x01\x01\x12)\n\x05\x61s_of\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.TimestampB\x08\n\x06_limit\"\xe7\x01\n\rGraphResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\t\x12,\n\trelations\x18\x04 \x03(\x0b\x32\x19.mnemesh.v1.GraphRelation\x12\x17\n\x0frelations_total\x18\x05 \x01(\r\x12)\n\x08\x65ntities\x18\x06 \x03(\x0b\x32\x17.mnemesh.v1.GraphEntity\x12\x10\n\x08memories\x18\x07 \x03(\t\x12\x10\n\x08\x64\x65graded\x18\x08 \x01(\x08\x12\x18\n\x10\x64\x65graded_reasons\x18\t \x03(\t\"\xf7\x01\n\rGraphRelation\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x0e\n\x06object\x18\x03 \x01(\t\x12\x10\n\x08memories\x18\x04 \x03(\t\x12\x16\n\x0ememories_total\x18\x05 \x01(\r\x12/\n\x0brecorded_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nvalid_from\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08valid_to\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"J\n\x0bGraphEntity\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05score\x18\x03 \x01(\x01\x12\x10\n\x08memories\x18\x04 \x01(\r\"P\n\x11GraphAuditRequest\x12\x0e\n\x06spaces\x18\x01 \x03(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x12\n\x05limit\x18\x03 \x01(\rH\x00\x88\x01\x01\x42\x08\n\x06_limit\"\x9c\x02\n\x12GraphAuditResponse\x12\x10\n\x08memories\x18\x01 \x01(\r\x12\x10\n\x08\x65ntities\x18\x02 \x01(\r\x12\x11\n\trelations\x18\x03 \x01(\r\x12:\n\x06\x63ounts\x18\x04 \x03(\x0b\x32*.mnemesh.v1.GraphAuditResponse.CountsEntry\x12*\n\x08\x66indings\x18\x05 \x03(\x0b\x32\x18.mnemesh.v1.GraphFinding\x12\x0c\n\x04made\x18\x06 \x01(\t\x12\x10\n\x08\x64\x65graded\x18\x07 \x01(\x08\x12\x18\n\x10\x64\x65graded_reasons\x18\x08 \x03(\t\x1a-\n\x0b\x43ountsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\"L\n\x0cGraphFinding\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\x12\x10\n\x08memories\x18\x04 \x03(\t\"\x15\n\x13GraphRebuildRequest\"y\n\x14GraphRebuildResponse\x12\x10\n\x08memories\x18\x01 \x01(\r\x12\x10\n\x08\x65ntities\x18\x02 \x01(\r\x12\x11\n\trelations\x18\x03 \x01(\r\x12\x10\n\x08\x64\x65graded\x18\x04 \x01(\x08\x12\x18\n\x10\x64\x65graded_reasons\x18\x05 \x03(\t\"m\n\x12\x43\x61usalChainRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06spaces\x18\x02 \x03(\t\x12\r\n\x05space\x18\x03 \x01(\t\x12\x19\n\x0cwindow_hours\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\x0f\n\r_window_hours\"\x8e\x02\n\x13\x43\x61usalChainResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12&\n\x06\x63\x61uses\x18\x02 \x03(\x0b\x32\x16.mnemesh.v1.CausalLink\x12\'\n\x07\x65\x66\x66\x65\x63ts\x18\x03 \x03(\x0b\x32\x16.mnemesh.v1.CausalLink\x12&\n\x06linked\x18\x04 \x03(\x0b\x32\x16.mnemesh.v1.CausalLink\x12\x0f\n\x07windows\x18\x05 \x01(\r\x12\x14\n\x0cwindow_hours\x18\x06 \x01(\r\x12\x0e\n\x06\x65vents\x18\x07 \x01(\r\x12\r\n\x05names\x18\x08 \x01(\r\x12\x10\n\x08\x64\x65graded\x18\t \x01(\x08\x12\x18\n\x10\x64\x65graded_reasons\x18\n \x03(\t\"\x7f\n\nCausalLink\x12\r\n\x05\x63\x61use\x18\x01 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x02 \x01(\t\x12\x10\n\x08\x64istance\x18\x03 \x01(\r\x12\x0f\n\x07p_value\x18\x04 \x01(\x01\x12\x0c\n\x04lift\x18\x05 \x01(\x01\x12\x0f\n\x07windows\x18\x06 \x01(\r\x12\x10\n\x08memories\x18\x07 \x03(\t2\xc0\x02\n\x10KnowledgeService\x12<\n\x05Graph\x12\x18.mnemesh.v1.GraphRequest\x1a\x19.mnemesh.v1.GraphResponse\x12K\n\nGraphAudit\x12\x1d.mnemesh.v1.GraphAuditRequest\x1a\x1e.mnemesh.v1.GraphAuditResponse\x12N\n\x0b\x43\x61usalChain\x12\x1e.mnemesh.v1.CausalChainRequest\x1a\x1f.mnemesh.v1.CausalChainResponse\x12Q\n\x0cGraphRebuild\x12\x1f.mnemesh.v1.GraphRebuildRequest\x1a .mnemesh.v1.GraphRebuildResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n mnemesh_proto/v1/knowledge.proto\x12\nmnemesh.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x97\x01\n\x0cGraphRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06spaces\x18\x02 \x03(\t\x12\r\n\x05space\x18\x03 \x01(\t\x12\x12\n\x05limit\x18\x04 \x01(\rH\x00\x88\x01\x01\x12)\n\x05\x61s_of\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x11\n\tcommunity\x18\x06 \x01(\x08\x42\x08\n\x06_limit\"\x96\x02\n\rGraphResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\n\n\x02id\x18\x03 \x01(\t\x12,\n\trelations\x18\x04 \x03(\x0b\x32\x19.mnemesh.v1.GraphRelation\x12\x17\n\x0frelations_total\x18\x05 \x01(\r\x12)\n\x08\x65ntities\x18\x06 \x03(\x0b\x32\x17.mnemesh.v1.GraphEntity\x12\x10\n\x08memories\x18\x07 \x03(\t\x12\x10\n\x08\x64\x65graded\x18\x08 \x01(\x08\x12\x18\n\x10\x64\x65graded_reasons\x18\t \x03(\t\x12-\n\tcommunity\x18\n \x01(\x0b\x32\x1a.mnemesh.v1.GraphCommunity\"^\n\x0eGraphCommunity\x12\n\n\x02id\x18\x01 \x01(\t\x12\x10\n\x08\x65ntities\x18\x02 \x03(\t\x12\x16\n\x0e\x65ntities_total\x18\x03 \x01(\r\x12\x16\n\x0ememories_total\x18\x04 \x01(\r\"\xf7\x01\n\rGraphRelation\x12\x0f\n\x07subject\x18\x01 \x01(\t\x12\x0c\n\x04type\x18\x02 \x01(\t\x12\x0e\n\x06object\x18\x03 \x01(\t\x12\x10\n\x08memories\x18\x04 \x03(\t\x12\x16\n\x0ememories_total\x18\x05 \x01(\r\x12/\n\x0brecorded_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nvalid_from\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08valid_to\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\"J\n\x0bGraphEntity\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05score\x18\x03 \x01(\x01\x12\x10\n\x08memories\x18\x04 \x01(\r\"P\n\x11GraphAuditRequest\x12\x0e\n\x06spaces\x18\x01 \x03(\t\x12\r\n\x05space\x18\x02 \x01(\t\x12\x12\n\x05limit\x18\x03 \x01(\rH\x00\x88\x01\x01\x42\x08\n\x06_limit\"\x9c\x02\n\x12GraphAuditResponse\x12\x10\n\x08memories\x18\x01 \x01(\r\x12\x10\n\x08\x65ntities\x18\x02 \x01(\r\x12\x11\n\trelations\x18\x03 \x01(\r\x12:\n\x06\x63ounts\x18\x04 \x03(\x0b\x32*.mnemesh.v1.GraphAuditResponse.CountsEntry\x12*\n\x08\x66indings\x18\x05 \x03(\x0b\x32\x18.mnemesh.v1.GraphFinding\x12\x0c\n\x04made\x18\x06 \x01(\t\x12\x10\n\x08\x64\x65graded\x18\x07 \x01(\x08\x12\x18\n\x10\x64\x65graded_reasons\x18\x08 \x03(\t\x1a-\n\x0b\x43ountsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\r:\x02\x38\x01\"L\n\x0cGraphFinding\x12\x0c\n\x04type\x18\x01 \x01(\t\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x0e\n\x06\x64\x65tail\x18\x03 \x01(\t\x12\x10\n\x08memories\x18\x04 \x03(\t\"\x15\n\x13GraphRebuildRequest\"y\n\x14GraphRebuildResponse\x12\x10\n\x08memories\x18\x01 \x01(\r\x12\x10\n\x08\x65ntities\x18\x02 \x01(\r\x12\x11\n\trelations\x18\x03 \x01(\r\x12\x10\n\x08\x64\x65graded\x18\x04 \x01(\x08\x12\x18\n\x10\x64\x65graded_reasons\x18\x05 \x03(\t\"m\n\x12\x43\x61usalChainRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0e\n\x06spaces\x18\x02 \x03(\t\x12\r\n\x05space\x18\x03 \x01(\t\x12\x19\n\x0cwindow_hours\x18\x04 \x01(\rH\x00\x88\x01\x01\x42\x0f\n\r_window_hours\"\x8e\x02\n\x13\x43\x61usalChainResponse\x12\x0c\n\x04name\x18\x01 \x01(\t\x12&\n\x06\x63\x61uses\x18\x02 \x03(\x0b\x32\x16.mnemesh.v1.CausalLink\x12\'\n\x07\x65\x66\x66\x65\x63ts\x18\x03 \x03(\x0b\x32\x16.mnemesh.v1.CausalLink\x12&\n\x06linked\x18\x04 \x03(\x0b\x32\x16.mnemesh.v1.CausalLink\x12\x0f\n\x07windows\x18\x05 \x01(\r\x12\x14\n\x0cwindow_hours\x18\x06 \x01(\r\x12\x0e\n\x06\x65vents\x18\x07 \x01(\r\x12\r\n\x05names\x18\x08 \x01(\r\x12\x10\n\x08\x64\x65graded\x18\t \x01(\x08\x12\x18\n\x10\x64\x65graded_reasons\x18\n \x03(\t\"\x7f\n\nCausalLink\x12\r\n\x05\x63\x61use\x18\x01 \x01(\t\x12\x0e\n\x06\x65\x66\x66\x65\x63t\x18\x02 \x01(\t\x12\x10\n\x08\x64istance\x18\x03 \x01(\r\x12\x0f\n\x07p_value\x18\x04 \x01(\x01\x12\x0c\n\x04lift\x18\x05 \x01(\x01\x12\x0f\n\x07windows\x18\x06 \x01(\r\x12\x10\n\x08memories\x18\x07 \x03(\t2\xc0\x02\n\x10KnowledgeService\x12<\n\x05Graph\x12\x18.mnemesh.v1.GraphRequest\x1a\x19.mnemesh.v1.GraphResponse\x12K\n\nGraphAudit\x12\x1d.mnemesh.v1.GraphAuditRequest\x1a\x1e.mnemesh.v1.GraphAuditResponse\x12N\n\x0b\x43\x61usalChain\x12\x1e.mnemesh.v1.CausalChainRequest\x1a\x1f.mnemesh.v1.CausalChainResponse\x12Q\n\x0cGraphRebuild\x12\x1f.mnemesh.v1.GraphRebuildRequest\x1a .mnemesh.v1.GraphRebuildResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -35,31 +35,33 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GRAPHAUDITRESPONSE_COUNTSENTRY']._loaded_options = None
   _globals['_GRAPHAUDITRESPONSE_COUNTSENTRY']._serialized_options = b'8\001'
   _globals['_GRAPHREQUEST']._serialized_start=82
-  _globals['_GRAPHREQUEST']._serialized_end=214
-  _globals['_GRAPHRESPONSE']._serialized_start=217
-  _globals['_GRAPHRESPONSE']._serialized_end=448
-  _globals['_GRAPHRELATION']._serialized_start=451
-  _globals['_GRAPHRELATION']._serialized_end=698
-  _globals['_GRAPHENTITY']._serialized_start=700
-  _globals['_GRAPHENTITY']._serialized_end=774
-  _globals['_GRAPHAUDITREQUEST']._serialized_start=776
-  _globals['_GRAPHAUDITREQUEST']._serialized_end=856
-  _globals['_GRAPHAUDITRESPONSE']._serialized_start=859
-  _globals['_GRAPHAUDITRESPONSE']._serialized_end=1143
-  _globals['_GRAPHAUDITRESPONSE_COUNTSENTRY']._serialized_start=1098
-  _globals['_GRAPHAUDITRESPONSE_COUNTSENTRY']._serialized_end=1143
-  _globals['_GRAPHFINDING']._serialized_start=1145
-  _globals['_GRAPHFINDING']._serialized_end=1221
-  _globals['_GRAPHREBUILDREQUEST']._serialized_start=1223
-  _globals['_GRAPHREBUILDREQUEST']._serialized_end=1244
-  _globals['_GRAPHREBUILDRESPONSE']._serialized_start=1246
-  _globals['_GRAPHREBUILDRESPONSE']._serialized_end=1367
-  _globals['_CAUSALCHAINREQUEST']._serialized_start=1369
-  _globals['_CAUSALCHAINREQUEST']._serialized_end=1478
-  _globals['_CAUSALCHAINRESPONSE']._serialized_start=1481
-  _globals['_CAUSALCHAINRESPONSE']._serialized_end=1751
-  _globals['_CAUSALLINK']._serialized_start=1753
-  _globals['_CAUSALLINK']._serialized_end=1880
-  _globals['_KNOWLEDGESERVICE']._serialized_start=1883
-  _globals['_KNOWLEDGESERVICE']._serialized_end=2203
+  _globals['_GRAPHREQUEST']._serialized_end=233
+  _globals['_GRAPHRESPONSE']._serialized_start=236
+  _globals['_GRAPHRESPONSE']._serialized_end=514
+  _globals['_GRAPHCOMMUNITY']._serialized_start=516
+  _globals['_GRAPHCOMMUNITY']._serialized_end=610
+  _globals['_GRAPHRELATION']._serialized_start=613
+  _globals['_GRAPHRELATION']._serialized_end=860
+  _globals['_GRAPHENTITY']._serialized_start=862
+  _globals['_GRAPHENTITY']._serialized_end=936
+  _globals['_GRAPHAUDITREQUEST']._serialized_start=938
+  _globals['_GRAPHAUDITREQUEST']._serialized_end=1018
+  _globals['_GRAPHAUDITRESPONSE']._serialized_start=1021
+  _globals['_GRAPHAUDITRESPONSE']._serialized_end=1305
+  _globals['_GRAPHAUDITRESPONSE_COUNTSENTRY']._serialized_start=1260
+  _globals['_GRAPHAUDITRESPONSE_COUNTSENTRY']._serialized_end=1305
+  _globals['_GRAPHFINDING']._serialized_start=1307
+  _globals['_GRAPHFINDING']._serialized_end=1383
+  _globals['_GRAPHREBUILDREQUEST']._serialized_start=1385
+  _globals['_GRAPHREBUILDREQUEST']._serialized_end=1406
+  _globals['_GRAPHREBUILDRESPONSE']._serialized_start=1408
+  _globals['_GRAPHREBUILDRESPONSE']._serialized_end=1529
+  _globals['_CAUSALCHAINREQUEST']._serialized_start=1531
+  _globals['_CAUSALCHAINREQUEST']._serialized_end=1640
+  _globals['_CAUSALCHAINRESPONSE']._serialized_start=1643
+  _globals['_CAUSALCHAINRESPONSE']._serialized_end=1913
+  _globals['_CAUSALLINK']._serialized_start=1915
+  _globals['_CAUSALLINK']._serialized_end=2042
+  _globals['_KNOWLEDGESERVICE']._serialized_start=2045
+  _globals['_KNOWLEDGESERVICE']._serialized_end=2365
 # @@protoc_insertion_point(module_scope)

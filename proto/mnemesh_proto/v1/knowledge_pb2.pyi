@@ -10,21 +10,23 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class GraphRequest(_message.Message):
-    __slots__ = ("name", "spaces", "space", "limit", "as_of")
+    __slots__ = ("name", "spaces", "space", "limit", "as_of", "community")
     NAME_FIELD_NUMBER: _ClassVar[int]
     SPACES_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
     LIMIT_FIELD_NUMBER: _ClassVar[int]
     AS_OF_FIELD_NUMBER: _ClassVar[int]
+    COMMUNITY_FIELD_NUMBER: _ClassVar[int]
     name: str
     spaces: _containers.RepeatedScalarFieldContainer[str]
     space: str
     limit: int
     as_of: _timestamp_pb2.Timestamp
-    def __init__(self, name: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., limit: _Optional[int] = ..., as_of: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    community: bool
+    def __init__(self, name: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., limit: _Optional[int] = ..., as_of: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., community: _Optional[bool] = ...) -> None: ...
 
 class GraphResponse(_message.Message):
-    __slots__ = ("name", "kind", "id", "relations", "relations_total", "entities", "memories", "degraded", "degraded_reasons")
+    __slots__ = ("name", "kind", "id", "relations", "relations_total", "entities", "memories", "degraded", "degraded_reasons", "community")
     NAME_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     ID_FIELD_NUMBER: _ClassVar[int]
@@ -34,6 +36,7 @@ class GraphResponse(_message.Message):
     MEMORIES_FIELD_NUMBER: _ClassVar[int]
     DEGRADED_FIELD_NUMBER: _ClassVar[int]
     DEGRADED_REASONS_FIELD_NUMBER: _ClassVar[int]
+    COMMUNITY_FIELD_NUMBER: _ClassVar[int]
     name: str
     kind: str
     id: str
@@ -43,7 +46,20 @@ class GraphResponse(_message.Message):
     memories: _containers.RepeatedScalarFieldContainer[str]
     degraded: bool
     degraded_reasons: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., id: _Optional[str] = ..., relations: _Optional[_Iterable[_Union[GraphRelation, _Mapping]]] = ..., relations_total: _Optional[int] = ..., entities: _Optional[_Iterable[_Union[GraphEntity, _Mapping]]] = ..., memories: _Optional[_Iterable[str]] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ...) -> None: ...
+    community: GraphCommunity
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., id: _Optional[str] = ..., relations: _Optional[_Iterable[_Union[GraphRelation, _Mapping]]] = ..., relations_total: _Optional[int] = ..., entities: _Optional[_Iterable[_Union[GraphEntity, _Mapping]]] = ..., memories: _Optional[_Iterable[str]] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ..., community: _Optional[_Union[GraphCommunity, _Mapping]] = ...) -> None: ...
+
+class GraphCommunity(_message.Message):
+    __slots__ = ("id", "entities", "entities_total", "memories_total")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    ENTITIES_FIELD_NUMBER: _ClassVar[int]
+    ENTITIES_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    MEMORIES_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    entities: _containers.RepeatedScalarFieldContainer[str]
+    entities_total: int
+    memories_total: int
+    def __init__(self, id: _Optional[str] = ..., entities: _Optional[_Iterable[str]] = ..., entities_total: _Optional[int] = ..., memories_total: _Optional[int] = ...) -> None: ...
 
 class GraphRelation(_message.Message):
     __slots__ = ("subject", "type", "object", "memories", "memories_total", "recorded_at", "valid_from", "valid_to")

@@ -22,6 +22,8 @@ async def test_a_name_leads_to_its_relations_and_their_memories(door: Door, spac
     assert {one["name"] for one in found["entities"]} >= {"Lanternbase", "Ines", "FoghornError"}
     assert set(found["memories"]) >= {stated["memory"]["id"], other["memory"]["id"]}
     assert found["degraded"] is False
+    whole = await door.call("graph", name="quayside service", spaces=[space], community=True)
+    assert {"quayside service", "Ines"} <= set(whole["community"]["entities"])
     beside = await door.call("graph", name=stated["memory"]["id"], spaces=[space])
     assert (beside["id"], beside["kind"]) == (stated["memory"]["id"], "memory")
     assert {one["type"] for one in beside["relations"]} == {"depends_on", "has_version"}

@@ -15,14 +15,17 @@ def graph(
     spaces: Words | None = None,
     limit: int | None = None,
     as_of: Time | None = None,
+    community: bool = False,
 ) -> Call[values.Graph]:
     """The neighbourhood of an entity, named as texts write it, or of a memory: id, unique id prefix or title. At most
-    `limit` relations (1 to 200, default 20), with `as_of` those that held then. Raises NotFound.
+    `limit` relations (1 to 200, default 20), with `as_of` those that held then. `community` adds what belongs
+    together with it. Raises NotFound, and FailedPrecondition for a community when the node lacks the extra `sleep`.
 
     >>> for relation in client.graph("billing").relations:
     ...     print(relation.subject, relation.type, relation.object, relation.memories)
     """
     fields = {"name": name, "spaces": places(space, spaces), "limit": limit, "as_of": as_of}
+    fields |= {"community": community}
     return ask(knowledge_pb2, "Graph", fields, values.Graph, repeatable=True)
 
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from mnemesh.api.values.knowledge import CausalLink as CausalLink
     from mnemesh.api.values.knowledge import Graph as Graph
     from mnemesh.api.values.knowledge import GraphAudit as GraphAudit
+    from mnemesh.api.values.knowledge import GraphCommunity as GraphCommunity
     from mnemesh.api.values.knowledge import GraphEntity as GraphEntity
     from mnemesh.api.values.knowledge import GraphFinding as GraphFinding
     from mnemesh.api.values.knowledge import GraphRebuilt as GraphRebuilt
@@ -202,6 +203,7 @@ MODULES: Final = MappingProxyType(
         "Gaps": "maps",
         "Graph": "knowledge",
         "GraphAudit": "knowledge",
+        "GraphCommunity": "knowledge",
         "GraphEntity": "knowledge",
         "GraphFinding": "knowledge",
         "GraphRebuilt": "knowledge",
@@ -342,6 +344,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.GetResponse": "Found",
         "mnemesh.v1.GetRulesResponse": "Rules",
         "mnemesh.v1.GraphAuditResponse": "GraphAudit",
+        "mnemesh.v1.GraphCommunity": "GraphCommunity",
         "mnemesh.v1.GraphEntity": "GraphEntity",
         "mnemesh.v1.GraphFinding": "GraphFinding",
         "mnemesh.v1.GraphRebuildResponse": "GraphRebuilt",

@@ -34,6 +34,16 @@ class GraphEntity:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GraphCommunity:
+    """Names and memories that belong together in the graph, the most connected name first."""
+
+    id: str
+    entities: tuple[str, ...]
+    entities_total: int
+    memories_total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Graph:
     """The neighbourhood of an entity, or of a memory when `id` is set. `entities` and `memories` have the nearest first;
     `degraded` when the graph does not know all of the log yet."""
@@ -47,6 +57,7 @@ class Graph:
     memories: tuple[str, ...]
     degraded: bool
     degraded_reasons: tuple[str, ...]
+    community: GraphCommunity | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,9 +9,13 @@ from mnemesh.cli.people import knowledge as people
 from mnemesh.cli.shell import Shell
 
 
-def graph(shell: Shell, name: str, space: Texts = None, limit: Number = None, as_of: Text = None) -> None:
+def graph(
+    shell: Shell, name: str, space: Texts = None, limit: Number = None, as_of: Text = None, community: bool = False
+) -> None:
     """Show the neighbourhood of an entity or a memory: relations with their sources, near entities, near memories."""
-    shell.ask(lambda client: client.graph(name, space=space, limit=limit, as_of=as_of), people.graph)
+    shell.ask(
+        lambda client: client.graph(name, space=space, limit=limit, as_of=as_of, community=community), people.graph
+    )
 
 
 def causal_chain(shell: Shell, name: str, space: Texts = None, window_hours: Number = None) -> None:

@@ -21,6 +21,9 @@ def graph(found: values.Graph) -> Iterator[str]:
     if found.entities:
         near = (f"{one_line(entity.name)} {entity.score:.3f}" for entity in found.entities)
         yield f"near: {', '.join(near)}"
+    if found.community is not None:
+        size = f"{found.community.entities_total} names, {count_of(found.community.memories_total, 'memory')}"
+        yield f"community {found.community.id}, {size}: {', '.join(map(one_line, found.community.entities))}"
     if found.memories:
         yield paint(f"read with: mnemesh get {' '.join(found.memories[:3])}", DIM)
     yield from lacks(found.degraded_reasons)

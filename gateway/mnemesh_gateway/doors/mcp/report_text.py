@@ -53,6 +53,8 @@ def graph(answer: Json) -> str:
     near = ", ".join(f"{one['name']} ({one['kind']})" if one["kind"] else one["name"] for one in answer["entities"])
     if near:
         elements.append(element(near, near=answer["name"]))
+    if community := answer.get("community"):
+        elements.append(element(", ".join(community["entities"]), community=community["id"]))
     block = data_block(elements) if elements else "No relations."
     memories = f" Near memories: {', '.join(answer['memories'])}; `get` reads them." if answer["memories"] else ""
     return f"{block}\n{len(answer['relations'])} of {answer['relations_total']} relations.{memories}{lacks(answer)}"

@@ -73,7 +73,7 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "add_rule": "condition effect reason space directory file",
         "get_rules": "spaces limit cursor",
         "delete_rule": "id",
-        "graph": "name spaces limit as_of",
+        "graph": "name spaces limit as_of community",
         "graph_audit": "spaces limit",
         "causal_chain": "name spaces window_hours",
         "story": "spaces since before limit",
