@@ -7,11 +7,10 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from mnemesh_actors.astrocytes.astrocyte import Astrocyte, AstrocytePort
-from mnemesh_actors.astrocytes.sleep_record import RecordPort, SleepRecord
+from mnemesh_actors.astrocytes.astrocyte import Astrocyte
+from mnemesh_actors.astrocytes.sleep_record import SleepRecord
 from mnemesh_actors.index.shard import RetrievalShard
-from mnemesh_actors.knowledge.access_store import AccessPort, AccessStore
-from mnemesh_actors.knowledge.graph_port import GraphPort
+from mnemesh_actors.knowledge.access_store import AccessStore
 from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.replica_ledger import ReplicaLedger, Scout
@@ -20,7 +19,6 @@ from mnemesh_actors.models.worker import EmbeddingWorker
 from mnemesh_actors.ports import Embed, IndexPort, LedgerPort, Rerank, ScoutPort
 from mnemesh_actors.runtime.base import Handle, Place, Runtime
 from mnemesh_actors.runtime.local import LocalHandle
-from mnemesh_actors.transcripts.transcript_port import TranscriptPort
 from mnemesh_actors.transcripts.transcript_store import TranscriptStore
 
 Port = TypeVar("Port")
@@ -75,14 +73,14 @@ SHARD: Final = ActorRow[IndexPort]("shard", RetrievalShard, PINNED)
 # `embedding_workers` of them. Restarts on any machine.
 EMBEDDER: Final = ActorRow[Embed]("embedder", EmbeddingWorker, Place(roams=True, works=True))
 # `astrocyte_workers` of them. Restarts on any machine.
-ASTROCYTE: Final = ActorRow[AstrocytePort]("astrocyte", Astrocyte, Place(roams=True, works=True))
+ASTROCYTE: Final = ActorRow[Astrocyte]("astrocyte", Astrocyte, Place(roams=True, works=True))
 # One, in the process of the doors.
-SLEEP_RECORD: Final = ActorRow[RecordPort]("sleep-record", SleepRecord, Place(here=True))
+SLEEP_RECORD: Final = ActorRow[SleepRecord]("sleep-record", SleepRecord, Place(here=True))
 # One if configured, on the machine of the data directory. Restarts in place.
 RERANKER: Final = ActorRow[Rerank]("reranker", Reranker, PINNED)
 # One, in the process of the doors.
-TRANSCRIPTS: Final = ActorRow[TranscriptPort]("transcripts", TranscriptStore, Place(here=True))
+TRANSCRIPTS: Final = ActorRow[TranscriptStore]("transcripts", TranscriptStore, Place(here=True))
 # One, in the process of the doors: its file can be made anew.
-GRAPH: Final = ActorRow[GraphPort]("graph", GraphStore, Place(here=True))
+GRAPH: Final = ActorRow[GraphStore]("graph", GraphStore, Place(here=True))
 # One, in the process of the doors: a lost file is a loss of hints.
-ACCESS: Final = ActorRow[AccessPort]("access", AccessStore, Place(here=True))
+ACCESS: Final = ActorRow[AccessStore]("access", AccessStore, Place(here=True))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 
 from mnemesh_actors.node_ports import NodePorts
@@ -13,7 +13,7 @@ from mnemesh_memory.policy.validity import replaced
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values.errors import MnemeshError, NotFound
 from mnemesh_memory.values.memory_links import CONTRADICTS
-from mnemesh_memory.values.model import Caller, Memory
+from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page
 
 
 async def find_many(
@@ -73,3 +73,13 @@ def _without(memory: Memory, unseen: set[str]) -> Memory:
     kept = tuple(link for link in memory.links if link.id not in unseen)
     by = "" if memory.superseded_by in unseen else memory.superseded_by
     return memory if len(kept) == len(memory.links) else replace(memory, links=kept, superseded_by=by)
+
+
+async def newest_pages(parts: NodePorts, query: ListQuery, most: int) -> AsyncIterator[Page]:
+    """The pages of a listing, up to `most` memories."""
+    for _ in range(most // query.limit):
+        page = await parts.ledger.page(query)
+        yield page
+        if not page.cursor:
+            return
+        query = replace(query, cursor=page.cursor)

@@ -11,7 +11,7 @@ from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.files.project_files import ProjectFiles
 from mnemesh_actors.generations.active_index import Serving
-from mnemesh_actors.knowledge.graph_port import GraphPort
+from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.ports import LedgerPort, Rerank
 from mnemesh_actors.runtime.base import Handle
@@ -72,7 +72,7 @@ class NodePorts:
     reranker: Handle[Rerank] | None = None
     foreground: Foreground = field(default_factory=Foreground)
     triggers: TriggerTable = field(default_factory=TriggerTable)
-    graph: Handle[GraphPort] | None = None
+    graph: Handle[GraphStore] | None = None
     temporal: EngramTable = field(default_factory=EngramTable)
     novelties: NoveltySamples = field(default_factory=NoveltySamples)
     labile: LabileWindow = field(default_factory=LabileWindow)

@@ -43,7 +43,7 @@ class FakeKnowledge:
         )  # fmt: skip
 
     async def graph_audit(self, caller: Caller, spaces: Sequence[str] = (), limit: int = 20) -> GraphAudit:
-        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        named = request_checks.within_of(spaces, caller)
         seen = [memory for memory in self.memories.values() if grants.any_matches(named, memory.space)]
         findings = tuple(
             GraphFinding(type=ORPHAN, name=memory.id, detail=memory.title, memories=(memory.id,)) for memory in seen

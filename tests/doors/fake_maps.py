@@ -66,5 +66,5 @@ class FakeMaps:
         )  # fmt: skip
 
     def _in_spaces(self, caller: Caller, spaces: Sequence[str]) -> list[Memory]:
-        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        named = request_checks.within_of(spaces, caller)
         return [memory for memory in self.memories.values() if grants.any_matches(named, memory.space)]

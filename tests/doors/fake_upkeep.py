@@ -150,7 +150,7 @@ class FakeUpkeep:
         return Report(findings=tuple(found[:limit]), counts=counts, examined=len(items), unexamined=0)
 
     def _seen(self, caller: Caller, spaces: Sequence[str]) -> list[hygiene.Tidy]:
-        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        named = request_checks.within_of(spaces, caller)
         active = [one for one in self.memories.values() if one.state == "active"]
         return [
             hygiene.tidy(one, {}, one.updated_at + YEAR_MS) for one in active if grants.any_matches(named, one.space)

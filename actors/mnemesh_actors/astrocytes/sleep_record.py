@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from mnemesh_actors.storage.file_format import Migrations, migrate, settled
 from mnemesh_memory.consolidation.steps import DONE, RUNNING, UNDONE, Run, Step
@@ -52,32 +52,8 @@ def _first(db: sqlite3.Connection) -> None:
 MIGRATIONS: Final[Migrations] = (_first,)
 
 
-class RecordPort(Protocol):
-    """The record, as consolidation uses it."""
-
-    def begin(self, run: Run) -> None: ...
-
-    def plan(self, run: str, read: int, steps: Sequence[Step]) -> int: ...
-
-    def mark(self, run: str, number: int, state: str, why: str = "") -> None: ...
-
-    def end(self, run: str, state: str, at: int) -> None: ...
-
-    def unfinished(self, space: str) -> Run | None: ...
-
-    def find(self, run: str) -> Run | None: ...
-
-    def runs(self, limit: int) -> list[Run]: ...
-
-    def watermark(self, space: str) -> tuple[str, int]: ...
-
-    def keep_watermark(self, space: str, incarnation: str, seq: int) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class SleepRecord:
-    """The actor of the port, over the file `path`."""
+    """The actor over the file `path`."""
 
     def __init__(self, path: str) -> None:
         self._path = Path(path)

@@ -14,7 +14,7 @@ from mnemesh_actors.consumers.tag_follower import TagFollower
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.knowledge.graph_follower import NAME as GRAPH_NAME
 from mnemesh_actors.knowledge.graph_follower import GraphFollower
-from mnemesh_actors.knowledge.graph_port import GraphPort
+from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ports import Consumer, LedgerPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import stored_rules
@@ -36,7 +36,7 @@ class ConsumerParts:
     triggers: TriggerTable = field(default_factory=TriggerTable)
     rules: RuleTable = field(default_factory=RuleTable)
     temporal: EngramTable = field(default_factory=EngramTable)
-    graph: Handle[GraphPort] | None = None
+    graph: Handle[GraphStore] | None = None
     notice: Callable[[str], None] = lambda text: None
     clock: Callable[[], int] = lambda: 0
     publish: Callable[[int], None] = lambda seq: None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
@@ -28,18 +28,6 @@ TABLES: Final = (
 _ADD: Final = """INSERT INTO pair SELECT one.number, other.number, ?, ? FROM place one, place other
     WHERE one.id = ? AND other.id = ?
     ON CONFLICT DO UPDATE SET weight = weight + excluded.weight, count = count + excluded.count"""
-
-
-class AccessPort(Protocol):
-    """The boundary of the actor."""
-
-    def close(self) -> None: ...
-
-    def add(self, pairs: Mapping[tuple[Used, Used], int], now: int) -> None: ...
-
-    def pairs(self, within: Sequence[str]) -> CoAccess: ...
-
-    def made(self) -> str: ...
 
 
 class AccessStore:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mnemesh_actors.knowledge.graph_port import GraphPort
+from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.ports import LedgerRead
@@ -18,7 +18,7 @@ NAME = "graph"
 class GraphFollower:
     """A consumer that keeps its cursor in the file of the graph."""
 
-    def __init__(self, graph: Handle[GraphPort], ledger: Handle[LedgerRead], notice: Callable[[str], None]) -> None:
+    def __init__(self, graph: Handle[GraphStore], ledger: Handle[LedgerRead], notice: Callable[[str], None]) -> None:
         self._graph = graph
         self._ledger = ledger
         self._notice = notice

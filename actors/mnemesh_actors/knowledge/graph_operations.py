@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeVar
 from mnemesh_actors.knowledge.causal_search import search
 from mnemesh_actors.knowledge.communities import require_library
 from mnemesh_actors.knowledge.graph_follower import NAME
-from mnemesh_actors.knowledge.graph_port import GraphPort
+from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ports import LedgerRead
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.access import grants
@@ -40,7 +40,7 @@ class Graphing:
     """`graph` is the actor with the file, `consumers` the followers of the log."""
 
     def __init__(
-        self, graph: Handle[GraphPort], ledger: Handle[LedgerRead], consumers: Followers, clock: Callable[[], int]
+        self, graph: Handle[GraphStore], ledger: Handle[LedgerRead], consumers: Followers, clock: Callable[[], int]
     ) -> None:
         self._graph = graph
         self._ledger = ledger
@@ -66,7 +66,7 @@ class Graphing:
         field_checks.bounded_text("name", name, limits.TITLE_BYTES_MAX, empty=False)
         field_checks.whole("limit", limit, 1, LIMIT_MAX)
         field_checks.moment("as_of", as_of)
-        within = _within(caller, spaces)
+        within = request_checks.within_of(spaces, caller)
         degraded = await self._behind()
         now = self._clock()
         answer = await self._sound(self._graph.entity(name, within, limit, now, as_of))
@@ -81,7 +81,7 @@ class Graphing:
     async def graph_audit(self, caller: Caller, spaces: Sequence[str] = (), limit: int = LIMIT) -> GraphAudit:
         """Orphans, dead links, hubs and unresolved names of `spaces`, or of all that the caller may read."""
         field_checks.whole("limit", limit, 1, LIMIT_MAX)
-        within = _within(caller, spaces)
+        within = request_checks.within_of(spaces, caller)
         degraded = await self._behind()
         audit = await self._sound(self._graph.audit(within, limit))
         unread = {id_ for finding in audit.findings if finding.type == DEAD_LINK for id_ in (finding.name,)}
@@ -96,7 +96,7 @@ class Graphing:
         FailedPrecondition with what is missing when the events are too few."""
         field_checks.bounded_text("name", name, limits.TITLE_BYTES_MAX, empty=False)
         field_checks.whole("window_hours", window_hours, 1, WINDOW_H_MAX)
-        within = _within(caller, spaces)
+        within = request_checks.within_of(spaces, caller)
         degraded = await self._behind()
         asked, events = await self._sound(self._graph.events(name, within))
         if not asked:
@@ -155,10 +155,6 @@ class Graphing:
         except DataLoss as error:
             self._consumers.again(NAME)
             raise Unavailable(f"{error.message}; ask again in a moment", part="graph") from error
-
-
-def _within(caller: Caller, spaces: Sequence[str]) -> tuple[str, ...]:
-    return request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
 
 
 def _is_hidden(finding: GraphFinding, hidden: set[str]) -> bool:

@@ -16,7 +16,7 @@ from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.generations.active_index import model_status
 from mnemesh_actors.generations.generation_file import Choice
 from mnemesh_actors.generations.reembedding import Reembedding
-from mnemesh_actors.knowledge.access_store import AccessPort
+from mnemesh_actors.knowledge.access_store import AccessStore
 from mnemesh_actors.knowledge.graph_operations import Graphing
 from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node.node_status import index_consumers, index_status
@@ -95,7 +95,7 @@ class Mesh:
         sleep: Sleep,
         room: DiskRoom | None,
         graphing: Graphing,
-        access: Handle[AccessPort],
+        access: Handle[AccessStore],
     ) -> None:
         self.syncing = syncing
         self.transcripts = transcripts
@@ -266,7 +266,7 @@ class Mesh:
 
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
         """Counts over `spaces`, or over all that the caller may see."""
-        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        named = request_checks.within_of(spaces, caller)
         return await self._parts.ledger.stats(named)
 
     async def usage(self) -> Mapping[str, Usage]:
@@ -287,7 +287,7 @@ class Mesh:
         include_superseded: bool = False,
     ) -> AsyncIterator[Memory]:
         """Every memory with all its fields, oldest first; all spaces that the caller may see when none is named."""
-        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        named = request_checks.within_of(spaces, caller)
         states = ["active", *["forgotten"] * include_forgotten, *["superseded"] * include_superseded]
         after = (-1, "")
         while page := await self._parts.ledger.export_page(named, states, after, EXPORT_PAGE):

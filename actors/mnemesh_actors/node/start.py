@@ -25,7 +25,7 @@ from mnemesh_actors.generations.reembedding import Reembedding
 from mnemesh_actors.generations.space_factory import Workshop, spawn_embedders
 from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_actors.knowledge.graph_operations import Graphing
-from mnemesh_actors.knowledge.graph_port import GraphPort
+from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.models import ModelConfig, ModelInfo
 from mnemesh_actors.models.embedding_model import MODEL_NAME
@@ -155,7 +155,7 @@ def _syncing(
 
 
 async def _consumers(
-    parts: NodePorts, directory: DataDirectory, notices: Notices, graph: Handle[GraphPort]
+    parts: NodePorts, directory: DataDirectory, notices: Notices, graph: Handle[GraphStore]
 ) -> ConsumerSet:
     await fill(parts.triggers, parts.ledger, triggers.TAG, (triggers.FIRED_TAG,))
     await fill(parts.rules, parts.ledger, stored_rules.TAG)

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from mnemesh_actors.files.project_files import GIT_S
-from mnemesh_actors.memory_lookup import hidden
+from mnemesh_actors.memory_lookup import hidden, newest_pages
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.related import mean_vector, stored_vectors
 from mnemesh_memory.access import grants
@@ -66,7 +66,7 @@ class Hygiene:
         field_checks.whole("limit", limit, 1, limits.HYGIENE_LIMIT_MAX)
         if not limits.DUPLICATE_MIN <= threshold <= 1.0:
             raise InvalidArgument("threshold", threshold, f"a number from {limits.DUPLICATE_MIN} to 1")
-        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        named = request_checks.within_of(spaces, caller)
         async with self._turn:
             return await self._duplicates(named, threshold, limit)
 
@@ -81,7 +81,7 @@ class Hygiene:
         PermissionDenied."""
         field_checks.whole("stale_days", stale_days, 1, limits.STALE_DAYS_MAX)
         field_checks.whole("limit", limit, 1, limits.HYGIENE_LIMIT_MAX)
-        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        named = request_checks.within_of(spaces, caller)
         async with self._turn:
             return await self._report(caller, named, stale_days, limit)
 
@@ -190,17 +190,9 @@ class Hygiene:
         current = await self._tidied({end.id: end for end in ends.values()}.values())
         return hygiene.chains(superseded, ends, veiled, current)
 
-    async def _pages(self, named: Sequence[str], state: str) -> AsyncIterator[Page]:
-        """The newest memories, at most HYGIENE_MEMORIES_MAX."""
-        cursor = ""
-        for _ in range(limits.HYGIENE_MEMORIES_MAX // PAGE):
-            page = await self._parts.ledger.page(
-                ListQuery(within=tuple(named), spaces=(), state=state, limit=PAGE, cursor=cursor)
-            )
-            yield page
-            cursor = page.cursor
-            if not cursor:
-                return
+    def _pages(self, named: Sequence[str], state: str) -> AsyncIterator[Page]:
+        query = ListQuery(within=tuple(named), spaces=(), state=state, limit=PAGE)
+        return newest_pages(self._parts, query, limits.HYGIENE_MEMORIES_MAX)
 
     async def _read(self, ids: Sequence[str]) -> list[Memory]:
         """The memories of `ids` that are there."""

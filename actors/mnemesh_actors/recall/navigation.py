@@ -13,11 +13,11 @@ from typing import Final
 
 import structlog
 
-from mnemesh_actors.knowledge.access_store import AccessPort
+from mnemesh_actors.knowledge.access_store import AccessStore
 from mnemesh_actors.memory_lookup import find_many
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notice, Notices
-from mnemesh_actors.recall.space_maps import Recall, within_of
+from mnemesh_actors.recall.space_maps import Recall
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.access import grants
 from mnemesh_memory.maps import answers
@@ -25,7 +25,7 @@ from mnemesh_memory.maps.answers import MapPoint, Room
 from mnemesh_memory.maps.rooms import CoAccess, Trails, Used, layout, nearness, reasons
 from mnemesh_memory.ranking.answers import left_out
 from mnemesh_memory.text.text import title_of
-from mnemesh_memory.validation import field_checks
+from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.values.model import Caller, Memory, Query
 
@@ -39,7 +39,7 @@ log = structlog.get_logger("mnemesh.navigation")
 class Navigating:
     """`store` is the actor with the counts."""
 
-    def __init__(self, parts: NodePorts, recall: Recall, store: Handle[AccessPort], notices: Notices) -> None:
+    def __init__(self, parts: NodePorts, recall: Recall, store: Handle[AccessStore], notices: Notices) -> None:
         self._parts = parts
         self._recall = recall
         self._store = store
@@ -65,7 +65,7 @@ class Navigating:
         field_checks.whole("limit", limit, 1, answers.POINTS_MAX)
         if text.strip() and key:
             raise InvalidArgument("query", text, "query or id, not both")
-        within = within_of(caller, spaces)
+        within = request_checks.within_of(spaces, caller)
         start, degraded = await self._start(caller, text, key, spaces)
         await self._keep()
         pairs = await self._store.pairs(within)

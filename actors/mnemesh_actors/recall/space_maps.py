@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
+from mnemesh_actors.memory_lookup import newest_pages
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.related import mean_vector, stored_vectors
-from mnemesh_memory.access import grants
 from mnemesh_memory.consolidation import gaps as consolidation_gaps
 from mnemesh_memory.consolidation.domains.domain_table import DOMAINS
 from mnemesh_memory.maps import answers
@@ -29,7 +29,7 @@ from mnemesh_memory.text.text import content_words, stem, title_of
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, NotFound
-from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page, Query
+from mnemesh_memory.values.model import Caller, ListQuery, Memory, Query
 
 PAGE: Final = 200
 ATLASES_KEPT: Final = 4
@@ -62,7 +62,12 @@ class SpaceMaps:
         sentences. Raises InvalidArgument, PermissionDenied."""
         field_checks.whole("limit", limit, 1, answers.SENTENCES_MAX)
         query = ListQuery(
-            within=within_of(caller, spaces), spaces=(), state="all", since=since, before=before, limit=PAGE
+            within=request_checks.within_of(spaces, caller),
+            spaces=(),
+            state="all",
+            since=since,
+            before=before,
+            limit=PAGE,
         )
         memories, degraded = await self._memories(query)
         told = await asyncio.to_thread(story, memories, limit)
@@ -71,7 +76,7 @@ class SpaceMaps:
     async def gaps(self, caller: Caller, spaces: Sequence[str] = (), limit: int = answers.GAPS) -> Gaps:
         """Names that several memories use and none explains, and questions without an answer."""
         field_checks.whole("limit", limit, 1, answers.GAPS_MAX)
-        query = ListQuery(within=within_of(caller, spaces), spaces=(), state="active", limit=PAGE)
+        query = ListQuery(within=request_checks.within_of(spaces, caller), spaces=(), state="active", limit=PAGE)
         memories, degraded = await self._memories(query)
         points = await asyncio.to_thread(_gaps, memories)
         return Gaps(gaps=tuple(points[:limit]), total=len(points), examined=len(memories), degraded=degraded)
@@ -107,7 +112,7 @@ class SpaceMaps:
         if level not in answers.LEVELS:
             raise InvalidArgument("level", level, f"one of {', '.join(map(str, answers.LEVELS))}")
         field_checks.whole("limit", limit, 1, answers.CLUSTERS_MAX)
-        whole, degraded = await self._atlas(within_of(caller, spaces))
+        whole, degraded = await self._atlas(request_checks.within_of(spaces, caller))
         topics = await asyncio.to_thread(whole.topics, level)
         if not text.strip():
             shown = [whole.cluster(node, level) for node in topics[:limit]]
@@ -132,7 +137,7 @@ class SpaceMaps:
     ) -> Drilled:
         """The topics within a topic, and its memories. Raises NotFound for a topic that is not there any more."""
         field_checks.whole("limit", limit, 1, answers.MEMBERS_MAX)
-        whole, degraded = await self._atlas(within_of(caller, spaces))
+        whole, degraded = await self._atlas(request_checks.within_of(spaces, caller))
         place = await asyncio.to_thread(whole.find, cluster)
         if place is None:
             hint = "topics change with their memories; recall_hierarchical lists the present ones"
@@ -166,7 +171,7 @@ class SpaceMaps:
             lost: tuple[str, ...] = ()
             query = ListQuery(within=within, spaces=(), state="active", limit=PAGE)
             with self._parts.serving.current.held() as space:
-                async for page in self._pages(query):
+                async for page in newest_pages(self._parts, query, limits.MAP_MEMORIES_MAX):
                     lost = left_out(page.lost)
                     stored = await stored_vectors(self._parts, space, page.memories)
                     for memory in page.memories:
@@ -188,24 +193,10 @@ class SpaceMaps:
         async with self._turn:
             memories: list[Memory] = []
             degraded: tuple[str, ...] = ()
-            async for page in self._pages(query):
+            async for page in newest_pages(self._parts, query, limits.MAP_MEMORIES_MAX):
                 memories += page.memories
                 degraded = left_out(page.lost)
             return memories, degraded
-
-    async def _pages(self, query: ListQuery) -> AsyncIterator[Page]:
-        """The newest memories, at most MAP_MEMORIES_MAX."""
-        for _ in range(limits.MAP_MEMORIES_MAX // PAGE):
-            page = await self._parts.ledger.page(query)
-            yield page
-            if not page.cursor:
-                return
-            query = replace(query, cursor=page.cursor)
-
-
-def within_of(caller: Caller, spaces: Sequence[str]) -> tuple[str, ...]:
-    """The spaces to look at, as patterns: the named ones, or all that the caller may read."""
-    return tuple(request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller))
 
 
 def _gaps(memories: Sequence[Memory]) -> list[OpenPoint]:

@@ -17,7 +17,7 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.access import grants
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash
-from mnemesh_memory.values.errors import DeadlineExceeded, MnemeshError, shorten
+from mnemesh_memory.values.errors import DeadlineExceeded, FailedPrecondition, MnemeshError, shorten
 from mnemesh_memory.values.model import Caller, Draft, Memory, Patch
 
 NOTHING_STORED = "nothing was stored; try again"
@@ -93,6 +93,17 @@ async def embedded(parts: NodePorts, embedder: Embedder, texts: Sequence[str]) -
             for task in lanes:
                 task.cancel()
     return [vector for portion in made for vector in portion]
+
+
+def refuse_move(memory: Memory, space: str) -> None:
+    """Raise FailedPrecondition for a memory of another space than the named one."""
+    if space and space != memory.space:
+        raise FailedPrecondition(
+            f"space: {memory.id} lies in {memory.space} and a memory never changes its space",
+            field="space",
+            value=space,
+            limit=memory.space,
+        )
 
 
 async def vectors_of_change(parts: NodePorts, before: Memory, after: Memory) -> Vectors:

@@ -20,7 +20,6 @@ from mnemesh_actors.rows.past_rows import read_then
 from mnemesh_crdt.document.blame import blamed
 from mnemesh_crdt.document.revisions import named, shown
 from mnemesh_crdt.document.shape import FORGET
-from mnemesh_memory.access import grants
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, NotFound, shown_time
@@ -68,7 +67,7 @@ class Histories:
         """Memories in conflict, oldest first, also superseded ones, and behind them pairs of memories that contradict
         each other, of `spaces` or of all spaces that the caller may read."""
         field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
-        named_ = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        named_ = request_checks.within_of(spaces, caller)
         return await self._parts.ledger.conflicts(named_, limit, cursor)
 
     async def rollback(

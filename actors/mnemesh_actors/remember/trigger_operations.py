@@ -16,7 +16,7 @@ import structlog
 
 from mnemesh_actors.ledger.commit.commands import Mark
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.remember.deadlines import committed, find
+from mnemesh_actors.remember.deadlines import committed, find, refuse_move
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import triggers
@@ -73,13 +73,7 @@ class Triggering:
 
     async def _made_of(self, caller: Caller, key: str, space: str, asked: triggers.Condition) -> Memory:
         memory = await find(self._parts, caller, key)
-        if space and space != memory.space:
-            raise FailedPrecondition(
-                f"space: {memory.id} lies in {memory.space} and a memory never changes its space",
-                field="space",
-                value=space,
-                limit=memory.space,
-            )
+        refuse_move(memory, space)
         if memory.state != "active":
             raise FailedPrecondition(f"id: {memory.id} is {memory.state}, and only an active memory is a trigger")
         self._table.check_room(memory.space, asked)

@@ -15,7 +15,15 @@ from dataclasses import replace
 from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, Forget, Restore, Revise, Vectors
 from mnemesh_actors.memory_lookup import granted
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.remember.deadlines import answered, committed, find, replaced_by, replayed, vectors_of_change
+from mnemesh_actors.remember.deadlines import (
+    answered,
+    committed,
+    find,
+    refuse_move,
+    replaced_by,
+    replayed,
+    vectors_of_change,
+)
 from mnemesh_actors.remember.drafts import Prepared, Preparing, Siblings
 from mnemesh_actors.remember.trust_marks import keeping, trusted
 from mnemesh_memory.access import grants
@@ -253,13 +261,7 @@ class Writing:
                 replaced = await replaced_by(self._parts, done.memory, named)
                 return await self._replaced(caller, await self._told(done, asked.wait), replaced)
         old = await find(self._parts, caller, key)
-        if draft.space and draft.space != old.space:
-            raise FailedPrecondition(
-                f"space: {old.id} lies in {old.space} and a memory never changes its space",
-                field="space",
-                value=draft.space,
-                limit=old.space,
-            )
+        refuse_move(old, draft.space)
         targets = tuple(dict.fromkeys((old.id, *draft.supersedes)))
         written = await self._remember(caller, replace(succeeding(draft, old), supersedes=targets), mark)
         async with answered(self._parts, "ledger", f"stored as {written.memory.id}"):

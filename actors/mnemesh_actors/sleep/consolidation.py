@@ -17,8 +17,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from mnemesh_actors.astrocytes.astrocyte import AstrocytePort
-from mnemesh_actors.astrocytes.sleep_record import RecordPort
+from mnemesh_actors.astrocytes.astrocyte import Astrocyte
+from mnemesh_actors.astrocytes.sleep_record import SleepRecord
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.budget import Budget
@@ -77,7 +77,7 @@ class _Tally:
 class Consolidating:
     """One run at a time. `record` keeps runs and watermarks, and `astrocytes` plan."""
 
-    def __init__(self, parts: NodePorts, record: Handle[RecordPort], astrocytes: WorkerPool[AstrocytePort]) -> None:
+    def __init__(self, parts: NodePorts, record: Handle[SleepRecord], astrocytes: WorkerPool[Astrocyte]) -> None:
         self._parts = parts
         self._record = record
         self._astrocytes = astrocytes
@@ -182,7 +182,7 @@ class Consolidating:
     async def runs(self, caller: Caller, spaces: Sequence[str] = (), limit: int = 20) -> list[Run]:
         """The latest runs in `spaces`, or in the caller's spaces, newest first."""
         field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
-        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        named = request_checks.within_of(spaces, caller)
         found = await self._record.runs(limits.LIST_LIMIT_MAX)
         return [run for run in found if grants.any_matches(named, run.space)][:limit]
 

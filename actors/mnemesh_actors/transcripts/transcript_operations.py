@@ -15,7 +15,7 @@ from typing import Final
 
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.transcripts.transcript_file import FileCopy, copy, copy_file
-from mnemesh_actors.transcripts.transcript_port import TranscriptPort
+from mnemesh_actors.transcripts.transcript_store import TranscriptStore
 from mnemesh_memory.access import grants
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.transcripts import sessions
@@ -32,7 +32,7 @@ ADMINS: Final = ("owner", "admin")
 class Transcribing:
     """`store` is a handle of a TranscriptStore of `path`. `clock` gives ms since the epoch."""
 
-    def __init__(self, store: Handle[TranscriptPort], path: Path, clock: Callable[[], int]) -> None:
+    def __init__(self, store: Handle[TranscriptStore], path: Path, clock: Callable[[], int]) -> None:
         self._store = store
         self._path = path
         self._clock = clock

@@ -243,6 +243,11 @@ def read_spaces(given: Iterable[str], caller: Caller) -> tuple[str, ...]:
     return clean
 
 
+def within_of(spaces: Sequence[str], caller: Caller) -> tuple[str, ...]:
+    """The spaces to look at, as patterns: the named ones, or all that the caller may read. Raises as `read_spaces`."""
+    return tuple(read_spaces(spaces, caller) if spaces else grants.readable(caller))
+
+
 def title_spaces(given: Iterable[str], caller: Caller) -> tuple[str, ...]:
     """Where a title is looked up. A caller with an id needs no grant for the client's default space."""
     if named := tuple(given):
