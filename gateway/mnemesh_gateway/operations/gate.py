@@ -73,9 +73,9 @@ class MeshGate:
         self._state = "ready"
         self._opened.set()
 
-    def drain(self, why: str = "the node is stopping") -> None:
+    def drain(self) -> None:
         """New calls are refused from now on. Those inside go on."""
-        self._state, self._why = "draining", why
+        self._state, self._why = "draining", "the node is stopping"
         self._opened.set()
 
     def fail(self, why: str) -> None:

@@ -133,7 +133,6 @@ TRIGGERED_MAX = 20  # Fired by one call. The others fire by a later call.
 CHECKPOINT_TASK_BYTES_MAX = 2_000
 CHECKPOINT_ITEMS_MAX = 64  # Of one list of a checkpoint.
 CHECKPOINT_ITEM_BYTES_MAX = 1_000
-CHECKPOINTS_LOOKED_AT_MAX = 200  # For the last one: the sessions that began last.
 CONTEXT_BUDGET_MIN = 100  # Tokens.
 CONTEXT_BUDGET_MAX = 20_000
 CONTEXT_GROUP_MAX = 40  # Memories of one group that a context chooses from.
