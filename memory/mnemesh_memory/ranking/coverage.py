@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mnemesh_memory.ranking.fusion import Fused
 
 TERM_CHARS: Final = 6
+SHARES_KEPT: Final = 64
 _WORD: Final = re.compile(r"[^\W_]+")
 
 
@@ -47,7 +48,7 @@ def share(query: str, text: str) -> float | None:
     return _share(_asked(query), text)
 
 
-def _evidence(wanted: Sequence[frozenset[str]], fused: Fused, text: str) -> float:
+def _evidence(wanted: tuple[frozenset[str], ...], fused: Fused, text: str) -> float:
     evidence = [] if fused.cosine is None else [unit(fused.cosine)]
     held = _share(wanted, text)
     if held is not None:
@@ -55,7 +56,9 @@ def _evidence(wanted: Sequence[frozenset[str]], fused: Fused, text: str) -> floa
     return sum(evidence) / len(evidence) if evidence else 0.0
 
 
-def _share(wanted: Sequence[frozenset[str]], text: str) -> float | None:
+# A result is looked at for the coverage of the answer, for its own score and for the best score.
+@lru_cache(maxsize=SHARES_KEPT)
+def _share(wanted: tuple[frozenset[str], ...], text: str) -> float | None:
     if not wanted[0]:
         return None
     there = terms(text)

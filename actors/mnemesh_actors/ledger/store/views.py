@@ -41,7 +41,7 @@ class Views(Histories):
         file delays."""
         if method == "prepare":
             return len(args[0]) == 1 and len(args[1]) <= QUICK_HASHES_MAX
-        return method in ("read", "touch") and len(args[0]) <= QUICK_ROWS_MAX
+        return method in ("read", "touch", "from_peers") and len(args[0]) <= QUICK_ROWS_MAX
 
     @reading
     def read(self, ids: Sequence[str]) -> dict[str, Memory]:
