@@ -48,6 +48,51 @@ async def test_a_real_node_is_healthy_while_it_runs_and_after_it_stopped(tmp_pat
     assert (code, report["findings"]) == (0, [])
 
 
+TEXTS = (
+    "Deploys of the payment service run from the pipeline only, never from a laptop.",
+    "The kiln of pier seven fires pots at nine hundred degrees during the night.",
+    "Cora Vogt owns the harbour crane and answers questions about its paint.",
+    "Backups of the ledger are copied to the second building every Sunday.",
+)
+
+
+async def test_canaries_are_found_leave_no_trace_and_a_hidden_one_is_named_with_the_reason(tmp_path: Path) -> None:
+    async with running(tmp_path):
+
+        async def canaries() -> tuple[int, list[dict[str, str]]]:
+            ended = await NODE.run("doctor", "--data", tmp_path, "--recall", "--json")
+            found = [*ended.json["findings"], *ended.json["remarks"]]
+            return ended.code, [one for one in found if one["check"] == "recall"]
+
+        with Client(data_dir=tmp_path, space="team/doctor") as client:
+            ids = [client.remember(text).memory.id for text in TEXTS]
+            client.create_trigger("keyword", "kiln", "Wear gloves near the open furnace door.")
+            recall_with_all_indexed(client, "crane")
+            before = client.recall("kiln pots", limit=1, probe=True, explain=True).results[0].heat
+            code, (told,) = await canaries()
+            assert (code, told["problem"].split(",")[0]) == (
+                0,
+                "5 memories found by their own words and by few of them",
+            )
+            after = client.recall("kiln pots", limit=1, probe=True, explain=True)
+            assert (after.results[0].heat.uses, after.triggered) == (before.uses, ())
+            assert len(client.recall("what about the kiln?").triggered) == 1
+            client.add_rule("tag = hidden", "hide", space="team/doctor")
+            client.update(ids[2], tags=["hidden"])
+            code, (told,) = await canaries()
+            assert code == 1
+            assert ids[2] in told["problem"]
+            assert "rule" in told["problem"]
+            assert f'--space team/doctor -- "{TEXTS[2][:60]}"' in told["fix"]
+
+
+async def test_without_a_node_canaries_are_a_remark(tmp_path: Path) -> None:
+    async with running(tmp_path):
+        pass
+    ended = await NODE.run("doctor", "--data", tmp_path, "--recall", "--json", "--grpc", "127.0.0.1:0")
+    assert "no node answers, so no memory was asked for" in [one["problem"] for one in ended.json["remarks"]]
+
+
 async def test_another_node_on_the_ports_of_one_that_is_stopped_is_a_remark(tmp_path: Path) -> None:
     assert await stop_node(await start_node(tmp_path / "stopped")) == 0
     async with running(tmp_path / "other") as other:

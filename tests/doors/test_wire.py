@@ -59,7 +59,8 @@ queries = st.builds(
     min_score=st.floats(allow_nan=False), min_heat=st.floats(allow_nan=False), token_budget=st.none() | LIMIT,
     include_superseded=st.booleans(), include_archive=st.booleans(), sort=WORDS["sort"],
     weights=st.dictionaries(TEXT, st.floats(allow_nan=False), max_size=2), paths=TEXTS, agent=TEXT, session=TEXT,
-    source_dir=TEXT, explain=st.booleans(), snippets_only=st.booleans(), current_session=TEXT, **FILTERS,
+    source_dir=TEXT, explain=st.booleans(), snippets_only=st.booleans(), current_session=TEXT,
+    probe=st.booleans(), **FILTERS,
 )  # fmt: skip
 list_queries = st.builds(
     model.ListQuery, since=TIME, before=TIME, valid_at=TIME, agent=TEXT, session=TEXT, state=WORDS["state"],

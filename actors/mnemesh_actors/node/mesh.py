@@ -210,6 +210,8 @@ class Mesh:
 
     def _answered(self, caller: Caller, query: Query, answer: Recalled) -> Recalled:
         """The answer with the reminders that it fires. Its best results are noted as used together."""
+        if query.probe:
+            return answer
         self._navigating.note(caller, [hit.memory for hit in answer.results[:RESULTS_USED]])
         if query.text.strip() and not query.current_session:  # a hook, which names its session, sends whole prompts
             self._sleeping.unanswered.note(caller.principal, query.text, answer.spaces, abstained=answer.abstain)

@@ -70,6 +70,8 @@ class Recalling:
                 answer = await self._linking.attached(caller, asked, answer, ends.rows)
         except TimeoutError:
             raise DeadlineExceeded(f"recall took longer than {limit_s:g} s; ask again or narrow the spaces") from None
+        if own.probe:
+            return answer
         now, minutes = self._parts.clock(), self._parts.config.labile_minutes
         self._parts.labile.open(caller.principal, (hit.memory for hit in answer.results), now, minutes)
         self._note_use([hit.memory.id for hit in answer.results])

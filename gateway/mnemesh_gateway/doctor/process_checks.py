@@ -151,13 +151,15 @@ def differing_peers(place: Place) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def ask(place: Place, path: str = "/v1/status") -> tuple[dict[str, Any] | None, int]:
+def ask(
+    place: Place, path: str = "/v1/status", within_s: float = HEALTH_TIMEOUT_S
+) -> tuple[dict[str, Any] | None, int]:
     """The answer of the node that runs here, and the HTTP status. None and 0 without an answer. The token goes to
     loopback only, whatever the node file says."""
     node, token = place.node, read_token(place.data_dir)
     if node is None or token is None or is_stopped(node.pid) or not is_loopback(node.http.rpartition(":")[0]):
         return None, 0
-    status, body = _get(place, node.http, path, token)
+    status, body = _get(place, node.http, path, token, within_s)
     return (json.loads(body) if status == http.client.OK else None), status
 
 
@@ -174,11 +176,13 @@ def answers(place: Place, address: str) -> bool:
     return _get(place, address, "/health/live")[0] == http.client.OK
 
 
-def _get(place: Place, address: str, path: str, token: str = "") -> tuple[int, bytes]:
+def _get(
+    place: Place, address: str, path: str, token: str = "", within_s: float = HEALTH_TIMEOUT_S
+) -> tuple[int, bytes]:
     """Status and body. Status 0 when nothing answers, now or before."""
     if address in place.silent:
         return 0, b""
-    status, body = fetched(address, path, HEALTH_TIMEOUT_S, token=token)
+    status, body = fetched(address, path, within_s, token=token)
     if not status:
         place.silent.add(address)
     return status, body

@@ -21,7 +21,7 @@ from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_proto.rendezvous import default_data_dir
 
 SAYS: Final = ("state", "notices", "settings")
-OWN_FLAGS: Final = ("json", "config", "acknowledge", "deep")
+OWN_FLAGS: Final = ("json", "config", "acknowledge", "deep", "recall")
 NUMBER: Final = re.compile(r"[0-9]+(\.[0-9]+)?")
 
 
@@ -33,7 +33,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
     if given.acknowledge:
         return _acknowledge(loaded, in_json=given.json)
     place = Place(data_dir=loaded.data_dir, settings=loaded.settings, now_ms=time.time_ns() // 1_000_000)
-    findings, node = [*wrong, *examine(place, deep=given.deep)], running(place)
+    findings, node = [*wrong, *examine(place, deep=given.deep, recall=given.recall)], running(place)
     text = json.dumps(as_json(loaded, findings, node), indent=2) if given.json else as_text(loaded, findings, node)
     try:
         print(text, flush=True)
@@ -59,6 +59,11 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
         "--deep",
         action="store_true",
         help="also compare every memory with the log, which takes longer",
+    )
+    parser.add_argument(
+        "--recall",
+        action="store_true",
+        help="also ask the running node for some of its memories, and for nonsense",
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     for entry in table():
@@ -98,9 +103,9 @@ def settings_or_defaults(
         return defaults, [Finding("settings", error.message, f"correct or remove {what}")]
 
 
-def examine(place: Place, *, deep: bool = False) -> list[Finding]:
+def examine(place: Place, *, deep: bool = False, recall: bool = False) -> list[Finding]:
     """The findings of all checks. Without the node's libraries only the installation can be judged. `deep` compares
-    every memory with the log."""
+    every memory with the log. `recall` asks for memories."""
     findings, missing = installation(place.settings.runtime, bool(place.settings.qdrant_url))
     findings += built()
     if missing:
@@ -113,6 +118,10 @@ def examine(place: Place, *, deep: bool = False) -> list[Finding]:
         from mnemesh_gateway.doctor.deep import view
 
         findings += view(place)
+    if recall:
+        from mnemesh_gateway.doctor.canaries import canaries
+
+        findings += canaries(place)
     return findings
 
 

@@ -812,6 +812,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RecallRequest.min_score": "Leave out results below this relevance, 0 to 1.",
         "mnemesh.v1.RecallRequest.mode": "hybrid (default), semantic or keyword.",
         "mnemesh.v1.RecallRequest.paths": "Only memories about one of these paths, or paths below, or globs: * is any text, **/ any folders or none.",
+        "mnemesh.v1.RecallRequest.probe": "Leave no trace: the answer counts as no use of a memory and fires no trigger.",
         "mnemesh.v1.RecallRequest.query": "Words or a question; any Unicode, at most 10,000 characters. Empty lists by time.",
         "mnemesh.v1.RecallRequest.session": "Only memories of this session.",
         "mnemesh.v1.RecallRequest.since": "Created at or after this time. As text an RFC 3339 time, or a date, which means its start in UTC.",

@@ -1,0 +1,131 @@
+"""`mnemesh doctor --recall`: some memories of the running node, asked for by their own words and by few of them.
+
+Each question is a probe, so no memory counts as used and no trigger fires. Nonsense must get no answer. The questions
+go to loopback only, with the owner's token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from mnemesh_gateway.doctor.installation import Finding
+from mnemesh_gateway.doctor.place import Place
+from mnemesh_gateway.doctor.process_checks import ask
+from mnemesh_memory.policy.stored_rules import TAG as RULE
+from mnemesh_memory.values.errors import count_of
+from mnemesh_memory.values.limits import LIST_LIMIT_MAX
+
+Json = Mapping[str, Any]
+CANARIES_MAX: Final = 12
+OWN_CHARS: Final = 240
+OWN_PLACES: Final = 5  # Places of an answer for a memory that is asked for by its own words.
+TERMS: Final = 5
+TERMS_PLACES: Final = 10
+# Few words of a text may fit other memories as well, so not each has to be found by them.
+TERMS_SHARE_MIN: Final = 0.75
+LOOKED_AT: Final = 50
+WORDS_MIN: Final = 4
+ANSWER_S: Final = 15.0
+SHOWN_MAX: Final = 6
+# No language has these words.
+NONSENSE: Final = (
+    "qvorzal bexumi thrandok ypsil",
+    "which wuzblat frimmels the dokkavurn?",
+    "zyqqor menthalux 77193 oblivek",
+)
+_WORD: Final = re.compile(r"\w{4,}")
+
+
+def canaries(place: Place) -> Iterator[Finding]:
+    """Memories that recall does not find, each with the reason, and nonsense that gets an answer."""
+    listed, _ = ask(place, f"/v1/memories?{urlencode({'everywhere': 'true', 'limit': LIST_LIMIT_MAX})}", ANSWER_S)
+    if listed is None:
+        yield Finding("recall", "no node answers, so no memory was asked for", "`mnemesh up` starts one", remark=True)
+        return
+    memories = [one for one in listed["memories"] if _can_be_asked(one)]
+    common = Counter(word for memory in memories for word in set(_words(memory["content"])))
+    asked = memories[:: max(1, -(-len(memories) // CANARIES_MAX))]
+    try:
+        lost = list(_lost(place, asked, common))
+        answered = [text for text in NONSENSE if _is_answered(place, text)]
+    except Unanswered as why:
+        yield Finding("recall", f"the node did not answer a question ({why})", "`mnemesh status` says how it stands")
+        return
+    yield from lost
+    for text in answered:
+        yield Finding(
+            "recall", f"the node takes the nonsense \"{text}\" for known",
+            f"`mnemesh recall --explain \"{text}\"` shows why; a setting or weight may be too generous",
+        )  # fmt: skip
+    if not lost and not answered:
+        told = f"{count_of(len(asked), 'memory')} found by their own words and by few of them"
+        yield Finding("recall", f"{told}, and nonsense gets no answer", "nothing is to be done", remark=True)
+
+
+class Unanswered(Exception):
+    """A question without an answer of the node."""
+
+
+def _can_be_asked(memory: Json) -> bool:
+    """Whether recall should find a memory: no rule, not in the archive, with some words, holding without an end."""
+    if memory["tier"] == "archive" or memory.get("valid_to") or RULE in memory["tags"]:
+        return False
+    return len(set(_words(memory["content"]))) >= WORDS_MIN
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower())
+
+
+def _lost(place: Place, asked: Sequence[Json], common: Counter[str]) -> Iterator[Finding]:
+    by_terms = []
+    for memory in asked:
+        own = " ".join(memory["content"].split())[:OWN_CHARS]
+        if why := _why_not(place, memory, own, OWN_PLACES):
+            yield _finding(memory, "its own words", own, why)
+            continue
+        words = dict.fromkeys(reversed(_words(memory["content"])))
+        terms = " ".join(sorted(words, key=lambda word: (common[word], -len(word)))[:TERMS])
+        if why := _why_not(place, memory, terms, TERMS_PLACES):
+            by_terms.append(_finding(memory, f'the words "{terms}"', terms, why))
+    if len(by_terms) > (1 - TERMS_SHARE_MIN) * len(asked):
+        yield from by_terms[:SHOWN_MAX]
+
+
+def _finding(memory: Json, by: str, question: str, why: str) -> Finding:
+    command = f'mnemesh recall --explain --space {memory["space"]} -- "{question[:60]}"'
+    return Finding("recall", f"{memory['id']} is not found by {by}: {why}", f"`{command}` shows what stands before it")
+
+
+def _why_not(place: Place, memory: Json, question: str, places: int) -> str:
+    """Why a memory does not stand among the first of the answer to a question, "" when it does. A memory with the same
+    text counts for it."""
+    answer = _answer(place, question, memory["space"])
+    results = answer["results"]
+    found = next((at for at, one in enumerate(results, 1) if memory["id"] == one["id"]), 0)
+    alike = any(one["content"] == memory["content"] for one in results[:places])
+    if 0 < found <= places or alike:
+        return "" if not answer.get("abstain") else "the answer says that it is probably not known"
+    reasons = [*answer.get("degraded_reasons", ()), *answer.get("notes", ())]
+    if reasons:
+        return "; ".join(map(str, reasons))
+    if found:
+        return f"{count_of(found - 1, 'memory')} stand before it"
+    return f"it is not among the first {LOOKED_AT}; a rule may hide it, or its vector is missing"
+
+
+def _is_answered(place: Place, question: str) -> bool:
+    answer = _answer(place, question, "")
+    return bool(answer["results"]) and not answer.get("abstain")
+
+
+def _answer(place: Place, question: str, space: str) -> Json:
+    fields = {"query": question, "limit": LOOKED_AT, "probe": "true", "time_words": "off"}
+    answer, status = ask(place, f"/v1/recall?{urlencode({**fields, **({'spaces': space} if space else {})})}", ANSWER_S)
+    if answer is None:
+        raise Unanswered(f"status {status}" if status else f"nothing within {ANSWER_S:g} s")
+    return answer
