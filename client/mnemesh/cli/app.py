@@ -66,7 +66,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     "Agents and other nodes": {"whoami": "read", "agent": "agents", "peer": "peers", "sync": "peers"},
     "The node": {
         "status": "read", "down": "read", "doctor": "", "backup": "backups", "reembed": "embedding", "model": "",
-        "node": "", "space": "read", "bench": "", "version": "read",
+        "service": "service", "node": "", "space": "read", "bench": "", "version": "read",
     },
 }  # fmt: skip
 # Programs of their own, dispatched by mnemesh.entry before this module is loaded; listed here for --help.

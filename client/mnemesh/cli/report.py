@@ -18,7 +18,7 @@ from mnemesh.exit_status import EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED, EXIT_
 from mnemesh.transport.connection import default_project, local_data_dir
 
 # Commands of two words: the first names the subject.
-GROUPS: Final = ("agent", "peer", "sync", "transcript", "trigger", "rule", "mine", "backup", "node", "model")
+GROUPS: Final = ("agent", "peer", "sync", "transcript", "trigger", "rule", "mine", "service", "backup", "node", "model")
 # How the node says that a token comes, in the words of HTTP and gRPC.
 BEARER: Final = "send `Authorization: Bearer <token>`"
 # Whose --token is that of the peer.
