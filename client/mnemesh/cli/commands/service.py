@@ -85,8 +85,10 @@ def _told(files: Sequence[ServiceFile], *, dry: bool) -> Iterable[str]:
     for file in files:
         yield f"{'would be ' if dry and file.action != UNCHANGED else ''}{file.action}  {file.path}"
         if dry:
-            texts = ((data or b"").decode("utf-8", "replace").splitlines() for data in (file.before, file.after))
-            yield from difflib.unified_diff(*texts, str(file.path), str(file.path), lineterm="")
+            before, after = (
+                (data or b"").decode("utf-8", "replace").splitlines() for data in (file.before, file.after)
+            )
+            yield from difflib.unified_diff(before, after, str(file.path), str(file.path), lineterm="")
 
 
 COMMANDS: Final = (("install", install), ("uninstall", uninstall))
