@@ -236,7 +236,33 @@ async def test_a_lost_record_is_begun_anew_and_nothing_is_done_twice(tmp_path: P
     damaged(tmp_path, damage)
     mesh = await started(tmp_path)
     again = await mesh.consolidate(READER, "team")
-    assert (again.read, again.applied, await mesh.list_runs(READER, ("team",))) == (3, 0, [])
+    assert (again.read, again.applied) == (3, 0)
+    await mesh.close()
+
+
+async def test_runs_of_a_lost_record_come_from_the_log_and_can_be_undone(tmp_path: Path) -> None:
+    mesh = await started(tmp_path)
+    here = Here(mesh, "team")
+    await tell(here, EPISODES)
+    _, second = await tell(here, PAIR, "fact")
+    await mesh.update(READER, second, Patch(tags=("two",)))
+    for text in ("We decided to keep the ledger in SQLite files.", "The ledger in SQLite files needs a fast disk."):
+        await here.remember(text, kind="decision", importance=0.9)
+    before = await visible(here)
+    done = await mesh.consolidate(READER, "team")
+    assert {step.action for step in done.steps} == {"merge", "promote", "link"}
+    await mesh.close()
+    damaged(tmp_path, None)
+    mesh = await started(tmp_path)
+    here = Here(mesh, "team")
+    (run,) = await mesh.list_runs(READER, ("team",))
+    kept = [
+        sorted((step.action, step.id, sorted(step.others), step.tags) for step in of) for of in (run.steps, done.steps)
+    ]
+    assert kept[0] == kept[1]
+    assert any("read from the log" in one for one in (await mesh.status()).notices)
+    assert (await mesh.undo_run(READER, run.id))[1] == len(done.steps)
+    assert await visible(here) == before
     await mesh.close()
 
 

@@ -4,8 +4,8 @@
     step       one row a step, older than the step's change
     watermark  one row a space, with incarnation and entry of the log
 
-The record is derived. Without the file, each space is read anew and a run finds nothing that was done already. Only
-`undo` needs the steps. A damaged file is put aside and begun anew.
+The record is derived. Without the file, each space is read anew and a run finds nothing that was done already. `undo`
+needs the steps, which a new record gets from the log. A damaged file is put aside and begun anew.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ DAMAGED: Final = ".damaged"
 BUSY_TIMEOUT_S: Final = 5.0
 # Runs kept for a space. The steps of older ones can't be undone any more.
 RUNS_MAX: Final = 500
+RESTORED: Final = "restored from the log"  # no name of a space
+INSERT_STEP: Final = "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 
 
 def _first(db: sqlite3.Connection) -> None:
@@ -66,13 +68,23 @@ class SleepRecord:
                     Path(f"{path}{end}").unlink()
             self._db = _opened(self._path)
 
+    def new(self) -> bool:
+        """Whether nobody has written here and nothing was restored."""
+        (runs,) = self._db.execute("SELECT count(*) FROM run").fetchone()
+        return not runs and self.watermark(RESTORED) == ("", 0)
+
+    def restore(self, runs: Sequence[Run]) -> None:
+        """Keep runs out of the log, all or none."""
+        with self._db:
+            for run in runs:
+                self._insert(run)
+                self._db.executemany(INSERT_STEP, _rows(run.id, 0, run.steps))
+            self._db.execute("INSERT OR REPLACE INTO watermark VALUES (?, 'restored', 1)", (RESTORED,))
+
     def begin(self, run: Run) -> None:
         """Keep a new run."""
         with self._db:
-            self._db.execute(
-                "INSERT INTO run VALUES (?, ?, ?, ?, ?, NULL, ?)",
-                (run.id, run.space, run.by, run.state, run.started_at, run.read),
-            )
+            self._insert(run)
             old = self._db.execute(
                 "SELECT id FROM run WHERE space = ? ORDER BY started_at DESC, id DESC LIMIT -1 OFFSET ?",
                 (run.space, RUNS_MAX),
@@ -86,15 +98,12 @@ class SleepRecord:
         (first,) = self._db.execute("SELECT count(*) FROM step WHERE run = ?", (run,)).fetchone()
         with self._db:
             self._db.execute("UPDATE run SET read = read + ? WHERE id = ?", (read, run))
-            self._db.executemany(
-                "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (run, first + at, step.action, step.id, json.dumps(step.others), json.dumps(step.tags), step.why,
-                     step.domain, step.state)
-                    for at, step in enumerate(steps)
-                ],
-            )  # fmt: skip
+            self._db.executemany(INSERT_STEP, _rows(run, int(first), steps))
         return int(first)
+
+    def _insert(self, run: Run) -> None:
+        row = (run.id, run.space, run.by, run.state, run.started_at, run.ended_at, run.read)
+        self._db.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
     def mark(self, run: str, number: int, state: str, why: str = "") -> None:
         """Keep what became of a step."""
@@ -159,6 +168,14 @@ def _opened(path: Path) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _rows(run: str, first: int, steps: Sequence[Step]) -> list[tuple[object, ...]]:
+    return [
+        (run, first + at, step.action, step.id, json.dumps(step.others), json.dumps(step.tags), step.why, step.domain,
+         step.state)
+        for at, step in enumerate(steps)
+    ]  # fmt: skip
 
 
 def _run(row: Sequence[object]) -> Run:

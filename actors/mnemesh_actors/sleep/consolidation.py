@@ -14,17 +14,19 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mnemesh_actors.astrocytes.astrocyte import Astrocyte
 from mnemesh_actors.astrocytes.sleep_record import SleepRecord
 from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.notices import Notice
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.budget import Budget
 from mnemesh_actors.runtime.worker_pool import WorkerPool
 from mnemesh_actors.sleep.application import apply, undo
 from mnemesh_actors.sleep.candidates import PAGE_ENTRIES, Batch, batch, fresh_ids
+from mnemesh_actors.sleep.lost_record import runs_of_log
 from mnemesh_actors.sleep.unanswered import Unanswered
 from mnemesh_memory.access import grants
 from mnemesh_memory.consolidation.derived_id import is_sleep, sleep_agent
@@ -77,8 +79,16 @@ class _Tally:
 class Consolidating:
     """One run at a time. `record` keeps runs and watermarks, and `astrocytes` plan."""
 
-    def __init__(self, parts: NodePorts, record: Handle[SleepRecord], astrocytes: WorkerPool[Astrocyte]) -> None:
+    def __init__(
+        self,
+        parts: NodePorts,
+        record: Handle[SleepRecord],
+        astrocytes: WorkerPool[Astrocyte],
+        notice: Callable[[str], None],
+    ) -> None:
         self._parts = parts
+        self._notice = notice
+        self._restoring = asyncio.Lock()
         self._record = record
         self._astrocytes = astrocytes
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # by space
@@ -113,6 +123,7 @@ class Consolidating:
         return done
 
     async def _consolidated(self, principal: str, space: str, budget: Budget, *, dry_run: bool) -> Consolidated:
+        await self._restored()
         async with self._turns[space]:
             return await self._run(principal, space, budget, dry_run=dry_run)
 
@@ -147,6 +158,16 @@ class Consolidating:
             gaps=tuple(unexplained(tally.uses, tally.explained)),
             degraded=tuple(tally.degraded),
         )
+
+    async def _restored(self) -> None:
+        """A record without runs gets those of the log, once."""
+        async with self._restoring:
+            if await self._record.new():
+                runs = await runs_of_log(self._parts)
+                await self._record.restore(runs)
+                if runs:
+                    told = f"{len(runs)} runs were read from the log and can be undone under new ids"
+                    self._notice(Notice("sleep", f"the record of consolidation was lost: {told}"))
 
     async def _planned(self, portion: Portion) -> Proposal:
         return await self._astrocytes.ask(lambda worker: worker.plan(portion))
@@ -183,6 +204,7 @@ class Consolidating:
         """The latest runs in `spaces`, or in the caller's spaces, newest first."""
         field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         named = request_checks.within_of(spaces, caller)
+        await self._restored()
         found = await self._record.runs(limits.LIST_LIMIT_MAX)
         return [run for run in found if grants.any_matches(named, run.space)][:limit]
 
@@ -190,6 +212,7 @@ class Consolidating:
         """Take every step of a run back, the last first. Gives the run and how many steps were taken back. Raises
         NotFound, PermissionDenied."""
         field_checks.bounded_text("run", run_id, limits.TITLE_BYTES_MAX, empty=False)
+        await self._restored()
         found: Run | None = await self._record.find(run_id)
         if found is None or not grants.may_read(caller, found.space):
             raise NotFound("run", run_id, "`mnemesh consolidate --runs` lists them", field="run")
