@@ -50,6 +50,7 @@ from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_memory.secrets import find_secret
 from mnemesh_memory.values.model import Draft, Query, Source
 
 SIZES: Final = (1_000, 10_000, 100_000)
@@ -111,7 +112,12 @@ def notes(texts: Sequence[str], number: int, seed: int) -> list[str]:
     """So many different texts out of these."""
     chance = random.Random(seed)
     short = [text[:PART_CHARS] for text in texts]  # two are one passage
-    return [f"{MARK}{seed}.{n}: {chance.choice(short)} {chance.choice(short)}" for n in range(number)]
+    pairs = [(chance.choice(short), chance.choice(short)) for _ in range(number)]
+    # Two harmless texts may look like a password together, which a node refuses.
+    return [
+        f"{MARK}{seed}.{n}: {one}" if find_secret(f"{one} {other}") else f"{MARK}{seed}.{n}: {one} {other}"
+        for n, (one, other) in enumerate(pairs)
+    ]
 
 
 async def measure(
