@@ -364,21 +364,38 @@ def test_a_journal_that_was_not_written_to_its_end_changes_nothing(index: Segmen
     again.close()
 
 
-def test_a_full_disk_changes_no_index(index: SegmentedEdge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(ENOSPC, "No space left on device")
+def test_a_replaced_segment_that_could_not_be_removed_never_comes_back(
+    index: SegmentedEdge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = tmp_path / "points" / segment_files.REPLACED / "left"
+    index.maintain()
+    left.mkdir(parents=True)
+    index._build.child.wait(WAIT_S)
+    with monkeypatch.context() as patched:
+        patched.setattr(segment_files, "_write_durably", full_disk)
+        index.maintain()
+    assert not (tmp_path / "points" / "segments" / "left").exists()
+    settle(index)
+    assert index.count() == POINTS
+    assert not left.exists()
 
+
+def full_disk(*_: object, **__: object) -> None:
+    raise OSError(ENOSPC, "No space left on device")
+
+
+def test_a_full_disk_changes_no_index(index: SegmentedEdge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for names in (["tempfile.mkdtemp"], ["add_segments", "copy_segments"], ["copy_segments"]):
         with monkeypatch.context() as patched:
             for name in names:
-                patched.setattr(f"mnemesh_actors.index.engines.segments.{name}", full)
+                patched.setattr(f"mnemesh_actors.index.engines.segments.{name}", full_disk)
             index.maintain()
         assert not index.building
         assert found(index, VECTORS[3])[0] == 3
     index.maintain()
     index._build.child.wait(WAIT_S)
     with monkeypatch.context() as patched:
-        patched.setattr(segment_files, "_write_durably", full)
+        patched.setattr(segment_files, "_write_durably", full_disk)
         index.maintain()
     assert (index.building, index.count(), sealed_names(index)) == (False, POINTS, set())
     assert found(index, VECTORS[3])[0] == 3

@@ -74,8 +74,9 @@ def add_segments(index: Path, source: Path) -> None:
 def replace_segments(index: Path, names: Sequence[str], source: Path, sealed: Sequence[str]) -> None:
     """Put these `sealed` segments of the closed index `source` in the place of those of `names`, until `commit` or
     `roll_back`."""
-    _write_durably(index / JOURNAL, json.dumps({"sealed": list(sealed)}))
+    shutil.rmtree(index / REPLACED, ignore_errors=True)  # what could not be removed before must never come back
     (index / REPLACED).mkdir()
+    _write_durably(index / JOURNAL, json.dumps({"sealed": list(sealed)}))
     for name in names:
         (index / FOLDER / name).rename(index / REPLACED / name)
     for one in sealed:
@@ -101,6 +102,7 @@ def roll_back(index: Path) -> bool:
         return False
     except ValueError:  # not written to its end: nothing was moved yet
         (index / JOURNAL).unlink()
+        shutil.rmtree(index / REPLACED, ignore_errors=True)
         return False
     if (index / REPLACED).exists():
         for one in journal["sealed"]:
