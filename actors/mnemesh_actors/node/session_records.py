@@ -43,6 +43,7 @@ class SessionRecords:
         draft = Draft(
             content=content, title=title, kind=session_runs.KIND, space=where, tags=(session_runs.TAG,), attrs=attrs,
             source=Source(session=clean.session), force=True, wait="durable",
+            created_at=clean.started_at if clean.started_at and clean.started_at <= self._parts.clock() else None,
         )  # fmt: skip
         return session_runs.run_of((await self._writing.remember(caller, draft)).memory)
 

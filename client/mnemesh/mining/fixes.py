@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from mnemesh.mining.phrases import HEDGE, PLAN, TROUBLE, any_of
+from mnemesh.mining.phrases import HEDGE, PLAN, TROUBLE, Phrases, any_of
 
 _FIX_WORDS: Final = frozenset(
     (
@@ -25,7 +25,7 @@ _CAUSE: Final = any_of(
     r"\broot cause\b",
     r"\b(?:happened|occurred|came) (?:because|when|from)\b",
 )
-_CURE: Final = any_of(
+_CURE: Final = Phrases(
     r"^fixed\b",
     r"\b(?:i|we)(?:'ve| have)? (?:now )?(?:fixed|solved|resolved|cured)\b",
     r"\b(?:fixed|solved|resolved|cured)(?: it| this| that)? (?:by|with|in)\b",
@@ -41,7 +41,7 @@ _CURE: Final = any_of(
     r"\bno longer (?:fails?|crash\w*|hangs?|leaks?|runs? out|times? out|breaks?|happens?|appears?)\b",
 )
 _BECAUSE: Final = any_of(r"\bbecause\b", r"\bdue to\b", r"\bsince\b")
-_DENIED: Final = any_of(
+_DENIED: Final = Phrases(
     r"\bstill (?:\w+ ){0,2}(?:fail\w*|hang\w*|crash\w*|broken|red|the same|happen\w*|stutter\w*|there"
     r"|get\w*|see\w*|slow|wrong|not)\b",
     r"^(?:hm+,? )?(?:no,? )?(?:it )?still\b",

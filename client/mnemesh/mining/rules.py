@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from mnemesh.mining.phrases import HEDGE, PLAN, TROUBLE, any_of
+from mnemesh.mining.phrases import HEDGE, PLAN, TROUBLE, Phrases, any_of
 from mnemesh.mining.transcript import ASSISTANT, USER
 
 DECISION: Final = "decision"
@@ -42,7 +42,7 @@ _DURABLE: Final = (
     r"(?:from now on|going forward|in (?:the )?future|next time|every time|each time|always|never"
     r"|henceforth|in general|by default)"
 )
-_PREFERENCE: Final = any_of(
+_PREFERENCE: Final = Phrases(
     r"\bi(?:'d| would)?(?: really| much| strongly)? (?:prefer|hate|dislike|rather|can't stand)\b",
     r"\bi (?:really )?(?:like|love) (?:it when|my|your|short|to see|to have|having|when)\b",
     r"\bi (?:don't|do not) (?:like|want|need|care for) (?:you|any|every|to see|to be|it when|the|a|long|your)\b",
@@ -62,7 +62,9 @@ _PREFERENCE: Final = any_of(
     r"\byou(?:'re| are)? (?:keep|always|constantly)\b",
     r"\bstop \w+ing\b",
     r"\bi (?:can't|cannot) (?:read|stand|follow|bear)\b",
-    r"\bi (?:always|never|usually|only) (?!saw|got|had|see\b|get\b)\w+",
+    r"\bi (?:always|never|usually|only) (?!saw|got|had|see\b|get\b|forget|lose|wonder|wanted|thought)\w+",
+    r"\bhold off (?:on )?\w+ing\b",
+    r"^(?:please )?(?:skip|drop|leave out|spare me) (?:that|this|it|them|those)\b",
     r"^(?:please )?(?:speak|talk|answer|reply|respond|be)\b(?! (?:to|sure|the)\b)",
     rf"(?:^|, )(?:and )?no (?:more )?(?:buzzwords|fluff|emoji|\w+ for me|{_SERVED})\b",
     r"^(?:please )?(?:don't|do not|never|stop)\b.*\byou\b",
@@ -85,13 +87,18 @@ _RULE: Final = (
     r"|are not allowed|is not allowed|convention|rule|policy|everywhere|without exception)"
 )
 _RULED: Final = any_of(rf"\b{_RULE}\b")
+# A word that makes a sentence about this project a rule by itself.
+_STRICT: Final = any_of(
+    r"\b(?:always|never|must(?:n't)?|nobody|no one|has to|have to|may not|(?:are|is) not allowed|convention|rule|policy"
+    r"|everywhere|without exception)\b"
+)
 _OF_HERE: Final = any_of(rf"\b{_HERE}\b")
 _LASTING_WISH: Final = any_of(
     rf"\b{_DURABLE}\b",
     r"\bi(?:'d| would)?(?: really| much| strongly)? (?:prefer|hate|dislike|rather|can't stand|love|like|want|need)\b",
     r"\bwhen(?:ever)? i\b|\bunless i\b|\bcall me\b|\byou (?:keep|always|constantly)\b",
 )
-_CONVENTION: Final = any_of(
+_CONVENTION: Final = Phrases(
     r"\b(?:every|each|all|any) (?:new |our |public |the )?[\w./-]+(?: [\w./-]+)? (?:must|needs?|gets?|has"
     r"|have|carr(?:y|ies)|goes?|lives?|reads?|uses?|starts?|ends?|takes?|returns?|should|belongs?|is"
     r"|are)\b",
@@ -117,6 +124,16 @@ _CONVENTION: Final = any_of(
     r"\b(?:follow|live|go|stay|belong)s? .*\b(?:always|without exception)\b",
     r"\b(?:from now on|going forward),? .*",
 )  # fmt: skip
+# A report of what is or was, no rule.
+_REMARK: Final = any_of(
+    r"(?<!from )\bnow\b(?! on\b)",
+    r"\bwe (?:always|never|only|all) (?:\w+ed|got|had|knew|thought|think|were|did)\b",
+    r"\b(?:used to|old (?:tool|system|version|code)|last (?:week|month|year|time)|yesterday|today|so far"
+    r"|already|anyway)\b",
+    r"\b(?:all|every|each|any) [\w ]+ (?:can|could|might|seems?|looks?)\b",
+    r"\b(?:all|every|each|everything) (?:of (?:them|it|this) )?(?:is |are )?(?:good|fine|right|well|set|ok|okay|great"
+    r"|nice)\b",
+)
 _ERRAND: Final = re.compile(
     r"^(?:(?:ok(?:ay)?|now|please|then|and|also|so|can you|could you)[,]? )*(?:update|rename|fix|run|add"
     r"|remove|change|move"
@@ -129,22 +146,23 @@ _BROKEN: Final = any_of(
     r"\b(?:fail(?:s|ed|ing)?|crash\w*|hangs|broken|breaks|times? out|flaky|wrong|stuck|pass(?:es|ed|ing)?"
     r"|green|done|null|none|undefined|empty|missing|slow|500|stale|lost)\b"
 )
-_DECISION: Final = any_of(
+_DECISION: Final = Phrases(
     r"\b(?:we|i|the team|team)(?:'ve| have| all| both)* (?:just |now |finally |already )?(?:decided|agreed"
     r"|settled|chose|picked|opted|concluded)\b",
     r"\b(?:decided|settled|agreed) (?:on|to|against|that)\b",
     r"\b(?:decision|decided|agreed|settled)(?: is)?:",
-    r"\bwe(?:'ll| will|'re going to| are going to|'re| are) (?:use|using|go|going|stick|sticking|stay"
+    r"\bwe(?:'ll| will|'re going to| are going to|'re| are) (?:use|using|go|going (?!to\b)|stick|sticking|stay"
     r"|staying|keep|keeping|drop|dropping|move|moving|switch|switching|replac\w+|support\w*|host\w*"
     r"|stor\w+|ship\w*|writ\w+|build\w*|deprecat\w+|not)\b",
     r"\bwe(?:'ll| will) \w+\b.*\b(?:instead of|rather than|because)\b",
     r"\b(?:i|we) (?:went|stuck|stayed) with\b",
-    r"\b(?:go|going|gone|went) (?:with|for)\b",
+    r"\b(?:go|going|gone|went) (?:with|for) (?!it\b|them\b|me\b|us\b|you\b|lunch\b|an? )",
+    r"\bwe (?:only support|support only)\b",
     r"^[\w `./-]{2,40} it is\b",
     r"\b(?:the )?(?:final )?(?:call|choice|verdict|decision) is\b",
 )
-_USERS_DECISION: Final = any_of(
-    r"\blet's (?:go|use|stick|keep|drop|not|switch|stay|take|skip|move|store|do it with|make it)\b",
+_USERS_DECISION: Final = Phrases(
+    r"\blet's (?:go (?:with|for|back)|use|stick|keep|drop|not|switch|stay|take|skip|move|store|do it with|make it)\b",
     r"\b(?:use|take|keep|pick|choose)\b.*\b(?:instead of|rather than|over|not)\b.*",
     # Short answers to a proposal.
     r"^then (?:we )?[\w.+/ -]{2,40}[,;:]",
@@ -156,18 +174,20 @@ _AGENTS_DECISION: Final = any_of(
     r"\b(?:i|we) (?:chose|picked|used|kept|switched|moved|replaced|dropped|decided|went)\b.*\b(?:because"
     r"|since|instead of|rather than|so that|over|as)\b"
 )
-_WHOSE: Final = (
-    r"(?:users?|customers?|clients?|admins?|visitors?|guests?|editors?|people|(?:the |this |our )?(?:app|page|screen"
-    r"|form|report|export|import|list|tool|command|api|endpoint|widget|button|dialog|site|site map|bot|service|feature"
-    r"|upload|download|search|dashboard|invoice|email|mail|table|chart|player|game|editor|plugin|parser|script|program|it))"
+# Deeds of a program, which a rule for work on one does not name.
+_DEED: Final = (
+    r"(?:work|show|refuse|allow|support|accept|reject|send|remember|export|import|print|play|display|warn|open|load"
+    r"|survive|offer|list|handle|ask|tell|let|notify|hide|count|run|respond"
+    r"|be (?:able|possible|usable|visible|accessible))"
 )
-_REQUIREMENT: Final = any_of(
+_NEEDED: Final = any_of(r"\b(?:must|should|needs?|ha(?:s|ve) to|as an?|requirement|criterion|story|feature request)")
+_REQUIREMENT: Final = Phrases(
     r"^(?:new |another |one more )?(?:requirement|acceptance criterion|user story|feature request)s?\b.*:",
-    rf"^(?:also,? |and |then |finally,? )?(?:each |every |any |all )?{_WHOSE}(?: [\w-]+){{0,3}} (?:must|has to|have to"
-    r"|needs? to|should(?: also)? be able to|ought to|shall)\b",
-    rf"\b(?:i|we) (?:also )?(?:need|want) (?:a |an |the )?{_WHOSE} (?:that|which|to|where|with)\b",
-    rf"\b(?:make sure|so) (?:that )?{_WHOSE} can\b",
-    r"^as an? \w+(?: \w+)?,? i (?:want|need)\b",
+    r"^(?:also,? |and |then |finally,? )?(?:[\w-]+ ){1,4}(?:must(?: not)?|ha(?:s|ve) to|needs? to|should(?: also)?)"
+    rf" {_DEED}\b",
+    r"\b(?:must|should|needs? to|ha(?:s|ve) to) be able to\b",
+    r"\bneeds? an? (?:way|button|page|list|view|screen|report|filter|option|export) (?:to|for|that|with|where)\b",
+    r"^as an? [\w -]{2,30},? i(?:'d like| want| need| would like)\b",
 )
 _THING: Final = any_of(
     r"\b(?:staging|production|prod|dev|test|demo|qa|servers?|hosts?|machines?|box|clusters?|databases?|db"
@@ -198,7 +218,7 @@ _SPECIFIC: Final = re.compile(
 )
 # A quick look before the slow one.
 _GIVEN_EXACTLY: Final = re.compile(r"[\d/`@]|\.[a-z]|bucket|Bucket|Vault|[Kk]eychain|Bitwarden|KeePass|Manager|Store")
-_PROGRESS: Final = any_of(
+_PROGRESS: Final = Phrases(
     r"\b(?:i|we)(?:'ve| have)? (?:just |now )?(?:bumped|updated|changed|upgraded|added|set|started|moved"
     r"|ran|installed|created|wrote|removed|renamed)\b",
     r"^(?:bumped|updated|changed|upgraded|added|set|started|moved|installed|created)\b",
@@ -238,12 +258,12 @@ def class_of(sentence: str, role: str) -> str:
         class_ = PREFERENCE
     elif _is_decision(lowered, role):
         class_ = DECISION
-    elif _GIVEN_EXACTLY.search(sentence) and _SPECIFIC.search(sentence) and _is_environment(lowered):
+    elif _GIVEN_EXACTLY.search(sentence) and _is_environment(lowered) and _SPECIFIC.search(sentence):
         class_ = ENVIRONMENT
+    elif role == USER and _is_requirement(lowered):
+        class_ = REQUIREMENT
     elif _is_convention(lowered, role):
         class_ = CONVENTION
-    elif role == USER and _REQUIREMENT.search(lowered) and not _BROKEN.search(lowered):
-        class_ = REQUIREMENT
     if not class_ or _REPORTED.search(lowered) or (class_ != PREFERENCE and HEDGE.search(lowered)):
         return ""
     return class_
@@ -291,13 +311,22 @@ def _is_decision(lowered: str, role: str) -> bool:
     return _USERS_DECISION.search(lowered) is not None and not _LASTING.search(lowered)
 
 
+def _is_requirement(lowered: str) -> bool:
+    return (
+        _NEEDED.search(lowered) is not None
+        and _REQUIREMENT.search(lowered) is not None
+        and not (_BROKEN.search(lowered) or _FIRST_PERSON.match(lowered) or _OF_HERE.search(lowered))
+    )
+
+
 def _is_convention(lowered: str, role: str) -> bool:
     ruled = _RULED.search(lowered) is not None
     if role == ASSISTANT and not ruled:
         return False
-    if not ((ruled and _OF_HERE.search(lowered)) or _CONVENTION.search(lowered)):
+    strict, here = _STRICT.search(lowered) is not None, _OF_HERE.search(lowered) is not None
+    if not (strict and here) and not ((strict or here) and _CONVENTION.search(lowered)):
         return False
-    if _FIRST_PERSON.search(lowered) or _BROKEN.search(lowered):
+    if _FIRST_PERSON.search(lowered) or _BROKEN.search(lowered) or _REMARK.search(lowered):
         return False
     lasting = _LASTING.search(lowered) is not None
     if role == ASSISTANT:  # the agent describes what it sees: only a rule said as one counts

@@ -237,6 +237,7 @@ class Miner:
                 item = _item(text, rules.PREFERENCE, str(total), space, basis=rules.SIGNALS, count=total)
                 for outcome in writer.remember_batch([item], wait="durable"):
                     if not isinstance(outcome, MnemeshError):
+                        self.mined.stored += outcome.action != "NOOP"
                         _raise(writer, outcome.memory, item["attrs"])
                     elif not isinstance(outcome, AlreadyExists | InvalidArgument | FailedPrecondition):
                         raise outcome

@@ -90,8 +90,6 @@ class Session:
                     self.cwd = self.cwd or event.cwd
                     if event.at:
                         self.tally.at(event.at)
-                case Usage():
-                    self.tally.spent(event)
                 case Words():
                     self._hear(event)
                 case ToolCall():
@@ -100,6 +98,8 @@ class Session:
                         del self.open_calls[next(iter(self.open_calls))]
                 case ToolResult():
                     self._end(event)
+                case Usage():
+                    self.tally.spent(event)
                 case Chosen():
                     for part in worth_knowing(event.command):
                         self._signal(f"The person runs `{group_of(part)}` by hand here.")
@@ -186,9 +186,8 @@ class Session:
         if result.turned_down:
             self._turned_down(call)
             return
-        for part in parts:
-            self.tally.ran(group_of(part), failed=result.failed)
         if parts:
+            self.tally.ran(parts, failed=result.failed)
             self._trouble = self._trouble or result.failed
             self._worked = self._trouble and not result.failed
         if result.failed:
@@ -205,7 +204,7 @@ class Session:
 
     def _turned_down(self, call: ToolCall) -> None:
         for part in parts_of(call.command):
-            self._signal(f"The person turns down `{group_of(part)}` here.")
+            self._signal(f"The person turns down `{' '.join(group_of(part).split()[:2])}` here.")
         for path in call.edited:
             self._signal(f"The person turns down edits of `{self._shown(path)}`.")
 

@@ -6,11 +6,12 @@ a tool gets into the record, and no line with a pattern of prompt injection.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Final
 
 from mnemesh.importing.claude_code import time_of
+from mnemesh.mining.commands import group_of
 from mnemesh.mining.rules import is_suspicious
 from mnemesh.mining.transcript import Usage
 
@@ -35,7 +36,7 @@ class SessionTally:
     started: str = ""
     ended: str = ""
     counted: list[int] = field(default_factory=lambda: [0, 0, 0, 0])
-    latest: dict[str, list[int]] = field(default_factory=dict)
+    latest: dict[str, Sequence[int]] = field(default_factory=dict)
 
     def prompt(self, text: str) -> None:
         """The person asks."""
@@ -50,16 +51,17 @@ class SessionTally:
         """The agent says something."""
         self.said = text[:SAID_CHARS_MAX]
 
-    def ran(self, command: str, *, failed: bool) -> None:
-        """A command that is worth knowing ended."""
+    def ran(self, commands: list[str], *, failed: bool) -> None:
+        """Commands that are worth knowing ended."""
         self.status = FAILED if failed else DONE
-        if failed and (command in self.errors or len(self.errors) < ERRORS_MAX):
-            self.errors[command] = self.errors.get(command, 0) + 1
+        for name in map(group_of, commands) if failed else ():
+            if name in self.errors or len(self.errors) < ERRORS_MAX:
+                self.errors[name] = self.errors.get(name, 0) + 1
 
     def spent(self, usage: Usage) -> None:
         """A message has used so much up to now."""
         self.model = usage.model or self.model
-        self.latest[usage.message] = list(usage.tokens)
+        self.latest[usage.message] = usage.tokens
         if len(self.latest) > MESSAGES_MAX:
             oldest = self.latest.pop(next(iter(self.latest)))
             self.counted = [one + more for one, more in zip(self.counted, oldest, strict=True)]

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from mnemesh.hooks.transcript_tail import own_words
 from mnemesh.importing.claude_code import sound
@@ -35,6 +34,8 @@ _HOST_TEXT: Final = re.compile(
 _BY_HAND: Final = re.compile(
     r"<bash-input>(.+?)</bash-input>|<user_shell_command>\s*<command>(.+?)</command>", re.DOTALL
 )
+_OF_MESSAGE: Final = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_OF_SESSION: Final = ("input_tokens", "output_tokens", "cached_input_tokens", "")
 _TURNED_DOWN: Final = "The user doesn't want to"
 # Blocks of memories of earlier versions and of tools. own_words knows the present one.
 _OWN_BLOCK: Final = re.compile(r"<(?:memories note=|memory-mesh\b).*?(?:</(?:memories|memory-mesh)>|\Z)", re.DOTALL)
@@ -42,8 +43,7 @@ _PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add) File: (.+)$", re.MULTILINE
 _EXIT: Final = re.compile(r"(?:Process exited with code|Exit code:?|\"exit_code\":) ?(-?\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(NamedTuple):
     """The session of the following events, its working directory and the time of the line, "" for unknown."""
 
     session: str
@@ -51,16 +51,14 @@ class Place:
     at: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
+class Words(NamedTuple):
     """A message of the person or the agent."""
 
     role: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(NamedTuple):
     """A call of a tool: a command of a shell, or files that are edited."""
 
     id: str
@@ -68,8 +66,7 @@ class ToolCall:
     edited: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolResult:
+class ToolResult(NamedTuple):
     """The end of a call."""
 
     id: str
@@ -77,8 +74,7 @@ class ToolResult:
     turned_down: bool = False  # by the person
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(NamedTuple):
     """The tokens of a message so far: input, output, from a cache, into a cache."""
 
     message: str
@@ -86,39 +82,35 @@ class Usage:
     tokens: tuple[int, int, int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """A command that the person ran by hand."""
 
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class Interrupted:
+class Interrupted(NamedTuple):
     """The person stopped the agent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Own:
+class Own(NamedTuple):
     """The session is a question of the miner itself to a model."""
 
 
 Event = Place | Words | ToolCall | ToolResult | Usage | Chosen | Interrupted | Own
 
 
-def events_of(line: bytes) -> Iterator[Event]:
+def events_of(line: bytes) -> Iterable[Event]:
     """The events of a line."""
     try:
         record = _decoded((line[len(BOM_UTF8) :] if line.startswith(BOM_UTF8) else line).decode())
     except (ValueError, RecursionError):
-        return
+        return ()
     if not isinstance(record, dict):
-        return
+        return ()
     payload = record.get("payload")
     if isinstance(payload, dict):
-        yield from _of_codex(record, payload)
-    elif record.get("type") in (USER, ASSISTANT):
-        yield from _of_claude(record)
+        return _of_codex(record, payload)
+    return _of_claude(record) if record.get("type") in (USER, ASSISTANT) else ()
 
 
 def _of_claude(record: Mapping[str, Any]) -> Iterator[Event]:
@@ -132,8 +124,7 @@ def _of_claude(record: Mapping[str, Any]) -> Iterator[Event]:
     )
     usage = message.get("usage")
     if isinstance(usage, dict):
-        names = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-        yield Usage(_text(message.get("id"), 200), _text(message.get("model"), 80), _counts(usage, names))
+        yield Usage(_text(message.get("id"), 200), _text(message.get("model"), 80), _counts(usage, _OF_MESSAGE))
     content = message.get("content")
     for block in [{"type": "text", "text": content}] if isinstance(content, str) else _dicts(content):
         kind = block.get("type")
@@ -183,15 +174,18 @@ def _of_codex(record: Mapping[str, Any], payload: Mapping[str, Any]) -> Iterator
 def _spent(info: object, moment: str) -> Iterator[Event]:
     total = info.get("total_token_usage") if isinstance(info, dict) else None
     if isinstance(total, dict):  # of the session so far
-        given, out, cached, written = _counts(total, ("input_tokens", "output_tokens", "cached_input_tokens", ""))
+        given, out, cached, written = _counts(total, _OF_SESSION)
         yield Place("", "", moment)
         yield Usage("", "", (max(0, given - cached), out, cached, written))
 
 
-def _counts(usage: Mapping[str, Any], names: Sequence[str]) -> tuple[int, int, int, int]:
-    found = (usage.get(name) for name in names)
-    first, second, third, fourth = (min(one, COUNT_MAX) if isinstance(one, int) and one > 0 else 0 for one in found)
-    return first, second, third, fourth
+def _counts(usage: Mapping[str, Any], names: tuple[str, str, str, str]) -> tuple[int, int, int, int]:
+    first, second, third, fourth = names
+    return _count(usage.get(first)), _count(usage.get(second)), _count(usage.get(third)), _count(usage.get(fourth))
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and 0 < value < COUNT_MAX else 0
 
 
 def _of_host(text: str) -> Iterator[Event]:
@@ -209,7 +203,9 @@ def _words(role: str, text: object) -> Iterator[Event]:
     if role == USER and _HOST_TEXT.match(text):
         yield from _of_host(text)
         return
-    said = sound(text[:TEXT_CHARS_MAX])
+    said = text[:TEXT_CHARS_MAX]
+    if not said.isascii():
+        said = sound(said)
     if "<" in said:
         said = own_words(_OWN_BLOCK.sub("", said))
     if said.strip():
