@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_stub import ModelStub
+from messages_stub import MessagesStub
 from node_process import NodeUnderTest
 from npm_packages import INSTALL_S, install, run
 from scenario_doors import McpDoor
@@ -45,7 +45,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("claude-code")
 
 
-async def handed(home: Path, node: NodeUnderTest, space: str, calls: Calls, **more: str) -> ModelStub:
+async def handed(home: Path, node: NodeUnderTest, space: str, calls: Calls, **more: str) -> MessagesStub:
     """The model of a Claude Code that made `calls` in `space`, with `more` in the environment."""
     headers = {"Authorization": f"Bearer {node.token}", "x-mnemesh-space": space}
     server = {"type": "http", "url": f"http://{node.http}/mcp", "headers": headers}
@@ -57,13 +57,13 @@ async def handed(home: Path, node: NodeUnderTest, space: str, calls: Calls, **mo
 
 async def asked(
     prompt: str, home: Path, project: Path, calls: Calls, *words: str, counted: bool = True, **more: str
-) -> ModelStub:
+) -> MessagesStub:
     """The model of a Claude Code that was given `prompt` in `project`. A session that goes on has earlier results too,
     which are not `counted`."""
     program = home / "node_modules" / PACKAGE / "claude"
     if not program.exists():
         await install(home, {PACKAGE: VERSION}, x86_64=True)
-    with ModelStub(calls) as model:
+    with MessagesStub(calls) as model:
         environ = {
             "PATH": os.environ["PATH"], "HOME": str(home), "IS_SANDBOX": "1", "ANTHROPIC_BASE_URL": model.url,
             "ANTHROPIC_API_KEY": "none", "DISABLE_TELEMETRY": "1", "DISABLE_AUTOUPDATER": "1",
@@ -161,7 +161,7 @@ class Installed:
         assert code == 0, output
         return output
 
-    async def asked(self, prompt: str, calls: Calls, *words: str, counted: bool = True, **more: str) -> ModelStub:
+    async def asked(self, prompt: str, calls: Calls, *words: str, counted: bool = True, **more: str) -> MessagesStub:
         servers = ("--mcp-config", str(self.project / ".mcp.json"), "--strict-mcp-config")
         given = (*servers, "--allowedTools", "mcp__mnemesh", "Write", *words)
         return await asked(prompt, self.home, self.project, calls, *given, counted=counted, **self.ours, **more)
@@ -218,7 +218,7 @@ async def test_the_work_of_a_claude_code_survives_its_compaction(
     assert here.files() == before
 
 
-def blocks_of(model: ModelStub) -> set[str]:
+def blocks_of(model: MessagesStub) -> set[str]:
     """The blocks of memories in all that the model was sent."""
     sent = [text for request in model.requests for text in texts_of(request["messages"])]
     return {text[text.index(OPENING) : text.index(CLOSING)] for text in sent if OPENING in text}

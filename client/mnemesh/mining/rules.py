@@ -238,11 +238,11 @@ _CENTRAL: Final = any_of(
 _SUSPICIOUS: Final = any_of(
     r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|your|everything"
     r"|system)\b.{0,30}\b(?:instructions?|rules?|prompts?|told)\b",
-    r"\byou are now\b",
+    r"\byou are now\b(?! (?:able|allowed|connected|done|free|in|logged|on|ready|using)\b)",
     r"\b(?:system|developer) prompt\b",
     r"\b(?:do not|don't|never) (?:tell|inform|mention|show)\b.{0,20}\buser\b",
-    r"\b(?:reveal|print|send|upload|post|exfiltrate)\b.{0,40}\b(?:secrets?|passwords?|tokens?|keys?"
-    r"|credentials?|\.env|\.ssh)\b",
+    r"\b(?:reveal|print|send|upload|post|exfiltrate)\b.{0,40}(?:\b(?:secrets?|passwords?|keys?|credentials?"
+    r"|tokens?(?! (?:budget|count|limit|usage)))\b|(?<!\w)\.(?:env|ssh)\b(?!\.example))",
     r"\b(?:curl|wget)\b[^|]*\|\s*(?:ba|z)?sh\b",
     r"\bbase64 (?:-d|--decode)\b",
     r"[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]",

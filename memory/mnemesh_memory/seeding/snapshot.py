@@ -14,12 +14,14 @@ ITEMS_MAX: Final = 16  # Of one list.
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]+")
 # Words by which a file speaks to a model or a shell instead of to a reader.
 _SUSPICIOUS: Final = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|above|earlier|all|other|your)\b.{0,40}"
-    r"\b(?:instructions?|rules?|prompts?|messages?)"
-    r"|\byou are now\b|\b(?:system|developer) prompt\b"
+    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|above|earlier|all|other|your|everything)\b.{0,40}"
+    r"\b(?:instructions?|rules?|prompts?|messages?|told)\b"
+    r"|\byou are now\b(?! (?:able|allowed|connected|done|free|in|logged|on|ready|using)\b)"
+    r"|\b(?:system|developer) prompt\b"
     r"|\b(?:do not|don't|never) (?:tell|inform|mention|show|ask)\b.{0,30}\buser\b"
     r"|\b(?:reveal|print|send|upload|post|exfiltrate)\b.{0,60}"
-    r"\b(?:secrets?|passwords?|tokens?|credentials?|\.env|\.ssh)\b"
+    r"(?:\b(?:secrets?|passwords?|credentials?|tokens?(?! (?:budget|count|limit|usage)))\b"
+    r"|(?<!\w)\.(?:env|ssh)\b(?!\.example))"
     r"|\b(?:curl|wget)\b[^|]*\|\s*(?:ba|z)?sh\b|</?(?:system|instructions?|important)\b"
     r"|\bremember (?:this|that|the following|forever)\b"
     r"|\b(?:add|store|save)\b.{0,30}\b(?:to|in) (?:your |the )?memory\b",
