@@ -191,9 +191,7 @@ def test_a_correction_that_comes_again_in_another_session_becomes_surer_and_what
         found = memories(shared_node, project)
         tiers.append({text: memory.attrs.get("preference.tier") for text, memory in found.items()})
     assert tiers[0] == {"no, shorter answers please": "inferred"}
-    assert tiers[1] == dict.fromkeys(
-        ("no, shorter answers please", "The person turns down `git push` here."), "signals"
-    )
+    assert tiers[1] == dict.fromkeys(("no, shorter answers please", "Turned down by the person: `git push`"), "signals")
     assert {memory.attrs["preference.signals"] for memory in found.values()} == {"2"}
     with Client(shared_node.grpc, shared_node.token, space=space_of(project)) as client:
         client.remember("The person wants German commit messages.", kind="preference")

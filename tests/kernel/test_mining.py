@@ -180,3 +180,30 @@ def test_a_project_that_opts_out_is_left_out_and_another_project_can_be_mined_al
         miner.mine(files)
     assert list(node.kept.values()) == ["We decided to use shop.", "We decided to use other."]
     assert miner.mined.opted_out == 1
+
+
+def test_what_the_person_does_against_the_agents_ways_is_counted_and_survives_a_reading() -> None:
+    def line(role: str, content: object) -> bytes:
+        return json.dumps({"type": role, "cwd": "/p", "message": {"role": role, "content": content}}).encode()
+
+    no = "The user doesn't want to proceed with this tool use."
+    edit = [{"type": "tool_use", "id": "t1", "name": "Edit", "input": {"file_path": "/p/a.py"}}]
+    push = [{"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "git push -f origin main"}}]
+    lines = [
+        line("assistant", edit),
+        line("user", [{"type": "tool_result", "tool_use_id": "t1", "content": "ok"}]),
+        line("user", "<bash-input>git restore a.py</bash-input>"),
+        line("user", "<bash-input>pnpm test</bash-input>"),
+        line("assistant", push),
+        line("user", [{"type": "tool_result", "tool_use_id": "t2", "is_error": True, "content": no}]),
+    ]
+    session = Session()
+    for number, one in enumerate(lines):
+        session.take(events_of(one))
+        if number % 2:
+            session = Session.of(json.loads(json.dumps(session.carried())))
+    assert session.signals == {
+        "Taken back by the person with git: `a.py`": 1,
+        "Typed by the person: `pnpm test`": 1,
+        "Turned down by the person: `git push`": 1,
+    }

@@ -39,6 +39,7 @@ DENIAL_MESSAGES: Final = 3  # behind a fix, in which it can be denied
 _REFERS: Final = re.compile(
     r"\b(?:there|that way|like that|this way|like this|^(?:the )?same (?:in|for|with))\b", re.IGNORECASE
 )
+_TAKES_BACK: Final = re.compile(r"git (?:checkout|restore)\b")
 FIXES_MAX: Final = 50  # that wait
 HEARD_MAX: Final = 100
 EXTRACTIONS_MAX: Final = 500  # of one reading
@@ -101,8 +102,7 @@ class Session:
                 case Usage():
                     self.tally.spent(event)
                 case Chosen():
-                    for part in worth_knowing(event.command):
-                        self._signal(f"The person runs `{group_of(part)}` by hand here.")
+                    self._chosen(event.command)
                 case Own():
                     self.own = True
                 case Interrupted():
@@ -204,9 +204,18 @@ class Session:
 
     def _turned_down(self, call: ToolCall) -> None:
         for part in parts_of(call.command):
-            self._signal(f"The person turns down `{' '.join(group_of(part).split()[:2])}` here.")
+            self._signal(f"Turned down by the person: `{' '.join(group_of(part).split()[:2])}`")
         for path in call.edited:
-            self._signal(f"The person turns down edits of `{self._shown(path)}`.")
+            self._signal(f"Turned down by the person: edits of `{self._shown(path)}`")
+
+    def _chosen(self, command: str) -> None:
+        for part in worth_knowing(command):
+            self._signal(f"Typed by the person: `{group_of(part)}`")
+        for part in parts_of(command):
+            if _TAKES_BACK.match(part):
+                for path in map(self._shown, self.edits):
+                    if path in part.split():
+                        self._signal(f"Taken back by the person with git: `{path}`")
 
     def _signal(self, text: str) -> None:
         if text in self.signals or len(self.signals) < CARRIED_MAX:
