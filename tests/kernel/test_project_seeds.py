@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -17,6 +19,7 @@ from mnemesh_memory.secrets.detector import find_secret
 from mnemesh_memory.seeding import seeds
 from mnemesh_memory.seeding.snapshot import ProjectSnapshot, is_suspicious
 from mnemesh_memory.seeding.topics import TOPICS
+from mnemesh_memory.values.model import Memory
 
 WORKFLOW = "jobs:\n  a:\n    steps:\n      - run: make test\n      - name: x\n        run: |\n          make lint\n"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -123,6 +126,36 @@ def test_a_folder_is_read_without_links_devices_hidden_folders_and_other_peoples
     read = project_reading.snapshot(str(place))
     assert set(read.texts) == {"package.json", ".github/workflows/ci.yml"}
     assert set(read.listing) == {".env", "package.json", ".github/workflows/ci.yml", "src/main.py"}
+
+
+def memory_of(seed: seeds.Seed, **more: Any) -> Memory:
+    """The memory that an earlier run made of a seed."""
+    made = Memory(
+        id=seed.topic, space="team/kiln", kind=seed.kind, title=seed.title, content=seed.content, state="active",
+        by="owner", created_at=0, updated_at=0, heads=("1@00",), attrs=seed.attrs(),
+    )  # fmt: skip
+    return replace(made, **more)
+
+
+def test_a_second_run_renews_its_own_words_and_leaves_those_of_people() -> None:
+    texts = {"Makefile": "test: ## Run the tests\n", "CODEOWNERS": "* @ana\n", "README.md": "# Kiln\n\nFires pots.\n"}
+    first = {seed.topic: seed for seed in seeds.seeds(ProjectSnapshot(name="kiln", texts=texts))}
+    assert set(first) == {"overview", "commands", "owners"}
+    second = list(seeds.seeds(ProjectSnapshot(name="kiln", texts={"Makefile": "build: ## Build it\n"})))
+    cases = (
+        ({}, {"commands": "update", "overview": "gone", "owners": "gone"}),
+        ({"content": "Ask Ana."}, {"commands": "kept", "overview": "kept", "owners": "kept"}),
+        ({"state": "forgotten"}, {"commands": "kept"}),
+        ({"state": "superseded"}, {"commands": "kept"}),
+    )
+    for change, actions in cases:
+        before = seeds.known(memory_of(seed, **change) for seed in first.values())
+        planned = seeds.planned(second, before)
+        assert {
+            seed.topic if seed else str(memory and memory.id): action for action, seed, memory in planned
+        } == actions
+    parts = seeds.known(memory_of(seed) for seed in seeds.seeds(ProjectSnapshot(name="kiln", texts=texts), "api"))
+    assert parts == {}, "a part of a project has memories of its own"
 
 
 def test_a_longer_file_is_read_to_its_limit(tmp_path: Path) -> None:
