@@ -26,6 +26,7 @@ from mnemesh.cli.people import history as people_history
 from mnemesh.cli.people import identity as people_identity
 from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people import memories as people
+from mnemesh.cli.people import node as people_node
 from mnemesh.cli.people import sleep as people_sleep
 from mnemesh.cli.people import standing as people_standing
 from mnemesh.cli.report import advised
@@ -405,7 +406,7 @@ def test_without_a_space_what_counts_all_says_so(cli: Run, command: str) -> None
 
 def test_a_node_that_starts_is_shown_without_what_it_does_not_tell_yet() -> None:
     starting = wire.to_value(admin_pb2.StatusResponse(state="starting", version="0.1.0", pid=7), values.Status)
-    assert next(people.status(starting)).endswith("  Mnemesh 0.1.0, pid 7")
+    assert next(people_node.status(starting)).endswith("  Mnemesh 0.1.0, pid 7")
 
 
 def test_status_shows_the_consumers_beside_the_index() -> None:
@@ -414,7 +415,7 @@ def test_status_shows_the_consumers_beside_the_index() -> None:
         admin_pb2.ConsumerStatus(name="judge", seq=9, lag=2, state="the model is away"),
     ]
     told = wire.to_value(admin_pb2.StatusResponse(state="ready", pid=7, consumers=consumers), values.Status)
-    assert [line for line in people.status(told) if "consumer" in line] == [
+    assert [line for line in people_node.status(told) if "consumer" in line] == [
         "  consumer judge: 2 behind, the model is away"
     ]
 

@@ -97,9 +97,7 @@ class Mesh:
         graphing: Graphing,
         access: Handle[AccessStore],
     ) -> None:
-        self.syncing = syncing
-        self.transcripts = transcripts
-        self._room = room
+        self.syncing, self.transcripts, self._room = syncing, transcripts, room
         self._idle, self._sleeping = sleep.idle, (sleeping := sleep.consolidating)
         self.consolidate, self.list_runs, self.undo_run = sleeping.consolidate, sleeping.runs, sleeping.undo
         self._consumers = consumers
