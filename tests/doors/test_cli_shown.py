@@ -268,7 +268,7 @@ def test_conflicts_are_listed_with_the_commands_that_end_them() -> None:
     )
     conflict = values.Conflict(id=MEMORY.id, space="team", versions=versions, state="active")
     shown = list(people_conflicts.conflicts(values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
-    assert shown[-4:] == ENDS
+    assert shown[-4:] == [line.replace(MEMORY.id, MEMORY.id[:13]) for line in ENDS]
 
 
 def test_a_revision_shows_the_fields_in_which_alone_it_may_differ_from_another() -> None:
@@ -397,11 +397,17 @@ def test_what_a_refusal_names_as_a_field_of_get_is_its_option_here() -> None:
     assert advised(error, ["get", "x"]) == said.format("--include-forgotten")
 
 
-@pytest.mark.parametrize("command", ["stats", "conflicts"])
-def test_without_a_space_what_counts_all_says_so(cli: Run, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "default"),
+    [
+        ("stats", "default all that the caller may see"),
+        ("conflicts", "without a project all spaces that you may read, as with *"),
+    ],
+)
+def test_the_help_of_a_command_says_where_it_looks(cli: Run, command: str, default: str) -> None:
     told = " ".join(cli(command, "--help").out.replace("│", " ").split())
-    assert "default all that the caller may see" in told
-    assert "project space" not in told
+    assert default in told
+    assert ("project space" in told) == (command == "conflicts")
 
 
 def test_a_node_that_starts_is_shown_without_what_it_does_not_tell_yet() -> None:

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, NotFound, SecretRefused
+from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, NotFound, PermissionDenied, SecretRefused
 from mnemesh_memory.values.kinds import MODES, SORTS, STATES
 from mnemesh_memory.values.model import Caller, Draft, Link, ListQuery, Patch, Query, Source
 
@@ -308,3 +308,15 @@ def test_a_write_marked_sensitive_is_refused_before_anything_else_looks_at_it() 
 def test_a_write_that_is_not_marked_and_holds_no_credential_passes() -> None:
     text = "Rotate the GitHub token every 90 days; it is stored in the vault under ci/github."
     assert draft(content=text, attrs={"password": "see the vault"}).content == text
+
+
+def test_a_look_at_many_memories_is_about_the_project_or_everything() -> None:
+    ana = Caller("ana", "ana", role="reader", default_space="team/a", spaces=("team/*",))
+    assert request_checks.within_of((), ana) == request_checks.read_spaces((), ana) == ("team/a", "@ana")
+    assert request_checks.within_of(("*",), ana) == ("team/*", "@ana")
+    assert request_checks.within_of((), replace(ana, default_space="")) == ("team/*", "@ana")
+    assert request_checks.within_of(("team/b",), ana) == ("team/b",)
+    with pytest.raises(InvalidArgument):
+        request_checks.within_of(("team/b", "*"), ana)
+    with pytest.raises(PermissionDenied):
+        request_checks.within_of(("else/where",), ana)

@@ -266,7 +266,7 @@ class Mesh:
 
     async def stats(self, caller: Caller, spaces: Sequence[str] = ()) -> Stats:
         """Counts over `spaces`, or over all that the caller may see."""
-        named = request_checks.within_of(spaces, caller)
+        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
         return await self._parts.ledger.stats(named)
 
     async def usage(self) -> Mapping[str, Usage]:
@@ -287,7 +287,7 @@ class Mesh:
         include_superseded: bool = False,
     ) -> AsyncIterator[Memory]:
         """Every memory with all its fields, oldest first; all spaces that the caller may see when none is named."""
-        named = request_checks.within_of(spaces, caller)
+        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
         states = ["active", *["forgotten"] * include_forgotten, *["superseded"] * include_superseded]
         after = (-1, "")
         while page := await self._parts.ledger.export_page(named, states, after, EXPORT_PAGE):

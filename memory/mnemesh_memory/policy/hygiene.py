@@ -24,6 +24,7 @@ from mnemesh_memory.text.text import snippet, title_of
 from mnemesh_memory.values.heat_channels import Heat
 from mnemesh_memory.values.memory_links import BOTH_HOLD
 from mnemesh_memory.values.model import Memory
+from mnemesh_memory.values.past import BOTH
 
 IDLE, ORPHANED, STALE, DUPLICATE, CONTRADICTION, SUPERSEDED = TYPES = (
     "idle", "orphaned", "stale", "duplicate", "contradiction", "superseded",
@@ -95,6 +96,7 @@ class Finding:
     others: tuple[str, ...]
     verdict: str
     command: str
+    choices: tuple[str, ...] = ()  # Of a contradiction: a command for each way to end it, with what stays.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +204,16 @@ def _newer_holds(older: Memory, newer: Memory) -> str:
     return f"mnemesh resolve {older.id} --other {newer.id} --keep {newer.id}"
 
 
+def _choices(older: Tidy, newer: Tidy) -> tuple[str, ...]:
+    """The ways to end a contradiction, each as a command with the beginning of what stays behind a #. None when no
+    memory of the two may be replaced here."""
+    one, other = older.memory, newer.memory
+    if "pinned" in (one.tier, other.tier) or one.space != other.space:
+        return ()
+    stays = ((other.id, newer.title), (one.id, older.title), (BOTH, "both hold"))
+    return tuple(f"mnemesh resolve {one.id} --other {other.id} --keep {keep}  # {text}" for keep, text in stays)
+
+
 def _look(older: Memory, newer: Memory) -> str:
     return f"mnemesh get {older.id} {newer.id}"
 
@@ -253,7 +265,7 @@ def contradiction(one: Tidy, other: Tidy) -> Finding:
     return Finding(
         type=CONTRADICTION, subject=older, others=(newer.memory.id,),
         verdict=f"{newer.memory.id} contradicts it and is newer: keep the one that holds, or both",
-        command=_newer_holds(older.memory, newer.memory),
+        command=_newer_holds(older.memory, newer.memory), choices=_choices(older, newer),
     )  # fmt: skip
 
 

@@ -24,6 +24,8 @@ from mnemesh_memory.values.model import Caller, Draft, ListQuery, Patch, Query
 from mnemesh_memory.values.spaces import space_path, well_formed
 
 ORDERS = ("newest", "oldest")
+# In the place of spaces, where many memories are looked at.
+EVERYWHERE: Final = "*"
 # Fields that an update may clear: absent values, and texts and sets as empty ones.
 NULLABLE: Final = ("importance", "valid_from", "valid_to")
 EMPTY: Final[Mapping[str, Any]] = MappingProxyType({"title": "", "tags": (), "paths": (), "keywords": (), "attrs": {}})
@@ -244,8 +246,10 @@ def read_spaces(given: Iterable[str], caller: Caller) -> tuple[str, ...]:
 
 
 def within_of(spaces: Sequence[str], caller: Caller) -> tuple[str, ...]:
-    """The spaces to look at, as patterns: the named ones, or all that the caller may read. Raises as `read_spaces`."""
-    return tuple(read_spaces(spaces, caller) if spaces else grants.readable(caller))
+    """Patterns of the spaces of a look at many memories: those of a read. EVERYWHERE alone, and a caller without a
+    project who names none, mean all that the caller may read. Raises as `read_spaces`."""
+    everywhere = tuple(spaces) == (EVERYWHERE,) or not (spaces or caller.default_space)
+    return grants.readable(caller) if everywhere else read_spaces(spaces, caller)
 
 
 def title_spaces(given: Iterable[str], caller: Caller) -> tuple[str, ...]:

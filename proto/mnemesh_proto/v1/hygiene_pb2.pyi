@@ -89,18 +89,20 @@ class HygieneResponse(_message.Message):
     def __init__(self, findings: _Optional[_Iterable[_Union[Finding, _Mapping]]] = ..., counts: _Optional[_Mapping[str, int]] = ..., examined: _Optional[int] = ..., unexamined: _Optional[int] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Finding(_message.Message):
-    __slots__ = ("type", "memory", "others", "verdict", "command")
+    __slots__ = ("type", "memory", "others", "verdict", "command", "choices")
     TYPE_FIELD_NUMBER: _ClassVar[int]
     MEMORY_FIELD_NUMBER: _ClassVar[int]
     OTHERS_FIELD_NUMBER: _ClassVar[int]
     VERDICT_FIELD_NUMBER: _ClassVar[int]
     COMMAND_FIELD_NUMBER: _ClassVar[int]
+    CHOICES_FIELD_NUMBER: _ClassVar[int]
     type: str
     memory: TidyMemory
     others: _containers.RepeatedScalarFieldContainer[str]
     verdict: str
     command: str
-    def __init__(self, type: _Optional[str] = ..., memory: _Optional[_Union[TidyMemory, _Mapping]] = ..., others: _Optional[_Iterable[str]] = ..., verdict: _Optional[str] = ..., command: _Optional[str] = ...) -> None: ...
+    choices: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, type: _Optional[str] = ..., memory: _Optional[_Union[TidyMemory, _Mapping]] = ..., others: _Optional[_Iterable[str]] = ..., verdict: _Optional[str] = ..., command: _Optional[str] = ..., choices: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class TidyMemory(_message.Message):
     __slots__ = ("id", "title", "snippet", "space", "kind", "state", "created_at", "heat")

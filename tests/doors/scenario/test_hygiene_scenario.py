@@ -37,7 +37,23 @@ async def test_orphaned_links_and_contradictions_are_told(door: Door, space: str
     await door.call("forget", id=gone)
     found = {one["type"]: one for one in (await door.call("hygiene", spaces=[space]))["findings"]}
     assert found["orphaned"]["command"] == f"mnemesh unlink {source} see-also {gone}"
-    assert {found["contradiction"]["memory"]["id"], *found["contradiction"]["others"]} == {source, old}
+    contested = found["contradiction"]
+    assert {contested["memory"]["id"], *contested["others"]} == {source, old}
+    begin = f"mnemesh resolve {old} --other {source} --keep"
+    assert contested["choices"] == [
+        f"{begin} {source}  # See what holds for the lock and its gates.",
+        f"{begin} {old}  # The weir has two keepers.",
+        f"{begin} both  # both hold",
+    ]
+
+
+async def test_a_star_looks_at_all_spaces_that_the_caller_may_read(door: Door, space: str) -> None:
+    for _ in range(2):
+        await remember(door, space, f"The ferry of {space} waits for the tide.", force=True)
+    (pair,) = (await door.call("duplicates", spaces=[space]))["pairs"]
+    everywhere = await door.call("duplicates", spaces=["*"], limit=200)
+    assert pair["older"]["id"] in {one["older"]["id"] for one in everywhere["pairs"]}
+    await refusal(door.call("duplicates", spaces=["*", space]), "INVALID_ARGUMENT", "spaces")
 
 
 async def test_a_number_out_of_its_limits_is_refused_by_name(door: Door, space: str) -> None:

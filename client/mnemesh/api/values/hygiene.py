@@ -73,6 +73,7 @@ class Finding:
     others: tuple[str, ...]
     verdict: str
     command: str
+    choices: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,12 +8,23 @@ from mnemesh.api import values
 from mnemesh.cli.people import conflict_commands
 from mnemesh.cli.people.history import INDENT, notes_of, revision_of
 from mnemesh.cli.people.memories import DIM, YELLOW, paint
+from mnemesh.cli.people.short_ids import shortened
 from mnemesh.cli.people.standing import older_than
 from mnemesh.cli.shell import one_line
 
 
 def conflicts(page: values.Conflicts) -> Iterator[str]:
     """Each memory with all its versions."""
+    pairs = [side.id for pair in page.contradictions for side in (pair.newer, pair.older)]
+    yield from shortened(_shown(page), [*(conflict.id for conflict in page.conflicts), *pairs])
+    if page.cursor:
+        shown, total = len(page.conflicts) + len(page.contradictions), page.total + page.contradictions_total
+        yield paint(f"{shown} of {total}; next page: --cursor {page.cursor}", DIM)
+    elif not (page.conflicts or page.contradictions):
+        yield "no memories in conflict"
+
+
+def _shown(page: values.Conflicts) -> Iterator[str]:
     for conflict in page.conflicts:
         state = "" if conflict.state in ("", "active") else f"  {one_line(conflict.state)}"
         yield f"{paint(conflict.id, YELLOW)}  {one_line(conflict.space)}  {len(conflict.versions)} versions{state}"
@@ -28,8 +39,3 @@ def conflicts(page: values.Conflicts) -> Iterator[str]:
         yield f"{paint(older.id, YELLOW)}  {one_line(older.space)}  {older_than([newer.id])}"
         yield from (INDENT + line for line in revision_of(older.says))
         yield from (f"  {one_line(command)}" for command in pair.commands)
-    if page.cursor:
-        shown, total = len(page.conflicts) + len(page.contradictions), page.total + page.contradictions_total
-        yield paint(f"{shown} of {total}; next page: --cursor {page.cursor}", DIM)
-    elif not (page.conflicts or page.contradictions):
-        yield "no memories in conflict"

@@ -7,29 +7,41 @@ from collections.abc import Iterator, Sequence
 from mnemesh.api import values
 from mnemesh.cli.people.explanations import heat_parts
 from mnemesh.cli.people.memories import BOLD, CYAN, DIM, GREEN, YELLOW, clip, lacks, paint
+from mnemesh.cli.people.short_ids import shortened
 from mnemesh.cli.shell import count_of, one_line
 
 
 def duplicates(found: values.Duplicates) -> Iterator[str]:
     """Each pair with its similarity, verdict and next command."""
+    ids = [memory.id for pair in found.pairs for memory in (pair.older, pair.newer)]
+    yield from shortened(_pairs(found), ids)
+    yield paint(f"{len(found.pairs)} of {count_of(found.total, 'pair')}", DIM)
+    yield from _scope(found.examined, found.unexamined, found.degraded_reasons)
+
+
+def _pairs(found: values.Duplicates) -> Iterator[str]:
     for pair in found.pairs:
         similarity, verdict = paint(f"{pair.similarity:.2f}", GREEN), paint(one_line(pair.verdict), YELLOW)
         yield f"{similarity}  {verdict}  {one_line(pair.reason)}"
         yield from (_memory(memory) for memory in (pair.older, pair.newer))
         yield f"      {paint(one_line(pair.command), CYAN)}"
-    yield paint(f"{len(found.pairs)} of {count_of(found.total, 'pair')}", DIM)
-    yield from _scope(found.examined, found.unexamined, found.degraded_reasons)
 
 
 def hygiene(found: values.Hygiene) -> Iterator[str]:
     """Each finding with its verdict and next command, then the counts."""
-    for finding in found.findings:
-        yield f"{paint(one_line(finding.type), YELLOW)}  {one_line(finding.verdict)}"
-        yield _memory(finding.memory)
-        yield f"      {paint(one_line(finding.command), CYAN)}"
+    ids = [id_ for finding in found.findings for id_ in (finding.memory.id, *finding.others)]
+    yield from shortened(_findings(found), ids)
     counted = ", ".join(f"{count} {one_line(type_)}" for type_, count in sorted(found.counts.items()) if count)
     yield paint(counted or "nothing to tidy up", DIM)
     yield from _scope(found.examined, found.unexamined, found.degraded_reasons)
+
+
+def _findings(found: values.Hygiene) -> Iterator[str]:
+    for finding in found.findings:
+        yield f"{paint(one_line(finding.type), YELLOW)}  {one_line(finding.verdict)}"
+        yield _memory(finding.memory)
+        for command in finding.choices or (finding.command,):
+            yield f"      {paint(one_line(command), CYAN)}"
 
 
 def _memory(memory: values.TidyMemory) -> str:

@@ -31,7 +31,13 @@ def duplicates(answer: Json) -> str:
 def hygiene(answer: Json) -> str:
     """Findings, and how many there are of each type."""
     elements = (
-        _tidy(found["memory"], finding=found["type"], verdict=found["verdict"], next=found["command"])
+        _tidy(
+            found["memory"],
+            finding=found["type"],
+            verdict=found["verdict"],
+            next=found["command"],
+            **({"choices": "; ".join(found["choices"])} if found["choices"] else {}),
+        )
         for found in answer["findings"]
     )
     block = data_block(elements) if answer["findings"] else "Nothing to tidy up."
