@@ -60,13 +60,13 @@ async def test_a_token_sees_the_graph_of_its_spaces_alone(nodes: Nodes, tmp_path
         owner.remember("The beacon module uses Openlamp.", space="team")
         owner.remember("The beacon module uses Hiddenlamp.", space="vault")
         token = owner.add_agent("ben", role="reader", spaces=["team"]).token
-        assert len(owner.graph("beacon module").relations) == 2
+        assert len(owner.graph("beacon module", space="*").relations) == 2
         with mnemesh.Client(node.grpc, token) as ben:
-            seen = ben.graph("beacon module")
+            seen = ben.graph("beacon module", space="*")
             assert [one.object for one in seen.relations] == ["Openlamp"]
             assert {one.name for one in seen.entities} == {"Openlamp"}
             with pytest.raises(mnemesh.NotFound) as refused:
-                ben.graph("Hiddenlamp")
+                ben.graph("Hiddenlamp", space="*")
             assert "Hiddenlamp" not in str(refused.value).partition("not found")[2]
             with pytest.raises(mnemesh.PermissionDenied):
                 ben.graph("beacon module", space="vault")

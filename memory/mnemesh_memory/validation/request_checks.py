@@ -254,7 +254,7 @@ def within_of(spaces: Sequence[str], caller: Caller) -> tuple[str, ...]:
 
 def title_spaces(given: Iterable[str], caller: Caller) -> tuple[str, ...]:
     """Where a title is looked up. A caller with an id needs no grant for the client's default space."""
-    if named := tuple(given):
+    if (named := tuple(given)) and named != (EVERYWHERE,):
         return read_spaces(named, caller)
     around = (*_around(caller), *_alias(caller))
     return tuple(space for space in dict.fromkeys(around) if grants.may_read(caller, space))
