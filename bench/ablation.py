@@ -117,8 +117,8 @@ class Ranked(NamedTuple):
 
 
 class Collected(NamedTuple):
-    """A question, its vector, and the pools for it, by whether its words are looked for as a memory states them, and by
-    the weight of akin words."""
+    """A question with its vector. `pools` takes whether words are looked for as a memory states them, and the weight of
+    akin words."""
 
     talk: Talk
     asked: Asked

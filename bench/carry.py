@@ -69,8 +69,8 @@ Column = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with its candidates, by whether its words are looked for as a memory states them, and by the weight of
-    akin words."""
+    """A question. `candidates` takes whether words are looked for as a memory states them, and the weight of akin
+    words."""
 
     collection: Collection
     question: Question
@@ -96,7 +96,7 @@ def main(argv: Sequence[str]) -> int:
             asked = sampled(collections, given.questions)
             print(f"{name}: {sum(len(one.questions) for one in asked)} questions of "
                   f"{sum(len(one.questions) for one in collections)}, seed {SEED}", flush=True)  # fmt: skip
-            values = measured(folder / "nodes" / _slug(name), collections, asked, embedded)
+            values = measured(node_of(folder, name), collections, asked, embedded)
             embedded.save()
             rows[name] = compared(values)
             show(name, rows[name])
@@ -319,6 +319,11 @@ def show(name: str, rows: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
             cells.append(f"{cell[0]:.3f}" if label == PRODUCT else f"{cell[1]:+.3f}{star}")
         table.add_row(label, *cells)
     Console(width=None if sys.stdout.isatty() else TABLE_CHARS).print(table)
+
+
+def node_of(folder: Path, corpus: str) -> Path:
+    """Where the node of a corpus is."""
+    return folder / "nodes" / _slug(corpus)
 
 
 def _slug(name: str) -> str:

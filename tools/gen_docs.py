@@ -342,6 +342,18 @@ def carry() -> str:
     return "\n".join(tables)
 
 
+def leave_one_out() -> str:
+    """Recall on each corpus by weights of the others, beside its own weights."""
+    rows = _results("leave_one_out")["rows"]
+    figures = list(rows["LoCoMo"]["recall"])
+    lines = [
+        (f"{corpus}, {label}", *(_short(row[label][figure]) for figure in figures))
+        for corpus, row in rows.items()
+        for label in ("recall", "learned on the others")
+    ]
+    return table_text(("", *figures), lines)
+
+
 def _compared(cell: Sequence[float]) -> str:
     """A difference, with an asterisk when its interval does not hold 0."""
     return _change(cell[1]) + ("*" if cell[2] > 0 or cell[3] < 0 else "")
@@ -360,6 +372,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "optional": optional,
     "calibration": calibration,
     "carry": carry,
+    "leave one out": leave_one_out,
 }
 PAGES: dict[str, Callable[[], str]] = {
     "docs/settings.md": settings_page,
@@ -372,7 +385,7 @@ PAGES: dict[str, Callable[[], str]] = {
         page_with, "docs/benchmarks.md", "figures", "scale", "quality", "fitting", "ablation", "optional"
     ),
     "README.md": partial(page_with, "README.md", "key figures"),
-    "docs/recall.md": partial(page_with, "docs/recall.md", "misses", "calibration", "carry"),
+    "docs/recall.md": partial(page_with, "docs/recall.md", "misses", "calibration", "carry", "leave one out"),
     "docs/proof.md": partial(page_with, "docs/proof.md", "growth"),
 }
 

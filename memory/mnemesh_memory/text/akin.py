@@ -1,7 +1,7 @@
 """Words that are akin to the words of a question: an answer about a puppy may never say "dog".
 
-The table is a file, so it is the same on every node and asks no model. tools/gen_akin.py makes it from the packaged
-model: words whose cosine by themselves is .8 or more. English, like the model.
+One table serves every node and needs no model. tools/gen_akin.py makes the table from the packaged model: pairs of
+words with a cosine of .8 or more. English, like the model.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from mnemesh_memory.wordlists import rows
 
-# By word: its akin words with their weights. A word of many akin words gives each less.
+# By word: akin words with their weights. Several akin words of a word share a weight.
 Akin: TypeAlias = Mapping[str, tuple[tuple[str, float], ...]]
 
 
