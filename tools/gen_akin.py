@@ -57,8 +57,8 @@ def lines(stems: dict[str, int], vectors: np.ndarray) -> Iterator[str]:
                 if best is None or cosine > best[0]:
                     near[stems[word]][stems[akin]] = (cosine, word, akin)
     for found in near.values():
-        best = sorted(found.values(), key=lambda pair: (-pair[0], pair[2]))[:AKIN_MAX]
-        yield " ".join((best[0][1], *(f"{akin}:{cosine:.2f}" for cosine, _, akin in best)))
+        nearest = sorted(found.values(), key=lambda pair: (-pair[0], pair[2]))[:AKIN_MAX]
+        yield " ".join((nearest[0][1], *(f"{akin}:{cosine:.2f}" for cosine, _, akin in nearest)))
 
 
 if __name__ == "__main__":
