@@ -318,14 +318,9 @@ def calibration() -> str:
     heads = ("corpus", *(name.replace("_", " ") for name in figures))
     table = table_text(heads, [(name, *(_short(row[figure]) for figure in figures)) for name, row in rows.items()])
     bins = results["bins"]
-    numbers = [str(number) for number in range(1, len(bins["LoCoMo"]) + 1)]
-    reliability = table_text(
-        ("bin", *bins),
-        [
-            (number, *(f"{_short(pairs[at][0])} / {_short(pairs[at][1])}" for pairs in bins.values()))
-            for at, number in enumerate(numbers)
-        ],
-    )
+    cells = [[f"{_short(score)} / {_short(share)}" for score, share in pairs] for pairs in bins.values()]
+    lines = [(str(number), *row) for number, row in enumerate(zip(*cells, strict=True), 1)]
+    reliability = table_text(("bin", *bins), lines)
     return f"{table}\nMean score and share of right top results, in ten bins of equal count:\n\n{reliability}"
 
 
@@ -333,25 +328,20 @@ def carry() -> str:
     """Recall on several corpora: the figures, and by how much each row differs."""
     tables = []
     for corpus, rows in _results("carry")["rows"].items():
-        figures = list(rows["as it is"])
-        lines = []
-        for name, row in rows.items():
-            cells = [_short(row[figure][0]) if name == "as it is" else _compared(row[figure]) for figure in figures]
-            lines.append((name, *cells))
-        tables.append(f"{corpus}:\n\n{table_text(('', *figures), lines)}")
+        whole = rows["as it is"]
+        lines = [
+            (name, *(_short(row[figure][0]) if row is whole else _compared(row[figure]) for figure in whole))
+            for name, row in rows.items()
+        ]
+        tables.append(f"{corpus}:\n\n{table_text(('', *whole), lines)}")
     return "\n".join(tables)
 
 
 def leave_one_out() -> str:
-    """Recall on each corpus by weights of the others, beside its own weights."""
-    rows = _results("leave_one_out")["rows"]
-    figures = list(rows["LoCoMo"]["recall"])
-    lines = [
-        (f"{corpus}, {label}", *(_short(row[label][figure]) for figure in figures))
-        for corpus, row in rows.items()
-        for label in ("recall", "learned on the others")
-    ]
-    return table_text(("", *figures), lines)
+    """Recall on each corpus by its own weights, and by weights of the others."""
+    rows, labels = _results("leave_one_out")["rows"], ("recall", "learned on the others")
+    lines = [(f"{name}, {label}", *map(_short, row[label].values())) for name, row in rows.items() for label in labels]
+    return table_text(("", *rows["LoCoMo"]["recall"]), lines)
 
 
 def _compared(cell: Sequence[float]) -> str:
