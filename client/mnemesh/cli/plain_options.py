@@ -47,5 +47,6 @@ RECALL: Final = MappingProxyType(
         "--current-session": ("current_session", "str"),
         "--time-words": ("time_words", "str"),
         "--time-zone": ("time_zone", "str"),
+        "--probe": ("probe", "flag"),
     }
 )

@@ -38,6 +38,7 @@ class Wanted:
     current_session: Annotated[Text, option("RecallRequest.current_session", "--current-session", metavar="ID")] = None
     time_words: Annotated[Text, option("RecallRequest.time_words", "--time-words", metavar="MODE")] = None
     time_zone: Annotated[Text, option("RecallRequest.time_zone", "--time-zone", metavar="NAME")] = None
+    probe: Annotated[bool, option("RecallRequest.probe", "--probe")] = False
 
     def fields(self) -> dict[str, Any]:
         """The fields of the request that were given."""
