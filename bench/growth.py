@@ -54,6 +54,8 @@ IMPORT_MINUTES_MAX: Final = 25.0
 FOUND_MIN: Final = 0.98
 SETTLE_S: Final = 600.0
 POLL_S: Final = 0.5
+IDLE_S: Final = 4.0
+IDLE_SHARE_MAX: Final = 0.05
 MS: Final = 1_000
 RESULTS: Final = Path(__file__).resolve().parent / "results" / "growth.json"
 
@@ -158,7 +160,8 @@ def _settled(data_dir: Path, size: int) -> None:
 
 
 def _rest_row(data_dir: Path, node: psutil.Process, size: int) -> Row:
-    """Wait until no sealed segments are to be merged and none is on its way: what that took, for each memory."""
+    """Wait until no sealed segments are to be merged, none is on its way, and the followers of the log have caught up:
+    what that took, for each memory."""
     before = Spent.of(node)
     index = data_dir / "index" / "0"
     until = time.monotonic() + SETTLE_S
@@ -167,12 +170,24 @@ def _rest_row(data_dir: Path, node: psutil.Process, size: int) -> Row:
         with suppress(FileNotFoundError):  # one is taking its place
             small = [one for one in segments_of(index / "points") if one.sealed and one.present < enough]
             if len(small) < 2 and not list(index.glob("points.next-*")):
+                _idle(node, until)
                 spent = Spent.of(node).since(before)
                 beside = f"the node {spent.own:.0f} s, children {spent.children:.0f} s; {_shape(data_dir)}"
                 cost = (spent.own + spent.children) / size * MS
-                return median_row(f"merging at rest at {size:,}, CPU time a memory", [cost], "ms", floor=beside)
+                return median_row(
+                    f"what is left for the rest at {size:,}, CPU time a memory", [cost], "ms", floor=beside
+                )
         time.sleep(POLL_S)
     raise RuntimeError(f"the segments of {size:,} memories were not merged within {SETTLE_S:g} s")
+
+
+def _idle(node: psutil.Process, until: float) -> None:
+    """Wait until the node does next to nothing: the graph, say, follows a long import at leisure."""
+    while time.monotonic() < until:
+        before = Spent.of(node)
+        time.sleep(IDLE_S)
+        if Spent.of(node).since(before).own < IDLE_SHARE_MAX * IDLE_S:
+            return
 
 
 def _shape(data_dir: Path) -> str:
