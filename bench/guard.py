@@ -1,8 +1,8 @@
 """`python -m bench.guard`: the verdicts of the write guard on labelled pairs, as a table of labels and verdicts.
 
-Both halves of tests/data/guard are judged in the same run. Nobody tunes the rules on the half held_out, and its texts
-are never printed. The cosine of a pair comes from the embedding model. The older text of a pair is the only candidate,
-and its writer may replace it.
+The half `given` and both files held out of tests/data/guard are judged in the same run. Nobody tunes the rules on the
+files held out, and their texts are never printed. The cosine of a pair comes from the embedding model. The older text
+of a pair is the only candidate, and its writer may replace it.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_memory.policy.guard import Candidate, Verdict, judge
 
 DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data" / "guard"
-HALVES: Final = ("given", "held_out")
-# Pairs written after the rules. Each batch was judged once unseen, and then the rules were changed by its misses.
-TUNED: Final = "tuned"
+HALVES: Final = ("given", "held_out", "held_out_2")
+# Pairs that the trees are trained on, beside the given half.
+SEEN: Final = ("tuned", "wide_a", "wide_b")
 LABELS: Final = ("duplicate", "paraphrase", "update", "contradiction", "distinct", "elaboration")
-VERDICTS: Final = ("NOOP", "SUPERSEDE", "contradicts", "ADD")
+VERDICTS: Final = ("NOOP", "SUPERSEDE", "contradicts", "asked", "ADD")
 BATCH: Final = 32
 
 
@@ -48,8 +48,11 @@ def verdict_of(pair: Pair) -> Verdict:
 
 
 def outcome(verdict: Verdict) -> str:
-    """The column of a verdict: its action, or "contradicts" for a text that is added with such a link."""
-    return "contradicts" if verdict.action == "ADD" and verdict.contradicts else verdict.action
+    """The column of a verdict: its action; of a text that is added "contradicts" with such a link, and "asked" when the
+    writer is asked whether it replaces the older one."""
+    if verdict.action != "ADD" or not verdict.target_id:
+        return verdict.action
+    return "contradicts" if verdict.contradicts else "asked"
 
 
 def pairs_of(half: str) -> list[Pair]:
@@ -79,19 +82,21 @@ def figures(counts: Counter[tuple[str, str]]) -> dict[str, tuple[float, str]]:
         "updates and contradictions dropped": (share(contested, ["NOOP"]), "0"),
         "linked or superseded": (share(contested, ["SUPERSEDE", "contradicts"]), ">= .85"),
         "superseded alone": (share(contested, ["SUPERSEDE"]), ""),
+        "linked, superseded or asked": (share(contested, ["SUPERSEDE", "contradicts", "asked"]), ""),
         "duplicates and paraphrases caught": (share(repeated, ["NOOP"]), ">= .95"),
         "distinct or elaborating, not ADD": (share(apart, ["NOOP", "SUPERSEDE"]), "<= .01"),
         "distinct or elaborating, superseded or linked": (
             share(apart, ["SUPERSEDE", "contradicts"]),
             "<= .02",
         ),
+        "distinct or elaborating, asked": (share(apart, ["asked"]), ""),
     }
 
 
 def main(argv: Sequence[str]) -> int:
     """Judge the halves and print their tables side by side."""
     parser = argparse.ArgumentParser(prog="bench.guard", description=__doc__)
-    parser.add_argument("--half", choices=(*HALVES, TUNED), action="append")
+    parser.add_argument("--half", choices=(*HALVES, *SEEN), action="append")
     halves = parser.parse_args(argv).half or list(HALVES)
     table, held = Table("label"), Table("figure", "floor")
     counted: list[Counter[tuple[str, str]]] = []

@@ -1,13 +1,15 @@
 """`python -m bench.histories`: are the facts of a team's history current when an agent writes plainly?
 
-Each history of tests/data/team is written twice into a node, memory by memory: plainly, and with `supersedes` named by
-hand. Then every contested question is asked. The table has the share of questions whose first result is right, and the
-share whose first result no longer holds. It also counts what the write guard replaced and linked, rightly and wrongly.
+Each history of tests/data/team is written three times into a node, memory by memory. First plainly. Then by a writer
+who carries out the hint of an answer when the hint names the right memory. Then with `supersedes` named by hand. After
+that every contested question is asked. The table has the share of questions whose first result is right, and the share
+whose first result no longer holds. It also counts what the write guard replaced, linked and asked about.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +26,10 @@ from mnemesh import Client
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "histories.json"
 HALVES: Final = ("given", "held_out")
+WAYS: Final = ("plainly", "hints heard", "by hand")
+COUNTS: Final = ("to replace", "replaced", "replaced wrongly", "linked", "asked", "asked needlessly")
 DIGITS: Final = 3
+_NAMED: Final = re.compile(r'call supersede\(id="([^"]+)"')
 
 
 def main(argv: Sequence[str]) -> int:
@@ -34,11 +39,11 @@ def main(argv: Sequence[str]) -> int:
     rows: dict[str, dict[str, float]] = {}
     with fresh_node() as client:
         for half in HALVES:
-            for way in ("plainly", "by hand"):
+            for way in WAYS:
                 counts: dict[str, float] = {}
                 for path in sorted(TEAM.glob(f"{half}_*.json")):
                     data: dict[str, Any] = json.loads(path.read_text("utf-8"))
-                    found = told(client, data, f"history/{path.stem}-{way.replace(' ', '-')}", by_hand=way == "by hand")
+                    found = told(client, data, f"history/{path.stem}-{way.replace(' ', '-')}", way)
                     counts = {name: counts.get(name, 0.0) + value for name, value in found.items()}
                 rows[f"{half.replace('_', ' ')}, {way}"] = shares(counts)
     table = Table("histories", *next(iter(rows.values())))
@@ -49,10 +54,11 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def told(client: Client, data: dict[str, Any], space: str, *, by_hand: bool) -> dict[str, float]:
-    """Counts of one history that is written and asked."""
+def told(client: Client, data: dict[str, Any], space: str, way: str) -> dict[str, float]:
+    """Counts of one history that is written in one of WAYS and asked."""
     ids: dict[str, str] = {}
-    counts = dict.fromkeys(("questions", "right", "stale", "to replace", "replaced", "replaced wrongly", "linked"), 0.0)
+    by_hand = way == "by hand"
+    counts = dict.fromkeys(("questions", "right", "stale", *COUNTS), 0.0)
     for memory in data["memories"]:
         named = [ids[memory["supersedes"]]] if by_hand and memory["supersedes"] else []
         done = client.remember(
@@ -67,6 +73,11 @@ def told(client: Client, data: dict[str, Any], space: str, *, by_hand: bool) -> 
         gone = {link.id for link in done.memory.links if link.type == "supersedes"}
         beside = {link.id for link in done.memory.links if link.type == "contradicts"}
         wanted = {ids[memory["supersedes"]]} if memory["supersedes"] else set()
+        named_now = set(_NAMED.findall(done.hint)) if done.action == "ADD" else set()
+        if way == "hints heard" and named_now & wanted:
+            client.supersede(*wanted, content=memory["content"], valid_from=moment(memory["at"][:19]))
+        counts["asked"] += len(named_now & wanted)
+        counts["asked needlessly"] += len(named_now - wanted)
         counts["to replace"] += len(wanted)
         counts["replaced"] += len(gone & wanted)
         counts["replaced wrongly"] += len(gone - wanted)
@@ -88,7 +99,7 @@ def shares(counts: dict[str, float]) -> dict[str, float]:
         "questions": asked,
         "right first": round(counts["right"] / asked, DIGITS),
         "stale first": round(counts["stale"] / asked, DIGITS),
-        **{name: counts[name] for name in ("to replace", "replaced", "replaced wrongly", "linked")},
+        **{name: counts[name] for name in COUNTS},
     }
 
 

@@ -1,8 +1,8 @@
 """`python -m bench.pair_judge`: train the trees by which the write guard judges a pair, and write their data file.
 
-The pairs are those of tests/data/guard (`given`, `tuned`, `made`) and of the given histories of tests/data/team. The
-halves held out are never read. Each threshold comes from pairs of a hand that the trees had not seen. Three hands wrote
-the pairs, the histories, and the facts made for training.
+The pairs are those of tests/data/guard (`given`, `tuned`, `made`, `wide_a`, `wide_b`) and of the given histories of
+tests/data/team. What is held out is never read. Each threshold comes from pairs of a hand that the trees had not seen.
+Five hands wrote the pairs, the histories, the facts made for training, and the two files of wide wording.
 
 J. Friedman, "Greedy function approximation: a gradient boosting machine", Annals of Statistics 29 (2001).
 """
@@ -13,7 +13,7 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -23,7 +23,7 @@ from bench.corpora import TEAM
 from numpy.typing import NDArray
 
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
-from mnemesh_memory.policy.contest import TREES_FILE
+from mnemesh_memory.policy.contest import FORMS, TREES_FILE, form_of, is_refused
 from mnemesh_memory.policy.guard import RECORDS
 from mnemesh_memory.policy.pair_features import StatementPair, features
 from mnemesh_memory.policy.slots import statement
@@ -33,7 +33,18 @@ TARGET: Final = Path(__file__).resolve().parent.parent / "memory" / "mnemesh_mem
 CONTESTED: Final = ("update", "contradiction")
 SAME: Final = ("duplicate", "paraphrase")
 # The hand that wrote the pairs of a kind.
-HANDS: Final = {"pairs": "a", "repeated": "a", "reversed": "a", "strangers": "a", "histories": "b", "made": "c"}
+HANDS: Final = {
+    **dict.fromkeys(("pairs", "repeated", "reversed", "strangers"), "a"),
+    "histories": "b",
+    "made": "c",
+    "wide a": "d",
+    "wide b": "e",
+    "repeated wide a": "d",
+    "repeated wide b": "e",
+}
+# Kinds as a memory meets them, from which the thresholds come.
+NATURAL: Final = ("pairs", "histories", "wide a", "wide b")
+WIDE: Final = ("wide_a", "wide_b")
 # Trees of several seeds are averaged, because the rarest errors hang on chance.
 SEEDS: Final = (7, 8, 9)
 TREES: Final = 120
@@ -53,8 +64,11 @@ STRANGERS_MAX: Final = 600
 TEAM_COSINE_MIN: Final = 0.35
 TEAM_CHARS_MAX: Final = 400
 # The shares of distinct pairs that are linked or replaced wrongly, by trees that saw no pair of the same hand.
-LINKED_WRONGLY: Final = 0.02
-REPLACED_WRONGLY: Final = 0.009
+# By form, so that the surer forms of a pair are judged at lower likelihoods.
+LINKED_WRONGLY: Final = {"told": 0.0055, "alike": 0.0065, "apart": 0.008}
+REPLACED_WRONGLY: Final = {"told": 0.0055, "alike": 0.0025, "apart": 0.002}
+# The share of those of which the writer is asked without need.
+ASKED_NEEDLESSLY: Final = 0.25
 
 Floats = NDArray[np.float64]
 
@@ -74,16 +88,10 @@ Tree = float | tuple[int, float, "Tree", "Tree"]
 
 def pairs(vectors: dict[str, Floats]) -> list[Labelled]:
     """All pairs to learn from."""
-    found = [
-        Labelled(
-            row["older"],
-            row["newer"],
-            row["label"] in CONTESTED,
-            "repeated" if row["label"] in SAME else "pairs",
-        )
-        for half in ("given", "tuned")
-        for row in _rows(half)
-    ]
+    found = [_labelled(row, "pairs", "repeated") for half in ("given", "tuned") for row in _rows(half)]
+    for file in WIDE:
+        name = file.replace("_", " ")
+        found += [_labelled(row, name, f"repeated {name}") for row in _rows(file)]
     # A fact behind its own detail takes nothing back, and two values contradict each other in both orders.
     back = [
         Labelled(row["newer"], row["older"], row["label"] == "contradiction", "reversed")
@@ -92,6 +100,10 @@ def pairs(vectors: dict[str, Floats]) -> list[Labelled]:
         if row["label"] not in ("update", "distinct")
     ]
     return found + back + list(_strangers(vectors)) + list(_made(vectors)) + list(_team(vectors))
+
+
+def _labelled(row: Mapping[str, str], kind: str, same: str) -> Labelled:
+    return Labelled(row["older"], row["newer"], row["label"] in CONTESTED, same if row["label"] in SAME else kind)
 
 
 def _rows(half: str) -> list[dict[str, Any]]:
@@ -157,7 +169,8 @@ def _near(vectors: dict[str, Floats], one: str, other: str) -> bool:
 def texts() -> list[str]:
     """All texts of the pairs."""
     sides = ("older", "newer", "fact", "other", "detail")
-    found = {row[side] for half in ("given", "tuned", "made") for row in _rows(half) for side in sides if side in row}
+    rows = (row for file in ("given", "tuned", "made", *WIDE) for row in _rows(file))
+    found = {row[side] for row in rows for side in sides if side in row}
     for path in TEAM.glob("given_*.json"):
         found.update(memory["content"] for memory in json.loads(path.read_text("utf-8"))["memories"])
     return sorted(found)
@@ -270,10 +283,9 @@ def unseen(table: Floats, truth: NDArray[np.bool_], hands: NDArray[np.str_]) -> 
     return found
 
 
-def threshold(likelihood: Floats, truth: NDArray[np.bool_], share: float) -> float:
-    """The likelihood that this share of the distinct pairs exceeds."""
-    apart = np.sort(likelihood[~truth])[::-1]
-    return round(float(apart[int(share * len(apart))]) + 1e-4, 4)
+def threshold(distinct: Floats, number: float) -> float:
+    """The likelihood that this number of the distinct pairs exceeds."""
+    return round(float(np.sort(distinct)[::-1][int(number)]) + 1e-4, 4)
 
 
 def main(argv: Sequence[str]) -> int:
@@ -283,30 +295,39 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(argv)
     vectors = embedded(texts())
     labelled = pairs(vectors)
-    numbers = [
-        features(
-            StatementPair(statement(one.older), statement(one.newer), float(vectors[one.older] @ vectors[one.newer]))
-        )
+    beside = [
+        StatementPair(statement(one.older), statement(one.newer), float(vectors[one.older] @ vectors[one.newer]))
         for one in labelled
     ]
+    numbers = [features(pair) for pair in beside]
     names = list(numbers[0])
     table = np.array([[row[name] for name in names] for row in numbers])
     truth = np.array([one.contested for one in labelled])
     kinds = np.array([one.kind for one in labelled])
-    natural = (kinds == "pairs") | (kinds == "histories")
+    forms = np.array([form_of(pair) for pair in beside])
     found = unseen(table, truth, np.array([HANDS[one.kind] for one in labelled]))
-    link, replace = (threshold(found[natural], truth[natural], share) for share in (LINKED_WRONGLY, REPLACED_WRONGLY))
+    found[[is_refused(pair) for pair in beside]] = 0.0
+    distinct = np.isin(kinds, NATURAL) & ~truth
+    ask = threshold(found[distinct], ASKED_NEEDLESSLY * distinct.sum())
+    limits = {
+        form: [
+            threshold(found[distinct & (forms == form)], shares[form] * distinct.sum())
+            for shares in (LINKED_WRONGLY, REPLACED_WRONGLY)
+        ]
+        for form in FORMS
+    }
+    link, replace = (np.array([limits[form][at] for form in forms]) for at in (0, 1))
     for kind in np.unique(kinds):
         here = kinds == kind
-        shares = [_share(found[here & side] >= at) for at in (link, replace) for side in (truth, ~truth)]
+        shares = [_share((found >= at)[here & side]) for at in (ask, link, replace) for side in (truth, ~truth)]
         print(
-            f"{kind:9} {here.sum():5} pairs: linked {shares[0]}, wrongly {shares[1]};"
-            f" replaced {shares[2]}, wrongly {shares[3]}"
+            f"{kind:15} {here.sum():5} pairs: asked {shares[0]}, needlessly {shares[1]};"
+            f" linked {shares[2]}, wrongly {shares[3]}; replaced {shares[4]}, wrongly {shares[5]}"
         )
     booster = Booster(table, truth)
     booster.fit()
     if not options.dry_run:
-        TARGET.write_text(_written(names, booster, link, replace, labelled), "utf-8")
+        TARGET.write_text(_written(names, booster, {"ask": ask, **limits}, labelled), "utf-8")
     return 0
 
 
@@ -314,15 +335,16 @@ def _share(values: NDArray[np.bool_]) -> str:
     return f"{values.mean():.3f}" if len(values) else "-"
 
 
-def _written(names: list[str], booster: Booster, link: float, replace: float, labelled: list[Labelled]) -> str:
-    """The data file: what it was made of, then a line for each tree."""
+def _written(
+    names: list[str], booster: Booster, thresholds: Mapping[str, float | list[float]], labelled: list[Labelled]
+) -> str:
+    """The data file: what it was made of, the thresholds, then a line for each tree."""
     digest = hashlib.sha256(json.dumps(labelled).encode()).hexdigest()[:12]
     head = {
         "made by": f"python -m bench.pair_judge, seeds {SEEDS}",
         "made of": f"{len(labelled)} pairs, sha256 {digest}",
         "bias": round(booster.bias, 4),
-        "link": link,
-        "replace": replace,
+        **thresholds,
         "features": names,
     }
     trees = [json.dumps(tree, separators=(",", ":")) for tree in booster.trees]

@@ -40,8 +40,8 @@ def test_a_proposal_a_wish_or_a_reported_error_stands_beside_the_fact(older: str
 @pytest.mark.parametrize(
     ("older", "newer"),
     [
-        ("The API rate limit is 100 requests per second.", "Clients may send 250 requests per second to the API."),
-        ("Format SQL keywords in upper case.", "SQL keywords should be in lower case."),
+        ("The API rate limit is 100 requests per second.", "The API rate limit may be 250 requests per second."),
+        ("Sessions expire after 30 minutes", "Sessions should expire after 60 minutes"),
     ],
 )
 def test_a_rule_about_what_should_be_is_linked_to_what_is(older: str, newer: str) -> None:
@@ -88,7 +88,7 @@ def test_two_cases_of_one_rule_do_not_contradict_each_other(older: str, newer: s
     ("older", "newer"),
     [
         ("The on-call engineer is Alice", "The on-call engineer is Bob"),
-        ("Alice is our contact at Stripe", "Bob is our contact at Stripe"),
+        ("Our contact at Stripe is Alice", "Our contact at Stripe is Bob"),
         ("Python services are formatted with Black.", "Ruff formats our Python services."),
         ("The API listens on port 8080", "The API listens on port 9090"),
         ("We decided to use Kafka for events", "We decided to use NATS instead of Kafka for events since May"),

@@ -151,10 +151,10 @@ async def test_evidence_after_a_recall_updates_the_memory_and_a_rollback_brings_
 async def test_evidence_that_leaves_nothing_of_a_recalled_memory_replaces_it_and_a_restore_brings_it_back(
     here: Here,
 ) -> None:
-    old, new = "Priyanka is a contractor.", "Priyanka is a permanent employee."
+    old, new = "Priyanka works with Vim.", "Priyanka works with Emacs."
     first = await here.remember(old)
     assert (await here.mesh.check(READER, here.draft(new))).action == "ADD"
-    await here.recall("is Priyanka a contractor?")
+    await here.recall("what does Priyanka work with?")
     done = await here.mesh.remember(READER, here.draft(new))
     assert done.action == "SUPERSEDE"
     assert f"replaces {first.id}; recalled 0 min ago, mismatch 1.00" in done.reason

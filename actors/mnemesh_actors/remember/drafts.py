@@ -20,6 +20,7 @@ from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import guard, reconsolidation, standing, stored_rules, triggers
 from mnemesh_memory.policy.surprisal import Surprise, continuity, surprise
+from mnemesh_memory.policy.validity import SUPERSEDES
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key, snippet, title_of
 from mnemesh_memory.validation import field_checks, request_checks
@@ -47,6 +48,7 @@ class Prepared:
     vectors: list[Vector] = field(default_factory=list)
     generation: str = ""  # of the vectors
     related: tuple[Related, ...] = ()
+    candidates: tuple[guard.Candidate, ...] = ()  # the memories beside which it was judged
     verdict: guard.Verdict | None = None  # None when it was not judged
     guarded: guard.Verdict | None = None  # as the guard alone judged it
     update: Patch | None = None  # of the memory that a verdict of UPDATE names
@@ -178,9 +180,20 @@ class Preparing:
             )
             item.surprise = self._surprise(caller, item, found, known)
             if not (item.draft.force or item.draft.supersedes):
-                candidates = self._candidates(caller, item.draft, dict(found), known)
-                item.verdict = guard.judge(item.draft.content, item.draft.kind, candidates, item.draft.source.session)
-                self._reconsolidate(caller, item, candidates, known)
+                item.candidates = tuple(self._candidates(caller, item.draft, dict(found), known))
+                item.verdict = _verdict(item)
+                self._reconsolidate(caller, item, item.candidates, known)
+
+    def judge_beside(
+        self, caller: Caller, item: Prepared, near: Mapping[str, float], written: Mapping[str, Memory]
+    ) -> None:
+        """Judge an item of a batch again, beside those before it there that are `written` by now, `near` with their
+        cosines. What they replaced is no candidate any more."""
+        gone = {link.id for memory in written.values() for link in memory.links if link.type == SUPERSEDES}
+        before = self._candidates(caller, item.draft, near, written)
+        known = {one.id: one for one in (*item.candidates, *before) if one.id not in gone}
+        item.candidates = tuple(known.values())
+        item.verdict, item.update = _verdict(item), None
 
     def _surprise(
         self, caller: Caller, item: Prepared, near: Sequence[tuple[str, float]], known: Mapping[str, Memory]
@@ -241,6 +254,11 @@ class Preparing:
         ]
 
 
+def _verdict(item: Prepared) -> guard.Verdict:
+    draft = item.draft
+    return guard.judge(draft.content, draft.kind, item.candidates, draft.source.session)
+
+
 def is_text_alone(draft: Draft) -> bool:
     """Whether a draft says nothing that a sentence in another memory could not carry."""
     return not (draft.title or draft.keywords or draft.attrs or draft.links or draft.sensitive) and (
@@ -291,6 +309,27 @@ class Siblings:
         self._vectors: list[Vector] = []
         self._memories: list[Memory] = []
 
+    def contesting(self, items: Sequence[Prepared]) -> dict[int, list[tuple[Prepared | Memory, float]]]:
+        """By place the items whose verdict may hang on the text of another item before them, or of a memory that the
+        batch has written. Each has the nearest of those with their cosines. One product of matrices finds them."""
+        before: list[Prepared | Memory] = [*self._memories, *items]
+        first, given = len(self._memories), [item for item in items if item.vectors]
+        if not given or len(before) < 2:
+            return {}
+        blank = np.zeros_like(given[0].vectors[0])
+        here = np.stack([item.vectors[0] if item.vectors else blank for item in items])
+        near = np.tril(cosines(here, np.concatenate([*(one[None] for one in self._vectors), here])), first - 1)
+        found: dict[int, list[tuple[Prepared | Memory, float]]] = {}
+        for place, item in enumerate(items):
+            others = [
+                (before[other], float(near[place, other]))
+                for other in np.argsort(-near[place], kind="stable")[: guard.RELATED_MAX]
+                if near[place, other] >= guard.COSINE_MIN
+            ]
+            if others and item.verdict is not None and item.is_open and _hangs_on(item, others):
+                found[place] = others
+        return found
+
     def of(self, written: Sequence[tuple[Memory, Vector]]) -> dict[str, tuple[Related, ...]]:
         """Add these to the batch. Gives up to RELATED_MAX earlier memories for each new one, the nearest first."""
         first = len(self._memories)
@@ -310,6 +349,18 @@ class Siblings:
                 if near[row, other] >= guard.NEAR_MIN and self._memories[other].space == memory.space
             )
         return found
+
+
+def _hangs_on(item: Prepared, others: Sequence[tuple[Prepared | Memory, float]]) -> bool:
+    """Whether a text repeats or contests any of the others, as far as their words tell."""
+    drafts = [(other.draft if isinstance(other, Prepared) else other, cosine) for other, cosine in others]
+    candidates = [
+        guard.Candidate(id=str(place), text=one.content, kind=one.kind, cosine=min(1.0, cosine), replaceable=True)
+        for place, (one, cosine) in enumerate(drafts)
+        if one.space == item.draft.space
+    ]
+    draft = item.draft
+    return bool(candidates) and guard.judge(draft.content, draft.kind, candidates, draft.source.session).target_id != ""
 
 
 def related_of(memory: Memory, similarity: float, content: str) -> Related:

@@ -139,10 +139,17 @@ class Writing:
             except MnemeshError as error:
                 item.failed = error
 
-        commits = (commit(item) for item in items if item.is_open)
+        later = await asyncio.to_thread(siblings.contesting, items) if siblings is not None else {}
+        commits = (commit(item) for place, item in enumerate(items) if item.is_open and place not in later)
         for fault in await asyncio.gather(*commits, return_exceptions=True):
             if fault is not None:
                 raise fault
+        for place, others in later.items():  # in order: each may replace what was written before it
+            written = [(_written(other), cosine) for other, cosine in others]
+            near = {memory.id: cosine for memory, cosine in written if memory is not None}
+            known = {memory.id: memory for memory, _ in written if memory is not None}
+            self._preparing.judge_beside(caller, items[place], near, known)
+            await commit(items[place])
         if siblings is not None:
             _introduce(siblings, items)
         waited = [item.done.seq for item in items if item.done and item.draft.wait == "indexed"]
@@ -338,6 +345,12 @@ def _as_checked(item: Prepared) -> Checked:
 def _failure(item: Prepared) -> MnemeshError:
     assert item.failed is not None
     return item.failed
+
+
+def _written(one: Prepared | Memory) -> Memory | None:
+    if isinstance(one, Memory):
+        return one
+    return one.done.memory if one.done else None
 
 
 def _introduce(siblings: Siblings, items: Sequence[Prepared]) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from math import exp
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from mnemesh_memory.policy.slots import Statement
 
 TREES_FILE: Final = "words/pair_trees.json"
 LABEL_WORDS_MAX: Final = 3
+FORMS: Final = ("told", "alike", "apart")
+EXCHANGES_MAX: Final = 2
+ALIKE_MIN: Final = 0.6
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,14 @@ class Contest:
     reason: str
     likelihood: float = 1.0
     doubtful: bool = False  # The newer one may speak of another member or case: then a link is the most.
+    linked: bool = True  # The evidence suffices for a link. Without, only the writer is asked.
+
+
+class Limits(NamedTuple):
+    """The likelihoods from which on a pair is judged."""
+
+    link: float  # From here on two statements contradict.
+    replace: float  # From here on the newer one replaces the older one.
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,8 +55,8 @@ class Trees:
     whether the number of a feature is above a threshold; a leaf leads to itself."""
 
     bias: float
-    link: float  # From this likelihood on two statements contradict.
-    replace: float  # From this likelihood on the newer one replaces the older one.
+    ask: float  # From this likelihood on the writer is asked.
+    limits: Mapping[str, Limits]  # Of each form.
     features: tuple[str, ...]
     roots: NDArray[np.intp]
     depth: int
@@ -75,8 +86,8 @@ def trained() -> Trees:
     feature, threshold, lower, upper, weight = map(np.array, zip(*nodes, strict=True))
     return Trees(
         bias=told["bias"],
-        link=told["link"],
-        replace=told["replace"],
+        ask=told["ask"],
+        limits={form: Limits(*told[form]) for form in FORMS},
         features=tuple(told["features"]),
         roots=np.array(roots),
         depth=max(map(_depth, told["trees"])),
@@ -106,25 +117,53 @@ def _depth(tree: Any) -> int:
 
 def contest(older: Statement, newer: Statement, cosine: float) -> Contest | None:
     """Whether the newer statement takes the place of the older one, and on what evidence."""
+    found = judged(older, newer, cosine)
+    return found if found is not None and found.linked else None
+
+
+def judged(older: Statement, newer: Statement, cosine: float) -> Contest | None:
+    """The same, and also a contest of which only the writer is asked."""
     pair = StatementPair(older, newer, cosine)
-    if older.asks or newer.asks or not pair.shared or _is_label(older) or _is_label(newer) or _numbered_apart(pair):
-        return None
-    if _happened(older) and not pair.stated:
-        return None  # an event in the past stays true beside another one
-    if doubts.is_hedged(newer) and not doubts.is_hedged(older):
-        return None
-    if not pair.stated and doubts.is_other_scope(pair):
+    if is_refused(pair):
         return None
     trees = trained()
-    likelihood = trees.likelihood(features(pair))
+    likelihood, form = trees.likelihood(features(pair)), form_of(pair)
+    limit = trees.limits[form]
     if doubts.is_named_past(pair):
-        return Contest(True, pair.stated, _reason(pair), max(likelihood, trees.replace))
-    if likelihood < trees.link and not doubts.is_changed_value(pair):
+        return Contest(True, pair.stated, _reason(pair), max(likelihood, limit.replace))
+    if doubts.is_changed_value(pair):
+        likelihood = max(likelihood, limit.link)
+    if likelihood < trees.ask:
         return None
     doubtful = not pair.stated and (doubts.is_other_member(pair) or doubts.is_narrowed(pair))
+    narrower = form == "told" and not pair.lost and doubts.is_past_in_a_case(pair)
     rule = not pair.stated and doubts.is_rule(newer) and not doubts.is_rule(older)
-    strong = likelihood >= trees.replace and not (doubtful or rule)
-    return Contest(strong, pair.stated, _reason(pair), likelihood, doubtful)
+    strong = likelihood >= limit.replace and not (doubtful or rule or narrower)
+    return Contest(strong, pair.stated, _reason(pair), likelihood, doubtful, likelihood >= limit.link)
+
+
+def is_refused(pair: StatementPair) -> bool:
+    """Whether a pair is no contest, however likely the trees find one."""
+    older, newer = pair.older, pair.newer
+    if older.asks or newer.asks or not pair.shared or _is_label(older) or _is_label(newer) or _numbered_apart(pair):
+        return True
+    if _happened(older) and not pair.stated:
+        return True  # an event in the past stays true beside another one
+    if doubts.is_hedged(newer) and not doubts.is_hedged(older):
+        return True
+    return not pair.stated and doubts.is_other_scope(pair)
+
+
+def form_of(pair: StatementPair) -> str:
+    """How the newer statement stands to the older one, because each form is judged by limits of its own: "told" when it
+    calls a word of the older one past, "alike" when both are the same but for at most two exchanged stretches, or
+    "apart"."""
+    told = {pair.before[at] for at in pair.older.old if at in pair.before}  # The older one called it past already.
+    if pair.past and told.isdisjoint(pair.after[at] for at in pair.past):
+        return "told"
+    steps = sum(step[0] != "equal" for step in pair.aligned.get_opcodes())
+    exchanged = steps <= EXCHANGES_MAX and pair.lost and pair.gained
+    return "alike" if exchanged and pair.aligned.ratio() >= ALIKE_MIN else "apart"
 
 
 def restates(newer: Statement, older: Statement) -> bool:

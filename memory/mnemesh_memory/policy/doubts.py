@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
-from mnemesh_memory.policy.grammar import BE, CHANGE, NEGATORS, PRONOUNS, SINGLE, VERB_FORMS, meaning
+from mnemesh_memory.policy.grammar import BE, CHANGE, NEGATORS, NO_LABELS, PRONOUNS, SINGLE, VERB_FORMS, meaning
 from mnemesh_memory.policy.pair_features import StatementPair
 from mnemesh_memory.policy.slots import Statement
 
@@ -50,6 +51,8 @@ _PLACING: Final = frozenset(
         ),
     )
 )
+# A common noun with a number behind it names one of many: valve 3, runner-7, ticket #12.
+_LABEL: Final = re.compile(r"\b([a-z]{3,})[ -]?#?(\d+)\b(?![.:]\d)")
 # When something holds names no other thing.
 _MOMENTS: Final = frozenset(("month", "day", "date", "year", "weekday", "time"))
 
@@ -162,10 +165,14 @@ def is_named_past(pair: StatementPair) -> bool:
     that ends something may stand for a habit: "can be deleted"."""
     olds = {pair.after[at] for at in pair.past}
     values = {pair.before[at] for at in pair.older.content if at > pair.older.verb >= 0}
-    narrower = bool(_modifiers(pair)) or not _scoped(pair.newer).keys().isdisjoint(pair.gained)
     told = {pair.before[at] for at in pair.older.old if at in pair.before}  # The older one called it past already.
     named = not olds.isdisjoint(values) and olds.isdisjoint(told) and not pair.newer.ends
-    return named and not pair.lost and not narrower
+    return named and not pair.lost and not is_past_in_a_case(pair)
+
+
+def is_past_in_a_case(pair: StatementPair) -> bool:
+    """Whether the newer statement, which calls the older value past, speaks of a narrower case."""
+    return bool(_modifiers(pair)) or not _scoped(pair.newer).keys().isdisjoint(pair.gained)
 
 
 def is_changed_value(pair: StatementPair) -> bool:
@@ -182,3 +189,20 @@ def is_changed_value(pair: StatementPair) -> bool:
         and older.tokens[one].dimension == newer.tokens[other].dimension
         for one, other in zip(pair.lost, pair.gained, strict=True)
     )
+
+
+def is_of_other_things(one: str, other: str, *, stated: bool) -> bool:
+    """Whether the texts speak of things with other numbers, such as valve 3 and valve 4. With a stated change one
+    label may be the new value, when another is the same in both."""
+    before, after = _labels(one), _labels(other)
+    shared = before.keys() & after.keys()
+    unlike = {noun for noun in shared if before[noun].isdisjoint(after[noun])}
+    return bool(unlike) and not (stated and unlike < shared)
+
+
+def _labels(text: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for noun, number in _LABEL.findall(text):
+        if noun not in NO_LABELS:
+            found.setdefault(noun, set()).add(number)
+    return found

@@ -84,6 +84,7 @@ PREPOSITIONS: Final = _words("prepositions")
 ROLES: Final = _words("roles")
 GONE: Final = _words("gone")
 IN_USE: Final = _words("in_use")
+NO_LABELS: Final = _words("no_labels")  # Before a number they name no thing: the number is a value.
 THIRD_PERSONS: Final = _words("third_persons")
 PHRASES: Final = tuple(tuple(phrase.split("_")) for phrase in _LISTS["change_phrases"])
 CHANGE_BASES: Final = _words("change_verbs", "ending_verbs")

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from mnemesh_memory.policy.contest import Contest, contest, restates
+from mnemesh_memory.policy import doubts
+from mnemesh_memory.policy.contest import Contest, judged, restates
 from mnemesh_memory.policy.grammar import CHANGES, LIGHT
 from mnemesh_memory.policy.sameness import same
 from mnemesh_memory.policy.slots import (
@@ -41,6 +42,8 @@ RECORDS: Final = frozenset(("episode", "run", "summary", "prompt"))
 # A new text of so few sentences is also read as a whole, because its cue may stand in another sentence than its value.
 READ_WHOLE_MAX: Final = 3
 CONTRADICTS_MAX: Final = 2
+# Of so many memories a writer is asked at once.
+ASKED_MAX: Final = 2
 # So many memories are compared sentence by sentence, the nearest first.
 CONTESTED_MAX: Final = 6
 # Of each text so many sentences are compared, and a memory with more never steps back as a whole.
@@ -64,20 +67,6 @@ _LITERAL: Final = re.compile(
 _EXACT: Final = re.compile(
     r"[<>=!]=|[<>=](?!\w*>)|(?<![\w-])-{1,2}[A-Za-z][\w-]*|\b_\w+|\b[a-z]+[A-Z]\w*|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])\w{3,}\b"
 )
-# A common noun with a number behind it names one of many: valve 3, runner-7, ticket #12.
-_LABEL: Final = re.compile(r"\b([a-z]{3,})[ -]?#?(\d+)\b(?![.:]\d)")
-# Words before a number that is a value.
-NO_LABELS: Final = frozenset(
-    (
-        "port", "ports", "version", "release", "limit", "timeout", "level", "status", "code", "max", "maximum", "min",
-        "min", "minimum", "for", "and", "the", "has", "have", "had", "are", "was", "were", "with", "from", "than",
-        "over", "about", "only", "least", "most", "after", "before", "until", "till", "every", "past", "above", "below",
-        "under", "exactly", "within", "around", "between", "nearly", "almost", "roughly", "into", "now", "still",
-        "takes", "take", "needs", "need", "uses", "use", "runs", "run", "gets", "get", "costs", "cost", "keeps", "keep",
-        "holds", "hold", "allows", "allow", "january", "february", "march", "april", "may", "june", "july", "august",
-        "september", "october", "november", "december", "python", "java", "node", "postgres", "mysql",
-    )
-)  # fmt: skip
 _BUG: Final = re.compile(r"\W{0,3}bug\b", re.IGNORECASE)
 _LONG_WORD: Final = re.compile(r"[a-z]{8,}")
 _NUMBER: Final = re.compile(r"\d+")
@@ -148,9 +137,10 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate], session: str = 
         )
     if kind in RECORDS:
         return Verdict(action="ADD", reason="a record of what happened replaces nothing", novelty=fresh)
-    replaced, opposed = _contests(ordered, text)
+    replaced, opposed, likely = _contests(ordered, text)
     contradicts = tuple(item.id for item, _, _ in opposed)[:CONTRADICTS_MAX]
-    heads = {item.id: item.heads for item in ordered if item in [one[0] for one in (*replaced, *opposed)]}
+    named = (*(item for item, _ in replaced), *(item for item, _, _ in opposed), *(item for item, _ in likely))
+    heads = {item.id: item.heads for item in named}
     if replaced:
         target, evidence = replaced[0]
         return Verdict(
@@ -174,44 +164,52 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate], session: str = 
             similarity=target.cosine,
             contradicts=contradicts,
             heads=heads,
-            hint=f'if this replaces {target.id}, call supersede(id="{target.id}", content=<this text>)',
+            hint=_replacing(target),
         )
-    return Verdict(action="ADD", reason="no memory has another value of the same slot", novelty=fresh)
+    return _asked(likely, fresh, heads)
 
 
-def _contests(ordered: Sequence[Candidate], text: str) -> tuple[list[Replaced], list[Opposed]]:
-    """The candidate that a text replaces, if any, and those that it contradicts while both stand, the nearest first."""
+def _asked(likely: Sequence[Replaced], fresh: float, heads: Mapping[str, tuple[str, ...]]) -> Verdict:
+    """The verdict on a text that is added, with a question to its writer when it may replace a memory."""
+    if not likely:
+        return Verdict(action="ADD", reason="no memory has another value of the same slot", novelty=fresh)
+    target, evidence = likely[0]
+    return Verdict(
+        action="ADD",
+        reason=f"may replace {target.id} \u201c{_quoted(target.text)}\u201d: {evidence.reason}; its writer decides",
+        novelty=fresh,
+        target_id=target.id,
+        similarity=target.cosine,
+        heads=heads,
+        hint="; ".join(_replacing(one) for one, _ in likely[:ASKED_MAX]),
+    )
+
+
+def _replacing(target: Candidate) -> str:
+    return f'if this replaces {target.id}, call supersede(id="{target.id}", content=<this text>)'
+
+
+def _contests(ordered: Sequence[Candidate], text: str) -> tuple[list[Replaced], list[Opposed], list[Replaced]]:
+    """The candidate that a text replaces, if any, those that it contradicts while both stand, the nearest first, and
+    those of which the writer is asked, the likeliest first."""
     replaced: list[Replaced] = []
     opposed: list[Opposed] = []
+    likely: list[Replaced] = []
     for item in ordered[:CONTESTED_MAX]:
         if item.cosine < COSINE_MIN:
             break  # the words agree by chance, and so do those of all that follow
         found, whole = _contested(item, text)
-        if found is None or _other_things(item.text, text, stated=found.stated):
+        if found is None or doubts.is_of_other_things(item.text, text, stated=found.stated):
+            continue
+        if not found.linked:
+            likely.append((item, found))
             continue
         obstacle = _obstacle(item, found, whole=whole)
         if obstacle:
             opposed.append((item, found, obstacle))
         elif not replaced:
             replaced.append((item, found))  # the nearest alone: a wrong replacement hides a fact
-    return replaced, opposed
-
-
-def _other_things(one: str, other: str, *, stated: bool) -> bool:
-    """Whether the texts speak of things with other numbers, such as valve 3 and valve 4. With a stated change one
-    label may be the new value, when another is the same in both."""
-    before, after = _labels(one), _labels(other)
-    shared = before.keys() & after.keys()
-    unlike = {noun for noun in shared if before[noun].isdisjoint(after[noun])}
-    return bool(unlike) and not (stated and unlike < shared)
-
-
-def _labels(text: str) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
-    for noun, number in _LABEL.findall(text):
-        if noun not in NO_LABELS:
-            found.setdefault(noun, set()).add(number)
-    return found
+    return replaced, opposed, sorted(likely, key=lambda one: -one[1].likelihood)
 
 
 def _contested(item: Candidate, text: str) -> tuple[Contest | None, bool]:
@@ -224,13 +222,17 @@ def _contested(item: Candidate, text: str) -> tuple[Contest | None, bool]:
         newer.append(read_whole(text))
     newer = [one for one in newer if not any(restates(one, other) or same(one, other) for other in older)]
     found = [_best(sentence, newer, item.cosine) for sentence in older]
-    whole = None not in found and len(item.text) <= LOOKED_AT_CHARS and len(all_older) <= COMPARED_MAX
+    whole = (
+        all(one is not None and one.linked for one in found)
+        and len(item.text) <= LOOKED_AT_CHARS
+        and len(all_older) <= COMPARED_MAX
+    )
     best = max((one for one in found if one is not None), key=lambda one: one.likelihood, default=None)
     return best, whole
 
 
 def _best(older: Statement, newer: Iterable[Statement], cosine: float) -> Contest | None:
-    found = (contest(older, one, cosine) for one in newer)
+    found = (judged(older, one, cosine) for one in newer)
     return max((one for one in found if one is not None), key=lambda one: one.likelihood, default=None)
 
 

@@ -34,10 +34,10 @@ from mnemesh_memory.values.limits import LABILE_MINUTES
 from mnemesh_memory.values.model import Memory
 
 # Evidence that the guard calls weak replaces a recalled memory from this cosine and this likelihood on.
-WEAK_COSINE_MIN: Final = 0.75
-WEAK_LIKELIHOOD_MIN: Final = 0.85
+WEAK_COSINE_MIN: Final = 0.7
+WEAK_LIKELIHOOD_MIN: Final = 0.7
 # A sentence of a memory is replaced from this likelihood on.
-UPDATE_LIKELIHOOD_MIN: Final = 0.95
+UPDATE_LIKELIHOOD_MIN: Final = 0.9
 _LIST_MARK: Final = re.compile(r"\s*(?:(?:[-*+]|\d{1,3}[.)])\s+)?")
 # Code is never rewritten by a sentence.
 _CODE: Final = re.compile(r"```|~~~|^(?: {4}|\t)\S", re.MULTILINE)

@@ -1,0 +1,55 @@
+"""The texts of a batch are judged beside each other in their order, as if they were written one by one."""
+
+from __future__ import annotations
+
+import pytest
+from recall_scene import READER, Here
+from recall_scene import here as here
+from recall_scene import mesh as mesh
+
+from mnemesh_memory.values.model import Memory, Written
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+
+async def written(here: Here, *texts: str, force: bool = False) -> list[Written]:
+    done = await here.mesh.remember_batch(READER, [here.draft(text, force=force) for text in texts])
+    assert all(isinstance(one, Written) for one in done), done
+    return [one for one in done if isinstance(one, Written)]
+
+
+async def memories(here: Here, done: list[Written]) -> list[Memory]:
+    found, _ = await here.mesh.get(READER, [one.memory.id for one in done])
+    return list(found)
+
+
+async def test_each_new_value_in_a_batch_replaces_the_one_before_it(here: Here) -> None:
+    done = await written(
+        here,
+        "Guest sessions expire after 15 minutes",
+        "Ana drinks tea in the harbour office",
+        "Guest sessions expire after 30 minutes",
+        "Guest sessions expire after 60 minutes",
+    )
+    assert [one.action for one in done] == ["ADD", "ADD", "SUPERSEDE", "SUPERSEDE"]
+    states = [memory.state for memory in await memories(here, done)]
+    assert states == ["superseded", "active", "superseded", "active"]
+
+
+async def test_a_batch_replaces_a_memory_of_before_once_and_its_own_text_then(here: Here) -> None:
+    first = await here.remember("The archive keeps letters for 3 years")
+    done = await written(here, "The archive keeps letters for 5 years", "The archive keeps letters for 9 years")
+    (old,), _ = await here.mesh.get(READER, [first.id])
+    last = await memories(here, done)
+    assert [old.state, *(memory.state for memory in last)] == ["superseded", "superseded", "active"]
+    assert [link.id for link in last[1].links if link.type == "supersedes"] == [done[0].memory.id]
+
+
+async def test_a_text_of_the_batch_in_other_order_is_no_new_memory(here: Here) -> None:
+    one, other = await written(here, "If the tide is low, nobody sails", "Nobody sails if the tide is low")
+    assert (one.action, other.action, other.memory.id) == ("ADD", "NOOP", one.memory.id)
+
+
+async def test_forced_texts_of_a_batch_all_stand(here: Here) -> None:
+    done = await written(here, "The ferry holds 40 cars", "The ferry holds 60 cars", force=True)
+    assert [memory.state for memory in await memories(here, done)] == ["active", "active"]
