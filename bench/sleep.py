@@ -2,6 +2,7 @@
 
 The corpus of tests/data/sleep goes through a whole node, in one space, written as agents write. `--cost` measures the
 CPU time for 1,000 new memories in a space of 10,000 beside that of embedding these, and the same in a larger space.
+`--recall` measures recall before, while and after the node sleeps.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import json
 import random
 import resource
 import secrets
+import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -27,7 +29,9 @@ from rich.table import Table
 from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node.start import StartConfig, start_mesh
+from mnemesh_actors.runtime.budget import Budget
 from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.sleep.idle_scheduler import QUIET_S, SleepConfig
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.consolidation.steps import MERGE, PROMOTE, Consolidated
 from mnemesh_memory.values.model import Caller, Draft, Query, Source, Written
@@ -39,6 +43,7 @@ SPACE: Final = "bench/sleep"
 OWNER: Final = Caller("owner/bench", "owner")
 BATCH: Final = 256
 NEW: Final = 1_000
+QUESTIONS: Final = 60
 VOTE_WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2)
 
 
@@ -206,6 +211,35 @@ async def _embedding(mesh: Mesh, contents: Sequence[str]) -> float:
     return time.process_time() - began
 
 
+async def measured_recall(size: int) -> dict[str, float]:
+    """Median milliseconds of recalls while the node consolidates `size` memories as it does when idle, and without."""
+    spent: dict[str, list[float]] = {"quiet": [], "asleep": []}
+    questions = itertools.cycle(texts(QUESTIONS, 7))
+    with tempfile.TemporaryDirectory() as folder:
+        mesh = await started(Path(folder) / "data")
+        try:
+            await filled(mesh, texts(size, 1))
+            await _recalls(mesh, questions, spent["quiet"])
+            budget = Budget(mesh._parts.foreground, SleepConfig().share, QUIET_S)
+            asleep = asyncio.create_task(mesh._sleeping.changed_spaces("owner", budget))
+            while not asleep.done():
+                await _recalls(mesh, questions, spent["asleep"])
+            await asleep
+            spent["quiet"] = []  # the first ones warmed the caches
+            await _recalls(mesh, questions, spent["quiet"])
+        finally:
+            await mesh.close()
+    medians = {name: 1000 * statistics.median(values) for name, values in spent.items()}
+    return {**medians, "ratio": medians["asleep"] / medians["quiet"], "recalls": len(spent["asleep"])}
+
+
+async def _recalls(mesh: Mesh, questions: Iterator[str], spent: list[float]) -> None:
+    for text in itertools.islice(questions, QUESTIONS):
+        began = time.perf_counter()
+        await mesh.recall(OWNER, Query(text=text, spaces=(SPACE,)))
+        spent.append(time.perf_counter() - began)
+
+
 async def measured_votes(histories: dict[str, Any]) -> dict[str, dict[float, float]]:
     """hit@1, hit@5 and MRR of the answerable questions on the team histories, by the weight of the votes."""
     found: dict[str, dict[float, float]] = {"hit@1": {}, "hit@5": {}, "MRR": {}}
@@ -251,12 +285,19 @@ def main() -> None:
     parser.add_argument("--cost", type=int, nargs="*", metavar="SIZE", help="measure the cost in spaces of these sizes")
     parser.add_argument("--votes", action="store_true", help="measure votes in recall on the team histories")
     parser.add_argument("--new", type=int, default=NEW, help="new memories for --cost")
+    parser.add_argument(
+        "--recall", type=int, metavar="SIZE", help="measure recall beside the sleep of so many memories"
+    )
     asked = parser.parse_args()
     console = Console()
     if asked.cost is not None:
         for size in asked.cost or [10_000]:
             found = asyncio.run(measured_cost(size, asked.new))
             console.print({name: round(value, 2) for name, value in found.items()})
+        return
+    if asked.recall:
+        found = asyncio.run(measured_recall(asked.recall))
+        console.print({name: round(value, 2) for name, value in found.items()})
         return
     if asked.votes:
         histories = {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(TEAM.glob("*.json"))}

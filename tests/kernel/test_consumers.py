@@ -261,7 +261,7 @@ async def test_a_rest_is_in_proportion_to_the_step_and_bounded(
     now, rests = 100.0, []
 
     class Busy(Foreground):
-        async def idle(self, limit_s: float) -> None:
+        async def idle(self, limit_s: float, quiet_s: float = 0.0) -> None:
             rests.append(limit_s)
 
     budget = Budget(Busy(), share)
@@ -272,6 +272,21 @@ async def test_a_rest_is_in_proportion_to_the_step_and_bounded(
     now += rest_s
     await budget.turn()
     assert rests == pytest.approx([rest_s, 0.0]), "and what lies back is no reason to rest"
+
+
+async def test_a_pause_between_two_questions_is_no_idleness(monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses, waited = iter([0.02, 0.0, 0.1]), []
+
+    class Asked(Foreground):
+        def idle_for(self) -> float:
+            return next(pauses)
+
+    async def waits(wait_s: float) -> None:
+        waited.append(wait_s)
+
+    monkeypatch.setattr(asyncio, "sleep", waits)
+    await Asked().idle(10.0, 0.1)
+    assert waited == pytest.approx([0.08, 0.1])
 
 
 # ---- cursors and pages of the ledger --------------------------------------------------------------------------------

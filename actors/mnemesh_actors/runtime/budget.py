@@ -42,25 +42,32 @@ class Foreground:
             if not self._under_way:
                 self._idle.set()
 
-    async def idle(self, limit_s: float) -> None:
-        """Return once no operation is under way, or after `limit_s`."""
-        if self._under_way and limit_s > 0:
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._idle.wait(), limit_s)
+    async def idle(self, limit_s: float, quiet_s: float = 0.0) -> None:
+        """Return once no operation is under way, with `quiet_s` for so long, or after `limit_s`."""
+        end = asyncio.get_running_loop().time() + limit_s
+        while (left := end - asyncio.get_running_loop().time()) > 0:
+            if self._under_way:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._idle.wait(), left)
+            if not quiet_s or (missing := quiet_s - self.idle_for()) <= 0:
+                return
+            await asyncio.sleep(min(left, missing))
 
 
 class Budget:
-    """Limits background work to `share` of the time while operations are under way. An idle node sets no limit."""
+    """Limits background work to `share` of the time while operations are under way. An idle node sets no limit, and
+    with `quiet_s` it is idle only after such a time: the pause between two questions of one client is none."""
 
-    def __init__(self, foreground: Foreground | None = None, share: float = 1.0) -> None:
+    def __init__(self, foreground: Foreground | None = None, share: float = 1.0, quiet_s: float = 0.0) -> None:
         assert 0 < share <= 1
+        self._quiet_s = quiet_s
         self._foreground = foreground or Foreground()
         self._share = share
         self._rests_until = 0.0  # by the clock of the loop
 
     async def turn(self) -> None:
         """Return when the next step may begin: at the latest after the rest that the last step costs."""
-        await self._foreground.idle(self._rests_until - asyncio.get_running_loop().time())
+        await self._foreground.idle(self._rests_until - asyncio.get_running_loop().time(), self._quiet_s)
 
     @contextmanager
     def step(self) -> Iterator[None]:

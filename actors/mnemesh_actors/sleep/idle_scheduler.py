@@ -20,6 +20,7 @@ from mnemesh_memory.values.errors import MnemeshError
 
 # Between two looks at whether the node is idle.
 LOOK_S = 30.0
+QUIET_S = 0.1  # a shorter pause between questions is no idleness
 log = structlog.get_logger("mnemesh.sleep")
 
 
@@ -48,7 +49,7 @@ class IdleScheduler:
         self._config = config
         self._notice = notice
         self._jobs = jobs
-        self._budget = Budget(parts.parts.foreground, config.share)
+        self._budget = Budget(parts.parts.foreground, config.share, QUIET_S)
         self._task: asyncio.Task[None] | None = None
         self.slept = asyncio.Event()  # set after each sleep
         self.last: dict[str, str] = {}  # by job, what was done last
