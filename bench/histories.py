@@ -75,7 +75,7 @@ def told(client: Client, data: dict[str, Any], space: str, way: str) -> dict[str
         wanted = {ids[memory["supersedes"]]} if memory["supersedes"] else set()
         named_now = set(_NAMED.findall(done.hint)) if done.action == "ADD" else set()
         if way == "hints heard" and named_now & wanted:
-            client.supersede(*wanted, content=memory["content"], valid_from=moment(memory["at"][:19]))
+            client.supersede(min(wanted), content=memory["content"], valid_from=moment(memory["at"][:19]))
         counts["asked"] += len(named_now & wanted)
         counts["asked needlessly"] += len(named_now - wanted)
         counts["to replace"] += len(wanted)
