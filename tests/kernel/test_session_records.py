@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 from typing import Any
 
@@ -67,6 +68,15 @@ def test_a_record_of_nothing_or_with_impossible_figures_is_refused(wrong: dict[s
 def test_attributes_that_somebody_else_wrote_are_no_figures() -> None:
     run = session_runs.run_of(memory(content="x", attrs={"run.tokens_in": "many", "run.tokens_out": "7"}))
     assert (run.tokens_in, run.tokens_out) == (0, 7)
+
+
+@pytest.mark.parametrize("wrong", ["9" * 23, "-" + "9" * 23, "nan", "inf", "-1e400", "fine", "x\ny"])
+def test_a_figure_that_no_door_would_take_counts_as_unknown(wrong: str) -> None:
+    named = [one.name for one in dataclasses.fields(session_runs.Figures) if one.name != "model"]
+    run = session_runs.run_of(memory(attrs={f"run.{name}": wrong for name in named}))
+    assert {name: getattr(run, name) for name in named} == {
+        name: getattr(session_runs.Figures(), name) for name in named
+    }
 
 
 @given(st.sets(st.sampled_from(("done", "dropped", "urgent"))), st.sampled_from(requirements.STATUSES))

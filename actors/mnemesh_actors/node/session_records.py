@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import answered, find
@@ -13,8 +14,8 @@ from mnemesh_memory.policy.session_runs import SessionRun, Told
 from mnemesh_memory.secrets.mask import masked
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import FailedPrecondition
-from mnemesh_memory.values.model import Caller, Draft, ListQuery, Patch, Source
+from mnemesh_memory.values.errors import AlreadyExists, FailedPrecondition
+from mnemesh_memory.values.model import Caller, Draft, ListQuery, Memory, Patch, Source
 
 
 class SessionRecords:
@@ -26,34 +27,54 @@ class SessionRecords:
         self.operations = self.record_run, self.runs, self.settle, self.requirements
 
     async def record_run(self, caller: Caller, told: Told, *, space: str = "", mask: bool = False) -> SessionRun:
-        """Store what a session was, as the next version of its record. The same again changes nothing. Raises
-        InvalidArgument, SecretRefused, PermissionDenied."""
+        """Store what a session was, as the next version of its record. The same again changes nothing, and a forgotten
+        record stays forgotten until there is more to tell. Raises InvalidArgument, SecretRefused, PermissionDenied."""
         where = request_checks.write_space(space, caller)
         clean = session_runs.checked(told, mask=mask)
-        content, title, attrs = session_runs.text_of(clean), session_runs.title(clean), session_runs.attrs_of(clean)
+        content, title = session_runs.text_of(clean), session_runs.title(clean)
         if mask:  # two harmless lines may be a credential together
             content, title = masked(content)[0], masked(title)[0]
-        async with answered(self._parts, "ledger"):
-            before = await self._parts.ledger.last_tagged((where,), session_runs.TAG, clean.session, caller.agent)
-        if before is not None and (before.content, dict(before.attrs)) == (content, attrs):
-            return session_runs.run_of(before)
-        if before is not None and before.version < limits.REVISIONS_MAX:
-            patch = Patch(content=content, title=title, attrs=attrs, force=True, wait="durable")
-            return session_runs.run_of((await self._writing.update(caller, before.id, patch)).memory)
         draft = Draft(
-            content=content, title=title, kind=session_runs.KIND, space=where, tags=(session_runs.TAG,), attrs=attrs,
-            source=Source(session=clean.session), force=True, wait="durable",
+            content=content, title=title, kind=session_runs.KIND, space=where, tags=(session_runs.TAG,),
+            attrs=session_runs.attrs_of(clean), source=Source(session=clean.session), force=True, wait="durable",
             created_at=clean.started_at if clean.started_at and clean.started_at <= self._parts.clock() else None,
         )  # fmt: skip
-        return session_runs.run_of((await self._writing.remember(caller, draft)).memory)
+        try:
+            memory = await self._recorded(caller, draft)
+        except AlreadyExists:  # another call began the record meanwhile
+            memory = await self._recorded(caller, draft)
+        return session_runs.run_of(memory)
+
+    async def _recorded(self, caller: Caller, draft: Draft) -> Memory:
+        """The record as the draft tells it. The commit decides which of two calls begins one, by the key."""
+        session, said = draft.source.session, (draft.content, dict(draft.attrs))
+        gone = ListQuery(
+            spaces=(draft.space,), kinds=(draft.kind,), tags_any=draft.tags, session=session, agent=caller.agent,
+            state="forgotten", limit=limits.LIST_LIMIT_MAX,
+        )  # fmt: skip
+        async with answered(self._parts, "ledger"):
+            before = await self._parts.ledger.last_tagged(
+                (draft.space,), session_runs.TAG, session, caller.agent, session_runs.KIND
+            )
+            forgotten = () if before else (await self._parts.ledger.page(gone)).memories
+        for one in (before, *forgotten):
+            if one is not None and (one.content, dict(one.attrs)) == said:
+                return one
+        if before is not None and before.version < limits.REVISIONS_MAX:
+            patch = Patch(content=draft.content, title=draft.title, attrs=draft.attrs, force=True, wait="durable")
+            return (await self._writing.update(caller, before.id, patch)).memory
+        after = next((one.id for one in (before, *forgotten) if one is not None), "")
+        key = session_runs.key_of(draft.space, session, after)
+        return (await self._writing.remember(caller, replace(draft, idempotency_key=key))).memory
 
     async def runs(
         self, caller: Caller, spaces: Sequence[str] = (), *, session: str = "", limit: int = 20, cursor: str = ""
     ) -> tuple[tuple[SessionRun, ...], str, int]:
         """A page of records, the latest first, the cursor of the next page, and how many there are."""
         asked = ListQuery(
-            spaces=tuple(spaces), tags_any=(session_runs.TAG,), session=session, limit=limit, cursor=cursor
-        )
+            spaces=tuple(spaces), kinds=(session_runs.KIND,), tags_any=(session_runs.TAG,), session=session,
+            limit=limit, cursor=cursor,
+        )  # fmt: skip
         page = await self._parts.ledger.page(request_checks.list_query(asked, caller))
         return tuple(map(session_runs.run_of, page.memories)), page.cursor, page.total
 

@@ -22,6 +22,7 @@ from mnemesh_actors.recall.retrieval import Ends, Retrieval
 from mnemesh_actors.recall.search_calls import SEARCHES_A_CALL_MAX, IndexCalls
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.runtime.zones import zone_named
+from mnemesh_memory.policy import session_runs
 from mnemesh_memory.policy.emptiness import left_out
 from mnemesh_memory.policy.recall_rules import narrowed
 from mnemesh_memory.policy.trust import asked_of
@@ -62,7 +63,8 @@ class Recalling:
             async with asyncio.timeout(limit_s):
                 start = asyncio.get_running_loop().time()
                 ends = Ends(start + limit_s * INDEX_SHARE, start + limit_s * ATTACHING_SHARE)
-                rules = (*self._parts.config.rules, *self._parts.rules.of(own.spaces, caller.private_space))
+                stated = (*self._parts.config.rules, *self._parts.rules.of(own.spaces, caller.private_space))
+                rules = (session_runs.APART, *stated)
                 asked = narrowed(own, rules)
                 answer = await self._answer(asked, rules, zone, ends)
                 if not answer.results:

@@ -18,7 +18,7 @@ from mnemesh_actors.ledger.commit.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import guard, reconsolidation, standing, stored_rules, triggers
+from mnemesh_memory.policy import guard, reconsolidation, session_runs, standing, stored_rules, triggers
 from mnemesh_memory.policy.surprisal import Surprise, continuity, surprise
 from mnemesh_memory.policy.validity import SUPERSEDES
 from mnemesh_memory.text.passages import index_texts
@@ -170,7 +170,8 @@ class Preparing:
             )
         ids = list({id_ for found in near for id_, _ in found})
         async with answered(self._parts, "ledger", outcome, share):
-            known = await self._parts.ledger.read(ids) if ids else {}
+            read = await self._parts.ledger.read(ids) if ids else {}
+        known = {id_: memory for id_, memory in read.items() if not session_runs.is_record(memory)}
         for item, found in zip(items, near, strict=True):
             nearest = sorted(found, key=lambda one: -one[1])[: guard.RELATED_MAX]
             item.related = tuple(

@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
 from mnemesh_gateway.doctor.process_checks import ask
+from mnemesh_memory.policy import session_runs
 from mnemesh_memory.policy.stored_rules import TAG as RULE
 from mnemesh_memory.values.errors import count_of
 from mnemesh_memory.values.limits import LIST_LIMIT_MAX
@@ -71,8 +72,10 @@ class Unanswered(Exception):
 
 
 def _can_be_asked(memory: Json) -> bool:
-    """Whether recall should find a memory: no rule, not in the archive, with some words, holding without an end."""
-    if memory["tier"] == "archive" or memory.get("valid_to") or RULE in memory["tags"]:
+    """Whether recall should find a memory: no rule, no record of a session, not in the archive, with some words,
+    holding without an end."""
+    record = memory["kind"] == session_runs.KIND and session_runs.TAG in memory["tags"]
+    if memory["tier"] == "archive" or memory.get("valid_to") or RULE in memory["tags"] or record:
         return False
     return len(set(_words(memory["content"]))) >= WORDS_MIN
 

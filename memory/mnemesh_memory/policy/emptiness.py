@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from mnemesh_memory.policy.recall_rules import hiding
+from mnemesh_memory.policy.session_runs import APART
 from mnemesh_memory.values.errors import shorten, shown_time
 from mnemesh_memory.values.model import ListQuery, Memory, Query
 from mnemesh_memory.values.rules import Rule
@@ -105,7 +106,9 @@ def left_out(query: Query, kept_back: Iterable[Memory], rules: Sequence[Rule]) -
     open_query = replace(query, include_archive=True, window=None)
     found = []
     hides = hiding(open_query, memories, rules)
-    if names := [rule.text for rule in hides if not rule.id]:
+    if APART in hides:
+        found.append("session-run: what matches is the record of a session; who names that tag or the kind run sees it")
+    if names := [rule.text for rule in hides if not rule.id and rule is not APART]:
         found.append(
             f"recall_rules: this node hides what matches by {'; '.join(names)}; who names that kind or tag sees it"
         )

@@ -6,7 +6,9 @@ attributes.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from hashlib import sha256
 from typing import Any, Final
 
 from mnemesh_memory.secrets.mask import masked
@@ -15,6 +17,7 @@ from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.model import Memory
+from mnemesh_memory.values.rules import IS, Comparison, Rule
 
 TAG: Final = "session-run"
 KIND: Final = "run"
@@ -24,6 +27,10 @@ ITEM: Final = "- "
 ATTR: Final = "run."
 COUNT_MAX: Final = 2**53
 COST_MAX: Final = 1e9
+# A record tells of work, and holds the words of every question asked there. So it would stand before their answers.
+APART: Final = Rule(
+    (Comparison("kind", IS, KIND), Comparison("tag", IS, TAG)), None, text=f"kind={KIND} tag={TAG} hide"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,18 +130,20 @@ def attrs_of(told: Told) -> dict[str, str]:
     return {ATTR + name: str(value) for name, value in figures.items() if value}
 
 
+def is_record(memory: Memory) -> bool:
+    """Whether a memory is the record of a session."""
+    return memory.kind == KIND and TAG in memory.tags
+
+
+def key_of(space: str, session: str, after: str) -> str:
+    """The idempotency key of the record that a session begins, `after` an earlier one with that id."""
+    return f"{TAG} {sha256(chr(0).join((space, session, after)).encode()).hexdigest()[:32]}"
+
+
 def run_of(memory: Memory) -> SessionRun:
-    """The record that a memory is. A figure that is none counts as unknown."""
-    figures: dict[str, str | int | float] = {}
-    for one in fields(Figures):
-        text = memory.attrs.get(ATTR + one.name, "")
-        kind = {"status": str, "model": str, "cost_usd": float}.get(one.name, int)
-        try:
-            figures |= {one.name: kind(text)} if text else {}
-        except ValueError:
-            continue
+    """The record that a memory is. A figure that no door would take counts as unknown: any writer may have sent it."""
     return SessionRun(
-        **figures,  # type: ignore[arg-type]
+        **_figures(memory.attrs),
         id=memory.id,
         session=memory.source.session,
         space=memory.space,
@@ -142,3 +151,39 @@ def run_of(memory: Memory) -> SessionRun:
         at=memory.updated_at,
         content=memory.content,
     )
+
+
+def _figures(attrs: Mapping[str, str]) -> dict[str, Any]:
+    read: dict[str, Callable[[str], object]] = {"status": _status, "model": _model, "cost_usd": _cost}
+    read |= dict.fromkeys(("started_at", "ended_at"), _moment)
+    found = {}
+    for name in (one.name for one in fields(Figures)):
+        if text := attrs.get(ATTR + name, ""):
+            try:
+                found[name] = read.get(name, _count)(text)
+            except (ValueError, InvalidArgument):
+                continue
+    return found
+
+
+def _status(text: str) -> str:
+    return field_checks.one_of("status", text, STATUSES)
+
+
+def _model(text: str) -> str:
+    return field_checks.line("model", text, limits.TAG_BYTES_MAX)
+
+
+def _cost(text: str) -> float:
+    cost = float(text)
+    if not 0.0 <= cost <= COST_MAX:
+        raise ValueError(text)
+    return cost
+
+
+def _moment(text: str) -> int | None:
+    return field_checks.moment("time", int(text))
+
+
+def _count(text: str) -> int:
+    return field_checks.whole("count", int(text), 0, COUNT_MAX)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any
 
@@ -124,6 +125,53 @@ async def test_a_session_has_one_record_and_a_later_one_is_its_next_version(door
     assert set(ids(await door.call("context", spaces=[space]))) == {first["id"], listed["runs"][0]["id"]}
     await refusal(door.call("record_run", session="s3", space=space), "INVALID_ARGUMENT", "prompts")
     await refusal(door.call("record_run", session="s3", space=space, outcome=f"key {SECRET}"), "INVALID_ARGUMENT")
+
+
+async def test_calls_at_the_same_time_make_one_record_of_a_session(door: Door, space: str) -> None:
+    calls = (
+        door.call("record_run", session="s1", space=space, tokens_in=1 + number // 4, **RUN) for number in range(8)
+    )
+    assert len({done["run"]["id"] for done in await asyncio.gather(*calls)}) == 1
+
+
+async def test_a_forgotten_record_stays_forgotten_until_there_is_more_to_tell(door: Door, space: str) -> None:
+    first = (await door.call("record_run", session="s1", space=space, **RUN))["run"]["id"]
+    await door.call("forget", id=first)
+    again = (await door.call("record_run", session="s1", space=space, **RUN))["run"]["id"]
+    assert (again, (await door.call("session_runs", spaces=[space]))["runs"]) == (first, [])
+    more = (await door.call("record_run", session="s1", space=space, tokens_in=7, **RUN))["run"]["id"]
+    assert [run["id"] for run in (await door.call("session_runs", spaces=[space]))["runs"]] == [more]
+    assert more != first
+
+
+async def test_a_record_is_found_by_its_kind_and_never_stands_before_an_answer(door: Door, space: str) -> None:
+    question = "Which port does the harbour gateway listen on?"
+    run = (await door.call("record_run", session="s1", space=space, prompts=[question]))["run"]["id"]
+    alone = await door.call("recall", query=question, spaces=[space])
+    assert (alone["results"], "session-run" in alone["notes"][0]) == ([], True)
+    told = await remember(door, space, "The harbour gateway listens on port 7441.")
+    assert (told.get("related", []), told.get("hint", "")) == ([], "")
+    fact = told["memory"]["id"]
+
+    async def found(**more: object) -> list[str]:
+        answer = await door.call("recall", query=question, spaces=[space], **more)
+        return [hit["memory"]["id"] for hit in answer["results"]]
+
+    assert await found() == [fact]
+    assert await found(kinds=["run"]) == await found(tags_any=["session-run"]) == [run]
+
+
+async def test_the_tag_of_records_makes_no_record_of_another_memory(door: Door, space: str) -> None:
+    tagged = {"tags": ["session-run"], "attrs": {"run.tokens_in": "-5"}}
+    fact = (await remember(door, space, "The crane is red.", **tagged))["memory"]["id"]
+    run = (await remember(door, space, "Nightly tests passed.", kind="run", **tagged))["memory"]["id"]
+    listed = (await door.call("session_runs", spaces=[space]))["runs"]
+    assert [(one["id"], one["tokens_in"]) for one in listed] == [(run, 0)]
+    groups = (await door.call("context", spaces=[space]))["groups"]
+    assert {group["name"]: [one["id"] for one in group["memories"]] for group in groups} == {
+        "recent": [fact],
+        "runs": [run],
+    }
 
 
 async def test_an_open_requirement_is_shown_until_it_is_settled(door: Door, space: str) -> None:

@@ -45,7 +45,9 @@ READ_AT_A_TIME: Final = 200
 # The planner would rather read every memory of the space.
 SPECIAL: Final = "memory INDEXED BY memory_opening"
 _SPACES: Final = "space IN ({})"
-_OF_SESSIONS: Final = " OR ".join(f"instr(tags, '\"{tag}\"')" for tag in (checkpoints.TAG, session_runs.TAG))
+_OF_SESSIONS: Final = (
+    f"instr(tags, '\"{checkpoints.TAG}\"') OR kind = '{session_runs.KIND}' AND instr(tags, '\"{session_runs.TAG}\"')"
+)
 
 
 def opening(
@@ -63,7 +65,7 @@ def opening(
         groups = [PINNED] if tier == "pinned" else []
         groups += [QUESTIONS] if any(tag in QUESTION_TAGS for tag in tags) else []
         groups += [KIND_GROUPS[kind]] if kind in KIND_GROUPS and not _ended(kind, tags) else []
-        groups += [RUNS] if session_runs.TAG in tags and len(found[RUNS]) < RUNS_MAX else []
+        groups += [RUNS] if _is_record(kind, tags) and len(found[RUNS]) < RUNS_MAX else []
         for name in groups:
             if len(found[name]) < limit:
                 found[name].append(id_)
@@ -94,9 +96,9 @@ def _newest(
 
 
 def last_tagged(
-    db: sqlite3.Connection, spaces: Sequence[str], tag: str, session: str | None, agent: str
+    db: sqlite3.Connection, spaces: Sequence[str], tag: str, session: str | None, agent: str, kind: str = ""
 ) -> Memory | None:
-    """The memory with a tag of an opening that was written last, of this session and this agent if given."""
+    """The memory with a tag of an opening that was written last, of this session, agent and kind if given."""
     where, values = f"{_SPACES.format(marks(spaces))} AND {OPENING} AND tier <> 'archive'", [*spaces]
     if session is not None:
         where += " AND session = ?"
@@ -104,11 +106,18 @@ def last_tagged(
     if agent:
         where += " AND by = ?"
         values.append(agent)
+    if kind:
+        where += " AND kind = ?"
+        values.append(kind)
     row = db.execute(
         f"SELECT id FROM {SPECIAL} WHERE {where} AND instr(tags, ?) ORDER BY updated_at DESC, id DESC LIMIT 1",
         (*values, f'"{tag}"'),
     ).fetchone()
     return reads.by_ids(db, [row[0]]).get(row[0]) if row else None
+
+
+def _is_record(kind: str, tags: Collection[str]) -> bool:
+    return kind == session_runs.KIND and session_runs.TAG in tags
 
 
 def _ended(kind: str, tags: Collection[str]) -> bool:
