@@ -17,7 +17,15 @@ from test_mine_node import memories, words
 from test_mine_node import mine as mine
 from test_mine_node import project as project
 
-from mnemesh.mining.model_findings import FINDINGS_MAX, INSTRUCTION, MESSAGE_CHARS_MAX, findings, messages
+from mnemesh.mining.model_findings import (
+    FINDINGS_MAX,
+    INSTRUCTION,
+    MESSAGE_CHARS_MAX,
+    PARTS_MAX,
+    findings,
+    messages,
+    parts,
+)
 from mnemesh.mining.transcript import Words
 
 SAID = "The invoices of the cantina go out on the fifth working day, since the bank needs two days."
@@ -60,7 +68,7 @@ def test_findings_of_a_model_are_added_beside_those_of_the_rules_and_bear_their_
     assert set(kept) == {TRUE["text"], RULE}
     found = kept[TRUE["text"]]
     assert sorted(found.tags) == ["convention", "mined", "mined-by-model"]
-    assert (found.trust, found.source.session) == ("imported", "s1")
+    assert (found.kind, found.trust, found.source.session) == ("fact", "imported", "s1")  # and no working rule
     assert stub.asked[0]["messages"][0]["content"] == INSTRUCTION
     assert mine("now", str(file), "--model-url", stub.url, "--model", "m")["files"] == 0
     assert len(stub.asked) == 1
@@ -114,8 +122,11 @@ def test_no_model_is_asked_of_a_project_that_opted_out_and_the_miners_own_questi
 
 def test_a_question_is_bounded_and_so_is_what_comes_of_an_answer() -> None:
     heard = [Words("user", f"sentence number{number} " + "x" * 9_000) for number in range(200)]
-    told = json.loads(messages(heard)[1]["content"])["session"]
-    assert sum(len(one["text"]) for one in told) <= 24_000
+    asked = parts(heard)
+    assert len(asked) == PARTS_MAX
+    for part in asked:
+        told = json.loads(messages(part)[1]["content"])["session"]
+        assert sum(len(one["text"]) for one in told) <= 24_000
     assert told[-1]["text"] == heard[-1].text[:MESSAGE_CHARS_MAX]
     many = [
         {"class": "fix", "text": f"sentence number{number}", "quote": f"sentence number{number} "}
@@ -125,3 +136,39 @@ def test_a_question_is_bounded_and_so_is_what_comes_of_an_answer() -> None:
     for answer in ("[]", "[" * 100_000, '{"memories": 3}', ""):
         with pytest.raises(ValueError, match=r"."):
             findings(answer, heard)
+
+
+def test_a_model_that_failed_hears_the_same_words_in_a_later_run_in_pieces_and_without_credentials(
+    shared_node: NodeUnderTest, project: Path, mine: Any, stub: ModelStub, file: Path
+) -> None:
+    token = "ghp_" + "a1B2" * 9
+    long = words("The proxy tells of this and that. " * 60 + f"The token is {token}.") * 20
+    file.write_bytes(words(SAID, cwd=str(project)) + words(RULE) + long)
+    asked = ("now", str(file), "--model-url", stub.url, "--model", "m")
+    stub.status = 500
+    assert mine(*asked)["model_fault"]
+    assert set(memories(shared_node, project)) >= {RULE}
+    stub.status = 200
+    stub.reply = lambda session: {"memories": [TRUE]}
+    stub.asked.clear()
+    assert mine(*asked)["by_model"] == 1
+    assert len(stub.asked) == 2
+    assert TRUE["text"] in memories(shared_node, project)
+    assert token not in json.dumps(stub.asked)
+    assert token not in (shared_node.data_dir / "mining" / "state.json").read_text()
+    assert mine(*asked)["files"] == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "quote", "passes"),
+    [
+        ("Deploy the shop on Fridays.", "deploy the shop on fridays", False),
+        ("Never deploy the shop on Fridays.", "deploy the shop on fridays", True),
+        ("Never deploy the shop before 15 o'clock on Fridays.", "deploy the shop on fridays", False),
+        ("Backups of the shop go to the attic.", "deploy the shop on fridays", False),
+    ],
+)
+def test_a_finding_says_what_the_quoted_sentence_says(text: str, quote: str, passes: bool) -> None:
+    heard = [Words("user", "Backups go to the attic. We must never deploy the shop on Fridays. Thanks!")]
+    answer = json.dumps({"memories": [{"class": "convention", "text": text, "quote": quote}]})
+    assert findings(answer, heard) == ([("convention", text)] if passes else [])

@@ -136,6 +136,7 @@ def test_a_note_of_a_hook_is_worked_off_and_a_file_that_fails_is_given_up_after_
     assert status["failing"][str(broken)]["given_up"]
     (kept,) = memories(shared_node, project).values()
     assert "injection-suspected" in kept.tags
+    assert kept.kind == "fact"  # and no working rule
 
     (home / "bad" / ".mnemesh.toml").write_text('space = "mined/repaired"')
     assert mine("retry")["retried"] == [str(broken)]
@@ -197,6 +198,28 @@ def test_a_correction_that_comes_again_in_another_session_becomes_surer_and_what
         client.remember("The person wants German commit messages.", kind="preference")
         (group,) = [group for group in client.context().groups if group.name == "preferences"]
         assert group.memories[0].content == "The person wants German commit messages."
+
+
+def test_a_preference_that_was_forgotten_stays_so_and_stops_nothing(
+    shared_node: NodeUnderTest, home: Path, project: Path, mine: Any
+) -> None:
+    no = "The user doesn't want to proceed with this tool use. The tool use was rejected."
+    refused = called("t1", "Bash", True, no, command="git push")
+    file, other = home / "l.jsonl", home / "o.jsonl"
+    file.write_bytes(words("hi", cwd=str(project)) + refused + refused)
+    mine("now", str(file))
+    (kept,) = memories(shared_node, project).values()
+    with Client(shared_node.grpc, shared_node.token, space=space_of(project)) as client:
+        client.forget(kept.id)
+    with file.open("ab") as stream:
+        stream.write(refused)
+    other.write_bytes(
+        (words("We decided to use Postgres for the queue.", cwd=str(project)) + refused).replace(b"s1", b"s2")
+    )
+    told = mine("now", str(file), str(other))
+    assert (told["files"], told["failed"]) == (2, {})
+    assert set(memories(shared_node, project)) == {"We decided to use Postgres for the queue."}
+    assert mine("now", str(file), str(other))["files"] == 0
 
 
 @pytest.mark.asyncio(loop_scope="session")

@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 from bench import mining as bench_mining
+from bench.secrets_samples import positives
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh.errors import FailedPrecondition, NotReachable
 from mnemesh.mining import rules
+from mnemesh.mining.credentials import masked
 from mnemesh.mining.run import Miner
 from mnemesh.mining.session import Session
 from mnemesh.mining.state import FAILURES_MAX, MiningState, only_miner
@@ -207,3 +209,16 @@ def test_what_the_person_does_against_the_agents_ways_is_counted_and_survives_a_
         "Typed by the person: `pnpm test`": 1,
         "Turned down by the person: `git push`": 1,
     }
+
+
+def test_a_session_carries_no_credential_and_nearly_none_passes_the_mask() -> None:
+    token = "ghp_" + "a1B2" * 9
+    call = [{"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": f"make deploy TOKEN={token}"}}]
+    session = Session()
+    for role, content in (("user", f"the token is {token}"), ("assistant", f"I use {token} now."), ("assistant", call)):
+        session.take(events_of(json.dumps({"type": role, "message": {"role": role, "content": content}}).encode()))
+    assert token not in json.dumps([session.carried(), session.record()])
+    samples = [sample.text for sample in positives(1)]
+    assert sum(masked(text) == text for text in samples) <= len(samples) // 50
+    plain = "Add a password reset page to the login form, and pin the version of the auth service to 3.2."
+    assert masked(plain) == plain

@@ -13,16 +13,25 @@ import stat
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Protocol
 
-from mnemesh.errors import AlreadyExists, FailedPrecondition, InvalidArgument, MnemeshError, PermissionDenied, why
+from mnemesh.errors import (
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    MnemeshError,
+    NotFound,
+    PermissionDenied,
+    why,
+)
 from mnemesh.hooks.notes import MINING, NOTES_MAX, Notes
 from mnemesh.mining import model_findings, rules
 from mnemesh.mining.session import Extraction, Session
 from mnemesh.mining.state import MinedFile, MiningState
-from mnemesh.mining.transcript import Place, events_of
+from mnemesh.mining.transcript import Place, Words, events_of
 from mnemesh.transport.project import project_of
 from mnemesh.transport.space import project_files
 
@@ -42,6 +51,7 @@ KIND_OF: Final[Mapping[str, str]] = {
     rules.ENVIRONMENT: "reference", rules.COMMAND: "procedure", rules.HOT_FILE: "fact",
     rules.REQUIREMENT: "requirement",
 }  # fmt: skip
+UNSURE_KIND: Final = "fact"  # No rule, whoever's words it may be.
 TIER: Final = "preference.tier"
 COUNT: Final = "preference.signals"
 SIGNALS_MIN: Final = 2  # times, until behaviour counts as a preference
@@ -108,6 +118,7 @@ class Miner:
         self._writer = writer
         self._project = project
         self._model = model
+        self._with_model = model is not None
         self.mined = Mined()
         self.shown: list[Extraction] = []
         self._done: set[str] = set()
@@ -148,14 +159,19 @@ class Miner:
     def _file(self, path: str) -> None:
         with _opened(path) as stream:
             entry = self._state.entry(path, stream)
-            if entry.offset == os.fstat(stream.fileno()).st_size and not entry.failures:
+            waits = self._model is not None and entry.unheard >= 0
+            if entry.offset == os.fstat(stream.fileno()).st_size and not entry.failures and not waits:
                 return
             if self._project is not None and not Path(_directory_of(stream)).is_relative_to(self._project):
                 return
             self.mined.files += 1
-            stream.seek(entry.offset)
             session, offset = Session.of(entry.carried), entry.offset
-            session.heard = [] if self._model is not None else None
+            if waits:
+                stream.seek(entry.unheard)
+                session.heard = list(_words(stream, offset))
+                self._store(path, entry, session, offset)
+            stream.seek(offset)
+            session.heard = [] if self._with_model else None
             for lines in _chunks(stream):
                 for line in lines:
                     session.take(events_of(line))
@@ -169,8 +185,10 @@ class Miner:
         self.mined.opted_out += opted_out
         if opted_out or session.own:
             found, record, signals = [], {}, {}
+            answered = True
         else:
-            found += self._asked(session)
+            asked, answered = self._asked(session)
+            found += asked
         self.shown += found
         self.mined.found.update(extraction.class_ for extraction in found)
         self.mined.suspicious += sum(extraction.suspicious for extraction in found)
@@ -182,6 +200,10 @@ class Miner:
         self._weigh(self._writer, name, signals, space)
         if record.get("prompts"):
             self._record(self._writer, name, record, space)
+        if not answered:
+            entry.unheard = entry.offset if entry.unheard < 0 else entry.unheard
+        elif self._model is not None:
+            entry.unheard = -1
         entry.offset, entry.carried, entry.failures, entry.error = offset, session.carried(), 0, ""
         entry.stored += counts["stored"]
         entry.at = int(time.time())
@@ -192,23 +214,26 @@ class Miner:
                 {"at": entry.at, "path": path, "session": name, "space": space, **counts, "found": classes}
             )
 
-    def _asked(self, session: Session) -> list[Extraction]:
-        """The findings of the model in what was said since it was asked last. A model that can't be asked is asked no
-        more in this run: the rules' findings are stored all the same."""
-        heard, session.heard = session.heard, [] if self._model is not None else None
-        if self._model is None or not heard:
-            return []
-        try:
-            found = model_findings.findings(self._model.answer(model_findings.messages(heard)), heard)
-        except MnemeshError as error:
-            self._model, self.mined.model_fault = None, error.message
-            return []
-        except ValueError as error:
-            self.mined.model_fault = f"an answer was not usable: {error}"
-            return []
-        self.mined.by_model += len(found)
-        basis = {rules.PREFERENCE: rules.INFERRED}
-        return [Extraction(class_, text, basis=basis.get(class_, ""), by_model=True) for class_, text in found]
+    def _asked(self, session: Session) -> tuple[list[Extraction], bool]:
+        """The findings of the model in the words since it was asked last, and whether it has heard all of them. A model
+        that can't be asked is asked no more in this run, and these words wait. The rules' findings are stored all the
+        same."""
+        heard, session.heard = session.heard, [] if self._with_model else None
+        found: list[Extraction] = []
+        for part in model_findings.parts(heard or ()):
+            if self._model is None:
+                return found, False
+            try:
+                told = model_findings.findings(self._model.answer(model_findings.messages(part)), part)
+            except MnemeshError as error:
+                self._model, self.mined.model_fault = None, error.message
+                return found, False
+            except ValueError as error:
+                self.mined.model_fault = f"an answer was not usable: {error}"
+                continue
+            self.mined.by_model += len(told)
+            found += [Extraction(class_, text, by_model=True) for class_, text in told]
+        return found, True
 
     def _send(self, writer: Writer, items: Sequence[Item]) -> dict[str, int]:
         counts = {"stored": 0, "known": 0, "refused": 0}
@@ -238,7 +263,7 @@ class Miner:
                 for outcome in writer.remember_batch([item], wait="durable"):
                     if not isinstance(outcome, MnemeshError):
                         self.mined.stored += outcome.action != "NOOP"
-                        _raise(writer, outcome.memory, item["attrs"])
+                        _raise(writer, outcome.memory, item.get("attrs", {}))
                     elif not isinstance(outcome, AlreadyExists | InvalidArgument | FailedPrecondition):
                         raise outcome
             seen.pop(text, None)
@@ -266,9 +291,10 @@ class Miner:
 def item_of(extraction: Extraction, session: str, cwd: str, space: str) -> Item:
     """The memory of a finding."""
     item = _item(extraction.text, extraction.class_, session, space, basis=extraction.basis)
-    if extraction.by_model:  # its words are nobody's: as little trusted as an import
+    if extraction.by_model:  # its words are nobody's: as little trusted as an import, and never a rule
+        item["kind"] = UNSURE_KIND
         item["tags"] = [*item["tags"], MODEL_TAG]
-        item["attrs"] = {**item.get("attrs", {}), "trust": "imported"}
+        item["attrs"] = {"trust": "imported"}
     return {**item, "source": {"session": session, "dir": cwd}}
 
 
@@ -276,11 +302,13 @@ def _item(text: str, class_: str, key: str, space: str, *, basis: str = "", coun
     """A memory whose `key` and text keep it from being stored twice. A preference tells its basis."""
     text = _CONTROL.sub(" ", text).strip()
     key = hashlib.sha256("\0".join((key, space, class_, text)).encode()).hexdigest()
-    tags = [TAG, class_.replace("_", "-")]
-    if rules.is_suspicious(text):
-        tags.append(SUSPICIOUS_TAG)
-    item: Item = {"content": text, "kind": KIND_OF[class_], "tags": tags, "idempotency_key": f"{TAG}-{key[:40]}"}
-    if basis:
+    suspicious = rules.is_suspicious(text)
+    item: Item = {
+        "content": text, "kind": UNSURE_KIND if suspicious else KIND_OF[class_],
+        "tags": [TAG, class_.replace("_", "-"), *([SUSPICIOUS_TAG] if suspicious else ())],
+        "idempotency_key": f"{TAG}-{key[:40]}",
+    }  # fmt: skip
+    if basis and not suspicious:
         item["attrs"] = {TIER: basis} | ({COUNT: str(count)} if count else {})
     if space:
         item["space"] = space
@@ -288,9 +316,11 @@ def _item(text: str, class_: str, key: str, space: str, *, basis: str = "", coun
 
 
 def _raise(writer: Writer, memory: Memory, attrs: Mapping[str, str]) -> None:
-    """Note newer signals on a preference that was known. One that somebody said stays as it is."""
-    if memory.attrs.get(TIER) in (rules.SIGNALS, rules.INFERRED) and not attrs.items() <= memory.attrs.items():
-        writer.update(memory.id, attrs={**memory.attrs, **attrs})
+    """Note newer signals on a preference that was known. One that somebody said or forgot stays as it is."""
+    raised = memory.attrs.get(TIER) in (rules.SIGNALS, rules.INFERRED) and not attrs.items() <= memory.attrs.items()
+    if raised and memory.state == "active":
+        with suppress(NotFound):  # forgotten a moment ago
+            writer.update(memory.id, attrs={**memory.attrs, **attrs})
 
 
 def host_files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
@@ -328,6 +358,12 @@ def _directory_of(stream: BinaryIO) -> str:
             if isinstance(event, Place) and event.cwd:
                 return event.cwd
     return ""
+
+
+def _words(stream: BinaryIO, end: int) -> Iterator[Words]:
+    """The words of the lines from here to `end`."""
+    while stream.tell() < end and (line := stream.readline(LINE_BYTES_MAX)):
+        yield from (event for event in events_of(line) if isinstance(event, Words))
 
 
 def _chunks(stream: BinaryIO) -> Iterator[list[bytes]]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from mnemesh.mining import fixes, rules
 from mnemesh.mining.commands import group_of, parts_of, worth_knowing
+from mnemesh.mining.credentials import masked
 from mnemesh.mining.sentences import paragraphs_of
 from mnemesh.mining.session_tally import INTERRUPTED, SessionTally
 from mnemesh.mining.transcript import (
@@ -41,7 +42,7 @@ _REFERS: Final = re.compile(
 )
 _TAKES_BACK: Final = re.compile(r"git (?:checkout|restore)\b")
 FIXES_MAX: Final = 50  # that wait
-HEARD_MAX: Final = 100
+HEARD_MAX: Final = 2_000
 EXTRACTIONS_MAX: Final = 500  # of one reading
 
 
@@ -122,7 +123,7 @@ class Session:
 
     def carried(self) -> dict[str, Any]:
         """The beginning of a later reading of the same file."""
-        calls = [[call.id, call.command, list(call.edited)] for call in self.open_calls.values()]
+        calls = [[call.id, masked(call.command), list(call.edited)] for call in self.open_calls.values()]
         return {
             "session": self.id, "cwd": self.cwd, "edits": self.edits, "calls": calls, "trouble": self._trouble,
             "signals": self.signals, "tally": self.tally.carried(), "own": self.own,
@@ -142,7 +143,8 @@ class Session:
     def _hear(self, words: Words) -> None:
         self._unspoken += 1
         if self.heard is not None:
-            self.heard = [*self.heard[-HEARD_MAX:], words]
+            self.heard.append(words)
+            del self.heard[:-HEARD_MAX]
         if self._fixes and self._unspoken <= DENIAL_MESSAGES and fixes.denies(words.text):
             self._fixes.pop()
         if words.role == USER:
@@ -218,6 +220,7 @@ class Session:
                         self._signal(f"Taken back by the person with git: `{path}`")
 
     def _signal(self, text: str) -> None:
+        text = masked(text)
         if text in self.signals or len(self.signals) < CARRIED_MAX:
             self.signals[text] = self.signals.get(text, 0) + 1
 

@@ -1,7 +1,7 @@
 """The tally of a session for its record: prompts, tokens, failed commands, how it ended. Pure, small JSON in between.
 
 A host writes the tokens of a message with each of its lines, so the last figures of a message count, once. No output of
-a tool gets into the record, and no line with a pattern of prompt injection.
+a tool gets into the record, no credential, and no line with a pattern of prompt injection.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from mnemesh.importing.claude_code import time_of
 from mnemesh.mining.commands import group_of
+from mnemesh.mining.credentials import masked
 from mnemesh.mining.rules import is_suspicious
 from mnemesh.mining.transcript import Usage
 
@@ -41,7 +42,7 @@ class SessionTally:
     def prompt(self, text: str) -> None:
         """The person asks."""
         self.status = DONE
-        line = " ".join(text[: 2 * PROMPT_CHARS_MAX].split())[:PROMPT_CHARS_MAX]
+        line = " ".join(masked(text[: 4 * PROMPT_CHARS_MAX]).split())[:PROMPT_CHARS_MAX]
         if line not in self.prompts[-1:]:
             self.prompts.append(line)
             if len(self.prompts) > PROMPTS_MAX:  # the first ones say what it was about
@@ -49,12 +50,12 @@ class SessionTally:
 
     def answer(self, text: str) -> None:
         """The agent says something."""
-        self.said = text[:SAID_CHARS_MAX]
+        self.said = masked(text[: 2 * SAID_CHARS_MAX])[:SAID_CHARS_MAX]
 
     def ran(self, commands: list[str], *, failed: bool) -> None:
         """Commands that are worth knowing ended."""
         self.status = FAILED if failed else DONE
-        for name in map(group_of, commands) if failed else ():
+        for name in (group_of(masked(command)) for command in commands if failed):
             if name in self.errors or len(self.errors) < ERRORS_MAX:
                 self.errors[name] = self.errors.get(name, 0) + 1
 

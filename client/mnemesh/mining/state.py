@@ -32,12 +32,14 @@ FIRST_BYTES: Final = 4096
 @dataclass(slots=True)
 class MinedFile:
     """A session file. All before `offset` is mined, and `carried` is what its session begins with there. `failures`
-    counts failed readings in a row, and `error` is the last of them."""
+    counts failed readings in a row, and `error` is the last of them. A language model that failed has still to hear
+    the lines from `unheard` on, -1 for none."""
 
     inode: int = 0
     first: str = ""
     offset: int = 0
     carried: dict[str, Any] = field(default_factory=dict)
+    unheard: int = -1
     failures: int = 0
     error: str = ""
     stored: int = 0
@@ -80,6 +82,7 @@ class MiningState:
         entry = self.files.setdefault(path, MinedFile())
         if (entry.inode, entry.first) != (status.st_ino, first) or entry.offset > status.st_size:
             entry.inode, entry.first, entry.offset, entry.carried = status.st_ino, first, 0, {}
+            entry.unheard = -1
         return entry
 
     def note(self, line: Mapping[str, Any]) -> None:
