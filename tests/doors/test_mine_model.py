@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shlex
 import sys
@@ -27,6 +28,7 @@ from mnemesh.mining.model_findings import (
     parts,
 )
 from mnemesh.mining.transcript import Words
+from mnemesh.transport.model_command import ModelCommand
 
 SAID = "The invoices of the cantina go out on the fifth working day, since the bank needs two days."
 TRUE = {"class": "convention", "text": "Invoices of the cantina go out on the fifth working day.", "quote": SAID[:40]}
@@ -106,6 +108,18 @@ def test_a_command_may_be_the_model_and_its_hooks_are_off(
         script.write_text(script_text)
         assert fault in mine("now", str(file), "--timeout", "0.5")["model_fault"]
     assert set(memories(shared_node, project)) == {TRUE["text"], RULE}
+
+
+def test_an_answer_counts_though_a_child_of_the_command_lives_on_and_the_child_ends_with_it(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    script = (
+        f"import fcntl, subprocess, sys; f = open({str(lock)!r}, 'w'); fcntl.flock(f, fcntl.LOCK_EX);"
+        " subprocess.Popen(['sleep', '300'], pass_fds=[f.fileno()]); print('yes')"
+    )
+    command = ModelCommand(shlex.join([sys.executable, "-c", script]), timeout_s=60)
+    assert command.answer([{"role": "user", "content": "x" * 200_000}]) == "yes\n"
+    with lock.open() as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)  # held by the child as long as it lives
 
 
 def test_no_model_is_asked_of_a_project_that_opted_out_and_the_miners_own_questions_are_not_mined(

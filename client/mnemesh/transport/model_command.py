@@ -14,11 +14,13 @@ import signal
 import subprocess
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from mnemesh.errors import DeadlineExceeded, InvalidArgument, NotReachable, why
 from mnemesh.transport.chat_endpoint import ANSWER_BYTES_MAX, PIECE_BYTES, TIMEOUT_S
 
+LOOK_S: Final = 0.1  # Between two looks whether the command has ended.
 INJECT_OFF: Final = {"MNEMESH_INJECT": "off"}
 
 
@@ -51,7 +53,7 @@ class ModelCommand:
             try:
                 return self._spoken(process, json.dumps(list(messages)).encode())
             finally:
-                if process.poll() is None:
+                with suppress(ProcessLookupError, PermissionError):  # nobody of the group is left
                     os.killpg(process.pid, signal.SIGKILL)
 
     def _spoken(self, process: subprocess.Popen[bytes], question: bytes) -> str:
@@ -65,8 +67,12 @@ class ModelCommand:
                 ready.register(stream, event)
             while ready.get_map():
                 left = until - time.monotonic()
-                if left <= 0 or not (events := ready.select(left)):
+                if left <= 0:
                     raise DeadlineExceeded(f"the model has not answered within {self._timeout_s:g} s")
+                ended = process.poll() is not None
+                events = ready.select(0 if ended else min(left, LOOK_S))
+                if ended and all(key.fileobj is process.stdin for key, _ in events):
+                    break  # A child of the command may hold the output open.
                 for key, _ in events:
                     if key.fileobj is process.stdin:
                         question = _given(key.fd, question)
