@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from mnemesh.hooks.notes import MINING_ON
 from mnemesh.hooks.settings_file import RefusedFile
 
 NODE: Final = "node"
@@ -28,7 +29,7 @@ MARK: Final = "Made by mnemesh service"
 _MARKED: Final = re.compile(rb"(.*?)(?:# |<!-- )Made by mnemesh service ([0-9a-f]{16})(?: -->)?\n", re.DOTALL)
 _UNIT: Final = """[Unit]
 Description={title}
-
+{condition}
 [Service]
 {service}{install}"""
 _TIMER: Final = """[Unit]
@@ -76,13 +77,17 @@ def folder_of(home: Path, environ: Mapping[str, str], platform: str) -> Path:
     raise RefusedFile(f"{platform} has neither systemd nor launchd; start `mnemesh up` in its own way")
 
 
-def files_of(platform: str, program: str, data_dir: Path, names: Sequence[str]) -> dict[str, bytes]:
-    """The files for some of PROGRAMS by name. Raises RefusedFile for a path that no unit can hold."""
-    for path in (program, str(data_dir)):
-        if any(ord(ch) < 32 or ord(ch) == 127 for ch in path):
-            raise RefusedFile(f"{path!r} has a character that no unit can hold")
+def files_of(
+    platform: str, program: str, data_dir: Path, names: Sequence[str], variables: Mapping[str, str] | None = None
+) -> dict[str, bytes]:
+    """The files for some of PROGRAMS by name, with variables of the environment. Raises RefusedFile for a path or value
+    that no unit can hold."""
+    variables = variables or {}
+    for text in (program, str(data_dir), *variables.values()):
+        if any(ord(ch) < 32 or ord(ch) == 127 for ch in text):
+            raise RefusedFile(f"{text!r} has a character that no unit can hold")
     write = _launchd if platform == "darwin" else _systemd
-    return dict(item for name in names for item in write(name, program, str(data_dir)))
+    return dict(item for name in names for item in write(name, program, str(data_dir), variables))
 
 
 def planned(folder: Path, wanted: Mapping[str, bytes]) -> list[ServiceFile]:
@@ -139,27 +144,31 @@ def is_ours(data: bytes) -> bool:
     return found is not None and found[2].decode() == _hash(found[1])
 
 
-def _systemd(name: str, program: str, data_dir: str) -> Iterator[tuple[str, bytes]]:
+def _systemd(name: str, program: str, data_dir: str, variables: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     words, title = PROGRAMS[name]
-    command = " ".join(_quoted(word) for word in (program, *words, "--data", data_dir))
+    command = " ".join(_quoted(word).replace("$", "$$") for word in (program, *words, "--data", data_dir))
+    environment = "".join(f"Environment={_quoted(f'{key}={value}')}\n" for key, value in variables.items())
     if name == NODE:
-        service = f"ExecStart={command}\nRestart=on-failure\nRestartSec=30\n"
-        yield (
-            f"mnemesh-{name}.service",
-            _marked(
-                _UNIT.format(title=title, service=service, install="\n[Install]\nWantedBy=default.target\n"), "# {}\n"
-            ),
-        )
+        service = f"{environment}ExecStart={command}\nRestart=on-failure\nRestartSec=30\n"
+        install = "\n[Install]\nWantedBy=default.target\n"
+        unit = _UNIT.format(title=title, condition="", service=service, install=install)
+        yield f"mnemesh-{name}.service", _marked(unit, "# {}\n")
         return
-    # 4: refused, such as mining that is off. The next run tries again.
-    service = f"Type=oneshot\nExecStart={command}\nSuccessExitStatus=3 4\nNice=10\n"
-    yield f"mnemesh-{name}.service", _marked(_UNIT.format(title=title, service=service, install=""), "# {}\n")
+    service = f"Type=oneshot\n{environment}ExecStart={command}\nNice=10\n"
+    condition = ""
+    if name == MINE:  # Mining that is off is not run. A node that is not reached loses nothing: the next run reads on.
+        condition = f"ConditionPathExists={data_dir.replace('%', '%%')}/{MINING_ON}\n"
+        service += "SuccessExitStatus=3\n"
+    unit = _UNIT.format(title=title, condition=condition, service=service, install="")
+    yield f"mnemesh-{name}.service", _marked(unit, "# {}\n")
     yield f"mnemesh-{name}.timer", _marked(_TIMER.format(title=title, when=TIMERS[name]), "# {}\n")
 
 
-def _launchd(name: str, program: str, data_dir: str) -> Iterator[tuple[str, bytes]]:
+def _launchd(name: str, program: str, data_dir: str, variables: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
     words, _ = PROGRAMS[name]
     about: dict[str, Any] = {"Label": f"mnemesh.{name}", "ProgramArguments": [program, *words, "--data", data_dir]}
+    if variables:
+        about["EnvironmentVariables"] = dict(variables)
     if name == NODE:
         about |= {"RunAtLoad": True, "KeepAlive": {"SuccessfulExit": False}, "ThrottleInterval": 30}
     elif name == MINE:
@@ -170,8 +179,8 @@ def _launchd(name: str, program: str, data_dir: str) -> Iterator[tuple[str, byte
 
 
 def _quoted(word: str) -> str:
-    """A word of ExecStart: systemd reads quotes, backslashes, `%` and `$` in it."""
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    """A word of a unit: systemd reads quotes, backslashes and `%` in it."""
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
     return f'"{escaped}"'
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -19,9 +19,15 @@ from mnemesh.hooks import services
 from mnemesh.hooks.installer import program
 from mnemesh.hooks.services import BACKUP, MINE, NODE, PROGRAMS, UNCHANGED, ServiceFile
 from mnemesh.hooks.settings_file import RefusedFile
+from mnemesh.mining.credentials import masked
 from mnemesh.transport.connection import local_data_dir
 
 HELP: Final = "Let the system start the node, mine sessions and make backups: systemd or launchd, of this user."
+# Of one call or session, not of the machine.
+OF_A_CALL: Final = frozenset(
+    f"MNEMESH_{name}" for name in ("DATA_DIR", "AGENT", "SPACE", "INJECT", "READS", "HOOK_DEBUG")
+)
+SECRETS: Final = ("TOKEN", "KEY", "SECRET", "PASSWORD")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,14 +45,16 @@ def install(
         bool, typer.Option("--backups", help="Also make a backup each week. Nobody deletes old ones.")
     ] = False,
 ) -> None:
-    """Write the files for the node and for mining every 30 minutes. Then say the command that starts them."""
+    """Write the files for the node and for mining every 30 minutes, with the settings of your MNEMESH_ variables. Then
+    say the command that starts them. A variable that holds a credential is left out and named."""
+    variables, left_out = _variables(os.environ)
     names = (NODE, MINE, BACKUP) if backups else (NODE, MINE)
 
     def files(folder: Path) -> list[ServiceFile]:
         data_dir = Path(os.path.abspath(local_data_dir(wish.data)))
-        return services.planned(folder, services.files_of(sys.platform, program(), data_dir, names))
+        return services.planned(folder, services.files_of(sys.platform, program(), data_dir, names, variables))
 
-    _carry_out(wish, files, gone=False)
+    _carry_out(wish, files, gone=False, left_out=left_out)
 
 
 def uninstall(wish: Wish) -> None:
@@ -59,7 +67,16 @@ def uninstall(wish: Wish) -> None:
     _carry_out(wish, files, gone=True)
 
 
-def _carry_out(wish: Wish, plan: Callable[[Path], list[ServiceFile]], *, gone: bool) -> None:
+def _variables(environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    """The settings in an environment, and the names of those that hold or may hold a credential."""
+    found = {name: environ[name] for name in sorted(environ) if name.startswith("MNEMESH_") and name not in OF_A_CALL}
+    left_out = [name for name, value in found.items() if name.endswith(SECRETS) or masked(value) != value]
+    return {name: value for name, value in found.items() if name not in left_out}, left_out
+
+
+def _carry_out(
+    wish: Wish, plan: Callable[[Path], list[ServiceFile]], *, gone: bool, left_out: Sequence[str] = ()
+) -> None:
     try:
         folder = services.folder_of(Path.home(), os.environ, sys.platform)
         files = plan(folder)
@@ -70,10 +87,13 @@ def _carry_out(wish: Wish, plan: Callable[[Path], list[ServiceFile]], *, gone: b
     rows = [{"action": file.action, "path": str(file.path)} for file in files]
     commands = services.commands_of(sys.platform, folder, [file.path.name for file in files], gone=gone)
     if wish.json:
-        print_json({"dry_run": wish.dry_run, "files": rows, "commands": commands if files else []})
+        told = {"dry_run": wish.dry_run, "files": rows, "commands": commands if files else []}
+        print_json(told | ({} if gone else {"left_out": list(left_out)}))
         return
     for line in _told(files, dry=wish.dry_run):
         print(printable(line))
+    if left_out:
+        print(f"left out, as a credential may be in them: {', '.join(left_out)}; see docs/settings.md for files")
     if files:
         print("to end what runs:" if gone else "to start it:")
         print(printable("\n".join(f"  {command}" for command in commands)))
