@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from mnemesh.mining import rules
 from mnemesh_actors.files import project_reading
+from mnemesh_actors.remember.project_seeding import _part
 from mnemesh_memory.secrets.detector import find_secret
 from mnemesh_memory.seeding import seeds
 from mnemesh_memory.seeding.snapshot import ProjectSnapshot, is_suspicious
@@ -154,8 +155,50 @@ def test_a_second_run_renews_its_own_words_and_leaves_those_of_people() -> None:
         assert {
             seed.topic if seed else str(memory and memory.id): action for action, seed, memory in planned
         } == actions
+    own = memory_of(first["commands"], state="forgotten", attrs={**first["commands"].attrs(), seeds.GONE_ATTR: "yes"})
+    assert [action for action, *_ in seeds.planned(second, {"commands": own})] == ["update"], "a run forgot it"
     parts = seeds.known(memory_of(seed) for seed in seeds.seeds(ProjectSnapshot(name="kiln", texts=texts), "api"))
     assert parts == {}, "a part of a project has memories of its own"
+
+
+def test_a_topic_whose_source_cannot_be_read_is_not_gone() -> None:
+    texts = {"docs/CODEOWNERS": "* @ana\n", "Makefile": "test: ## Run the tests\n"}
+    project = ProjectSnapshot(name="kiln", texts=texts)
+    before = {seed.topic: memory_of(seed, paths=seed.files) for seed in seeds.seeds(project)}
+
+    def gone(*unread: str) -> set[str]:
+        plan = seeds.planned((), before, unread)
+        return {str(memory and memory.id) for action, _, memory in plan if action == "gone"}
+
+    assert gone() == {"owners", "commands"}
+    assert gone("docs") == gone("docs/CODEOWNERS") == gone(".git") == {"commands"}
+    assert gone("Makefile") == {"owners"}
+    assert gone("") == set()
+
+
+def test_what_cannot_be_read_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "Makefile").write_text("test:\n")
+    (tmp_path / ".git").mkdir()
+    opened, scanned = os.open, os.scandir
+
+    def closed(path: Any, *more: Any, **others: Any) -> Any:
+        if str(path).endswith("Makefile"):
+            raise PermissionError(13, "no", path)
+        return opened(path, *more, **others)
+
+    def shut(path: Any) -> Any:
+        if str(path).endswith("docs"):
+            raise PermissionError(13, "no", path)
+        return scanned(path)
+
+    monkeypatch.setattr(os, "open", closed)
+    monkeypatch.setattr(os, "scandir", shut)
+    assert project_reading.snapshot(str(tmp_path)).unread == {"Makefile", "docs", ".git"}
+
+
+def test_a_hidden_folder_of_a_project_is_another_part_than_its_namesake() -> None:
+    assert [_part(place, ["/p"]) for place in ("/p", "/p/.x", "/p/x", "/q")] == ["", ".x", "x", None]
 
 
 def test_a_longer_file_is_read_to_its_limit(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ Only names of a closed list are opened, so no file of credentials is. No program
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import subprocess
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mnemesh_memory.seeding.manifests import READERS
+from mnemesh_memory.seeding.seeds import REPOSITORY
 from mnemesh_memory.seeding.snapshot import ProjectSnapshot, quoted
 from mnemesh_memory.seeding.topics import COMPOSE, MAINTAINERS, MAKEFILES, OWNER_FILES, PROSE, README
 
@@ -35,6 +37,7 @@ NAMES: Final = frozenset(
     )
 )  # fmt: skip
 WORKFLOWS: Final = ".github/workflows"
+_NO_FILE: Final = (errno.ENOENT, errno.ELOOP, errno.ENXIO)  # Away, a link, or a pipe.
 # Hidden folders that are looked into, and folders of other people's files.
 SHOWN: Final = frozenset((".github", ".circleci"))
 FOREIGN: Final = frozenset(
@@ -58,21 +61,31 @@ def snapshot(folder: str) -> ProjectSnapshot:
     listing: list[str] = []
     texts: dict[str, str] = {}
     workflows = 0
-    for path in _paths(folder):
+    unread: set[str] = set()
+    for path in _paths(folder, unread):
         listing.append(path)
         workflow = path.startswith(f"{WORKFLOWS}/") and path.endswith((".yml", ".yaml"))
         workflows += workflow
         if (path.lower() in NAMES or (workflow and workflows <= WORKFLOWS_MAX)) and len(texts) < FILES_MAX:
-            text = _text(os.path.join(folder, path))
+            try:
+                text = _text(os.path.join(folder, path))
+            except OSError:
+                unread.add(path)
+                continue
             if text is not None:
                 texts[path] = text
-    subjects, authors = _commits(folder)
+    commits = _commits(folder)
+    subjects, authors = commits or ((), ())
+    if commits is None:
+        unread.add(REPOSITORY)
     name = quoted(os.path.basename(folder), 80) or "project"
-    return ProjectSnapshot(name=name, texts=texts, listing=tuple(listing), subjects=subjects, authors=authors)
+    return ProjectSnapshot(
+        name=name, texts=texts, listing=tuple(listing), subjects=subjects, authors=authors, unread=frozenset(unread)
+    )
 
 
-def _paths(folder: str) -> Iterator[str]:
-    """Plain files below the folder, those nearest to the root first."""
+def _paths(folder: str, unread: set[str]) -> Iterator[str]:
+    """Plain files below the folder, those nearest to the root first. Folders that can't be read go to `unread`."""
     waiting = [""]
     folders = found = 0
     while waiting:
@@ -81,7 +94,10 @@ def _paths(folder: str) -> Iterator[str]:
             folders += 1
             if folders > FOLDERS_MAX:
                 return
-            for name, is_folder in _entries(os.path.join(folder, place)):
+            entries = _entries(os.path.join(folder, place))
+            if entries is None:
+                unread.add(place)
+            for name, is_folder in entries or ():
                 path = f"{place}/{name}" if place else name
                 if is_folder:
                     if path.count("/") < DEPTH_MAX and _is_own(name):
@@ -94,8 +110,9 @@ def _paths(folder: str) -> Iterator[str]:
         waiting = deeper
 
 
-def _entries(place: str) -> list[tuple[str, bool]]:
-    """Names of plain files and folders, with whether each is a folder. A link is neither."""
+def _entries(place: str) -> list[tuple[str, bool]] | None:
+    """Names of plain files and folders, with whether each is a folder. A link is neither. None for a folder that can't
+    be read."""
     try:
         with os.scandir(place) as entries:
             kept = [
@@ -103,8 +120,10 @@ def _entries(place: str) -> list[tuple[str, bool]]:
                 for entry in entries
                 if entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False)
             ]
-    except OSError:
+    except FileNotFoundError:
         return []
+    except OSError:
+        return None
     return sorted(kept)
 
 
@@ -113,21 +132,23 @@ def _is_own(name: str) -> bool:
 
 
 def _text(path: str) -> str | None:
-    """The beginning of a plain file; None for what is none or can't be read."""
+    """The beginning of a plain file; None for what is none. Raises OSError for a file that can't be read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         with open(descriptor, "rb") as file:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 return None
             return file.read(FILE_BYTES_MAX).decode("utf-8-sig", "replace").replace("\r\n", "\n")
-    except OSError:
+    except OSError as error:
+        if error.errno in _NO_FILE:
+            return None
+        raise
+
+
+def _commits(folder: str) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
+    """Subjects and authors of the latest commits. None where Git says nothing, as without a repository."""
+    if not os.path.lexists(os.path.join(folder, REPOSITORY)):
         return None
-
-
-def _commits(folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Subjects and authors of the latest commits, none where there is no repository of this folder."""
-    if not os.path.lexists(os.path.join(folder, ".git")):
-        return (), ()
     command = (
         *_GIT, "-C", folder, "log", "-n", str(COMMITS_MAX), "--no-merges", "--no-show-signature",
         "--format=%aN%x00%s",
@@ -138,7 +159,7 @@ def _commits(folder: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
             command, capture_output=True, timeout=GIT_S, check=True, stdin=subprocess.DEVNULL, env=environ
         )
     except (OSError, subprocess.SubprocessError):
-        return (), ()
+        return None
     lines = done.stdout[:GIT_BYTES_MAX].decode("utf-8", "replace").splitlines()
     pairs = [line.split("\0", 1) for line in lines if "\0" in line]
     return tuple(subject for _, subject in pairs), tuple(author for author, _ in pairs)

@@ -1,7 +1,8 @@
 """The operation seed_project: a project's folder is read, and each topic gets one memory, or its next version.
 
 The node's disk is read, so the operation is the owner's alone. Texts go through the write guard like any other text. A
-memory that somebody has edited, forgotten or replaced stays as it is.
+memory that somebody has edited, forgotten or replaced stays as it is. A memory that a run itself forgot comes back with
+its files.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ class ProjectSeeding:
             await asyncio.to_thread(self._parts.files.roots.learn, where, place)
         done = [
             await self._outcome(caller, action, seed, memory, where, place, dry_run)
-            for action, seed, memory in seeds.planned(wanted, before)
+            for action, seed, memory in seeds.planned(wanted, before, project.unread)
         ]
         return Seeded(seeds=tuple(done), dir=place, space=where, files_read=len(project.texts), dry_run=dry_run)
 
@@ -118,8 +119,11 @@ class ProjectSeeding:
                 stored = SAME if done.action == "NOOP" else ADD
                 return replace(told, action=stored, id=done.memory.id, reason=done.reason)
             if action == UPDATE and seed is not None and memory is not None:
+                if memory.state == "forgotten":
+                    await self._writing.restore(caller, known)
                 await self._writing.update(caller, known, seed.patch(memory))
-            elif action == GONE:
+            elif action == GONE and memory is not None:
+                await self._writing.update(caller, known, seeds.gone(memory))
                 await self._writing.forget(caller, known)
         except MnemeshError as error:
             return replace(told, action=REFUSED, reason=error.message)
@@ -129,7 +133,7 @@ class ProjectSeeding:
 def _part(place: str, roots: Iterable[str]) -> str | None:
     """The path of a folder below the first root that holds it, "" for the root itself, None for another place."""
     holding = next((root for root in roots if os.path.commonpath((root, place)) == root), None)
-    return None if holding is None else os.path.relpath(place, holding).removeprefix(".")
+    return None if holding is None else "" if place == holding else os.path.relpath(place, holding)
 
 
 def _place(folder: str) -> str:

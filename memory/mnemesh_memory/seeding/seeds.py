@@ -7,7 +7,7 @@ somebody has edited the text since.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +20,9 @@ from mnemesh_memory.values.model import Draft, Memory, Patch, Source
 TAG: Final = "seed"
 SUSPICIOUS_TAG: Final = "injection-suspected"
 TOPIC_ATTR, HASH_ATTR = "seed", "seed.hash"
+GONE_ATTR: Final = "seed.gone"  # A run has forgotten the memory, and no person.
+REPOSITORY: Final = ".git"
+COMMIT_TOPICS: Final = ("conventions", "owners")  # Topics that commits speak of.
 IMPORTED: Final = TRUST_CLASSES[-1]  # The words are those of files, whoever wrote them.
 CONTENT_CHARS_MAX: Final = 4_000
 FILES_MAX: Final = 12
@@ -43,9 +46,9 @@ class Seed:
         return (TAG, f"seed-{self.topic.split(' ')[0]}", *([SUSPICIOUS_TAG] if self.suspicious else ()))
 
     def attrs(self, before: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The attributes of the memory. Earlier ones stay."""
+        """The attributes of the memory. Earlier ones of others stay."""
         own = {TOPIC_ATTR: self.topic, HASH_ATTR: hash_of(self.content), TRUST_ATTR: IMPORTED}
-        return {**(before or {}), **own}
+        return {**{name: value for name, value in (before or {}).items() if name != GONE_ATTR}, **own}
 
     def draft(self, space: str, folder: str) -> Draft:
         """The statement to remember."""
@@ -110,21 +113,43 @@ def known(memories: Iterable[Memory], part: str = "") -> dict[str, Memory]:
     return found
 
 
-def planned(wanted: Iterable[Seed], before: Mapping[str, Memory]) -> Iterator[tuple[str, Seed | None, Memory | None]]:
-    """The action for each topic, given the memories of earlier runs. An edited, forgotten or replaced one is kept."""
+def planned(
+    wanted: Iterable[Seed], before: Mapping[str, Memory], unread: Collection[str] = ()
+) -> Iterator[tuple[str, Seed | None, Memory | None]]:
+    """The action for each topic, given the memories of earlier runs. An edited or replaced one is kept, and one that a
+    person forgot. So is the memory of what could not be read this time (`unread`)."""
     named = set()
     for seed in wanted:
         named.add(seed.topic)
         memory = before.get(seed.topic)
         if memory is None:
             yield ADD, seed, None
-        elif memory.state != "active" or is_edited(memory):
+        elif is_edited(memory):
             yield KEPT, seed, memory
+        elif memory.state == "active":
+            yield (SAME if memory.content == seed.content and GONE_ATTR not in memory.attrs else UPDATE), seed, memory
         else:
-            yield (SAME if memory.content == seed.content else UPDATE), seed, memory
+            yield (UPDATE if memory.state == "forgotten" and GONE_ATTR in memory.attrs else KEPT), seed, memory
     for topic, memory in before.items():
         if topic not in named and memory.state == "active":
-            yield (KEPT if is_edited(memory) else GONE), None, memory
+            yield (KEPT if is_edited(memory) or _may_stand(memory, topic, unread) else GONE), None, memory
+
+
+def gone(memory: Memory) -> Patch:
+    """The mark that a run, and no person, forgets a memory."""
+    return Patch(attrs={**memory.attrs, GONE_ATTR: "yes"})
+
+
+def _may_stand(memory: Memory, topic: str, unread: Collection[str]) -> bool:
+    """Whether the source of a memory may say the same as before, in a place that could not be read."""
+    if REPOSITORY in unread and topic.split(" ")[0] in COMMIT_TOPICS:
+        return True
+    return any(place in unread for path in ("", *memory.paths) for place in (path, *_above(path)))
+
+
+def _above(path: str) -> Iterator[str]:
+    while path := path.rpartition("/")[0]:
+        yield path
 
 
 def is_edited(memory: Memory) -> bool:

@@ -34,13 +34,14 @@ _HIDDEN: Final = re.compile(r"[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]"
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectSnapshot:
     """The `name` of a folder, `texts` of files by path, the `listing` of all paths. Of the latest commits, `subjects`
-    and `authors`."""
+    and `authors`. `unread` has the paths of files, folders and the repository that could not be read."""
 
     name: str
     texts: Mapping[str, str] = field(default_factory=dict)
     listing: tuple[str, ...] = ()
     subjects: tuple[str, ...] = ()
     authors: tuple[str, ...] = ()
+    unread: frozenset[str] = frozenset()
 
     def named(self, *names: str) -> tuple[str, ...]:
         """The paths of read files with one of these names, whatever the case, in the order of the names."""

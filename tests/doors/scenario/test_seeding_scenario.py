@@ -58,6 +58,13 @@ async def test_a_project_gets_its_first_memories_once_and_a_change_makes_a_new_v
     assert (third["commands"], third["stack"], third["layout"]) == ("update", "kept", "same")
     (read,) = (await door.call("get", ids=[commands["id"]]))["memories"]
     assert read["content"].startswith("make build: Build the wheel")
+    aside = (place / "Makefile").rename(tmp_path / "aside")
+    assert actions(await door.call("seed_project", dir=str(place), space=space))["commands"] == "gone"
+    aside.rename(place / "Makefile")
+    assert actions(await door.call("seed_project", dir=str(place), space=space))["commands"] == "update"
+    (back,) = (await door.call("get", ids=[commands["id"]]))["memories"]
+    assert (back["state"], back["content"], back["attrs"].get("seed.gone")) == ("active", read["content"], None)
+    assert actions(await door.call("seed_project", dir=str(place), space=space))["commands"] == "same"
 
 
 async def test_words_of_a_hostile_project_are_flagged_data_without_its_credentials(
