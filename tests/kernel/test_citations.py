@@ -30,6 +30,17 @@ def test_a_quotation_counts_and_a_phrase_in_common_does_not() -> None:
     assert cited(f'You noted: "{TEXT.upper()}"', SHOWN) == [FIRST]
     assert cited("Deploys of the payment service are my task today.", SHOWN) == []
     assert cited("", SHOWN) == []
+    short = "Never restart the cache before the nightly export has ended."
+    shown = {FIRST: marks_of(short)}
+    assert cited("I know: never restart the cache before the nightly export has ended, so I wait.", shown) == [FIRST]
+    assert cited("They restart the cache before the nightly backup of the house.", shown) == []
+
+
+def test_words_of_the_person_are_no_quotation() -> None:
+    said = f"You say: {TEXT}"
+    assert cited(said, SHOWN, "Which port is it?") == [FIRST]
+    assert cited(said, SHOWN, f"Is it true? {TEXT}") == []
+    assert cited(f"{said} As {FIRST} says.", SHOWN, TEXT) == [FIRST]
 
 
 def test_a_shown_block_leaves_ids_and_numbers_and_no_word(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """Shown memories in the last words of an agent: named by id, or quoted.
 
-A file a session keeps each memory from counting twice. No word of a shown text is kept. Its marks are numbers of some
-runs of six words. So a quotation of two lines is found, and a phrase in common is not.
+A file a session keeps each memory from counting twice. No word of a shown text is kept. Its marks are numbers of runs
+of six words, of a long text of some. A quotation holds half of them, or several in all. Words of the person do not
+count. So a quoted line is found, and a phrase in common is not.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import zlib
 from collections.abc import Collection, Iterable, Mapping
@@ -19,8 +21,11 @@ WORDS_CHARS_MAX: Final = 64 * 1024  # Of the last words.
 CITED_MAX: Final = 32  # By one answer.
 RUN_WORDS: Final = 6
 MARKS_MAX: Final = 32  # Of one memory.
-MARKS_MIN: Final = 2  # In a quotation, where the text has as many.
-# One run in so many is marked, chosen by the number. A quotation has the same runs.
+# Marks in a quotation: this share of the memory's, within these bounds.
+SHARE: Final = 0.5
+MARKS_MIN: Final = 2
+MARKS_ENOUGH: Final = 5
+# Of a text with more than MARKS_MAX runs one in so many is marked, chosen by the number.
 ONE_IN: Final = 3
 _WORD: Final = re.compile(r"\w+")
 _ID: Final = re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}-[0-9a-f]{4}(?:-[0-9a-f]{1,4}){0,2}(?:-[0-9a-f]{1,12})?(?![0-9a-f])")
@@ -34,27 +39,35 @@ class CitedMemories(SessionFile):
 
 
 def marks_of(text: str) -> tuple[str, ...]:
-    """Numbers of some runs of words in a text, none for a short one."""
+    """The marks of a text, none for a short one."""
+    runs = _runs(text)
+    kept = runs if len(runs) <= MARKS_MAX else [number for number in runs if number % ONE_IN == 0]
+    return tuple(f"{number:08x}" for number in kept[:MARKS_MAX])
+
+
+def _runs(text: str) -> list[int]:
+    """A number for each run of words in a text."""
     words = _WORD.findall(text.lower())
     runs = (" ".join(words[at : at + RUN_WORDS]) for at in range(len(words) - RUN_WORDS + 1))
-    numbers = (zlib.crc32(run.encode("utf-8", "replace")) for run in runs)
-    return tuple(f"{number:08x}" for number in dict.fromkeys(numbers) if number % ONE_IN == 0)
+    return list(dict.fromkeys(zlib.crc32(run.encode("utf-8", "replace")) for run in runs))
 
 
-def cited(words: str, shown: Mapping[str, Collection[str]]) -> list[str]:
+def cited(words: str, shown: Mapping[str, Collection[str]], asked: str = "") -> list[str]:
     """The ids of `shown` that the last words of an agent name or quote. A part of an id counts when it fits one alone.
-    `shown` has the marks of each."""
+    `shown` has the marks of each. A run of words of the person in `asked` is no quotation."""
     words = words[-WORDS_CHARS_MAX:]
     named: dict[str, None] = {}
     for found in dict.fromkeys(_ID.findall(words.lower())):
         fitting = [id_ for id_ in shown if id_.startswith(found)]
         if len(fitting) == 1:
             named[fitting[0]] = None
-    marks = frozenset(marks_of(words))
-    named |= dict.fromkeys(
-        id_ for id_, own in shown.items() if own and len(marks.intersection(own)) >= min(MARKS_MIN, len(own))
-    )
+    marks = frozenset(f"{number:08x}" for number in set(_runs(words)).difference(_runs(asked)))
+    named |= dict.fromkeys(id_ for id_, own in shown.items() if own and len(marks.intersection(own)) >= _enough(own))
     return list(named)[:CITED_MAX]
+
+
+def _enough(own: Collection[str]) -> int:
+    return max(MARKS_MIN, min(math.ceil(SHARE * len(own)), MARKS_ENOUGH))
 
 
 def with_marks(ids: Iterable[str], block: str, id_chars: int) -> list[str]:
@@ -64,4 +77,4 @@ def with_marks(ids: Iterable[str], block: str, id_chars: int) -> list[str]:
         head, _, text = line.partition("] ")
         if head.startswith("- ["):
             texts.setdefault(head[3 : 3 + id_chars], text)
-    return [":".join((id_, ",".join(marks_of(texts.get(id_[:id_chars], ""))[:MARKS_MAX]))) for id_ in ids]
+    return [":".join((id_, ",".join(marks_of(texts.get(id_[:id_chars], ""))))) for id_ in ids]

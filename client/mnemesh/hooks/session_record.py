@@ -102,8 +102,8 @@ class SessionRecord:
             return ()
         told = self._given.get("last_assistant_message")  # the transcript may lag behind it
         transcript = self._transcript()
-        words = told if isinstance(told, str) else last_words(Path(transcript)) if transcript else ""
-        found = cited(own_words(words), shown)
+        last, asked = last_words(Path(transcript)) if transcript else ("", "")
+        found = cited(own_words(told if isinstance(told, str) else last), shown, asked)
         before = self._counted.lines() if found else ()
         return [id_ for id_ in found if id_ not in before]
 

@@ -37,12 +37,12 @@ def standing_of(transcript: Path, bytes_written: int | None, folder: str) -> dic
     return standing.fields()
 
 
-def last_words(transcript: Path) -> str:
-    """The last text of the agent in the last TAIL_BYTES. Raises OSError."""
+def last_words(transcript: Path) -> tuple[str, str]:
+    """The last text of the agent, and all texts of the person, in the last TAIL_BYTES. Raises OSError."""
     standing = _Standing("")
     for entry in _entries(_tail(transcript, None)):
         standing.take(entry)
-    return standing.said
+    return standing.said, "\n".join(standing.asked)
 
 
 def own_words(text: str) -> str:
@@ -56,6 +56,7 @@ class _Standing:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._task = self.said = self._summary = ""
+        self.asked: list[str] = []
         self._files: list[str] = []
         self._errors: list[str] = []
         self._todo: list[str] = []
@@ -82,6 +83,7 @@ class _Standing:
                     self._call(block)
 
     def _user(self, text: str, blocks: Iterable[Mapping[str, Any]]) -> None:
+        self.asked.append(text)
         if text and not text.startswith("<") and not context.is_trivial(text):
             self._task = text
         for block in blocks:
