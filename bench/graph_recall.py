@@ -61,7 +61,7 @@ def asked(client: Client, data: dict[str, Any], space: str, ranks: dict[float, l
             valid_from=moment(memory["at"][:19]),
         )
         ids[memory["id"]] = done.memory.id
-    client.graph(done.memory.id)  # which waits until the graph knows the log to its end
+    client.graph(done.memory.id, space=space)  # which waits until the graph knows the log to its end
     for question in data["questions"]:
         wanted = {ids[id_] for id_ in question["answers"]}
         for weight, found in ranks.items() if wanted else ():
