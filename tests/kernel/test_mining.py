@@ -17,7 +17,7 @@ from mnemesh.mining import rules
 from mnemesh.mining.credentials import masked
 from mnemesh.mining.run import Miner
 from mnemesh.mining.session import Session
-from mnemesh.mining.state import FAILURES_MAX, MiningState, only_miner
+from mnemesh.mining.state import FAILURES_MAX, MinedFile, MiningState, only_miner
 from mnemesh.mining.transcript import Words, events_of
 
 DECISION = "We decided to use Postgres."
@@ -222,3 +222,20 @@ def test_a_session_carries_no_credential_and_nearly_none_passes_the_mask() -> No
     assert sum(masked(text) == text for text in samples) <= len(samples) // 50
     plain = "Add a password reset page to the login form, and pin the version of the auth service to 3.2."
     assert masked(plain) == plain
+
+
+def test_a_state_of_an_earlier_version_loses_its_credentials_and_nothing_else(tmp_path: Path) -> None:
+    token = "ghp_" + "a1B2" * 9
+    tally = {"prompts": [f"the token is {token}", "go on"], "said": f"I use {token}", "status": "failed"}
+    carried = {"session": "s1", "cwd": "/p", "calls": [["t1", f"curl -u {token} x", []]], "tally": tally}
+    state = MiningState(tmp_path)
+    state.files["/a"] = MinedFile(offset=7, carried=carried)
+    state.save()
+    file = state.folder / "state.json"
+    file.write_text(file.read_text().replace('"masked": true', '"masked": false'))
+    after = MiningState(tmp_path)
+    after.save()
+    assert token not in file.read_text()
+    session = Session.of(after.files["/a"].carried)
+    assert (session.id, session.cwd, session.tally.status, session.tally.prompts[1]) == ("s1", "/p", "failed", "go on")
+    assert after.files["/a"].offset == 7

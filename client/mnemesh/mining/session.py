@@ -140,6 +140,11 @@ class Session:
             _trouble=carried.get("trouble") is True,
         )  # fmt: skip
 
+    @classmethod
+    def masked_again(cls, carried: Mapping[str, Any]) -> dict[str, Any]:
+        """`carried` of an earlier version, which left credentials in it."""
+        return cls.of(carried).carried() if carried else {}
+
     def _hear(self, words: Words) -> None:
         self._unspoken += 1
         if self.heard is not None:

@@ -19,6 +19,7 @@ from mnemesh.mining.transcript import Usage
 PROMPTS_MAX: Final = 40
 PROMPT_CHARS_MAX: Final = 240
 SAID_CHARS_MAX: Final = 600
+UNMASKED_CHARS_MAX: Final = 1_200  # A credential is not cut before it is masked.
 ERRORS_MAX: Final = 30
 FILES_MAX: Final = 60
 MESSAGES_MAX: Final = 64  # whose figures may still change
@@ -42,7 +43,7 @@ class SessionTally:
     def prompt(self, text: str) -> None:
         """The person asks."""
         self.status = DONE
-        line = " ".join(masked(text[: 4 * PROMPT_CHARS_MAX]).split())[:PROMPT_CHARS_MAX]
+        line = " ".join(text[:UNMASKED_CHARS_MAX].split())
         if line not in self.prompts[-1:]:
             self.prompts.append(line)
             if len(self.prompts) > PROMPTS_MAX:  # the first ones say what it was about
@@ -50,7 +51,7 @@ class SessionTally:
 
     def answer(self, text: str) -> None:
         """The agent says something."""
-        self.said = masked(text[: 2 * SAID_CHARS_MAX])[:SAID_CHARS_MAX]
+        self.said = text[:UNMASKED_CHARS_MAX]
 
     def ran(self, commands: list[str], *, failed: bool) -> None:
         """Commands that are worth knowing ended."""
@@ -74,6 +75,7 @@ class SessionTally:
 
     def fields(self, files: list[str]) -> dict[str, Any]:
         """The fields of the session's record."""
+        self._mask()
         tokens = [sum(column) for column in zip(self.counted, *self.latest.values(), strict=True)]
         errors = [
             f"`{command}` failed" + (f" {count} times" if count > 1 else "") for command, count in self.errors.items()
@@ -88,7 +90,13 @@ class SessionTally:
 
     def carried(self) -> dict[str, Any]:
         """The tally as JSON."""
+        self._mask()
         return asdict(self)
+
+    def _mask(self) -> None:
+        """Once a reading, because a mask costs more than the reading itself."""
+        self.prompts = [masked(prompt)[:PROMPT_CHARS_MAX] for prompt in self.prompts]
+        self.said = masked(self.said)[:SAID_CHARS_MAX]
 
     @classmethod
     def of(cls, carried: Mapping[str, Any]) -> SessionTally:

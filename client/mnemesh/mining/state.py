@@ -21,6 +21,7 @@ from typing import Any, BinaryIO, Final
 from mnemesh.errors import FailedPrecondition
 from mnemesh.hooks.notes import MINING_ON
 from mnemesh.hooks.session_file import made_private
+from mnemesh.mining.session import Session
 
 FOLDER: Final = "mining"
 FAILURES_MAX: Final = 3
@@ -66,13 +67,16 @@ class MiningState:
             self.signals = {space: dict(texts) for space, texts in value.get("signals", {}).items()}
             for path, entry in value.get("files", {}).items():
                 self.files[path] = MinedFile(**{name: kept for name, kept in entry.items() if name in known})
+            if not value.get("masked"):
+                for one in self.files.values():
+                    one.carried = Session.masked_again(one.carried)
 
     def save(self) -> None:
         """Write it, all or nothing. Files that are gone are forgotten first when there are too many."""
         if len(self.files) > FILES_MAX:
             self.files = {path: entry for path, entry in self.files.items() if os.path.exists(path)}
         files = {path: asdict(entry) for path, entry in self.files.items()}
-        self._write("state.json", json.dumps({"files": files, "signals": self.signals}))
+        self._write("state.json", json.dumps({"files": files, "signals": self.signals, "masked": True}))
 
     def entry(self, path: str, stream: BinaryIO) -> MinedFile:
         """The entry of an open file. A shorter file, or another one at this path, begins anew."""
