@@ -92,7 +92,9 @@ to its first word that is no plain word. The buffer lies in `hosts/captures/`, f
 
 Only memories that the hooks showed in this session get such a vote, each once, at most {cited} by one answer. An id
 counts whole or by a part that fits one of them alone. A quotation is known by numbers of runs of {run} words, which lie
-beside the ids. A vote that the agent gave by `rate` stays.
+beside the ids: half of a memory's runs, at least {marks_min}, and {marks_enough} of a longer one. A memory of less than
+{shortest} words counts by id alone. Runs in the person's words at the end of the transcript do not count. A vote that the agent
+gave by `rate` stays.
 
 Without a node, a note in `hosts/spool/` takes the place of a checkpoint. A later hook that finds a node stores the
 checkpoint from the note. A note names the transcript and says how far it was written, so it holds no text of a session.
@@ -151,7 +153,8 @@ def hosts_page() -> str:
         modes=table_text(("inject", "the model is given"), modes, "---"),
         timeout=TIMEOUT_S, tag=context.TAG, session=context.SESSION_CHARS_MAX, prompt=context.PROMPT_CHARS_MAX,
         tail=transcript_tail.TAIL_BYTES // 1024, every=captures.CHECKPOINT_EVERY, notes_max=notes.NOTES_MAX,
-        cited=citations.CITED_MAX, run=citations.RUN_WORDS,
+        cited=citations.CITED_MAX, run=citations.RUN_WORDS, marks_min=citations.MARKS_MIN,
+        marks_enough=citations.MARKS_ENOUGH, shortest=citations.RUN_WORDS + citations.MARKS_MIN - 1,
         pause=gating.PAUSE, streak=gating.EMPTY_STREAK, few=gating.EMPTY_EVERY,
     )  # fmt: skip
 
