@@ -93,8 +93,8 @@ to its first word that is no plain word. The buffer lies in `hosts/captures/`, f
 Only memories that the hooks showed in this session get such a vote, each once, at most {cited} by one answer. An id
 counts whole or by a part that fits one of them alone. A quotation is known by numbers of runs of {run} words, which lie
 beside the ids: half of a memory's runs, at least {marks_min}, and {marks_enough} of a longer one. A memory of less than
-{shortest} words counts by id alone. Runs in the person's words at the end of the transcript do not count. A vote that the agent
-gave by `rate` stays.
+{shortest} words counts by id alone. Runs in the person's words at the end of the transcript do not count. A vote
+that the agent gave by `rate` stays.
 
 Without a node, a note in `hosts/spool/` takes the place of a checkpoint. A later hook that finds a node stores the
 checkpoint from the note. A note names the transcript and says how far it was written, so it holds no text of a session.
