@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +18,7 @@ from recall_scene import mesh as mesh
 from mnemesh_actors.knowledge.access_store import AccessStore
 from mnemesh_memory.graph.pagerank import DAMPING
 from mnemesh_memory.maps.rooms import HALF_LIFE_DAYS, TRAIL_MS, CoAccess, Trails, Used, layout, nearness
-from mnemesh_memory.values.model import Caller, Draft
+from mnemesh_memory.values.model import Caller, Draft, Query
 
 NOW = 1_795_000_000_000
 HALF_LIFE_MS = HALF_LIFE_DAYS * 86_400_000
@@ -136,3 +137,30 @@ async def test_a_room_shows_nothing_that_the_reader_may_not_read(here: Here) -> 
     assert hidden.id not in str(seen)
     await here.mesh.forget(READER, other.id)
     assert [point.id for point in (await here.mesh.navigate(stranger, "", open_one.id)).points] == [open_one.id]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_only_results_that_answer_a_question_of_somebody_count_as_used(here: Here) -> None:
+    question = "What do the copper lantern and the copper bell cost?"
+    lamp, bell = [
+        await here.remember(f"The copper {thing} costs nine crowns", title=f"Price of the {thing}")
+        for thing in ("lantern", "bell")
+    ]
+
+    async def times() -> tuple[str, ...]:
+        room = await here.mesh.navigate(READER, "", lamp.id)
+        assert {point.text for point in room.points} <= {"Price of the lantern", "Price of the bell"}
+        return next((point.reasons for point in room.points if point.id == bell.id), ())
+
+    asked, agent = Query(text=question, spaces=(here.space,)), replace(READER, agent="owner/asking")
+    for unused in (
+        replace(asked, current_session="s1"),
+        replace(asked, text=""),
+        replace(asked, text="zyqqor menthalux oblivek"),
+    ):
+        await here.mesh.recall(agent, unused)
+    assert await times() == ()
+    await here.mesh.rate(agent, answer=f"{lamp.id} and {bell.id} say so.")
+    assert await times() == (f"used with {lamp.id}: 1 time",)
+    await here.mesh.recall(agent, asked)
+    assert await times() == (f"used with {lamp.id}: 2 times",)

@@ -29,7 +29,7 @@ from mnemesh_actors.notices import Notices
 from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.file_validation import Validating
 from mnemesh_actors.recall.hygiene_report import Hygiene
-from mnemesh_actors.recall.navigation import RESULTS_USED, Navigating
+from mnemesh_actors.recall.navigation import Navigating
 from mnemesh_actors.recall.novelty_filling import NoveltyFilling
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.recall.related import related
@@ -136,7 +136,7 @@ class Mesh:
         self.story, self.gaps, self.space_coverage = maps.story, maps.gaps, maps.coverage
         self.recall_hierarchical, self.drill_down = maps.recall_hierarchical, maps.drill_down
         self._navigating = Navigating(parts, self._recalling.recall, access, notices)
-        self.navigate = self._navigating.navigate
+        self.navigate, linking.cited = self._navigating.navigate, self._navigating.note
         self._file_watch = FileWatch(parts.ledger, parts.files, on=parts.config.watches_files).start()
         self._last = AsyncExitStack()
         self._asking: asyncio.Task[str] | None = None  # whether the ledger answers
@@ -210,7 +210,7 @@ class Mesh:
         """The answer with the reminders that it fires. Its best results are noted as used together."""
         if query.probe:
             return answer
-        self._navigating.note(caller, [hit.memory for hit in answer.results[:RESULTS_USED]])
+        self._navigating.recalled(caller, query, answer)
         if query.text.strip() and not query.current_session:  # a hook, which names its session, sends whole prompts
             self._sleeping.unanswered.note(caller.principal, query.text, answer.spaces, abstained=answer.abstain)
         fired = self._triggering.recalled(caller, query, answer.spaces)

@@ -23,7 +23,7 @@ from mnemesh_memory.access import grants
 from mnemesh_memory.maps import answers
 from mnemesh_memory.maps.answers import MapPoint, Room
 from mnemesh_memory.maps.rooms import CoAccess, Trails, Used, layout, nearness, reasons
-from mnemesh_memory.ranking.answers import left_out
+from mnemesh_memory.ranking.answers import Recalled, left_out
 from mnemesh_memory.text.text import title_of
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
@@ -56,6 +56,14 @@ class Navigating:
             task = asyncio.create_task(self._keep(), name="keep-access")
             self._keeping.add(task)
             task.add_done_callback(self._keeping.discard)
+
+    def recalled(self, caller: Caller, query: Query, answer: Recalled) -> None:
+        """A question was answered. Its best results count as used, but for weak ones. Nobody has asked for what a hook
+        recalls, and the newest memories answer no question."""
+        if query.current_session or not query.text.strip() or answer.abstain:
+            return
+        weak = self._parts.config.abstain_below
+        self.note(caller, [hit.memory for hit in answer.results[:RESULTS_USED] if hit.score >= weak])
 
     async def navigate(
         self, caller: Caller, text: str = "", key: str = "", spaces: Sequence[str] = (), limit: int = answers.POINTS
@@ -121,7 +129,7 @@ def _points(
     return tuple(
         MapPoint(
             id=id_,
-            text=title_of(known[id_].content) if id_ in known else "",
+            text=_shown(known[id_]) if id_ in known else "",
             score=near.get(id_, 0.0),
             x=places[id_][0],
             y=places[id_][1],
@@ -130,3 +138,7 @@ def _points(
         )
         for id_ in shown
     )
+
+
+def _shown(memory: Memory) -> str:
+    return memory.title or title_of(memory.content)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -41,6 +41,7 @@ class Linking:
     def __init__(self, parts: NodePorts, writing: Writing) -> None:
         self._parts = parts
         self._writing = writing
+        self.cited: Callable[[Caller, Sequence[Memory]], None] = _nobody  # Told of what an answer names.
 
     # ---- writing ----------------------------------------------------------------------------------------------
 
@@ -102,6 +103,7 @@ class Linking:
         async with answered(self._parts, "ledger"):
             found = await find_many(self._parts, caller, ids)
         named = [one for one in found if isinstance(one, Memory) and grants.may_write(caller, one.space)]
+        self.cited(caller, named)
         rates = (self._rate(caller, memory, useful=True, cited=True) for memory in named)
         return [one for one in await asyncio.gather(*map(_unless_refused, rates)) if one is not None]
 
@@ -200,3 +202,7 @@ def _linked(type_: str, direction: str, end: Memory, text: str) -> Linked:
         state=end.state,
         snippet=text,
     )
+
+
+def _nobody(caller: Caller, memories: Sequence[Memory]) -> None:
+    pass
