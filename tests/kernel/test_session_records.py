@@ -9,12 +9,17 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from recall_scene import READER, Here
+from recall_scene import here as here
+from recall_scene import mesh as mesh
 
+from mnemesh_actors.node import session_records
+from mnemesh_actors.remember.deadlines import find
 from mnemesh_memory.policy import preferences, requirements, session_runs
 from mnemesh_memory.policy.session_runs import Told
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
-from mnemesh_memory.values.model import Memory
+from mnemesh_memory.values.model import Memory, Patch
 
 
 def memory(**given: Any) -> Memory:
@@ -100,3 +105,20 @@ def test_what_somebody_said_comes_before_what_behaviour_shows_and_that_before_a_
         for count in (3, 12)
     ]
     assert sorted([guessed, *shown, said], key=preferences.rank) == [said, shown[1], shown[0], guessed]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_settling_keeps_the_tags_that_another_writer_put_meanwhile(here: Here) -> None:
+    asked = await here.remember("The winch can be stopped from the bridge", kind="requirement")
+
+    async def overtaken(*given: Any, **more: Any) -> Memory:
+        read = await find(*given, **more)
+        if "urgent" not in read.tags:
+            await here.mesh.update(READER, read.id, Patch(tags=("urgent",), attrs={"asked": "twice"}))
+        return read
+
+    here.patch.setattr(session_records, "find", overtaken)
+    await here.mesh.settle(READER, asked.id, "done", "in 2.3")
+    ((settled,), _) = await here.mesh.get(READER, [asked.id])
+    assert set(settled.tags) == {"urgent", "done"}
+    assert settled.attrs == {"asked": "twice", requirements.NOTE: "in 2.3"}

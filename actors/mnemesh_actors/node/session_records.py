@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import answered, find
@@ -14,8 +15,10 @@ from mnemesh_memory.policy.session_runs import SessionRun, Told
 from mnemesh_memory.secrets.mask import masked
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import AlreadyExists, FailedPrecondition
+from mnemesh_memory.values.errors import Aborted, AlreadyExists, FailedPrecondition
 from mnemesh_memory.values.model import Caller, Draft, ListQuery, Memory, Patch, Source
+
+SETTLE_TRIES: Final = 4
 
 
 class SessionRecords:
@@ -80,6 +83,14 @@ class SessionRecords:
 
     async def settle(self, caller: Caller, key: str, status: str, note: str = "") -> Requirement:
         """Say what became of a requirement. Raises InvalidArgument, NotFound, PermissionDenied, FailedPrecondition."""
+        for _ in range(SETTLE_TRIES - 1):
+            try:
+                return await self._settled(caller, key, status, note)
+            except Aborted:  # somebody else changed the memory meanwhile, perhaps its tags
+                continue
+        return await self._settled(caller, key, status, note)
+
+    async def _settled(self, caller: Caller, key: str, status: str, note: str) -> Requirement:
         memory = await find(self._parts, caller, key)
         patch = requirements.settled(memory, status, note)
         if memory.state != "active":

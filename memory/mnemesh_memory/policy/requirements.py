@@ -55,14 +55,16 @@ def requirement_of(memory: Memory) -> Requirement:
 
 
 def settled(memory: Memory, status: str, note: str) -> Patch:
-    """The change that gives a requirement a status. Raises InvalidArgument, FailedPrecondition (another kind)."""
+    """The change that gives a requirement a status, refused once the memory has changed. A memory in conflict takes
+    the change without that check, because naming all heads would decide the conflict. Raises InvalidArgument,
+    FailedPrecondition (another kind)."""
     field_checks.one_of("status", status, STATUSES)
     clean = field_checks.line("note", note, limits.ATTR_VALUE_BYTES_MAX)
     if memory.kind != KIND:
         raise FailedPrecondition(f"id: {memory.id} is of kind {memory.kind}, no requirement", field="id")
     tags = (*(tag for tag in memory.tags if tag not in ENDED), *([status] if status != OPEN else []))
     attrs = {name: value for name, value in memory.attrs.items() if name != NOTE} | ({NOTE: clean} if clean else {})
-    return Patch(tags=tags, attrs=attrs)
+    return Patch(tags=tags, attrs=attrs, expected_heads=memory.heads if len(memory.heads) == 1 else ())
 
 
 def query(spaces: Iterable[str], status: str, limit: int, cursor: str) -> ListQuery:
