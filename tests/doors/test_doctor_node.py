@@ -80,10 +80,8 @@ async def test_canaries_are_found_leave_no_trace_and_a_hidden_one_is_named_with_
             client.add_rule("tag = hidden", "hide", space="team/doctor")
             client.update(ids[2], tags=["hidden"])
             code, (told,) = await canaries()
-            assert code == 1
-            assert ids[2] in told["problem"]
-            assert "rule" in told["problem"]
-            assert f'--space team/doctor -- "{TEXTS[2][:60]}"' in told["fix"]
+            assert code == 0, "a rule of the owner is no fault"
+            assert f"{ids[2]} is left out of recall by the rule tag = hidden hide" in told["problem"]
 
 
 async def test_without_a_node_canaries_are_a_remark(tmp_path: Path) -> None:

@@ -15,10 +15,12 @@ from urllib.parse import urlencode
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
 from mnemesh_gateway.doctor.process_checks import ask
-from mnemesh_memory.policy import session_runs
+from mnemesh_memory.policy import session_runs, stored_rules
 from mnemesh_memory.policy.stored_rules import TAG as RULE
-from mnemesh_memory.values.errors import count_of
+from mnemesh_memory.validation.filters import rule_holds
+from mnemesh_memory.values.errors import InvalidArgument, count_of
 from mnemesh_memory.values.limits import LIST_LIMIT_MAX
+from mnemesh_memory.values.rules import Ruled
 
 Json = Mapping[str, Any]
 CANARIES_MAX: Final = 12
@@ -89,7 +91,8 @@ def _lost(place: Place, asked: Sequence[Json], common: Counter[str]) -> Iterator
     for memory in asked:
         own = " ".join(memory["content"].split())[:OWN_CHARS]
         if why := _why_not(place, memory, own, OWN_PLACES):
-            yield _finding(memory, "its own words", own, why)
+            hiding = _hidden_by(place, memory)
+            yield _hidden(memory, hiding) if hiding else _finding(memory, "its own words", own, why)
             continue
         words = dict.fromkeys(reversed(_words(memory["content"])))
         terms = " ".join(sorted(words, key=lambda word: (common[word], -len(word)))[:TERMS])
@@ -102,6 +105,35 @@ def _lost(place: Place, asked: Sequence[Json], common: Counter[str]) -> Iterator
 def _finding(memory: Json, by: str, question: str, why: str) -> Finding:
     command = f'mnemesh recall --explain --space {memory["space"]} -- "{question[:60]}"'
     return Finding("recall", f"{memory['id']} is not found by {by}: {why}", f"`{command}` shows what stands before it")
+
+
+def _hidden(memory: Json, rule: str) -> Finding:
+    fix = "nothing is to be done; `mnemesh rule list` shows the rules"
+    return Finding("recall", f"{memory['id']} is left out of recall by the rule {rule}", fix, remark=True)
+
+
+def _hidden_by(place: Place, memory: Json) -> str:
+    """The rule of a space, of the owner or of the settings that hides a memory, "" for none."""
+    source = memory.get("source", {})
+    facts = Ruled(
+        space=memory["space"], kind=memory["kind"], tags=tuple(memory["tags"]), by=memory["by"], tier=memory["tier"],
+        importance=memory.get("importance"), paths=tuple(memory["paths"]), folder=source.get("dir", ""),
+    )  # fmt: skip
+    for spaces in ({}, {"spaces": memory["space"]}):  # without one, the owner's private space
+        listed, _ = ask(place, f"/v1/rules?{urlencode({'limit': LIST_LIMIT_MAX, **spaces})}", ANSWER_S)
+        for rule in listed["rules"] if listed else ():
+            elsewhere = rule["space"] not in ("", memory["space"]) and not rule["space"].startswith("@")
+            if rule["hard"] and not (elsewhere or rule["revoked"]) and _holds(rule, facts):
+                return f"{rule['condition']} {rule['effect']}" + (f" ({rule['id']})" if rule["id"] else "")
+    return ""
+
+
+def _holds(rule: Json, facts: Ruled) -> bool:
+    try:
+        stated = stored_rules.checked(rule["condition"], rule["effect"], rule["directory"], rule["file"])
+    except InvalidArgument:
+        return False
+    return rule_holds(stated, facts)
 
 
 def _why_not(place: Place, memory: Json, question: str, places: int) -> str:
