@@ -162,7 +162,7 @@ def _table(options: list[Any]) -> list[str]:
 
 
 def _sentence(text: str | None) -> str:
-    return " ".join((text or "").replace("|", "\\|").split())
+    return " ".join((text or "").replace("\\[", "[").replace("|", "\\|").split())
 
 
 def page_with(path: str, *names: str) -> str:

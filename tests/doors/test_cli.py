@@ -484,6 +484,11 @@ def test_help_breaks_no_line_where_the_source_does(bare: Run) -> None:
         assert not any(line in ("its", "linked, and leaves every read surface. The new one has its") for line in lines)
 
 
+@pytest.mark.parametrize("command", ["record-run", "checkpoint"])
+def test_help_shows_words_in_brackets(bare: Run, command: str) -> None:
+    assert 'Put "[masked: TYPE]" in place' in " ".join(bare(command, "--help").out.split())
+
+
 def test_help_shows_no_value_after_a_flag(bare: Run) -> None:
     shown = bare("recall", "--help").out
     assert "--explain" in shown

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,20 +22,27 @@ import typer
 from mnemesh.cli.given import given, given_in, pairs
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
+_STYLE: Final = re.compile(r"\[(?=[a-z#/@][^\[\]]*\])")
+
 
 def contract(field: str) -> str:
     """The contract's text for a field, such as RecallRequest.query."""
     return FIELD_HELP[f"mnemesh.v1.{field}"]
 
 
+def shown(text: str) -> str:
+    """A text for a help page as it stands there. Typer would read a word in brackets as a style."""
+    return _STYLE.sub(r"\\[", text)
+
+
 def option(field: str, *names: str, metavar: str | None = None, more: str = "") -> Any:
     """An option that says what the contract says of `field`."""
-    return typer.Option(*names, metavar=metavar, help=contract(field) + more)
+    return typer.Option(*names, metavar=metavar, help=shown(contract(field) + more))
 
 
 def argument(field: str, metavar: str, more: str = "") -> Any:
     """An argument that says what the contract says of `field`."""
-    return typer.Argument(metavar=metavar, help=contract(field) + more)
+    return typer.Argument(metavar=metavar, help=shown(contract(field) + more))
 
 
 def each(field: str, *names: str, metavar: str | None = None) -> Any:
