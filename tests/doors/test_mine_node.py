@@ -161,7 +161,7 @@ def test_a_session_gets_one_record_that_counts_each_message_once_and_holds_no_ou
     )
     mine("now", str(file))
     with Client(shared_node.grpc, shared_node.token, space=space_of(project)) as client:
-        (run,) = client.runs().runs
+        (run,) = client.runs(spaces=[space_of(project)]).runs
         assert (run.session, run.status, run.model, run.tokens_out) == ("s1", "failed", "glass-4", 40)
         assert (run.tokens_in, run.tokens_cached, run.tokens_cache_written) == (10, 500, 20)
         assert "Errors:\n- `make test` failed\n\nFiles:\n- cart.py" in run.content
@@ -169,7 +169,7 @@ def test_a_session_gets_one_record_that_counts_each_message_once_and_holds_no_ou
         with file.open("ab") as stream:
             stream.write(line_of(other) + words("thanks", timestamp="2026-11-25T09:30:00Z"))
         assert mine("now", str(file))["sessions"] == 1
-        (later,) = client.runs().runs
+        (later,) = client.runs(spaces=[space_of(project)]).runs
         assert (later.id, later.status, later.tokens_out, later.tokens_in) == (run.id, "done", 41, 20)
         assert later.started_at is not None
         assert later.ended_at is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,7 @@ def test_a_session_carries_no_credential_and_nearly_none_passes_the_mask() -> No
     samples = [sample.text for sample in positives(1)]
     assert sum(masked(text) == text for text in samples) <= len(samples) // 50
     plain = "Add a password reset page to the login form, and pin the version of the auth service to 3.2."
+    plain += f" See {uuid.uuid4()} in {'a1' * 20}."
     assert masked(plain) == plain
 
 

@@ -17,6 +17,8 @@ _NAME: Final = (
 )
 _SIGN: Final = r"(?:=>|:=|[:=>\uff1a\u662f]|\b(?:is|was|set to|changed to|ist)\b)\s{0,4}"
 _VALUE: Final = r"""(?:"[^"\n]+"|'[^'\n]+'|`[^`\n]+`|[^\s,;]+)"""
+# The id of a memory or session, and the hash of a commit, by themselves.
+_ID: Final = r"(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{40})"
 # The text of the first group stays.
 _FORMS: Final = tuple(
     re.compile(form, re.IGNORECASE | re.DOTALL)
@@ -30,7 +32,7 @@ _FORMS: Final = tuple(
         r"((?:curl -u|--user|sshpass -p|\blogin [^\n]{0,40}-p) )\S+",
         r"()\b(?:hf_|sk-|gh[opsu]_|xox[a-z]-|1//)[\w-]{10,}",
         r"(/(?:webhooks|services|workflows)/)\w{8,}/\S+",
-        r"(?<![\w/+-])()(?=[\w+=-]*[0-9])(?=[\w+=-]*[a-z])[\w+=-]{20,}",
+        rf"(?<![\w/+-])()(?!{_ID}(?![\w+=-]))(?=[\w+=-]*[0-9])(?=[\w+=-]*[a-z])[\w+=-]{{20,}}",
     )
 )
 
