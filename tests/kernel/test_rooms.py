@@ -105,7 +105,7 @@ def test_the_file_is_bounded_and_keeps_the_pairs_used_most(tmp_path: Path) -> No
     store.close()
 
 
-@pytest.mark.parametrize("damage", ["deleted", "garbage"])
+@pytest.mark.parametrize("damage", ["deleted", "deleted while stopped", "garbage"])
 def test_a_lost_file_begins_anew_and_says_so(tmp_path: Path, damage: str) -> None:
     store = store_of(tmp_path, [used("a", "b")])
     file = tmp_path / "derived" / "access.sqlite"
@@ -113,8 +113,13 @@ def test_a_lost_file_begins_anew_and_says_so(tmp_path: Path, damage: str) -> Non
         store.close()
         file.write_bytes(b"no database at all" * 500)
         store = AccessStore(str(file))
-    else:
+    elif damage == "deleted":
+        assert not store.made(), "the first file of a node is no news"
         file.unlink()
+    else:
+        store.close()
+        file.unlink()
+        store = AccessStore(str(file))
     assert store.pairs(["*"]).ids == ()
     assert store.made()
     store.add(Trails().step("ana", used("c", "d"), NOW), NOW)

@@ -1,6 +1,7 @@
 """The file of memories that are used together, `derived/access.sqlite`: ids, spaces and counts, no words.
 
-No log holds these counts. A file that is lost or damaged begins anew, and `made` says so.
+No log holds these counts. A file that is lost or damaged begins anew, and `made` says so. An empty mark beside the file
+tells a lost one from the first of a node.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from mnemesh_memory.values.errors import DataLoss
 PAIRS_MAX: Final = 100_000  # beyond, the weightless tenth goes
 KEPT_SHARE: Final = 0.9
 VERSION: Final = 1
+MARK_SUFFIX: Final = ".kept"
+LOST: Final = "it was deleted while no node ran"
 TABLES: Final = (
     "CREATE TABLE place (number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, space TEXT NOT NULL)",
     "CREATE TABLE pair (one INTEGER NOT NULL, other INTEGER NOT NULL, weight REAL NOT NULL, count INTEGER NOT NULL,"
@@ -36,6 +39,8 @@ class AccessStore:
     def __init__(self, path: str, pairs_max: int = PAIRS_MAX) -> None:
         self._file = DerivedFile(Path(path), VERSION, TABLES)
         self._pairs_max = pairs_max
+        self._mark = Path(path).with_suffix(MARK_SUFFIX)
+        self._counted = self._mark.exists()  # An earlier run has kept counts.
 
     def close(self) -> None:
         """Nothing more is asked."""
@@ -43,7 +48,9 @@ class AccessStore:
 
     def made(self) -> str:
         """Why the counts began anew since the start, or "". The first file of a node is no news."""
-        return "" if self._file.made == ABSENT else self._file.made
+        if self._file.made == ABSENT:
+            return LOST if self._counted else ""
+        return self._file.made
 
     def add(self, pairs: Mapping[tuple[Used, Used], int], now: int) -> None:
         """Count pairs that were used together."""
@@ -52,6 +59,7 @@ class AccessStore:
         except DataLoss:  # the file is new
             self._file.reset()
             self._add(pairs, now)
+        self._mark.touch(0o600)
 
     def pairs(self, within: Sequence[str]) -> CoAccess:
         """The pairs with both memories in spaces of `within`."""
