@@ -53,3 +53,24 @@ async def test_a_text_of_the_batch_in_other_order_is_no_new_memory(here: Here) -
 async def test_forced_texts_of_a_batch_all_stand(here: Here) -> None:
     done = await written(here, "The ferry holds 40 cars", "The ferry holds 60 cars", force=True)
     assert [memory.state for memory in await memories(here, done)] == ["active", "active"]
+
+
+async def test_a_text_beside_another_of_the_batch_still_replaces_a_recalled_memory(here: Here) -> None:
+    first = await here.remember("Omar works with Vim.")
+    await here.recall("what does Omar work with?")
+    beside, done = await written(here, "Lena works with Emacs.", "Omar works with Emacs.")
+    assert (beside.action, done.action) == ("ADD", "SUPERSEDE")
+    assert f"replaces {first.id}; recalled 0 min ago" in done.reason
+
+
+async def test_a_text_beside_another_of_the_batch_still_updates_a_recalled_memory_once(here: Here) -> None:
+    first = await here.remember("The gateway listens on port 8080. Petra answers questions about invoices.")
+    await here.recall("where does the gateway listen?")
+    texts = (
+        "The relay listens on port 9090.",
+        "The gateway listens on port 9090.",
+        "The gateway listens on port 9191.",
+    )
+    _, once, again = await written(here, *texts)
+    assert (once.action, once.memory.id, once.memory.version) == ("UPDATE", first.id, 2)
+    assert (again.action, again.memory.id == first.id) == ("ADD", False)

@@ -49,6 +49,7 @@ class Prepared:
     generation: str = ""  # of the vectors
     related: tuple[Related, ...] = ()
     candidates: tuple[guard.Candidate, ...] = ()  # the memories beside which it was judged
+    known: Mapping[str, Memory] = field(default_factory=dict)  # the same memories, by id
     verdict: guard.Verdict | None = None  # None when it was not judged
     guarded: guard.Verdict | None = None  # as the guard alone judged it
     update: Patch | None = None  # of the memory that a verdict of UPDATE names
@@ -182,8 +183,8 @@ class Preparing:
             item.surprise = self._surprise(caller, item, found, known)
             if not (item.draft.force or item.draft.supersedes):
                 item.candidates = tuple(self._candidates(caller, item.draft, dict(found), known))
-                item.verdict = _verdict(item)
-                self._reconsolidate(caller, item, item.candidates, known)
+                item.known = {one.id: known[one.id] for one in item.candidates}
+                self._judge(caller, item)
 
     def judge_beside(
         self, caller: Caller, item: Prepared, near: Mapping[str, float], written: Mapping[str, Memory]
@@ -192,9 +193,16 @@ class Preparing:
         cosines. What they replaced is no candidate any more."""
         gone = {link.id for memory in written.values() for link in memory.links if link.type == SUPERSEDES}
         before = self._candidates(caller, item.draft, near, written)
-        known = {one.id: one for one in (*item.candidates, *before) if one.id not in gone}
-        item.candidates = tuple(known.values())
-        item.verdict, item.update = _verdict(item), None
+        beside = {one.id: one for one in (*item.candidates, *before) if one.id not in gone}
+        item.candidates, item.known = tuple(beside.values()), {**item.known, **written}
+        self._judge(caller, item)
+
+    def _judge(self, caller: Caller, item: Prepared) -> None:
+        """The verdict on an item beside its candidates, and what the window of a recall makes of it."""
+        draft = item.draft
+        item.verdict = guard.judge(draft.content, draft.kind, item.candidates, draft.source.session)
+        item.guarded = item.update = None
+        self._reconsolidate(caller, item)
 
     def _surprise(
         self, caller: Caller, item: Prepared, near: Sequence[tuple[str, float]], known: Mapping[str, Memory]
@@ -205,14 +213,12 @@ class Preparing:
         own = [(cosine, memory.created_at) for cosine, memory in written if memory.by == caller.agent]
         return surprise(guard.novelty(item.related), samples, continuity(own, self._parts.clock()))
 
-    def _reconsolidate(
-        self, caller: Caller, item: Prepared, candidates: Sequence[guard.Candidate], known: Mapping[str, Memory]
-    ) -> None:
+    def _reconsolidate(self, caller: Caller, item: Prepared) -> None:
         """Judge the item again beside memories that recall showed to its writer a short while ago."""
-        now, draft, verdict = self._parts.clock(), item.draft, item.verdict
+        now, draft, verdict, known = self._parts.clock(), item.draft, item.verdict, item.known
         labile = [
             reconsolidation.Labile(one, age)
-            for one in sorted(candidates, key=lambda one: (-one.cosine, one.id))
+            for one in sorted(item.candidates, key=lambda one: (-one.cosine, one.id))
             if grants.principal_of(known[one.id].by) == caller.principal
             and (age := self._parts.labile.age_of(caller.principal, one.id, one.heads, now)) is not None
         ]
@@ -253,11 +259,6 @@ class Preparing:
             and memory.id not in beside
             and not (memory.valid_to is not None and memory.valid_to <= begins)
         ]
-
-
-def _verdict(item: Prepared) -> guard.Verdict:
-    draft = item.draft
-    return guard.judge(draft.content, draft.kind, item.candidates, draft.source.session)
 
 
 def is_text_alone(draft: Draft) -> bool:
