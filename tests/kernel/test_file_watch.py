@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
@@ -96,6 +97,18 @@ async def test_a_system_without_room_for_watches_is_told_and_answers_are_marked_
         told = await until(mesh, lambda status: status.state == "compared when shown")
         assert told.folders == 0
         assert "inotify watch limit reached" in told.notes[0]
+        (tree / "src/limits.py").write_text("LIMIT = 60\n")
+        ((shown,), _) = await mesh.get(owner(tree), [named.id])
+        assert shown.stale
+
+
+async def test_a_file_name_that_is_no_utf_8_stops_the_watcher_alone(tmp_path: Path, tree: Path) -> None:
+    async with running(tmp_path / "data", Clock()) as mesh:
+        named = await write(mesh, tree, "The limit is 15 minutes, set in src/limits.py.")
+        await until(mesh, lambda status: status.folders == 1)
+        Path(os.fsdecode(bytes(tree / "src") + b"/caf\xe9.py")).write_text("")
+        told = await until(mesh, lambda status: status.state == "compared when shown")
+        assert "the system does not watch these folders" in told.notes[0]
         (tree / "src/limits.py").write_text("LIMIT = 60\n")
         ((shown,), _) = await mesh.get(owner(tree), [named.id])
         assert shown.stale

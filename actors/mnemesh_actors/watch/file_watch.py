@@ -75,8 +75,9 @@ class FileWatch:
         while not self._task.done():
             self._task.cancel()
             await asyncio.wait((self._task,), timeout=CANCEL_AGAIN_S)
-        with suppress(asyncio.CancelledError):
-            await self._task
+        # The end of a node goes on, whatever the watcher died of.
+        if not self._task.cancelled() and (error := self._task.exception()) is not None:
+            log.error("file_watch_failed", reason=str(error))
 
     async def status(self) -> FileWatchStatus:
         """Watched folders and stale memories. A page of the stale ones is compared again, because a memory may have
@@ -97,12 +98,14 @@ class FileWatch:
                 self._plan = await self._planned()
                 self._fault = ""
                 await self._follow(self._plan)
-            except MnemeshError as error:  # the ledger goes on another day, or this is the end of the node
-                self._fault = error.message
-            # A limit of the system, such as fs.inotify.max_user_watches, or a file system that tells nothing.
-            except (OSError, RuntimeError) as error:
-                self._fault = f"the system does not watch these folders: {error}"
-                log.warning("files_not_watched", folders=len(self._plan.folders), reason=str(error))
+            # The task group in watchfiles puts its errors into a group.
+            except* MnemeshError as errors:  # the ledger goes on another day, or this is the end of the node
+                self._fault = str(_first(errors))
+            # A limit of the system, such as fs.inotify.max_user_watches, a file system that tells nothing, or a name
+            # that is no UTF-8.
+            except* (OSError, RuntimeError) as errors:
+                self._fault = f"the system does not watch these folders: {_first(errors)}"
+                log.warning("files_not_watched", folders=len(self._plan.folders), reason=self._fault)
             if self._fault:
                 await self._named_or(PLAN_EVERY_S)
 
@@ -171,6 +174,15 @@ class FileWatch:
                 self._stale.pop(id_, None)
             elif len(self._stale) < STALE_MAX:
                 self._stale[id_] = None
+
+
+def _first(errors: BaseExceptionGroup[Exception]) -> Exception:
+    """The first error of a group of groups."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    assert isinstance(error, Exception)
+    return error
 
 
 async def _batches(folders: frozenset[str]) -> Batches:
