@@ -106,7 +106,7 @@ async def test_a_file_name_that_is_no_utf_8_stops_the_watcher_alone(tmp_path: Pa
     async with running(tmp_path / "data", Clock()) as mesh:
         named = await write(mesh, tree, "The limit is 15 minutes, set in src/limits.py.")
         await until(mesh, lambda status: status.folders == 1)
-        Path(os.fsdecode(bytes(tree / "src") + b"/caf\xe9.py")).write_text("")
+        (tree / "src" / os.fsdecode(b"caf\xe9.py")).write_text("")
         told = await until(mesh, lambda status: status.state == "compared when shown")
         assert "the system does not watch these folders" in told.notes[0]
         (tree / "src/limits.py").write_text("LIMIT = 60\n")

@@ -228,3 +228,17 @@ async def test_only_who_may_write_a_space_gives_rules_to_it_and_a_rule_shows_not
     assert (await mesh.get_rules(RITA, ("team",)))[0] == (rule,)
     await mesh.delete_rule(ANA, rule.id)
     await mesh.delete_rule(BOB, other.id)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_memory_that_says_what_a_rule_gives_as_its_reason_is_stored_and_recalled(here: Here) -> None:
+    text = "Deploy on Friday is not allowed."
+    rule = await here.mesh.add_rule(READER, "tag = x", "hide", reason=text, space=here.space)
+    written = await here.mesh.remember(READER, here.draft(text))
+    assert (written.action, written.memory.id != rule.id, written.related) == ("ADD", True, ())
+    assert found(await here.recall("Friday deploy")) == [text]
+    again = await here.mesh.remember(READER, here.draft(text))
+    assert (again.action, again.memory.id) == ("NOOP", written.memory.id)
+    await here.mesh.delete_rule(READER, rule.id)
+    await here.mesh.restore(READER, rule.id)
+    await here.mesh.delete_rule(READER, rule.id)

@@ -62,6 +62,7 @@ from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_crdt.document.document import Edit, MemoryDocument
 from mnemesh_crdt.document.revisions import forget, restore, supersede
 from mnemesh_crdt.intake.intake import Intake
+from mnemesh_memory.policy.purposes import purpose_of
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_memory.values.model import LedgerStatus, Link, Memory
@@ -195,8 +196,9 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             return seen
         touch = not draft.force
         known = self._admission.duplicate(
-            draft.space, command.duplicate_key, command.at, draft.kind, draft.source.session, touch=touch
-        )
+            draft.space, command.duplicate_key, command.at, draft.kind, draft.source.session, touch=touch,
+            purpose=purpose_of(draft),
+        )  # fmt: skip
         if known is not None and not draft.force:
             if not known.restorable:
                 known = self._replace_by(known, command)
@@ -321,8 +323,9 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 outcome = self._admission.seen(item.agent, item.idempotency_key, item.fingerprint, item.at)
                 if outcome is None and not item.force and not item.idempotency_key:
                     outcome = self._admission.duplicate(
-                        item.space, item.duplicate_key, item.at, item.kind, item.session, touch=item.touch
-                    )
+                        item.space, item.duplicate_key, item.at, item.kind, item.session, touch=item.touch,
+                        purpose=item.purpose,
+                    )  # fmt: skip
                 outcomes.append(outcome)
             except MnemeshError as refused:
                 outcomes.append(refused)

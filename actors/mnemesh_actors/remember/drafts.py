@@ -18,7 +18,8 @@ from mnemesh_actors.ledger.commit.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import guard, reconsolidation, session_runs, standing, stored_rules, triggers
+from mnemesh_memory.policy import guard, reconsolidation, standing, stored_rules, triggers
+from mnemesh_memory.policy.purposes import KNOWLEDGE, purpose_of
 from mnemesh_memory.policy.surprisal import Surprise, continuity, surprise
 from mnemesh_memory.policy.validity import SUPERSEDES
 from mnemesh_memory.text.passages import index_texts
@@ -129,6 +130,7 @@ class Preparing:
             force=draft.force or bool(draft.supersedes),
             at=self._parts.clock(),
             touch=touch,
+            purpose=purpose_of(draft),
         )
 
     async def _embed(self, space: VectorSpace, items: Sequence[Prepared], cached: Mapping[str, bytes]) -> None:
@@ -172,7 +174,7 @@ class Preparing:
         ids = list({id_ for found in near for id_, _ in found})
         async with answered(self._parts, "ledger", outcome, share):
             read = await self._parts.ledger.read(ids) if ids else {}
-        known = {id_: memory for id_, memory in read.items() if not session_runs.is_record(memory)}
+        known = {id_: memory for id_, memory in read.items() if purpose_of(memory) == KNOWLEDGE}
         for item, found in zip(items, near, strict=True):
             nearest = sorted(found, key=lambda one: -one[1])[: guard.RELATED_MAX]
             item.related = tuple(
@@ -256,6 +258,7 @@ class Preparing:
             for memory, cosine in ((known[id_], cosine) for id_, cosine in near.items() if id_ in known)
             if memory.state == "active"
             and memory.space == draft.space
+            and purpose_of(memory) == purpose_of(draft)
             and memory.id not in beside
             and not (memory.valid_to is not None and memory.valid_to <= begins)
         ]

@@ -16,7 +16,7 @@ from mnemesh_memory.text.text import title_of
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
-from mnemesh_memory.values.model import Memory
+from mnemesh_memory.values.model import Draft, Memory
 from mnemesh_memory.values.rules import IS, Comparison, Rule
 
 TAG: Final = "session-run"
@@ -130,7 +130,7 @@ def attrs_of(told: Told) -> dict[str, str]:
     return {ATTR + name: str(value) for name, value in figures.items() if value}
 
 
-def is_record(memory: Memory) -> bool:
+def is_record(memory: Draft | Memory) -> bool:
     """Whether a memory is the record of a session."""
     return memory.kind == KIND and TAG in memory.tags
 

@@ -20,7 +20,7 @@ from mnemesh_memory.policy.recall_rules import HIDE, RULES_MAX, weight_of
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
-from mnemesh_memory.values.model import Memory, MemoryFilter
+from mnemesh_memory.values.model import Draft, Memory, MemoryFilter
 from mnemesh_memory.values.rules import TEXTS, Rule
 
 TAG: Final = "rule"
@@ -81,7 +81,7 @@ def attrs_of(rule: Rule) -> dict[str, str]:
     return {name: value for name, value in told.items() if value}
 
 
-def states_rule(memory: Memory) -> bool:
+def states_rule(memory: Draft | Memory) -> bool:
     """Whether a memory says a rule, which is no knowledge, be it one that counts or not."""
     return TAG in memory.tags and CONDITION in memory.attrs
 

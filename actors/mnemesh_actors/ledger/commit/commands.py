@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from mnemesh_memory.policy.guard import Verdict
+from mnemesh_memory.policy.purposes import KNOWLEDGE
 from mnemesh_memory.values.model import Draft, Link, Memory, Patch
 
 
@@ -187,6 +188,7 @@ class Lookup:
     touch: bool = True
     kind: str = ""
     session: str = ""
+    purpose: str = KNOWLEDGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from mnemesh_crdt.document.revisions import SUPERSEDED_BY
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy.guard import RECORDS, Verdict, although
 from mnemesh_memory.policy.patches import patched
+from mnemesh_memory.policy.purposes import KNOWLEDGE, purpose_of
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
@@ -102,24 +103,26 @@ class Admission:
         )
 
     def duplicate(
-        self, space: str, key: str, now: int, kind: str, session: str, *, touch: bool = True
+        self, space: str, key: str, now: int, kind: str, session: str, *, touch: bool = True, purpose: str = KNOWLEDGE
     ) -> Committed | None:
         """The outcome for a text that the space holds already, or held and forgot. None for a new one. Asked on the
-        way to a write, it reinforces what is there (`touch`). A record of another session is no duplicate."""
+        way to a write, it reinforces what is there (`touch`). A record of another session is no duplicate, nor is a
+        memory of another purpose."""
         columns = ", ".join("m." + column for column in rows.COLUMNS.split(", "))
         told_again, values = "", tuple[str, ...]()
         if kind in RECORDS and session:
             told_again = f"AND NOT (m.state = 'active' AND m.session NOT IN ('', ?) AND m.kind IN {_RECORDS}) "
             values = (session,)
-        row = self._db.execute(
+        alike = self._db.execute(
             f"SELECT {columns} FROM text_hash t JOIN memory m ON m.id = t.doc "
             "WHERE t.space = ? AND t.hash = ? AND m.state <> 'superseded' "
-            f"{told_again}ORDER BY m.state = 'active' DESC, m.created_at, m.id LIMIT 1",
+            f"{told_again}ORDER BY m.state = 'active' DESC, m.created_at, m.id",
             (space, bytes.fromhex(key), *values),
-        ).fetchone()
-        if row is None:
+        )
+        known = ((rows.from_row(row), int(row[rows.SEQ])) for row in alike)
+        memory, seq = next((pair for pair in known if purpose_of(pair[0]) == purpose), (None, 0))
+        if memory is None:
             return None
-        memory, seq = rows.from_row(row), int(row[rows.SEQ])
         if memory.state == "forgotten":
             reason = (
                 f"an identical memory was forgotten; `restore` brings {memory.id} back, or pass force to store it anew"
@@ -144,12 +147,14 @@ class Admission:
         return [memory for memory in found if memory.space == space]
 
     def refuse_twin(self, memory: Memory, key: str, way_out: str) -> None:
-        """No update and no restore may make a memory say what another of its space says."""
-        twin = self._db.execute(
+        """No update and no restore may make a memory say what another of its space and purpose says."""
+        twins = self._db.execute(
             "SELECT m.id FROM text_hash t JOIN memory m ON m.id = t.doc "
-            "WHERE t.space = ? AND t.hash = ? AND m.id <> ? AND m.state = 'active' LIMIT 1",
+            "WHERE t.space = ? AND t.hash = ? AND m.id <> ? AND m.state = 'active'",
             (memory.space, bytes.fromhex(key), memory.id),
-        ).fetchone()
+        )
+        purpose = purpose_of(memory)
+        twin = next((row for row in twins if purpose_of(self._journal.memory(row[0])) == purpose), None)
         if twin:
             raise AlreadyExists(
                 f"content: {twin[0]} says the same already; {way_out}",

@@ -1,0 +1,20 @@
+"""The purpose of a memory: knowledge, a rule of recall, or the record of a session. Pure.
+
+A memory is compared with memories of its own purpose alone. A rule with the text of a memory is not its twin.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mnemesh_memory.policy import session_runs, stored_rules
+from mnemesh_memory.values.model import Draft, Memory
+
+KNOWLEDGE: Final = ""
+
+
+def purpose_of(item: Draft | Memory) -> str:
+    """KNOWLEDGE, or the tag of another purpose."""
+    if stored_rules.states_rule(item):
+        return stored_rules.TAG
+    return session_runs.TAG if session_runs.is_record(item) else KNOWLEDGE
