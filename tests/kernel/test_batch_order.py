@@ -7,6 +7,7 @@ from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
+from mnemesh_memory.policy import guard
 from mnemesh_memory.values.model import Memory, Written
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -74,3 +75,18 @@ async def test_a_text_beside_another_of_the_batch_still_updates_a_recalled_memor
     _, once, again = await written(here, *texts)
     assert (once.action, once.memory.id, once.memory.version) == ("UPDATE", first.id, 2)
     assert (again.action, again.memory.id == first.id) == ("ADD", False)
+
+
+async def test_no_text_of_a_batch_is_compared_with_another_text_twice(here: Here) -> None:
+    compared: list[tuple[str, str]] = []
+    compare = guard._contested
+
+    def noted(item: guard.Candidate, text: str) -> tuple[guard.Contest | None, bool]:
+        compared.append((item.text, text))
+        return compare(item, text)
+
+    here.patch.setattr(guard, "_contested", noted)
+    await here.remember("The barn door opens at 6")
+    done = await written(here, *(f"The barn door opens at {hour}" for hour in (7, 8, 9)))
+    assert [one.action for one in done] == ["SUPERSEDE"] * 3
+    assert len(compared) == len(set(compared)) == 6

@@ -51,6 +51,7 @@ class Prepared:
     related: tuple[Related, ...] = ()
     candidates: tuple[guard.Candidate, ...] = ()  # the memories beside which it was judged
     known: Mapping[str, Memory] = field(default_factory=dict)  # the same memories, by id
+    seen: guard.Seen = field(default_factory=dict)  # the evidence against each memory
     verdict: guard.Verdict | None = None  # None when it was not judged
     guarded: guard.Verdict | None = None  # as the guard alone judged it
     update: Patch | None = None  # of the memory that a verdict of UPDATE names
@@ -201,8 +202,7 @@ class Preparing:
 
     def _judge(self, caller: Caller, item: Prepared) -> None:
         """The verdict on an item beside its candidates, and what the window of a recall makes of it."""
-        draft = item.draft
-        item.verdict = guard.judge(draft.content, draft.kind, item.candidates, draft.source.session)
+        item.verdict = _judged(item, item.candidates)
         item.guarded = item.update = None
         self._reconsolidate(caller, item)
 
@@ -262,6 +262,11 @@ class Preparing:
             and memory.id not in beside
             and not (memory.valid_to is not None and memory.valid_to <= begins)
         ]
+
+
+def _judged(item: Prepared, candidates: Sequence[guard.Candidate]) -> guard.Verdict:
+    draft = item.draft
+    return guard.judge(draft.content, draft.kind, candidates, draft.source.session, item.seen)
 
 
 def is_text_alone(draft: Draft) -> bool:
@@ -357,15 +362,17 @@ class Siblings:
 
 
 def _hangs_on(item: Prepared, others: Sequence[tuple[Prepared | Memory, float]]) -> bool:
-    """Whether a text repeats or contests any of the others, as far as their words tell."""
+    """Whether a text repeats or contests any of the others, as far as their words tell. The guard looks at a few
+    memories only, so another text that is farther than all of those changes nothing."""
+    nearest = sorted((one.cosine for one in item.candidates), reverse=True)[: guard.CONTESTED_MAX]
+    least = nearest[-1] if len(nearest) == guard.CONTESTED_MAX else guard.COSINE_MIN
     drafts = [(other.draft if isinstance(other, Prepared) else other, cosine) for other, cosine in others]
     candidates = [
         guard.Candidate(id=str(place), text=one.content, kind=one.kind, cosine=min(1.0, cosine), replaceable=True)
         for place, (one, cosine) in enumerate(drafts)
-        if one.space == item.draft.space
+        if one.space == item.draft.space and cosine >= least
     ]
-    draft = item.draft
-    return bool(candidates) and guard.judge(draft.content, draft.kind, candidates, draft.source.session).target_id != ""
+    return bool(candidates) and _judged(item, candidates).target_id != ""
 
 
 def related_of(memory: Memory, similarity: float, content: str) -> Related:

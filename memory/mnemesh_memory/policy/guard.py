@@ -111,11 +111,16 @@ def is_told_again(kind: str, session: str, known_kind: str, known_session: str) 
 
 
 Replaced = tuple[Candidate, Contest]
+# By text and cosine of a memory: the best evidence against it, and whether the evidence contests the whole memory.
+Seen = dict[tuple[str, float], tuple[Contest | None, bool]]
 Opposed = tuple[Candidate, Contest, str]  # With the obstacle to a replacement.
+Contests = tuple[list[Replaced], list[Opposed], list[Replaced]]
 
 
-def judge(text: str, kind: str, candidates: Sequence[Candidate], session: str = "") -> Verdict:
-    """The verdict on a new text of a kind that was written in a session."""
+def judge(
+    text: str, kind: str, candidates: Sequence[Candidate], session: str = "", seen: Seen | None = None
+) -> Verdict:
+    """The verdict on a new text of a kind that was written in a session. `seen` saves the next judgement work."""
     fresh = min(1.0, max(0.0, 1.0 - max((item.cosine for item in candidates), default=0.0)))
     ordered = sorted(candidates, key=lambda item: (-item.cosine, item.id))
     twins = (
@@ -137,7 +142,7 @@ def judge(text: str, kind: str, candidates: Sequence[Candidate], session: str = 
         )
     if kind in RECORDS:
         return Verdict(action="ADD", reason="a record of what happened replaces nothing", novelty=fresh)
-    replaced, opposed, likely = _contests(ordered, text)
+    replaced, opposed, likely = _contests(ordered, text, {} if seen is None else seen)
     contradicts = tuple(item.id for item, _, _ in opposed)[:CONTRADICTS_MAX]
     named = (*(item for item, _ in replaced), *(item for item, _, _ in opposed), *(item for item, _ in likely))
     heads = {item.id: item.heads for item in named}
@@ -189,7 +194,7 @@ def _replacing(target: Candidate) -> str:
     return f'if this replaces {target.id}, call supersede(id="{target.id}", content=<this text>)'
 
 
-def _contests(ordered: Sequence[Candidate], text: str) -> tuple[list[Replaced], list[Opposed], list[Replaced]]:
+def _contests(ordered: Sequence[Candidate], text: str, seen: Seen) -> Contests:
     """The candidate that a text replaces, if any, those that it contradicts while both stand, the nearest first, and
     those of which the writer is asked, the likeliest first."""
     replaced: list[Replaced] = []
@@ -198,7 +203,11 @@ def _contests(ordered: Sequence[Candidate], text: str) -> tuple[list[Replaced], 
     for item in ordered[:CONTESTED_MAX]:
         if item.cosine < COSINE_MIN:
             break  # the words agree by chance, and so do those of all that follow
-        found, whole = _contested(item, text)
+        if item.kind in RECORDS:
+            continue
+        if (item.text, item.cosine) not in seen:
+            seen[item.text, item.cosine] = _contested(item, text)
+        found, whole = seen[item.text, item.cosine]
         if found is None or doubts.is_of_other_things(item.text, text, stated=found.stated):
             continue
         if not found.linked:
@@ -214,8 +223,6 @@ def _contests(ordered: Sequence[Candidate], text: str) -> tuple[list[Replaced], 
 
 def _contested(item: Candidate, text: str) -> tuple[Contest | None, bool]:
     """The best evidence that a text contests a memory, and whether it contests each sentence of the memory."""
-    if item.kind in RECORDS:
-        return None, False
     older, all_older = statements(item.text)[:COMPARED_MAX], statements(item.text)
     newer = list(statements(text))[:COMPARED_MAX]
     if 1 < len(newer) <= READ_WHOLE_MAX:
