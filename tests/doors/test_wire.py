@@ -94,7 +94,7 @@ def fill(message: Message, value: Any, names: dict[str, str] | None = None) -> A
             continue  # of the node alone; the age in `heat` tells it
         if (type(value), field.name) == (model.Query, "about") or field.name == "asked_at":
             continue  # read from the words of the query, by nobody else
-        if field.name in ("hidden", "without", "weighing"):
+        if field.name in ("hidden", "knowledge", "weighing"):
             continue  # of the rules of recall
         if (type(value), field.name) == (model.ListQuery, "active_now"):
             continue  # asked by a removal in bulk for itself

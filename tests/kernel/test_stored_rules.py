@@ -21,7 +21,7 @@ from mnemesh_memory.policy.recall_rules import RULES_MAX
 from mnemesh_memory.policy.rule_grammar import conditions
 from mnemesh_memory.policy.stored_rules import RuleTable
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, PermissionDenied, SecretRefused
-from mnemesh_memory.values.model import Caller, Draft, Memory, Query
+from mnemesh_memory.values.model import Caller, Draft, ListQuery, Memory, Query
 from mnemesh_memory.values.rules import Comparison
 
 PROPERTY = settings(max_examples=300, derandomize=True, database=None)
@@ -241,4 +241,26 @@ async def test_a_memory_that_says_what_a_rule_gives_as_its_reason_is_stored_and_
     assert (again.action, again.memory.id) == ("NOOP", written.memory.id)
     await here.mesh.delete_rule(READER, rule.id)
     await here.mesh.restore(READER, rule.id)
+    await here.mesh.delete_rule(READER, rule.id)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_a_rule_is_in_no_listing_removal_timeline_or_neighbourhood_but_by_its_tag(here: Here) -> None:
+    wish = await here.remember("Ana likes the harbour at dawn.", kind="preference")
+    rule = await here.mesh.add_rule(READER, "tag = x", "hide", reason="Ana hides the harbour.", space=here.space)
+    odd = {"rule": "kind ~ run", "rule.effect": "hide"}  # words that no door takes, as another node may send them
+    broken = await here.remember("Ana hides harbours.", kind="preference", tags=("rule",), attrs=odd, force=True)
+    here_alone = ListQuery(spaces=(here.space,), kinds=("preference",))
+    for query in (here_alone, replace(here_alone, spaces=(), everywhere=True)):
+        listed = [one.id for one in (await here.mesh.list(READER, query)).memories]
+        assert wish.id in listed
+        assert not {rule.id, broken.id} & set(listed)
+    assert (await here.mesh.bulk_forget(READER, here_alone, purge=False, dry_run=True)).ids == (wish.id,)
+    named = replace(here_alone, tags_any=("rule",))
+    by_tag = await here.mesh.bulk_forget(READER, named, purge=False, dry_run=True)
+    assert set(by_tag.ids) == {rule.id, broken.id}
+    line, place = await here.mesh.timeline(READER, wish.id)
+    assert ([one.id for one in line], place) == ([wish.id], 0)
+    assert (await here.mesh.related(READER, wish.id)).results == ()
+    assert found(await here.recall("harbour")) == [wish.content]
     await here.mesh.delete_rule(READER, rule.id)

@@ -18,7 +18,7 @@ from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.remember.deadlines import answered
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
-from mnemesh_memory.policy import checkpoints, session_context, stored_rules
+from mnemesh_memory.policy import checkpoints, session_context
 from mnemesh_memory.policy import standing as precedence
 from mnemesh_memory.policy.checkpoints import Checkpoint, Standing
 from mnemesh_memory.policy.session_context import (
@@ -36,6 +36,7 @@ from mnemesh_memory.policy.session_context import (
 from mnemesh_memory.secrets.mask import masked
 from mnemesh_memory.text.text import estimate_tokens
 from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.validation.filters import states_rule
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DeadlineExceeded, Unavailable
 from mnemesh_memory.values.model import Caller, Draft, Memory, Patch, Query, Source
@@ -159,9 +160,7 @@ class Sessions:
         """The groups by the ledger, without stored rules and without memories that a rule hides."""
         found = await self._parts.ledger.opening(spaces, limits.CONTEXT_GROUP_MAX, self._parts.clock())
         rules = (*self._parts.config.rules, *self._parts.rules.of(spaces, caller.private_space))
-        known = {
-            name: [one for one in memories if not stored_rules.states_rule(one)] for name, memories in found.items()
-        }
+        known = {name: [one for one in memories if not states_rule(one)] for name, memories in found.items()}
         return {name: session_context.allowed(memories, rules) for name, memories in known.items()}
 
     async def _told(self, caller: Caller, groups: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:

@@ -22,10 +22,10 @@ from mnemesh_memory.access import grants
 from mnemesh_memory.policy import hygiene
 from mnemesh_memory.policy.hygiene import Duplicates, Finding, Pair, Report, Tidy, tidy
 from mnemesh_memory.policy.standing import pairs
-from mnemesh_memory.policy.stored_rules import states_rule
 from mnemesh_memory.ranking.answers import left_out
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.validation.filters import states_rule
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.kinds import WRITABLE_LINK_TYPES

@@ -21,6 +21,7 @@ from mnemesh_memory.ranking.answers import Nearby, Neighbourhood, left_out
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, snippet
 from mnemesh_memory.validation import field_checks
+from mnemesh_memory.validation.filters import states_rule
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.memory_links import OUT
@@ -75,6 +76,7 @@ async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: 
     if absent := [id_ for id_ in reasons if id_ not in memories]:
         degraded = (*degraded, *left_out(await parts.ledger.lost(absent, grants.readable(caller))))
     shown = [one for one in memories.values() if one.state == "active" and grants.may_read(caller, one.space)]
+    shown = [one for one in shown if not states_rule(one)]
     shown = await granted(parts, caller, shown)
     theirs = await stored_vectors(parts, space, [one for one in shown if one.id not in near])
     found = [

@@ -30,7 +30,7 @@ CANDIDATES_JUDGED_LATE = SEARCH_LIMIT_MAX
 CANDIDATES_SUPERSEDED = 30
 # Ids that pass a filter of the ledger are handed to the index, up to so many memories.
 IDS_MAX = 5000
-_LATE: Final = ("valid_at", "trust", "trusted", "without")  # The index can't judge these.
+_LATE: Final = ("valid_at", "trust", "trusted", "knowledge")  # The index can't judge these.
 _FILTERS: Final = [field.name for field in fields(MemoryFilter) if field.name not in _LATE]
 
 
@@ -53,7 +53,7 @@ def listing_of(query: Query) -> ListQuery:
     """The first page of what may pass."""
     state = "all" if query.include_superseded else "active"
     return ListQuery(
-        **_filters(query), trusted=query.trusted, without=query.without, state=state, limit=limits.LIST_LIMIT_MAX
+        **_filters(query), trusted=query.trusted, knowledge=query.knowledge, state=state, limit=limits.LIST_LIMIT_MAX
     )
 
 

@@ -119,6 +119,7 @@ class BulkForgetting:
         clean = replace(
             asked_of(request_checks.list_query(query, caller), caller, self._parts.node_id), active_now=True
         )
+        clean = self._parts.rules.asked(clean)
         for space in clean.spaces or (caller.private_space,):  # a right to write in one space holds in all of them
             grants.require_space(caller, grants.WRITE, space)
         page = await self._parts.ledger.page(clean)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from mnemesh_memory.policy import session_runs, stored_rules
+from mnemesh_memory.validation.filters import states_rule
 from mnemesh_memory.values.model import Draft, Memory
 
 KNOWLEDGE: Final = ""
@@ -15,6 +16,6 @@ KNOWLEDGE: Final = ""
 
 def purpose_of(item: Draft | Memory) -> str:
     """KNOWLEDGE, or the tag of another purpose."""
-    if stored_rules.states_rule(item):
+    if states_rule(item):
         return stored_rules.TAG
     return session_runs.TAG if session_runs.is_record(item) else KNOWLEDGE

@@ -18,16 +18,17 @@ from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy import rule_grammar
 from mnemesh_memory.policy.recall_rules import HIDE, RULES_MAX, weight_of
 from mnemesh_memory.validation import field_checks
+from mnemesh_memory.validation.filters import states_rule
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
-from mnemesh_memory.values.model import Draft, Memory, MemoryFilter
-from mnemesh_memory.values.rules import TEXTS, Rule
+from mnemesh_memory.values.model import Memory, MemoryFilter
+from mnemesh_memory.values.rules import RULE_CONDITION, RULE_TAG, TEXTS, Rule
 
-TAG: Final = "rule"
+TAG: Final = RULE_TAG
 ONLY: Final = "only"
 EFFECTS: Final = "hide, only, or a number from -1 to 1 with its sign, such as +0.3"
 # Attributes of a memory that is a rule.
-CONDITION, EFFECT, DIRECTORY, FILE = ATTRS = ("rule", "rule.effect", "rule.directory", "rule.file")
+CONDITION, EFFECT, DIRECTORY, FILE = ATTRS = (RULE_CONDITION, "rule.effect", "rule.directory", "rule.file")
 # Kept of one space, the oldest. More arrive from peers only, and the oldest RULES_MAX count.
 KEPT_MAX: Final = 4 * RULES_MAX
 Asked = TypeVar("Asked", bound=MemoryFilter)
@@ -81,11 +82,6 @@ def attrs_of(rule: Rule) -> dict[str, str]:
     return {name: value for name, value in told.items() if value}
 
 
-def states_rule(memory: Draft | Memory) -> bool:
-    """Whether a memory says a rule, which is no knowledge, be it one that counts or not."""
-    return TAG in memory.tags and CONDITION in memory.attrs
-
-
 def rule_of(memory: Memory) -> Rule | None:
     """The rule that a memory is. None for another memory, and for words that no door would take: another node may have
     sent any."""
@@ -125,6 +121,7 @@ class RuleTable:
         self._spaces: dict[str, list[tuple[int, str]]] = {}  # By space, the age and id of each, in order.
         self._rules: dict[str, tuple[int, Rule]] = {}
         self._by: dict[str, str] = {}  # By id, the principal that wrote it.
+        self._stated = False  # Whether any memory ever stated a rule, be it one that counts or not.
         self.revoked: Callable[[str], bool] = _nobody  # Whether the token of a principal is revoked.
 
     def __len__(self) -> int:
@@ -139,6 +136,7 @@ class RuleTable:
     def take(self, memory: Memory) -> None:
         """The memory as it is now. Any earlier rule of its own falls."""
         self.end(memory.id)
+        self._stated |= states_rule(memory)
         if (rule := rule_of(memory)) is None:
             return
         there = self._spaces.setdefault(memory.space, [])
@@ -178,10 +176,9 @@ class RuleTable:
 
     def asked(self, query: Asked) -> Asked:
         """A query that leaves the stored rules out of its answer, unless it asks for them by their tag."""
-        if not self._rules or TAG in query.tags_any or TAG in query.tags_all:
+        if not self._stated or TAG in query.tags_any or TAG in query.tags_all:
             return query
-        ids = tuple(id_ for space in dict.fromkeys(query.spaces) for _, id_ in self._spaces.get(space, ()))
-        return replace(query, without=ids) if ids else query
+        return replace(query, knowledge=True)
 
     def counting(self, rule: StoredRule) -> StoredRule:
         """A rule as it is shown, with the word whether its writer's token is revoked."""

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from mnemesh_memory.text.traits import happened_at
-from mnemesh_memory.values.model import Memory, Query
-from mnemesh_memory.values.rules import CONTAINS, IS, Comparison, Rule, Ruled
+from mnemesh_memory.values.model import Draft, Memory, Query
+from mnemesh_memory.values.rules import CONTAINS, IS, RULE_CONDITION, RULE_TAG, Comparison, Rule, Ruled
 
 
 def passes(query: Query, memory: Memory) -> bool:
@@ -15,7 +15,7 @@ def passes(query: Query, memory: Memory) -> bool:
     These three need more than the memory itself."""
     return (
         memory.space in query.spaces
-        and memory.id not in query.without
+        and not (query.knowledge and states_rule(memory))
         and memory.state != "forgotten"
         and (memory.state != "superseded" or query.include_superseded or _past(query))
         and (memory.tier != "archive" or query.include_archive)
@@ -28,6 +28,11 @@ def passes(query: Query, memory: Memory) -> bool:
         and in_place(query, memory.paths, memory.source.dir)
         and not (query.hidden and any_holds(query.hidden, ruled(memory)))
     )
+
+
+def states_rule(memory: Draft | Memory) -> bool:
+    """Whether a memory says a rule, which is no knowledge, be it one that counts or not."""
+    return RULE_TAG in memory.tags and RULE_CONDITION in memory.attrs
 
 
 def _past(query: Query) -> bool:

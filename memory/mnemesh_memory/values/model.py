@@ -266,7 +266,7 @@ class MemoryFilter:
     trust: tuple[str, ...] = ()  # Some of TRUST_CLASSES.
     trusted: Trusted | None = None  # The same with its reader. Never given by a caller.
     hidden: tuple[Rule, ...] = ()  # Rules that leave memories out. Never given by a caller.
-    without: tuple[str, ...] = ()  # Ids of stored rules, which are no knowledge. Never given by a caller.
+    knowledge: bool = False  # Without stored rules, which are no knowledge. Never given by a caller.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

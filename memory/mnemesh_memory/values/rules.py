@@ -15,6 +15,9 @@ OPERATORS: Final = {
     "importance": ("<", "<=", ">", ">="),
     **dict.fromkeys(("title", "content"), (CONTAINS, LACKS)),
 }
+# The tag and the attribute of a memory that states a rule.
+RULE_TAG: Final = "rule"
+RULE_CONDITION: Final = "rule"
 # Fields that the index can filter by.
 INDEXED: Final = ("kind", "tag", "agent")
 # Fields that are read for the memories of an answer alone.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from typing import Any
 
-from mnemesh_actors.ledger.store.row_filters import HAPPENED, conditions, covered, time_of
+from mnemesh_actors.ledger.store.row_filters import HAPPENED, KNOWLEDGE, conditions, covered, time_of
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows, marks
 from mnemesh_memory.policy.heat import VALENCE_MOST, HeatRow, columns_of, heat_of_columns
 from mnemesh_memory.policy.validity import SUPERSEDES
@@ -28,7 +28,7 @@ FACETS_MAX = 200
 # Filters that a recall and a listing have in common.
 _SHARED = (
     *("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "valid_at"),
-    *("agent", "session", "window", "hidden", "without", "trusted"),
+    *("agent", "session", "window", "hidden", "knowledge", "trusted"),
 )
 # Whether a link begins or ends there: most memories have none, and are then not asked about again.
 TIED = (
@@ -254,7 +254,7 @@ def successor(db: sqlite3.Connection, id_: str) -> str:
 
 
 def timeline(db: sqlite3.Connection, middle: Memory, before: int, after: int) -> tuple[list[Memory], int]:
-    """Active neighbours in time of `middle`, of its session or else of its space, and its position."""
+    """Active neighbours in time of `middle`, no rules, of its session or else of its space, and its position."""
     if middle.source.session:
         scope, key = "session <> '' AND session = ?", middle.source.session
         order: tuple[str, ...] = ("place", "created_at", "id")
@@ -262,7 +262,8 @@ def timeline(db: sqlite3.Connection, middle: Memory, before: int, after: int) ->
     else:
         scope, key, order = "space = ?", middle.space, ("created_at", "id")
         here = (middle.created_at, middle.id)
-    select = f"SELECT {COLUMNS} FROM memory WHERE {scope} AND space = ? AND state = 'active' AND ({', '.join(order)})"
+    select = f"SELECT {COLUMNS} FROM memory WHERE {scope} AND space = ? AND state = 'active' "
+    select += f"AND {KNOWLEDGE} AND ({', '.join(order)})"
 
     def side(compare: str, direction: str, limit: int) -> list[Any]:
         by = ", ".join(f"{column} {direction}" for column in order)

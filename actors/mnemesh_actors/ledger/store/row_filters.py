@@ -11,7 +11,7 @@ from mnemesh_memory.policy.validity import SUPERSEDES
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.values.marks import TRUST_CLASSES
 from mnemesh_memory.values.model import ListQuery
-from mnemesh_memory.values.rules import IS, Rule
+from mnemesh_memory.values.rules import IS, RULE_CONDITION, RULE_TAG, Rule
 
 # As holding.held, and held with nobody in holding.stood_instead. Each ? is the moment. A CROSS JOIN keeps the order:
 # the first successor that held ends the question, where SQLite would gather the whole chain first.
@@ -30,6 +30,11 @@ STOOD = (
 )
 # As traits.happened_at.
 HAPPENED = "coalesce(json_extract(detail, '$.valid_from'), created_at)"
+# No memory that states a rule, as filters.states_rule.
+KNOWLEDGE = (
+    f"NOT (instr(memory.tags, '\"{RULE_TAG}\"') AND json_extract(memory.detail, '$.attrs.{RULE_CONDITION}') IS NOT NULL"
+    f" AND EXISTS (SELECT 1 FROM json_each(memory.tags) WHERE value = '{RULE_TAG}'))"
+)
 # As trust.class_of, as a place in TRUST_CLASSES.
 TRUSTED = (
     "max(CASE WHEN (SELECT node FROM entry WHERE doc = memory.id ORDER BY seq LIMIT 1) <> ? THEN 2 "
@@ -64,9 +69,8 @@ def conditions(query: ListQuery) -> tuple[str, list[Any]]:
         parts.append(TRUSTED.format(marks(query.trusted.classes)))
         values += [query.trusted.node, query.trusted.principal, query.trusted.principal + "/"]
         values += [TRUST_CLASSES.index(word) for word in query.trusted.classes]
-    if query.without:
-        parts.append(f"memory.id NOT IN ({marks(query.without)})")
-        values += query.without
+    if query.knowledge:
+        parts.append(KNOWLEDGE)
     for rule in query.hidden:
         if rule.indexed:
             condition, given = _ruled(rule, has)
