@@ -149,19 +149,19 @@ def test_at_most_three_neighbours_are_shown() -> None:
 
 
 def test_a_person_is_told_the_command_that_replaces_or_forgets() -> None:
-    memory = to_value(memory_pb2.Memory(id="018f6f0e-0001-7000", content="It's port 9090"), values.Memory)
-    near = values.Related(id="018f6f0e-0000-7000", title="t", snippet="", similarity=0.8)
+    memory = to_value(memory_pb2.Memory(id="018f6f0e-0001-7000-8000-1", content="It's port 9090"), values.Memory)
+    near = values.Related(id="018f6f0e-0000-7000-8000-1", title="t", snippet="", similarity=0.8)
 
     def last(content: str, **more: object) -> str:
         said, related = replace(memory, content=content), (replace(near, **more),)
         done = value(values.Remembered, action="ADD", memory=said, novelty=0.2, related=related, hint="something")
         return list(people.remembered(done))[-1]
 
-    asked = "if this replaces 018f6f0e-0000: mnemesh supersede 018f6f0e-0000 "
+    asked = "if this replaces 018f6f0e-0000-7000-8000: mnemesh supersede 018f6f0e-0000-7000-8000 "
     assert last("It's port 9090") == asked + shlex.quote("It's port 9090")
     assert last("It\nis long") == last("x" * 100) == asked + "--file FILE, with the same text"
     assert last("-5 is the offset") == asked + "-- '-5 is the offset'"
-    assert last("x", alike=True) == "if one of the two is enough: mnemesh forget 018f6f0e-0001"
+    assert last("x", alike=True) == "if one of the two is enough: mnemesh forget 018f6f0e-0001-7000-8000"
 
 
 def test_people_see_which_model_is_in_use_and_how_far_another_one_is() -> None:

@@ -268,7 +268,7 @@ def test_conflicts_are_listed_with_the_commands_that_end_them() -> None:
     )
     conflict = values.Conflict(id=MEMORY.id, space="team", versions=versions, state="active")
     shown = list(people_conflicts.conflicts(values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
-    assert shown[-4:] == [line.replace(MEMORY.id, MEMORY.id[:13]) for line in ENDS]
+    assert shown[-4:] == [line.replace(MEMORY.id, MEMORY.id[:23]) for line in ENDS]
 
 
 def test_a_revision_shows_the_fields_in_which_alone_it_may_differ_from_another() -> None:
@@ -442,7 +442,7 @@ def test_an_update_by_evidence_names_the_command_that_undoes_it() -> None:
     message = memory_pb2.RememberResponse(action="UPDATE", reason="updates it", hint=hint, indexed=True)
     message.memory.CopyFrom(memory_pb2.Memory(id=MEMORY.id, content="by day", heads=HEADS[:1], space="team"))
     lines = people.remembered(wire.to_value(message, values.Remembered))
-    assert "to undo: mnemesh rollback 018bcfe5-6805 --to 1@aa" in list(lines)
+    assert "to undo: mnemesh rollback 018bcfe5-6805-85f2-962b --to 1@aa" in list(lines)
 
 
 def test_an_undone_run_counts_the_steps_that_it_had() -> None:

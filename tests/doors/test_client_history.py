@@ -144,7 +144,7 @@ def test_blame_numbers_the_lines(cli: Run) -> None:
 
 def test_conflicts_are_shown_with_every_version(cli: Run) -> None:
     out = cli("conflicts").out
-    assert f"{ID[:13]}  team  2 versions  superseded\n" in out
+    assert f"{ID[:23]}  team  2 versions  superseded\n" in out
     assert "shown" in out
     assert "also a head" in out
     assert "        left\n" in out

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from mnemesh.api import values
+from mnemesh.cli.people.short_ids import COMMAND_CHARS
 from mnemesh.cli.shell import printable
 
-ID_CHARS: Final = 13
 TEXT_CHARS_MAX: Final = 80  # of a text that a command repeats
 
 
@@ -19,12 +19,12 @@ def after(done: values.Remembered, where: str) -> str:
     if done.action == "NOOP":
         return _forced(where)
     if done.action == "SUPERSEDE":
-        return f"if both hold: mnemesh restore{where} {_named(done.hint)[:ID_CHARS]}"
+        return f"if both hold: mnemesh restore{where} {_named(done.hint)[:COMMAND_CHARS]}"
     if done.action == "UPDATE":
-        return f"to undo: mnemesh rollback{where} {_named(done.hint)[:ID_CHARS]} --to {_revision(done.hint)}"
+        return f"to undo: mnemesh rollback{where} {_named(done.hint)[:COMMAND_CHARS]} --to {_revision(done.hint)}"
     if _alike(done.related):
-        return f"if one of the two is enough: mnemesh forget {done.memory.id[:ID_CHARS]}{where}"
-    old, text = (_named(done.hint) or done.related[0].id)[:ID_CHARS], printable(done.memory.content)
+        return f"if one of the two is enough: mnemesh forget {done.memory.id[:COMMAND_CHARS]}{where}"
+    old, text = (_named(done.hint) or done.related[0].id)[:COMMAND_CHARS], printable(done.memory.content)
     short = len(text) <= TEXT_CHARS_MAX and "\n" not in text
     given = (
         f"{'-- ' if text.startswith('-') else ''}{shlex.quote(text)}" if short else "--file FILE, with the same text"
@@ -38,7 +38,8 @@ def before(found: values.Checked, where: str) -> str:
         return _forced(where)
     if found.action != "ADD" or _alike(found.related):
         return found.hint
-    return f"if this replaces {found.target_id[:ID_CHARS]}: mnemesh supersede{where} {found.target_id[:ID_CHARS]} TEXT"
+    old = found.target_id[:COMMAND_CHARS]
+    return f"if this replaces {old}: mnemesh supersede{where} {old} TEXT"
 
 
 def _forced(where: str) -> str:

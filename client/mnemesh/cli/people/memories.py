@@ -19,6 +19,7 @@ from mnemesh.api.values.embedding import ModelStatus
 from mnemesh.cli.people import advice as people_advice
 from mnemesh.cli.people import conflict_commands, explanations
 from mnemesh.cli.people import links as people_links
+from mnemesh.cli.people.short_ids import COMMAND_CHARS
 from mnemesh.cli.people.standing import replaced, standing
 from mnemesh.cli.shell import count_of, one_line, printable
 
@@ -78,7 +79,7 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
 
 
 def _shortened(memory: values.Memory) -> str:
-    return f"{one_line(memory.shown)}; full text: mnemesh get {memory.id[:ID_CHARS]}"
+    return f"{one_line(memory.shown)}; full text: mnemesh get {memory.id[:COMMAND_CHARS]}"
 
 
 def _triggered(ids: Sequence[str]) -> Iterator[str]:

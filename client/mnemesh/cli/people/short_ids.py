@@ -1,12 +1,13 @@
-"""Ids in lines for people: as short as `list` shows ids, and longer only where two ids of the lines begin alike."""
+"""Ids in lines for people: short, yet long enough for a command, and longer where two ids of the lines begin alike."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-# The groups of an id: 13 characters, which hold its time, then more and more of its chance.
-CHARS: Final = (13, 18, 23, 36)
+# The time of an id, 13 characters, is alike in a whole batch. The two groups after the time have 26 bits of chance.
+COMMAND_CHARS: Final = 23
+CHARS: Final = (COMMAND_CHARS, 36)
 
 
 def shortened(lines: Iterable[str], ids: Iterable[str]) -> Iterator[str]:
