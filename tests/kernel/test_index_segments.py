@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from collections.abc import Iterator, Sequence
 from errno import ENOSPC
 from pathlib import Path
+from unittest.mock import Mock
 from uuid import UUID
 
 import numpy as np
@@ -15,6 +18,8 @@ from mnemesh_actors.index.engine_port import Filter, HasId, Match, MatchAny, Poi
 from mnemesh_actors.index.engines import segment_files, segments
 from mnemesh_actors.index.engines.edge import EdgeBackend
 from mnemesh_actors.index.engines.segments import SegmentedEdge
+from mnemesh_actors.storage.disk import DiskRoom
+from mnemesh_memory.values.errors import DataLoss
 
 DIMENSIONS = 32
 FULL = 400
@@ -74,7 +79,7 @@ def sealed_names(index: SegmentedEdge) -> set[str]:
 def settle(index: SegmentedEdge) -> None:
     """Make the pending segments, and take them in, until none is pending."""
     for _ in range(40):
-        idle = index._build is None
+        idle = index._build is None and not index._pause
         index.maintain()
         if index._build is not None:
             index._build.child.wait(WAIT_S)
@@ -159,6 +164,120 @@ def test_at_rest_small_sealed_segments_become_one_that_finds_the_same(
     assert words(index, 6).keys() == {n for n in range(last) if n % 7 == 6}
     settle(index)
     assert sealed_names(index) == {one.name for one in merged}
+
+
+def test_merged_segments_stay_below_what_edge_makes_of_several(
+    index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    most = 1.75 * FULL
+    monkeypatch.setattr(segments, "MERGED_BYTES_MAX", most * DIMENSIONS * 4)
+    before = grown_without_rest(index, 4 * FULL, monkeypatch)
+    settle(index)
+    merged = [one.present for one in index.segments() if one.sealed and one.name not in before]
+    assert merged
+    assert max(merged) <= most
+
+
+def test_segments_that_do_not_become_fewer_are_left_as_they_are(
+    index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = grown_without_rest(index, 4 * FULL, monkeypatch)
+    begun = nothing_made(monkeypatch)
+    settle(index)
+    assert (len(begun), sealed_names(index)) == (1, before)
+
+
+def nothing_made(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
+    """From now on a child leaves the copy as it is; the children."""
+    begun: list[subprocess.Popen[bytes]] = []
+    start = subprocess.Popen
+
+    def idle(_: object, **rest: int) -> subprocess.Popen[bytes]:
+        begun.append(start([sys.executable, "-c", ""], **rest))
+        return begun[-1]
+
+    monkeypatch.setattr(segments.subprocess, "Popen", idle)
+    return begun
+
+
+def test_a_merge_at_rest_leaves_the_reserve_of_the_disk_free(
+    index: SegmentedEdge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = grown_without_rest(index, 4 * FULL, monkeypatch)
+    index._disk = DiskRoom(tmp_path, 1000)
+    needed = segments.MERGE_ROOM * segment_files.bytes_of(tmp_path / "points", sorted(before))
+    monkeypatch.setattr(DiskRoom, "free_bytes", lambda _: 1000)
+    settle(index)
+    assert sealed_names(index) == before
+    monkeypatch.setattr(DiskRoom, "free_bytes", lambda _: 1000 + needed)
+    settle(index)
+    assert not before <= sealed_names(index)
+
+
+def test_after_each_failure_more_flushes_pass_before_the_next_try(
+    index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = Mock(side_effect=OSError(ENOSPC, "No space left on device"))
+    monkeypatch.setattr(segments, "copy_segments", tries)
+    counts = [0]
+    for _ in range(300):
+        index.maintain()
+        counts.append(tries.call_count)
+    assert [flush for flush in range(300) if counts[flush] < counts[flush + 1]] == [
+        0,
+        1,
+        3,
+        7,
+        15,
+        31,
+        63,
+        127,
+        191,
+        255,
+    ]
+
+
+def test_a_copy_that_lacks_points_never_takes_the_place_of_its_segments(
+    index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        nothing_made(patched)
+        index.maintain()
+    index.upsert([point(7, seq=-7)])
+    index.delete([id_of(6)])
+    index._build.child.wait(WAIT_S)
+    index.maintain()
+    for _ in range(2):
+        assert index.stored() == index.count() == POINTS - 1
+        assert [found(index, VECTORS[n])[0] for n in (3, 7, POINTS - 1)] == [3, 7, POINTS - 1]
+        settle(index)
+    assert len(sealed_names(index)) == 1
+
+
+@pytest.mark.parametrize("step", ["commit", "roll_back"])
+def test_an_index_that_may_be_torn_is_damaged_and_never_served(
+    index: SegmentedEdge, tmp_path: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.maintain()
+    index._build.child.wait(WAIT_S)
+    with monkeypatch.context() as patched:
+        patched.setattr(segments, step, full_disk)
+        if step == "roll_back":
+            patched.setattr(segment_files, "_sync", full_disk)
+        with pytest.raises(DataLoss):
+            index.maintain()
+    index.close()
+    again = SegmentedEdge(tmp_path / "points", FULL)
+    again.open(SCHEMA)
+    assert again.stored() == again.count() == POINTS
+    again.close()
+
+
+def test_a_sealed_segment_is_walked_on_a_byte_a_dimension(index: SegmentedEdge, tmp_path: Path) -> None:
+    settle(index)
+    (sealed,) = sealed_names(index)
+    (quantized,) = (tmp_path / "points" / "segments" / sealed).rglob("quantized.data")
+    assert POINTS * DIMENSIONS <= quantized.stat().st_size < 2 * POINTS * DIMENSIONS
 
 
 def test_nothing_is_merged_while_much_is_written(index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch) -> None:

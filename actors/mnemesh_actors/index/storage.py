@@ -99,6 +99,7 @@ class Storage:
         self._path = path
         self._room = DiskRoom(path, reserve_bytes // 2)
         self._before_full = DiskRoom(path, 2 * reserve_bytes)  # down to this, mapped files get their blocks
+        self._whole_reserve = DiskRoom(path, reserve_bytes)
         self._allocate_at = 0.0
         self._lock = DirectoryLock(path / "lock")
 
@@ -142,7 +143,7 @@ class Storage:
         """The reader and writer of the points, not open yet. A collection that this creates is marked with `meta`."""
         from mnemesh_actors.index.engines.segments import SegmentedEdge
 
-        return SegmentedEdge(self._path / "points")
+        return SegmentedEdge(self._path / "points", room=self._whole_reserve)
 
 
 def storage_of(server: ServerConfig | None, path: Path, reserve_bytes: int = 0) -> Storage:

@@ -254,6 +254,11 @@ class EdgeBackend:
         self._opened()
         return len(self._ids)
 
+    def stored(self) -> int:
+        """The points that Edge has, counted in its segments."""
+        with self._translated():
+            return int(self._opened().count(edge.CountRequest(exact=True)))
+
     def optimise(self) -> None:
         """Rebuild segments, which blocks for as long as that takes."""
         with self._translated():

@@ -1,8 +1,8 @@
 """The segments in the directory of a Qdrant Edge index, and how they come and go while nobody has it open.
 
 Edge keeps each segment in a folder of its own below `segments`, and takes in whatever lies there when it is opened. An
-open segment takes new points, a sealed one has a graph and only loses points. A journal stands while one segment takes
-the place of another. A crash on the way leaves the former segment with all of its points.
+open segment takes new points, a sealed one has a graph and only loses points. A journal stands while sealed ones take
+the place of others. A crash on the way leaves the former segments with all of their points.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ import numpy as np
 
 FOLDER: Final = "segments"
 JOURNAL: Final = "replacing.json"
-REPLACED: Final = "replaced"  # the segments that go, until the other one is there for good
+REPLACED: Final = "replaced"  # the segments that go, until those in their place are there for good
 CONFIG: Final = "edge_config.json"
 VERSION_BYTES: Final = 8  # of each point in a segment's list of versions
 COPY_BYTES: Final = 1 << 20
+BLOCK_BYTES: Final = 512  # of what `stat` counts, on each file system
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,11 @@ def _segment(folder: Path) -> Segment:
         flags = np.fromfile(folder / "id_tracker.deleted", np.uint8)
         gone = int(np.unpackbits(flags, bitorder="little")[:points].sum())
     return Segment(folder.name, sealed, points, gone)
+
+
+def bytes_of(index: Path, names: Sequence[str]) -> int:
+    """The bytes on the disk of these segments, without the holes in their files."""
+    return sum(file.lstat().st_blocks for name in names for file in (index / FOLDER / name).rglob("*")) * BLOCK_BYTES
 
 
 def copy_segments(index: Path, names: Sequence[str], target: Path) -> None:

@@ -31,12 +31,15 @@ from mnemesh_actors.index.engines.edge import EdgeBackend
 from mnemesh_actors.index.engines.segment_files import (
     Segment,
     add_segments,
+    bytes_of,
     commit,
     copy_segments,
     replace_segments,
     roll_back,
     segments_of,
 )
+from mnemesh_actors.storage.disk import DiskRoom
+from mnemesh_memory.values.errors import DataLoss
 
 # Smaller segments are made in less time a point and found better, larger ones are fewer to ask.
 SEGMENT_SHARE = 0.5
@@ -45,6 +48,13 @@ GONE_SHARE_MAX = 0.2
 # So many times a full segment is merged, at most. A sealed one of MERGED_ENOUGH times is left as it is.
 MERGED_FULL_MAX = 5.0
 MERGED_ENOUGH = 3.0
+# Edge makes no segment of more than 256,000 KB of vectors from several.
+MERGED_BYTES_MAX = 240_000_000
+DIMENSION_BYTES = 4
+# A merge at rest needs so many times the bytes of its segments beyond the reserve: copy, merged segment and graph.
+MERGE_ROOM = 3
+# After failures in a row so many flushes pass, at most, before the next try. Each failure doubles the pause.
+PAUSE_MAX = 63
 # With no more changes since the flush before, an index is at rest: some ten a second.
 REST_CHANGES = 100
 PUT_A_STEP = 256
@@ -71,15 +81,21 @@ class _Build:
 class SegmentedEdge(EdgeBackend):
     """An index in the directory `path`, as EdgeBackend. `maintain` begins a sealed segment and takes it in. Beside the
     directory there is, for a while, `NAME.next-*`, where it is made. A segment is full with half of
-    `exact_points_max`; nothing is sealed up to that many points."""
+    `exact_points_max`; nothing is sealed up to that many points. A merge at rest leaves the reserve of `room` free."""
 
-    def __init__(self, path: str | Path, exact_points_max: int = EXACT_POINTS_MAX) -> None:
+    def __init__(
+        self, path: str | Path, exact_points_max: int = EXACT_POINTS_MAX, room: DiskRoom | None = None
+    ) -> None:
         self._exact_points_max = exact_points_max
         self._full = max(1, int(exact_points_max * SEGMENT_SHARE))
         super().__init__(path, self._full)
         self._build: _Build | None = None
         self._changed = True  # since the last flush
         self._changes = 0  # so many
+        self._disk = room
+        self._apart: set[str] = set()  # names of segments that did not become fewer
+        self._failures = 0  # in a row
+        self._pause = 0  # flushes until the next try
 
     @property
     def building(self) -> bool:
@@ -93,7 +109,7 @@ class SegmentedEdge(EdgeBackend):
     def open(self, schema: Schema) -> bool:
         for left in self._path.parent.glob(f"{self._path.name}.next-*"):
             shutil.rmtree(left, ignore_errors=True)
-        if roll_back(self._path):
+        if self._rolled_back():
             log.warning("segment_rolled_back", reason="the node ended while it took its place")
         created = super().open(schema)
         self._count_graphs()
@@ -129,7 +145,9 @@ class SegmentedEdge(EdgeBackend):
         opened = [one.points for one in segments if not one.sealed]
         if min(opened, default=self._full) >= self._full:
             self._add_open()
-        if self._build is None and (wanted := self._wanted(segments, at_rest)):
+        if self._pause:
+            self._pause -= 1
+        elif self._build is None and (wanted := self._wanted(segments, at_rest)):
             self._begin(wanted)
 
     def _wanted(self, segments: Sequence[Segment], at_rest: bool) -> tuple[Segment, ...]:
@@ -147,15 +165,20 @@ class SegmentedEdge(EdgeBackend):
         return self._small(sealed) if at_rest else ()
 
     def _small(self, sealed: Sequence[Segment]) -> tuple[Segment, ...]:
-        """Small sealed segments that become one, at least two. A point is merged some two times."""
+        """Small sealed segments that become one, at least two, while the disk has room for that."""
+        dimensions = max(self._schema.dense.values(), default=1)
+        most = min(self._full * MERGED_FULL_MAX, MERGED_BYTES_MAX / (dimensions * DIMENSION_BYTES))
         chosen: list[Segment] = []
         points = 0
-        for one in sorted(sealed, key=lambda one: one.present):
+        for one in sorted((one for one in sealed if one.name not in self._apart), key=lambda one: one.present):
             points += one.present
-            if one.present >= self._full * MERGED_ENOUGH or points > self._full * MERGED_FULL_MAX:
+            if one.present >= self._full * MERGED_ENOUGH or points > most:
                 break
             chosen.append(one)
-        return tuple(chosen) if len(chosen) > 1 else ()
+        if len(chosen) < 2:
+            return ()
+        copied = bytes_of(self._path, [one.name for one in chosen])
+        return () if self._disk and self._disk.shortage(MERGE_ROOM * copied) else tuple(chosen)
 
     def _add_open(self) -> None:
         """Begin a fresh open segment: Edge gives new points to the smallest."""
@@ -189,7 +212,8 @@ class SegmentedEdge(EdgeBackend):
         except OSError as error:  # a full disk, say: search goes on without
             if copy is not None:
                 shutil.rmtree(copy, ignore_errors=True)
-            log.warning("segment_not_begun", reason=str(error))
+            self._put_off()
+            log.warning("segment_not_begun", reason=str(error), pause=self._pause)
             return
         self._build = _Build(child, copy, wanted, self._last)
         log.info("segment_begun", points=self._build.points, of=len(wanted), again=wanted[0].sealed)
@@ -202,15 +226,32 @@ class SegmentedEdge(EdgeBackend):
         finally:
             shutil.rmtree(build.copy, ignore_errors=True)
         if why:
-            log.warning("segment_dropped", reason=why)
+            self._put_off()
+            log.warning("segment_dropped", reason=why, pause=self._pause)
         else:
+            self._failures = 0
             log.info("segment_sealed", points=build.points, of=len(build.segments), put_again=len(build.touched))
+
+    def _put_off(self) -> None:
+        """A segment could not be made: the next try waits, longer after each failure."""
+        self._failures += 1
+        self._pause = min(2 ** (self._failures - 1) - 1, PAUSE_MAX)
+
+    def _rolled_back(self) -> bool:
+        """As `roll_back`. Raises DataLoss when that fails: a part of the points is elsewhere then."""
+        try:
+            return roll_back(self._path)
+        except OSError as error:
+            raise DataLoss(f"the former segments of the index in {self._path} do not come back: {error}") from error
 
     def _take_in(self, build: _Build) -> str:
         """Put the sealed copy in the place of its segments; "", or why that could not be. After a crash `open` finds
-        those before it."""
+        those before it. Raises DataLoss when the index is not whole afterwards."""
         made = [one.name for one in segments_of(build.copy) if one.sealed]
         names = [one.name for one in build.segments]
+        if len(names) > 1 and len(made) >= len(names):
+            self._apart.update(names)
+            return f"{len(names)} segments became {len(made)}"
         before = sum(one.points for one in self.segments() if one.name in names and not one.sealed)
         if before > sum(one.points for one in build.segments if not one.sealed):
             # Edge put points into it beside a smaller open segment: every later point is put again.
@@ -227,12 +268,19 @@ class SegmentedEdge(EdgeBackend):
                 replace_segments(self._path, names, build.copy, made)
             except OSError as error:  # a full disk, say
                 why = str(error)
-                roll_back(self._path)
+                self._rolled_back()
         if why:
             return why
         self.put_again(touched, records)
         super().maintain()
-        commit(self._path)
+        if (stored := self.stored()) != self.count():  # Edge opens an incomplete segment without a word
+            with self.released():
+                self._rolled_back()
+            return f"the index would hold {stored} points of {self.count()}"
+        try:
+            commit(self._path)
+        except OSError as error:
+            raise DataLoss(f"the index in {self._path} may lose its newest segments: {error}") from error
         self._count_graphs()
         return ""
 
