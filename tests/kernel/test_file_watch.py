@@ -84,6 +84,24 @@ async def test_what_changed_while_the_node_was_away_is_found_at_its_start(tmp_pa
         assert away.notes == (f"{tree} is not there, so its files are not checked here",)
 
 
+async def test_stale_memories_that_are_forgotten_leave_the_count_at_once(
+    tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_watch, "PAGE", 2)
+    async with running(tmp_path / "data", Clock()) as mesh:
+        texts = [f"Limit {number} is set in src/limits.py." for number in range(5)]
+        named = [await write(mesh, tree, text) for text in texts]
+        (tree / "src/limits.py").write_text("LIMIT = 60\n")
+        await until(mesh, lambda status: status.stale == 5)
+        for memory in named[3:]:
+            await mesh.forget(owner(tree), memory.id)
+        assert (await mesh.status()).files.stale == 3
+        # A change that leaves the statement as old as before.
+        await mesh.update(owner(tree), named[0].id, Patch(tags=("limits",)))
+        await mesh.status()
+        await until(mesh, lambda status: status.stale == 3)
+
+
 async def test_a_system_without_room_for_watches_is_told_and_answers_are_marked_all_the_same(
     tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -58,7 +58,8 @@ class FileWatch:
         self._on = on
         self._plan = Plan()
         self._fault = ""
-        self._stale: dict[str, None] = {}
+        self._stale: dict[str, int] = {}  # By id, the number of the last entry when the memory was judged.
+        self._rewritten: set[str] = set()  # Stale ones that have changed since, to be judged again.
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> Self:
@@ -80,11 +81,18 @@ class FileWatch:
             log.error("file_watch_failed", reason=str(error))
 
     async def status(self) -> FileWatchStatus:
-        """Watched folders and stale memories. A page of the stale ones is compared again, because a memory may have
-        changed itself."""
+        """Watched folders and stale memories, without a look at any file. A stale memory that has changed itself counts
+        again when the watcher has judged it."""
         if self._task is None:
             return FileWatchStatus(state=OFF)
-        await self._judge(list(self._stale)[:PAGE])
+        if judged := dict(self._stale):
+            last = await self._ledger.last_entries(list(judged))
+            for id_, seq in judged.items():
+                if last.get(id_) != seq and self._stale.get(id_) == seq:
+                    del self._stale[id_]
+                    if id_ in last:
+                        self._rewritten.add(id_)
+                        self._files.named.set()
         state = LAZY if self._fault else WATCHING if self._plan.folders else IDLE
         notes = (*self._plan.notes, *((self._fault,) if self._fault else ()))
         return FileWatchStatus(
@@ -111,6 +119,7 @@ class FileWatch:
 
     async def _follow(self, plan: Plan) -> None:
         """Judge the memories of changed files until another plan is due."""
+        self._rewritten.clear()  # all are judged now
         if not plan.folders:
             return await self._named_or(PLAN_EVERY_S)
         due = asyncio.get_running_loop().time() + PLAN_EVERY_S
@@ -127,6 +136,7 @@ class FileWatch:
                 if len(paths) > PATHS_MAX or not plan.ways.isdisjoint(paths):
                     return None
                 await self._take(plan, paths)
+                await self._judge_rewritten()
                 if self._files.named.is_set():
                     self._files.named.clear()
                     if await self._planned() != plan:
@@ -162,18 +172,23 @@ class FileWatch:
                 for start in range(0, len(ids), PAGE):
                     await self._judge(ids[start : start + PAGE])
 
+    async def _judge_rewritten(self) -> None:
+        ids = list(self._rewritten)
+        self._rewritten.clear()
+        for start in range(0, len(ids), PAGE):
+            await self._judge(ids[start : start + PAGE])
+
     async def _judge(self, ids: list[str]) -> None:
         """Compare the files of these memories, and note the stale ones."""
-        if not ids:
-            return
+        last = await self._ledger.last_entries(ids)  # before the memories: a change between the two is judged again
         memories = await self._ledger.read(ids)
         active: list[Memory] = [memory for memory in memories.values() if memory.state == "active"]
         marked = {memory.id for memory in await self._files.marked(active, REFERENCES_A_PAGE, GIT_S) if memory.stale}
         for id_ in ids:
-            if id_ not in marked:
+            if id_ not in marked or id_ not in last:
                 self._stale.pop(id_, None)
-            elif len(self._stale) < STALE_MAX:
-                self._stale[id_] = None
+            elif id_ in self._stale or len(self._stale) < STALE_MAX:
+                self._stale[id_] = last[id_]
 
 
 def _first(errors: BaseExceptionGroup[Exception]) -> Exception:

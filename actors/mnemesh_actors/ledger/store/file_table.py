@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import posixpath
 import sqlite3
 from collections.abc import Sequence
@@ -46,3 +47,12 @@ def all_naming(db: sqlite3.Connection, space: str, after: str, limit: int) -> li
         (after, space, limit),
     )
     return [id_ for (id_,) in rows]
+
+
+def last_entries(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, int]:
+    """By id the number of the last entry of each of these memories that is active."""
+    rows = db.execute(
+        "SELECT id, seq FROM memory WHERE id IN (SELECT value FROM json_each(?)) AND state = 'active'",
+        (json.dumps(list(ids)),),
+    )
+    return {str(id_): int(seq) for id_, seq in rows}

@@ -158,6 +158,7 @@ class Views(Histories):
     file_folders = question(file_table.folders)
     naming = question(file_table.naming)
     all_naming = question(file_table.all_naming)
+    last_entries = question(file_table.last_entries)
 
     @reading
     def matching(self, query: Query, now: int) -> tuple[list[str], list[str]]:
