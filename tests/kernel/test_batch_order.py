@@ -7,8 +7,9 @@ from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
+from mnemesh_actors.remember.drafts import Prepared, rounds
 from mnemesh_memory.policy import guard
-from mnemesh_memory.values.model import Memory, Written
+from mnemesh_memory.values.model import Draft, Memory, Written
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -90,3 +91,17 @@ async def test_no_text_of_a_batch_is_compared_with_another_text_twice(here: Here
     done = await written(here, *(f"The barn door opens at {hour}" for hour in (7, 8, 9)))
     assert [one.action for one in done] == ["SUPERSEDE"] * 3
     assert len(compared) == len(set(compared)) == 6
+
+
+async def test_texts_that_share_nothing_are_written_in_one_round_and_others_in_their_order() -> None:
+    door, gate, door_again, gate_again, _ = items = [Prepared(Draft(content=word)) for word in "abcde"]
+    later = {
+        2: [(door, 0.9)],
+        3: [(gate, 0.9)],
+        4: [(door_again, 0.9), (door, 0.8)],
+    }
+    assert rounds(items, later) == [[2, 3], [4]]
+    memory = guard.Verdict(action="SUPERSEDE", reason="", novelty=0.0, heads={"old": ("1@a",)})
+    gate_again.verdict = door_again.verdict = memory
+    assert rounds(items, later) == [[2], [3, 4]], "both may replace one memory"
+    assert rounds(items, {}) == []

@@ -361,6 +361,21 @@ class Siblings:
         return found
 
 
+def rounds(
+    items: Sequence[Prepared], later: Mapping[int, Sequence[tuple[Prepared | Memory, float]]]
+) -> list[list[int]]:
+    """The places of `later` in rounds, each written at once. Items that share a text or memory keep their order."""
+    taken: dict[int | str, int] = {}
+    found: dict[int, list[int]] = {}
+    for place, others in later.items():
+        verdict = items[place].verdict
+        shared = {id(items[place]), *(id(other) for other, _ in others), *(verdict.heads if verdict else ())}
+        number = max(taken.get(one, 0) for one in shared)
+        taken.update(dict.fromkeys(shared, number + 1))
+        found.setdefault(number, []).append(place)
+    return list(found.values())
+
+
 def _hangs_on(item: Prepared, others: Sequence[tuple[Prepared | Memory, float]]) -> bool:
     """Whether a text repeats or contests any of the others, as far as their words tell. The guard looks at a few
     memories only, so another text that is farther than all of those changes nothing."""

@@ -24,7 +24,7 @@ from mnemesh_actors.remember.deadlines import (
     replayed,
     vectors_of_change,
 )
-from mnemesh_actors.remember.drafts import Prepared, Preparing, Siblings
+from mnemesh_actors.remember.drafts import Prepared, Preparing, Siblings, rounds
 from mnemesh_actors.remember.trust_marks import keeping, trusted
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import anchors, guard
@@ -139,17 +139,20 @@ class Writing:
             except MnemeshError as error:
                 item.failed = error
 
+        async def commit_all(chosen: Sequence[Prepared]) -> None:
+            for fault in await asyncio.gather(*map(commit, chosen), return_exceptions=True):
+                if fault is not None:
+                    raise fault
+
         later = await asyncio.to_thread(siblings.contesting, items) if siblings is not None else {}
-        commits = (commit(item) for place, item in enumerate(items) if item.is_open and place not in later)
-        for fault in await asyncio.gather(*commits, return_exceptions=True):
-            if fault is not None:
-                raise fault
-        for place, others in later.items():  # in order: each may replace what was written before it
-            written = [(_written(other), cosine) for other, cosine in others]
-            near = {memory.id: cosine for memory, cosine in written if memory is not None}
-            known = {memory.id: memory for memory, _ in written if memory is not None}
-            self._preparing.judge_beside(caller, items[place], near, known)
-            await commit(items[place])
+        await commit_all([item for place, item in enumerate(items) if item.is_open and place not in later])
+        for places in rounds(items, later):
+            for place in places:
+                written = [(_written(other), cosine) for other, cosine in later[place]]
+                near = {memory.id: cosine for memory, cosine in written if memory is not None}
+                known = {memory.id: memory for memory, _ in written if memory is not None}
+                self._preparing.judge_beside(caller, items[place], near, known)
+            await commit_all([items[place] for place in places])
         if siblings is not None:
             _introduce(siblings, items)
         waited = [item.done.seq for item in items if item.done and item.draft.wait == "indexed"]
