@@ -10,7 +10,6 @@ from mnemesh_memory.policy.checkpoints import Checkpoint, Standing
 from mnemesh_memory.policy.requirements import Requirement
 from mnemesh_memory.policy.session_context import PINNED, RECENT, ContextQuery, SessionContext
 from mnemesh_memory.policy.session_runs import SessionRun, Told
-from mnemesh_memory.values.errors import NotFound
 from mnemesh_memory.values.model import Caller, Draft, Memory, Source, Written
 
 
@@ -19,6 +18,7 @@ class FakeSessions:
 
     memories: dict[str, Memory]
     remember: Callable[..., object]
+    _one: Callable[[str], Memory]
 
     async def checkpoint(
         self, caller: Caller, standing: Standing, *, session: str, space: str, merge: bool, mask: bool
@@ -62,9 +62,7 @@ class FakeSessions:
         return tuple(found), "", len(found)
 
     async def settle(self, caller: Caller, key: str, status: str, note: str) -> Requirement:
-        memory = self.memories.get(key)
-        if memory is None:
-            raise NotFound("memory", key)
+        memory = self._one(key)
         requirements.settled(replace(memory, kind=requirements.KIND), status, note)
         return requirements.requirement_of(replace(memory, tags=(status,)))
 

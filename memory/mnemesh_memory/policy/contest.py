@@ -189,14 +189,19 @@ def _happened(statement: Statement) -> bool:
 
 def _numbered_apart(pair: StatementPair) -> bool:
     """Whether the two speak of things with other numbers, as "batch 7" and "batch 8", and of no change."""
-    if pair.stated or not pair.lost or len(pair.lost) != len(pair.gained):
+    if pair.stated:
         return False
-    return all(
-        _is_number_of_subject(pair.older, one)
-        and _is_number_of_subject(pair.newer, other)
-        and pair.older.key(one - 1) == pair.newer.key(other - 1)
-        for one, other in zip(pair.lost, pair.gained, strict=True)
-    )
+    older, newer = (_numbers_of_subject(one) for one in (pair.older, pair.newer))
+    return any(older[word].isdisjoint(newer[word]) for word in older.keys() & newer.keys())
+
+
+def _numbers_of_subject(statement: Statement) -> dict[str, set[str]]:
+    """The numbers of its subject by the words before them."""
+    found: dict[str, set[str]] = {}
+    for at, token in enumerate(statement.tokens):
+        if _is_number_of_subject(statement, at):
+            found.setdefault(statement.key(at - 1), set()).add(token.text)
+    return found
 
 
 def _is_number_of_subject(statement: Statement, at: int) -> bool:
