@@ -199,7 +199,7 @@ def key_figures() -> str:
     quality_of = _results("locomo")["alone"]["rows"]
     shown = [
         ("ready with 10,000 memories", speed["ready, 10,000 memories"]),
-        ("recall beside the embedding, 10,000", speed["recall over gRPC beyond the embedding, 10,000"]),
+        ("recall beside the embedding, 10,000", speed["recall over gRPC beyond the bare embedding, 10,000"]),
         ("recall beside the embedding, 100,000", scale["recall beyond the embedding, 100,000"]),
         ("`remember` against the bare embedding", speed["remember (indexed) against the bare embedding of new texts"]),
         ("resident memory with 10,000", speed["resident memory after importing 10,000"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count
+from pathlib import Path
 from typing import Any, Final
 
 import schemathesis
@@ -22,6 +23,7 @@ FORMATS = {
 BYTES_MIN: Final = 64  # No text of a request has a smaller limit in bytes, unless its pattern is ASCII.
 NUMBERED_BYTES: Final = 180  # Leaves room for the number behind a title or a session.
 NUMBERS: Final = count(1)
+PROJECT: Final = Path(__file__).resolve().parent.parent
 ASIDE: Final = ("id", "wait", "clear", "expected_heads", "idempotency_key", "force")  # no field that an update changes
 for name, values in FORMATS.items():
     schemathesis.openapi.format(name, st.sampled_from(values))
@@ -35,6 +37,7 @@ def map_case(context: Any, case: Any) -> Any:
             if isinstance(part, dict):
                 part.update(_of_bytes(part))  # in place: a body that is put anew is judged anew
                 _settle(part)
+                _of_operation(case, part)
                 for inner in part.get("queries") or ():
                     if isinstance(inner, dict):
                         _settle(inner)
@@ -56,6 +59,18 @@ def _of_bytes(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _of_bytes(item) for name, item in value.items()}
     return value
+
+
+def _of_operation(case: Any, given: dict[str, Any]) -> None:
+    """Rules of a single operation."""
+    if case.path == "/v1/navigate" and given.get("id"):
+        given.pop("query", None)  # one of them
+    if given is not case.body:
+        return
+    if case.path == "/v1/seed":
+        given.update(dir=str(PROJECT), space=given.get("space") or "docs")
+    if case.path == "/v1/runs":
+        given["prompts"] = given.get("prompts") or ["x"]  # something is told
 
 
 def _numbered(text: str) -> str:

@@ -847,11 +847,10 @@ class AsyncOperations:
 
         return await self._send(delete_rule(id))
 
-    async def seed_project(self, /, dir: str = "", *, space: str = "", dry_run: bool = False) -> values.SeededProject:
-        """Store the first memories of the project in `dir`, an absolute path on the node's machine. The default is the
-        project of the working directory.
+    async def seed_project(self, /, dir: str, *, space: str = "", dry_run: bool = False) -> values.SeededProject:
+        """Store the first memories of the project in `dir`, an absolute path on the node's machine.
 
-        >>> [(seed.topic, seed.action) for seed in client.seed_project(dry_run=True).seeds]
+        >>> [(seed.topic, seed.action) for seed in client.seed_project("/srv/api", dry_run=True).seeds]
         [('overview', 'add'), ('stack', 'add')]
         """
         from mnemesh.api.calls.seeds import seed_project

@@ -51,6 +51,7 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
         "EraseTranscriptRequest": ("session",),
         "CreateTriggerRequest": ("on", "pattern"),
         "RecordRunRequest": ("session",),
+        "SeedProjectRequest": ("dir",),
         "SettleRequest": ("id", "status"),
         "DeleteTriggerRequest": ("id",),
         "UndoRunRequest": ("run",),
@@ -82,14 +83,17 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             maximum=limits.LIST_LIMIT_MAX,
         ),
         **_alike(
-            "AddTranscript ReadTranscript EraseTranscript", "session", minLength=1, maxLength=limits.SESSION_BYTES_MAX
+            "AddTranscript ReadTranscript EraseTranscript RecordRun",
+            "session",
+            minLength=1,
+            maxLength=limits.SESSION_BYTES_MAX,
         ),
         "CheckpointRequest.task": {"maxLength": limits.CHECKPOINT_TASK_BYTES_MAX},
         **{
             f"CheckpointRequest.{name}": {"maxItems": limits.CHECKPOINT_ITEMS_MAX}
             for name in ("files", "decisions", "questions", "next_steps", "errors")
         },
-        **_alike("Checkpoint Resume Context RecordRun Runs", "session", maxLength=limits.SESSION_BYTES_MAX),
+        **_alike("Checkpoint Resume Context Runs", "session", maxLength=limits.SESSION_BYTES_MAX),
         **{f"RecordRunRequest.{name}": {"maxItems": limits.CHECKPOINT_ITEMS_MAX} for name, _ in session_runs.HEADINGS},
         "RecordRunRequest.status": {"enum": ["", *session_runs.STATUSES]},
         "RecordRunRequest.outcome": {"maxLength": limits.CHECKPOINT_TASK_BYTES_MAX},
@@ -114,6 +118,7 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "DrillDownRequest.limit": {"minimum": 1, "maximum": maps.MEMBERS_MAX},
         "NavigateRequest.query": {"maxLength": limits.QUERY_CHARS_MAX},
         "NavigateRequest.limit": {"minimum": 1, "maximum": maps.POINTS_MAX},
+        "SeedProjectRequest.dir": {"minLength": 1, "pattern": "^/"},
         "Link.type": {"enum": list(LINK_TYPES)},
         "CreateTriggerRequest.on": {"enum": list(triggers.ON)},
         "CreateTriggerRequest.pattern": {"minLength": 1, "maxLength": limits.PATH_BYTES_MAX},

@@ -7,11 +7,10 @@ from mnemesh.api.call import Call, ask
 from mnemesh_proto.v1 import seed_pb2
 
 
-def seed_project(dir: str = "", *, space: str = "", dry_run: bool = False) -> Call[values.SeededProject]:
-    """Store the first memories of the project in `dir`, an absolute path on the node's machine. The default is the
-    project of the working directory.
+def seed_project(dir: str, *, space: str = "", dry_run: bool = False) -> Call[values.SeededProject]:
+    """Store the first memories of the project in `dir`, an absolute path on the node's machine.
 
-    >>> [(seed.topic, seed.action) for seed in client.seed_project(dry_run=True).seeds]
+    >>> [(seed.topic, seed.action) for seed in client.seed_project("/srv/api", dry_run=True).seeds]
     [('overview', 'add'), ('stack', 'add')]
     """
     return ask(
