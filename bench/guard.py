@@ -48,8 +48,8 @@ def verdict_of(pair: Pair) -> Verdict:
 
 
 def outcome(verdict: Verdict) -> str:
-    """The column of a verdict: its action; of a text that is added "contradicts" with such a link, and "asked" when the
-    writer is asked whether it replaces the older one."""
+    """The column of a verdict: its action. A text that is added counts as "contradicts" when a link says so, and as
+    "asked" when the writer is asked about the older text."""
     if verdict.action != "ADD" or not verdict.target_id:
         return verdict.action
     return "contradicts" if verdict.contradicts else "asked"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 from mnemesh_actors.astrocytes.astrocyte import Astrocyte
 from mnemesh_actors.astrocytes.sleep_record import SleepRecord
@@ -33,17 +33,20 @@ class ActorRow(Generic[Port]):
     make: Callable[..., Port]
     place: Place  # unless whoever makes it knows better
 
+    @property
+    def _cls(self) -> type[Port]:
+        """A class is a callable that makes its port."""
+        return cast("type[Port]", self.make)
+
     async def spawn(self, runtime: Runtime, *args: Any, name: str = "0", place: Place | None = None) -> Handle[Port]:
         """One of them, constructed with `args`. Raises what the constructor raises."""
-        cls: type[Port] = self.make  # type: ignore[assignment]  # a class is a callable that makes its port
-        return await runtime.spawn(f"{self.name}-{name}", cls, *args, place=place or self.place)
+        return await runtime.spawn(f"{self.name}-{name}", self._cls, *args, place=place or self.place)
 
     async def spawn_here(self, undo: AsyncExitStack, *args: Any) -> Handle[Port]:
         """The only one, in this process whatever the runtime: its file lies in the data directory, and another process
         gains nothing. `undo` ends it."""
         actor: LocalHandle[Port] = LocalHandle(f"{self.name}-0")
-        cls: type[Port] = self.make  # type: ignore[assignment]
-        await actor.construct(cls, *args)
+        await actor.construct(self._cls, *args)
         undo.push_async_callback(actor.shut)
         return actor
 

@@ -46,11 +46,11 @@ class ConsumerParts:
 class ConsumerRow:
     """One consumer of the log."""
 
-    name: str  # of its cursor: never another one
-    page_entries: int  # of the log in one step, at most
-    share: float  # of the time while somebody waits for the node
-    cursor: str  # the place of the cursor
-    # None: the room of the consumer starts it, or the node is without that part.
+    name: str  # A name never changes.
+    page_entries: int  # The most entries of a step.
+    share: float  # The share of time while somebody waits.
+    cursor: str  # Where the cursor is kept.
+    # None when another part starts the consumer, or the node has none.
     make: Callable[[ConsumerParts], Consumer | None] | None = None
 
 

@@ -24,7 +24,7 @@ SCOPE = "scope"
 FORGOTTEN, SUPERSEDED, ARCHIVE = 1, 2, 4
 SEARCH_LIMIT_MAX = 500
 EVERYTHING = FORGOTTEN | SUPERSEDED | ARCHIVE
-# What it takes to see a memory: it has one state, and it may be archived as well.
+# The allowances that a memory needs: one state, and the archive or not.
 NEEDS = tuple(state | tier for state in (0, FORGOTTEN, SUPERSEDED) for tier in (0, ARCHIVE))
 Lists: TypeAlias = dict[str, dict[str, float]]  # by field, the scores of memories
 
@@ -93,7 +93,7 @@ def in_spaces(
 
 
 def _within(spaces: Sequence[str], allowed: int, having: int = 0) -> Condition:
-    """What `allowed` lets see in these spaces, of which it takes the allowances `having` to see."""
+    """The memories in these spaces that need all allowances of `having`, and none beyond `allowed`."""
     needs = [needed for needed in NEEDS if needed & ~allowed == 0 and having & ~needed == 0]
     if allowed == EVERYTHING and not having:
         needs = [EVERYTHING]

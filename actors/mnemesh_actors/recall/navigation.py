@@ -29,10 +29,10 @@ from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.values.model import Caller, Memory, Query
 
-PENDING_MAX: Final = 512  # pairs in memory before they are kept
-RESULTS_USED: Final = 3  # of a recall: nobody says which results were read
-STARTS: Final = 5  # results of a question to start from
-SPARE: Final = 2  # so many times the limit is read, as some are forgotten by now
+PENDING_MAX: Final = 512  # Pairs in memory.
+RESULTS_USED: Final = 3  # The first results of a recall count as used.
+STARTS: Final = 5  # Results of a question.
+SPARE: Final = 2  # Times the limit. Some memories are forgotten by now.
 log = structlog.get_logger("mnemesh.navigation")
 
 

@@ -49,12 +49,12 @@ class Prepared:
     vectors: list[Vector] = field(default_factory=list)
     generation: str = ""  # of the vectors
     related: tuple[Related, ...] = ()
-    candidates: tuple[guard.Candidate, ...] = ()  # the memories beside which it was judged
-    known: Mapping[str, Memory] = field(default_factory=dict)  # the same memories, by id
-    seen: guard.Seen = field(default_factory=dict)  # the evidence against each memory
-    verdict: guard.Verdict | None = None  # None when it was not judged
-    guarded: guard.Verdict | None = None  # as the guard alone judged it
-    update: Patch | None = None  # of the memory that a verdict of UPDATE names
+    candidates: tuple[guard.Candidate, ...] = ()  # The guard compares these memories.
+    known: Mapping[str, Memory] = field(default_factory=dict)  # The candidates by id.
+    seen: guard.Seen = field(default_factory=dict)  # Evidence by candidate.
+    verdict: guard.Verdict | None = None  # None without a judgement.
+    guarded: guard.Verdict | None = None  # The verdict of the guard alone.
+    update: Patch | None = None  # For the target of UPDATE.
     surprise: Surprise | None = None  # None without a sample of the space
     alone: str = ""  # why it was not compared with its neighbours
     done: Committed | None = None

@@ -15,6 +15,7 @@ from typing import Any, Final
 from mnemesh.mining import rules
 from mnemesh.mining.credentials import masked
 from mnemesh.mining.transcript import MODEL_MARK, Words
+from mnemesh.transport.model_reply import listed
 
 FINDINGS_MAX: Final = 12  # of one question
 PARTS_MAX: Final = 8  # of one portion of a file
@@ -27,7 +28,6 @@ SHARED_WORDS_MIN: Final = 0.6
 CLASSES: Final = (
     rules.DECISION, rules.FIX, rules.CONVENTION, rules.PREFERENCE, rules.ENVIRONMENT, rules.REQUIREMENT,
 )  # fmt: skip
-_FENCE: Final = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.S)
 _WORD: Final = re.compile(r"\w{4,}")
 _FIGURE: Final = re.compile(r"\d+")
 _END: Final = re.compile(r"[.!?]\s")
@@ -70,16 +70,8 @@ def messages(part: Sequence[Words]) -> list[dict[str, str]]:
 
 def findings(reply: str, part: Iterable[Words]) -> list[tuple[str, str]]:
     """Class and text of each finding that passes the rails. Raises ValueError for a reply that is none."""
-    fenced = _FENCE.match(reply)
-    try:
-        value = json.loads(fenced[1] if fenced else reply)
-    except RecursionError:
-        raise ValueError("JSON nested too deeply") from None
-    listed = value.get("memories") if isinstance(value, dict) else None
-    if not isinstance(listed, list):
-        raise ValueError('no object with a list "memories"')
     said = [_plain(words.text) for words in part]
-    found = (_finding(item, said) for item in listed[: 4 * FINDINGS_MAX])
+    found = (_finding(item, said) for item in listed(reply, "memories")[: 4 * FINDINGS_MAX])
     return list(dict.fromkeys(one for one in found if one is not None))[:FINDINGS_MAX]
 
 
