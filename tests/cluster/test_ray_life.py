@@ -88,7 +88,7 @@ async def test_two_nodes_share_a_ray_cluster_that_outlives_them(nodes: Nodes, he
     await remember(two, "of the second node")
     inside = {process.pid for process in head.processes()}
     pids = await actor_pids(one) | await actor_pids(two)
-    assert len(pids) == 6
+    assert len(pids) == 8, "ledger, embedder, index and astrocyte of each node"
     assert pids <= inside
 
     await kill_node(one)
