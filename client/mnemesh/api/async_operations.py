@@ -79,45 +79,6 @@ class AsyncOperations:
             )
         )
 
-    async def list_agents(self, /) -> values.Agents:
-        """The agents that have or had a token, with how often and when it was used last.
-
-        >>> [agent.name for agent in client.list_agents().agents if agent.state == "active"]
-        """
-        from mnemesh.api.calls.agents import list_agents
-
-        return await self._send(list_agents())
-
-    async def set_agent_quota(
-        self,
-        /,
-        name: str,
-        *,
-        max_memories: int | None = None,
-        max_bytes: int | None = None,
-        writes_per_second: float | None = None,
-    ) -> values.ChangedAgent:
-        """Change an agent's quota, from the next call on. None changes nothing, 0 is no limit.
-
-        >>> client.set_agent_quota("ana", max_memories=50_000).agent.quota.max_memories
-        50000
-        """
-        from mnemesh.api.calls.agents import set_agent_quota
-
-        return await self._send(
-            set_agent_quota(name, max_memories=max_memories, max_bytes=max_bytes, writes_per_second=writes_per_second)
-        )
-
-    async def revoke_agent(self, /, name: str) -> values.RevokedAgent:
-        """End an agent's token, from its next call on. Raises NotFound.
-
-        >>> client.revoke_agent("ana").agent.state
-        'revoked'
-        """
-        from mnemesh.api.calls.agents import revoke_agent
-
-        return await self._send(revoke_agent(name))
-
     async def create_backup(self, /, to: str = "") -> values.MadeBackup:
         """Write a backup of the node into one file on the node's machine, while writes go on. `to` is an absolute path
         there, a file or a folder, and only the owner may name one. Without it the backup lies in `backups` of the data
@@ -433,6 +394,118 @@ class AsyncOperations:
 
         return await self._send(navigate(query, id=id, space=space, spaces=spaces, limit=limit))
 
+    async def timeline(
+        self,
+        /,
+        id: str,
+        *,
+        before: int | None = None,
+        after: int | None = None,
+        space: Words | None = None,
+        spaces: Words | None = None,
+    ) -> values.Timeline:
+        """The memories written just before and after one (0 to 50 each, default 5), in the same session or, without
+        one, in the same space. A title is looked for in `space` and `spaces`.
+
+        >>> [memory.title for memory in client.timeline("018f6f0e", before=2, after=2).memories]
+        """
+        from mnemesh.api.calls.memories import timeline
+
+        return await self._send(timeline(id, before=before, after=after, space=space, spaces=spaces))
+
+    async def stats(self, /, *, space: Words | None = None, spaces: Words | None = None) -> values.Stats:
+        """Counts by state, kind, tag, space and agent; without spaces, of all that the caller may see.
+
+        >>> client.stats().memories
+        """
+        from mnemesh.api.calls.memories import stats
+
+        return await self._send(stats(space=space, spaces=spaces))
+
+    async def related(
+        self, /, id: str, *, limit: int | None = None, space: Words | None = None, spaces: Words | None = None
+    ) -> values.Neighbourhood:
+        """The memories around the memory with this id, unique id prefix or title. Links come first, then memories near in
+        text, then neighbours in the session. At most `limit` (1 to 50, default 10), without itself. A title is looked for
+        in `space` and `spaces`.
+
+        >>> [(near.title, near.reasons) for near in client.related("018f6f0e").results]
+        """
+        from mnemesh.api.calls.memories import related
+
+        return await self._send(related(id, limit=limit, space=space, spaces=spaces))
+
+    async def purge(self, /, id: str) -> values.Purged:
+        """Erase a memory for good: its text and every version, here and, as they sync, at every peer. Nothing brings it
+        back. `forget` is the one that can be undone. Raises NotFound, PermissionDenied.
+
+        >>> client.purge("018f6f0e").changes
+        3
+        """
+        from mnemesh.api.calls.memories import purge
+
+        return await self._send(purge(id))
+
+    async def forget(self, /, id: str, *, wait: str = "") -> values.Written:
+        """Forget a memory. `restore` brings it back. NOOP when it was forgotten already.
+
+        >>> client.forget("018f6f0e").action
+        'FORGET'
+        """
+        from mnemesh.api.calls.memories import forget
+
+        return await self._send(forget(id, wait=wait))
+
+    async def restore(self, /, id: str, *, wait: str = "") -> values.Written:
+        """Bring a forgotten memory back, by id or unique id prefix. A superseded memory comes back when its successor is
+        forgotten or erased. NOOP for any other.
+
+        >>> client.restore("018f6f0e").memory.state
+        'active'
+        """
+        from mnemesh.api.calls.memories import restore
+
+        return await self._send(restore(id, wait=wait))
+
+    async def list_agents(self, /) -> values.Agents:
+        """The agents that have or had a token, with how often and when it was used last.
+
+        >>> [agent.name for agent in client.list_agents().agents if agent.state == "active"]
+        """
+        from mnemesh.api.calls.node import list_agents
+
+        return await self._send(list_agents())
+
+    async def set_agent_quota(
+        self,
+        /,
+        name: str,
+        *,
+        max_memories: int | None = None,
+        max_bytes: int | None = None,
+        writes_per_second: float | None = None,
+    ) -> values.ChangedAgent:
+        """Change an agent's quota, from the next call on. None changes nothing, 0 is no limit.
+
+        >>> client.set_agent_quota("ana", max_memories=50_000).agent.quota.max_memories
+        50000
+        """
+        from mnemesh.api.calls.node import set_agent_quota
+
+        return await self._send(
+            set_agent_quota(name, max_memories=max_memories, max_bytes=max_bytes, writes_per_second=writes_per_second)
+        )
+
+    async def revoke_agent(self, /, name: str) -> values.RevokedAgent:
+        """End an agent's token, from its next call on. Raises NotFound.
+
+        >>> client.revoke_agent("ana").agent.state
+        'revoked'
+        """
+        from mnemesh.api.calls.node import revoke_agent
+
+        return await self._send(revoke_agent(name))
+
     async def status(self, /) -> values.Status:
         """The state of the node: addresses, actors, ledger, index, model.
 
@@ -467,7 +540,7 @@ class AsyncOperations:
         return await self._send(reembed(model, precision=precision, cancel=cancel))
 
     async def add_peer(
-        self, /, url: str, *, token: str, spaces: Iterable[str], direction: str = "", name: str = ""
+        self, /, url: str, *, token: str, spaces: Words, direction: str = "", name: str = ""
     ) -> values.AddedPeer:
         """Keep up a stream with the node at `url` (grpc://host:port), which issued `token` for this one.
 
@@ -549,7 +622,7 @@ class AsyncOperations:
     async def retry_quarantine(
         self,
         /,
-        ids: Iterable[str] = (),
+        ids: Words | None = None,
         *,
         everything: bool = False,
         space: str = "",
@@ -568,7 +641,7 @@ class AsyncOperations:
         return await self._send(retry_quarantine(ids, everything=everything, space=space, peer=peer, trust=trust))
 
     async def discard_quarantine(
-        self, /, ids: Iterable[str] = (), *, everything: bool = False, space: str = "", peer: str = ""
+        self, /, ids: Words | None = None, *, everything: bool = False, space: str = "", peer: str = ""
     ) -> values.Discarded:
         """Delete entries in quarantine, named by `ids` (at most 256), or `everything` of `space` and `peer`. A peer with a
         copy may bring an entry again.
@@ -599,7 +672,7 @@ class AsyncOperations:
         return await self._send(pending(limit=limit, cursor=cursor, space=space, peer=peer, oldest_first=oldest_first))
 
     async def discard_pending(
-        self, /, ids: Iterable[str] = (), *, everything: bool = False, space: str = "", peer: str = ""
+        self, /, ids: Words | None = None, *, everything: bool = False, space: str = "", peer: str = ""
     ) -> values.Discarded:
         """Delete waiting entries, named by `ids` (at most 256), or `everything` of `space` and `peer`. A peer with a copy
         may bring an entry again.
@@ -673,34 +746,6 @@ class AsyncOperations:
 
         return await self._send(list_memories(space=space, spaces=spaces, limit=limit, **options))
 
-    async def timeline(
-        self,
-        /,
-        id: str,
-        *,
-        before: int | None = None,
-        after: int | None = None,
-        space: Words | None = None,
-        spaces: Words | None = None,
-    ) -> values.Timeline:
-        """The memories written just before and after one (0 to 50 each, default 5), in the same session or, without
-        one, in the same space. A title is looked for in `space` and `spaces`.
-
-        >>> [memory.title for memory in client.timeline("018f6f0e", before=2, after=2).memories]
-        """
-        from mnemesh.api.calls.reads import timeline
-
-        return await self._send(timeline(id, before=before, after=after, space=space, spaces=spaces))
-
-    async def stats(self, /, *, space: Words | None = None, spaces: Words | None = None) -> values.Stats:
-        """Counts by state, kind, tag, space and agent; without spaces, of all that the caller may see.
-
-        >>> client.stats().memories
-        """
-        from mnemesh.api.calls.reads import stats
-
-        return await self._send(stats(space=space, spaces=spaces))
-
     def export(
         self,
         /,
@@ -763,19 +808,6 @@ class AsyncOperations:
 
         return await self._send(recall_batch(queries))
 
-    async def related(
-        self, /, id: str, *, limit: int | None = None, space: Words | None = None, spaces: Words | None = None
-    ) -> values.Neighbourhood:
-        """The memories around the memory with this id, unique id prefix or title. Links come first, then memories near in
-        text, then neighbours in the session. At most `limit` (1 to 50, default 10), without itself. A title is looked for
-        in `space` and `spaces`.
-
-        >>> [(near.title, near.reasons) for near in client.related("018f6f0e").results]
-        """
-        from mnemesh.api.calls.recall import related
-
-        return await self._send(related(id, limit=limit, space=space, spaces=spaces))
-
     async def bulk_forget(
         self,
         /,
@@ -800,17 +832,6 @@ class AsyncOperations:
         return await self._send(
             bulk_forget(space=space, spaces=spaces, purge=purge, dry_run=dry_run, limit=limit, **options)
         )
-
-    async def purge(self, /, id: str) -> values.Purged:
-        """Erase a memory for good: its text and every version, here and, as they sync, at every peer. Nothing brings it
-        back. `forget` is the one that can be undone. Raises NotFound, PermissionDenied.
-
-        >>> client.purge("018f6f0e").changes
-        3
-        """
-        from mnemesh.api.calls.removals import purge
-
-        return await self._send(purge(id))
 
     async def add_rule(
         self, /, condition: str, effect: str, reason: str = "", *, space: str = "", directory: str = "", file: str = ""
@@ -863,11 +884,11 @@ class AsyncOperations:
         task: str = "",
         *,
         session: str = "",
-        files: Words = (),
-        decisions: Words = (),
-        questions: Words = (),
-        next_steps: Words = (),
-        errors: Words = (),
+        files: Words | None = None,
+        decisions: Words | None = None,
+        questions: Words | None = None,
+        next_steps: Words | None = None,
+        errors: Words | None = None,
         custom: str = "",
         space: str = "",
         merge: bool = False,
@@ -926,7 +947,7 @@ class AsyncOperations:
         space: Words | None = None,
         spaces: Words | None = None,
         dir: str = "",
-        paths: Words = (),
+        paths: Words | None = None,
         token_budget: int | None = None,
         anew: bool = False,
     ) -> values.SessionContext:
@@ -957,9 +978,9 @@ class AsyncOperations:
         /,
         session: str,
         *,
-        prompts: Words = (),
-        files: Words = (),
-        errors: Words = (),
+        prompts: Words | None = None,
+        files: Words | None = None,
+        errors: Words | None = None,
         outcome: str = "",
         status: str = "",
         model: str = "",
@@ -968,8 +989,8 @@ class AsyncOperations:
         tokens_cached: int = 0,
         tokens_cache_written: int = 0,
         cost_usd: float = 0.0,
-        started_at: datetime | None = None,
-        ended_at: datetime | None = None,
+        started_at: Time | None = None,
+        ended_at: Time | None = None,
         space: str = "",
         mask: bool = False,
     ) -> values.RecordedRun:
@@ -1082,32 +1103,6 @@ class AsyncOperations:
 
         return await self._send(undo_run(run))
 
-    async def add_transcript(
-        self,
-        /,
-        session: str,
-        turns: Iterable[TurnItem],
-        *,
-        space: str = "",
-        part_of: str = "",
-        source: str = "",
-        dir: str = "",
-        title: str = "",
-    ) -> values.AddedTurns:
-        """Add turns to a session, in their order: 1 to 256 a call, at most 1 MiB together. A turn whose id is there already
-        is left as it is. Without `space` they go to the caller's private one. Credentials are replaced by their type, and
-        `masked` says in which turns.
-
-        >>> turn = {"id": "u1", "role": "user", "text": "use pnpm, not npm"}
-        >>> client.add_transcript("018f6f0e", [turn], source="my-editor").stored
-        1
-        """
-        from mnemesh.api.calls.transcripts import add_transcript
-
-        return await self._send(
-            add_transcript(session, turns, space=space, part_of=part_of, source=source, dir=dir, title=title)
-        )
-
     async def search_transcripts(
         self,
         /,
@@ -1129,7 +1124,7 @@ class AsyncOperations:
         >>> for hit in client.search_transcripts("pnpm workspace error").results:
         ...     print(hit.turn.session, hit.turn.position, hit.turn.text)
         """
-        from mnemesh.api.calls.transcripts import search_transcripts
+        from mnemesh.api.calls.stored_transcripts import search_transcripts
 
         return await self._send(
             search_transcripts(
@@ -1155,7 +1150,7 @@ class AsyncOperations:
         >>> for turn in client.read_transcript("018f6f0e", first=40, count=10).turns:
         ...     print(turn.position, turn.role, turn.text)
         """
-        from mnemesh.api.calls.transcripts import read_transcript
+        from mnemesh.api.calls.stored_transcripts import read_transcript
 
         return await self._send(read_transcript(session, space=space, first=first, count=count))
 
@@ -1176,7 +1171,7 @@ class AsyncOperations:
         >>> for session in client.list_transcripts(since="2026-05-01").sessions:
         ...     print(session.session, session.turns, session.title)
         """
-        from mnemesh.api.calls.transcripts import list_transcripts
+        from mnemesh.api.calls.stored_transcripts import list_transcripts
 
         return await self._send(
             list_transcripts(
@@ -1191,9 +1186,35 @@ class AsyncOperations:
         >>> client.erase_transcript("018f6f0e").turns
         212
         """
-        from mnemesh.api.calls.transcripts import erase_transcript
+        from mnemesh.api.calls.stored_transcripts import erase_transcript
 
         return await self._send(erase_transcript(session, space=space))
+
+    async def add_transcript(
+        self,
+        /,
+        session: str,
+        turns: Iterable[TurnItem],
+        *,
+        space: str = "",
+        part_of: str = "",
+        source: str = "",
+        dir: str = "",
+        title: str = "",
+    ) -> values.AddedTurns:
+        """Add turns to a session, in their order: 1 to 256 a call, at most 1 MiB together. A turn whose id is there already
+        is left as it is. Without `space` they go to the caller's private one. Credentials are replaced by their type, and
+        `masked` says in which turns.
+
+        >>> turn = {"id": "u1", "role": "user", "text": "use pnpm, not npm"}
+        >>> client.add_transcript("018f6f0e", [turn], source="my-editor").stored
+        1
+        """
+        from mnemesh.api.calls.transcripts import add_transcript
+
+        return await self._send(
+            add_transcript(session, turns, space=space, part_of=part_of, source=source, dir=dir, title=title)
+        )
 
     async def create_trigger(
         self, /, on: str, pattern: str, content: str = "", *, id: str = "", space: str = "", repeating: bool = False
@@ -1374,24 +1395,3 @@ class AsyncOperations:
         from mnemesh.api.calls.writes import supersede
 
         return await self._send(supersede(id, content, **fields))
-
-    async def forget(self, /, id: str, *, wait: str = "") -> values.Written:
-        """Forget a memory. `restore` brings it back. NOOP when it was forgotten already.
-
-        >>> client.forget("018f6f0e").action
-        'FORGET'
-        """
-        from mnemesh.api.calls.writes import forget
-
-        return await self._send(forget(id, wait=wait))
-
-    async def restore(self, /, id: str, *, wait: str = "") -> values.Written:
-        """Bring a forgotten memory back, by id or unique id prefix. A superseded memory comes back when its successor is
-        forgotten or erased. NOOP for any other.
-
-        >>> client.restore("018f6f0e").memory.state
-        'active'
-        """
-        from mnemesh.api.calls.writes import restore
-
-        return await self._send(restore(id, wait=wait))

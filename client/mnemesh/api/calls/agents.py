@@ -40,39 +40,6 @@ def add_agent(
     return ask(admin_pb2, "AddAgent", {"name": name, **grants, **quota}, values.IssuedToken, repeatable=False)
 
 
-def list_agents() -> Call[values.Agents]:
-    """The agents that have or had a token, with how often and when it was used last.
-
-    >>> [agent.name for agent in client.list_agents().agents if agent.state == "active"]
-    """
-    return ask(admin_pb2, "ListAgents", {}, values.Agents, repeatable=True)
-
-
-def set_agent_quota(
-    name: str,
-    *,
-    max_memories: int | None = None,
-    max_bytes: int | None = None,
-    writes_per_second: float | None = None,
-) -> Call[values.ChangedAgent]:
-    """Change an agent's quota, from the next call on. None changes nothing, 0 is no limit.
-
-    >>> client.set_agent_quota("ana", max_memories=50_000).agent.quota.max_memories
-    50000
-    """
-    quota = {"max_memories": max_memories, "max_bytes": max_bytes, "writes_per_second": writes_per_second}
-    return ask(admin_pb2, "SetAgentQuota", {"name": name, **quota}, values.ChangedAgent, repeatable=True)
-
-
-def revoke_agent(name: str) -> Call[values.RevokedAgent]:
-    """End an agent's token, from its next call on. Raises NotFound.
-
-    >>> client.revoke_agent("ana").agent.state
-    'revoked'
-    """
-    return ask(admin_pb2, "RevokeAgent", {"name": name}, values.RevokedAgent, repeatable=True)
-
-
 def _moment(expires: str | datetime | timedelta | None) -> object:
     """The contract's text for a moment or a duration; a datetime without zone is refused by the node, as any text."""
     if isinstance(expires, timedelta):

@@ -85,31 +85,6 @@ def list_memories(
     )
 
 
-def timeline(
-    id: str,
-    *,
-    before: int | None = None,
-    after: int | None = None,
-    space: Words | None = None,
-    spaces: Words | None = None,
-) -> Call[values.Timeline]:
-    """The memories written just before and after one (0 to 50 each, default 5), in the same session or, without
-    one, in the same space. A title is looked for in `space` and `spaces`.
-
-    >>> [memory.title for memory in client.timeline("018f6f0e", before=2, after=2).memories]
-    """
-    fields = {"id": id, "before": before, "after": after, "spaces": places(space, spaces)}
-    return ask(memory_pb2, "Timeline", fields, values.Timeline, repeatable=True)
-
-
-def stats(*, space: Words | None = None, spaces: Words | None = None) -> Call[values.Stats]:
-    """Counts by state, kind, tag, space and agent; without spaces, of all that the caller may see.
-
-    >>> client.stats().memories
-    """
-    return ask(memory_pb2, "Stats", {"spaces": places(space, spaces)}, values.Stats, repeatable=True)
-
-
 def export(
     *,
     space: Words | None = None,

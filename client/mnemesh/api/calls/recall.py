@@ -92,16 +92,3 @@ def recall_batch(queries: Iterable[Query]) -> Call[values.RecalledBatch]:
 
 def _batch(response: recall_pb2.RecallBatchResponse) -> values.RecalledBatch:
     return values.RecalledBatch(answers=tuple(whole(answer) for answer in response.answers))
-
-
-def related(
-    id: str, *, limit: int | None = None, space: Words | None = None, spaces: Words | None = None
-) -> Call[values.Neighbourhood]:
-    """The memories around the memory with this id, unique id prefix or title. Links come first, then memories near in
-    text, then neighbours in the session. At most `limit` (1 to 50, default 10), without itself. A title is looked for
-    in `space` and `spaces`.
-
-    >>> [(near.title, near.reasons) for near in client.related("018f6f0e").results]
-    """
-    fields = {"id": id, "limit": limit, "spaces": places(space, spaces)}
-    return ask(recall_pb2, "Related", fields, values.Neighbourhood, repeatable=True)

@@ -37,16 +37,6 @@ def bulk_forget(
     )
 
 
-def purge(id: str) -> Call[values.Purged]:
-    """Erase a memory for good: its text and every version, here and, as they sync, at every peer. Nothing brings it
-    back. `forget` is the one that can be undone. Raises NotFound, PermissionDenied.
-
-    >>> client.purge("018f6f0e").changes
-    3
-    """
-    return ask(memory_pb2, "Purge", {"id": id}, values.Purged, repeatable=False)
-
-
 def joined(first: values.Bulk, later: values.Bulk) -> values.Bulk:
     """The sum of two calls with the same filters, the one after the other."""
     lists = ("ids", "refused", "pending", "backups", "not_told")

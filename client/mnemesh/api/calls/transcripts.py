@@ -9,7 +9,7 @@ from typing import Final, TypedDict
 
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
-from mnemesh.api.calls.filters import Time, Words, places
+from mnemesh.api.calls.filters import Time
 from mnemesh_proto.v1 import transcript_pb2
 
 # Erasing makes the index anew, which takes its time when much is stored.
@@ -49,76 +49,3 @@ def add_transcript(
         "title": title,
     }  # fmt: skip
     return ask(transcript_pb2, "AddTranscript", fields, values.AddedTurns, repeatable=True)
-
-
-def search_transcripts(
-    query: str,
-    *,
-    space: Words | None = None,
-    spaces: Words | None = None,
-    session: str = "",
-    agent: str = "",
-    roles: Words | None = None,
-    since: Time | None = None,
-    before: Time | None = None,
-    limit: int | None = None,
-    context: int | None = None,
-) -> Call[values.FoundTurns]:
-    """Turns of past sessions with words of `query`, best first, at most `limit` (1 to 200, default 10). Each has
-    `context` turns (0 to 5, default 1) on either side.
-
-    >>> for hit in client.search_transcripts("pnpm workspace error").results:
-    ...     print(hit.turn.session, hit.turn.position, hit.turn.text)
-    """
-    fields = {
-        "query": query, "spaces": places(space, spaces), "session": session, "agent": agent, "roles": roles,
-        "since": since, "before": before, "limit": limit, "context": context,
-    }  # fmt: skip
-    return ask(transcript_pb2, "SearchTranscripts", fields, values.FoundTurns, repeatable=True)
-
-
-def read_transcript(
-    session: str, *, space: str = "", first: int | None = None, count: int | None = None
-) -> Call[values.Transcript]:
-    """A session and `count` (1 to 200, default 20) of its turns, from position `first` (default 1) on. `space` is
-    needed when sessions of several spaces have that name.
-
-    >>> for turn in client.read_transcript("018f6f0e", first=40, count=10).turns:
-    ...     print(turn.position, turn.role, turn.text)
-    """
-    fields = {"session": session, "space": space, "first": first, "count": count}
-    return ask(transcript_pb2, "ReadTranscript", fields, values.Transcript, repeatable=True)
-
-
-def list_transcripts(
-    *,
-    space: Words | None = None,
-    spaces: Words | None = None,
-    agent: str = "",
-    since: Time | None = None,
-    before: Time | None = None,
-    limit: int | None = None,
-    cursor: str = "",
-) -> Call[values.Sessions]:
-    """Stored sessions, those with the latest turns first, at most `limit` (1 to 200, default 20) a page.
-
-    >>> for session in client.list_transcripts(since="2026-05-01").sessions:
-    ...     print(session.session, session.turns, session.title)
-    """
-    fields = {
-        "spaces": places(space, spaces), "agent": agent, "since": since, "before": before, "limit": limit,
-        "cursor": cursor,
-    }  # fmt: skip
-    return ask(transcript_pb2, "ListTranscripts", fields, values.Sessions, repeatable=True)
-
-
-def erase_transcript(session: str, *, space: str = "") -> Call[values.ErasedSessions]:
-    """Erase a session and its part sessions for good, in `space` or in every granted space. Raises NotFound,
-    PermissionDenied.
-
-    >>> client.erase_transcript("018f6f0e").turns
-    212
-    """
-    fields = {"session": session, "space": space}
-    erased = values.ErasedSessions
-    return ask(transcript_pb2, "EraseTranscript", fields, erased, repeatable=False, timeout_s=ERASE_TIMEOUT_S)

@@ -143,22 +143,3 @@ def supersede(id: str, content: str, **fields: Unpack[DraftFields]) -> Call[valu
     request = to_message(memory_pb2.SupersedeRequest, {"id": id})
     request.item.CopyFrom(remember_request({"content": content, **fields}))
     return ask(memory_pb2, "Supersede", request, values.Superseded, repeatable=True)
-
-
-def forget(id: str, *, wait: str = "") -> Call[values.Written]:
-    """Forget a memory. `restore` brings it back. NOOP when it was forgotten already.
-
-    >>> client.forget("018f6f0e").action
-    'FORGET'
-    """
-    return ask(memory_pb2, "Forget", {"id": id, "wait": wait}, values.Written, repeatable=False)
-
-
-def restore(id: str, *, wait: str = "") -> Call[values.Written]:
-    """Bring a forgotten memory back, by id or unique id prefix. A superseded memory comes back when its successor is
-    forgotten or erased. NOOP for any other.
-
-    >>> client.restore("018f6f0e").memory.state
-    'active'
-    """
-    return ask(memory_pb2, "Restore", {"id": id, "wait": wait}, values.Written, repeatable=False)
