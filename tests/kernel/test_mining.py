@@ -142,7 +142,7 @@ def test_own_blocks_and_the_hosts_own_lines_are_no_words(text: str, kept: str) -
     assert [event.text for event in events_of(line) if isinstance(event, Words)] == ([kept] if kept else [])
 
 
-@pytest.mark.parametrize("half", ["given", "tuned"])
+@pytest.mark.parametrize("half", ["given", "tuned", "traps"])
 def test_the_labelled_sessions_meet_the_floors_of_every_class(half: str) -> None:
     tally = bench_mining.tally_of(half)
     for class_ in tally.labels:
@@ -166,6 +166,22 @@ def test_an_agent_that_tells_the_end_of_an_error_tells_a_fix_and_a_denial_takes_
     for more, classes in (([], ["command", "fix"]), ([("user", "no, still timing out, did not help")], ["command"])):
         found = bench_mining.mined(bench_mining.claude_lines({"id": "s1", "cwd": "/p", "turns": turns + more}))
         assert [one.class_ for one in found] == classes
+
+
+@pytest.mark.parametrize(
+    ("turns", "left"),
+    [
+        ((("user", DECISION), ("user", "hm, scrap that")), 0),
+        ((("assistant", DECISION), ("user", "no, not another service")), 0),
+        ((("assistant", DECISION + " Shall I go on?"), ("user", "no, wait for Anna")), 1),
+        ((("user", DECISION), ("assistant", "The schema is there."), ("user", "nice"), ("user", "scrap that")), 1),
+    ],
+)
+def test_a_decision_is_forgotten_when_the_next_words_of_the_person_take_it_back(
+    turns: tuple[tuple[str, str], ...], left: int
+) -> None:
+    found = bench_mining.mined(bench_mining.claude_lines({"id": "s1", "cwd": "/p", "turns": turns}))
+    assert [extraction.class_ for extraction in found] == ["decision"] * left
 
 
 def test_a_project_that_opts_out_is_left_out_and_another_project_can_be_mined_alone(tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ _DENIED: Final = Phrases(
     r"\b(?:wasn't|isn't) (?:it|the (?:problem|cause|issue))\b",
     r"\bno luck\b",
     r"\bback again\b",
+    r"\bno (?:clear |real |known |obvious )?(?:cause|reason|fix|solution|culprit)\b",
 )
 _GOES_WRONG: Final = any_of(
     r"\b(?:doesn't|does not|don't|won't|can't|cannot|didn't|isn't|aren't|stopped) \w+",

@@ -1,4 +1,4 @@
-"""Phrases that several rules of mining look for: guesses, plans and trouble."""
+"""Phrases that several rules of mining look for: guesses, conditions, other people's words, plans and trouble."""
 
 from __future__ import annotations
 
@@ -25,6 +25,17 @@ class Phrases:
         return self._first.match(text) or self._rest.search(text)
 
 
+class CuedPhrases:
+    """Patterns, each with letters that stand in every match. Looking for letters first takes a tenth of the time."""
+
+    def __init__(self, *rows: tuple[str, str]) -> None:
+        self._rows = [(cue, re.compile(pattern)) for cue, pattern in rows]
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """A match of any of them."""
+        return next((match for cue, pattern in self._rows if cue in text and (match := pattern.search(text))), None)
+
+
 HEDGE: Final = Phrases(
     r"\?[\"')]*$",
     r"\b(?:maybe|perhaps|might|may be|(?:we|you|i|this|that|it|one) could|probably|possibly|apparently"
@@ -35,6 +46,21 @@ HEDGE: Final = Phrases(
     r"\b(?:haven't|not yet|have not|undecided)\b",
     r"\b(?:propose|suggest|lean(?:ing)? towards)\b",
 )  # fmt: skip
+# A condition or a thought, not what holds.
+SUPPOSED: Final = Phrases(
+    r"^(?:[\w']+,? ){0,2}(?:if|unless|suppose|supposing|imagine|assuming|once|as soon as|until|whether)\b",
+    r"\b(?:would|were (?:to|going to))\b",
+)
+# Other people, other projects and other times.
+ELSEWHERE: Final = any_of(
+    r"\b(?:at|in) (?:my|our|their|the) (?:old|last|previous|former) \w+|\bback then\b|\bat the time\b|\boriginally\b",
+    r"\blast (?:year|time)\b|\byears ago\b|\bused to\b",
+    r"\b(?:other|most|many|some) (?:teams?|projects?|companies|people)\b|\bthe old (?:team|code|project)\b",
+    r"\bin (?:rails|django|java|go|rust|python|react|spring|laravel),? (?:every|each|all|you|we|one)\b",
+    r"\b(?:someone|somebody|people|they|he|she|everyone else|the (?:vendor|customer|client|author)s?|marketing|sales"
+    r"|legal|(?:our |the )?(?:users|customers|clients|managers?|boss))\b(?: \w+){0,3} (?:says?|said|claims?|thinks?"
+    r"|always|never|must|wants?|decided|agreed|went|chose|picked)\b",
+)
 PLAN: Final = any_of(
     r"^(?:ok(?:ay)?[,.] |now |next,? |then |first,? |good[,.] |great[,.] |sure[,.] )*(?:i'll|i will"
     r"|i'm going to|i am going to|let me|let's|i'd)\b",
@@ -47,3 +73,28 @@ TROUBLE: Final = any_of(
     r"|stutter\w*|500|null|none|corrupt\w*"
     r"|duplicat\w*|stale|lost|empty|invalid|rejected|died|killed|panic\w*|segfault\w*|red|regression)\b"
 )
+REPORTED: Final = any_of(
+    r"\b(?:readme|contributing|agents\.md|claude\.md|the docs?|the file|the guide|the comment|it|output"
+    r"|log) (?:also )?(?:says?|asks?|states?|claims?|forbids?|reads)\b",
+    r"\baccording to\b",
+    r"\b(?:comment|doc\w*|readme\S*|ticket|issue|commit|message|wiki)\b[^,]{0,30} (?:says?|said|goes|reads|claims?)\b",
+    r"\b(?:linter|compiler|spec|api|library|framework|checker)s? (?:wants?|complains?|requires?|insists?|demands?"
+    r"|expects?)\b",
+)
+_HERE: Final = (
+    r"(?:here|in (?:this|the|our) (?:repo\w*|project|code ?base|package|module|team|monorepo|app)|we|our"
+    r"|us|house (?:style|rule)|convention)"
+)
+OF_HERE: Final = any_of(rf"\b{_HERE}\b")
+BROKEN: Final = any_of(
+    r"\b(?:fail(?:s|ed|ing)?|crash\w*|hangs|broken|breaks|times? out|flaky|wrong|stuck|pass(?:es|ed|ing)?"
+    r"|green|done|null|none|undefined|empty|missing|slow|500|stale|lost)\b"
+)
+ERRAND: Final = re.compile(
+    r"^(?:(?:ok(?:ay)?|now|please|then|and|also|so|can you|could you)[,]? )*(?:update|rename|fix|run|add"
+    r"|remove|change|move"
+    r"|check|make|delete|convert|look|find|refactor|write|create|replace|list|show|rerun|try|do|go|read"
+    r"|open|search|clean)\b",
+)
+FIRST_PERSON: Final = any_of(r"\b(?:i|i'm|i'll|i've|me|my)\b")
+LASTING: Final = any_of(r"\b(?:always|never|must|from now on|going forward|how (?:we|all)|everywhere|convention)\b")

@@ -9,8 +9,22 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from mnemesh.mining.phrases import HEDGE, PLAN, TROUBLE, Phrases, any_of
-from mnemesh.mining.transcript import ASSISTANT, USER
+from mnemesh.mining.conventions import is_convention
+from mnemesh.mining.decisions import is_decision
+from mnemesh.mining.phrases import (
+    BROKEN,
+    ELSEWHERE,
+    ERRAND,
+    FIRST_PERSON,
+    HEDGE,
+    OF_HERE,
+    PLAN,
+    REPORTED,
+    TROUBLE,
+    Phrases,
+    any_of,
+)
+from mnemesh.mining.transcript import USER
 
 DECISION: Final = "decision"
 FIX: Final = "fix"
@@ -24,11 +38,6 @@ EXPLICIT, SIGNALS, INFERRED = "explicit", "signals", "inferred"  # the tiers of 
 CLASSES: Final = (DECISION, FIX, CONVENTION, PREFERENCE, ENVIRONMENT, COMMAND, HOT_FILE, REQUIREMENT)
 
 
-_REPORTED: Final = any_of(
-    r"\b(?:readme|contributing|agents\.md|claude\.md|the docs?|the file|the guide|the comment|it|output"
-    r"|log) (?:also )?(?:says?|asks?|states?|claims?|forbids?|reads)\b",
-    r"\baccording to\b",
-)
 _SERVED: Final = (
     r"(?:emojis?|docstrings?|comments?|recaps?|summar\w+|apolog\w+|explanations?|explain|answers?|replies"
     r"|reply|respon\w+"
@@ -78,102 +87,12 @@ _PREFERENCE: Final = Phrases(
     r"\b(?:without asking|unless i (?:ask|say|tell)|until i (?:ask|say|tell)|ask me (?:first|before)"
     r"|before you (?:edit|change|run|commit|push|delete|touch))\b",
 )
-_HERE: Final = (
-    r"(?:here|in (?:this|the|our) (?:repo\w*|project|code ?base|package|module|team|monorepo|app)|we|our"
-    r"|us|house (?:style|rule)|convention)"
-)
-_RULE: Final = (
-    r"(?:always|never|every|each|all|any|must(?:n't)?|nobody|no one|only|has to|have to|may not"
-    r"|are not allowed|is not allowed|convention|rule|policy|everywhere|without exception)"
-)
-_RULED: Final = any_of(rf"\b{_RULE}\b")
-# A word that makes a sentence about this project a rule by itself.
-_STRICT: Final = any_of(
-    r"\b(?:always|never|must(?:n't)?|nobody|no one|has to|have to|may not|(?:are|is) not allowed|convention|rule|policy"
-    r"|everywhere|without exception)\b"
-)
-_OF_HERE: Final = any_of(rf"\b{_HERE}\b")
 _LASTING_WISH: Final = any_of(
     rf"\b{_DURABLE}\b",
     r"\bi(?:'d| would)?(?: really| much| strongly)? (?:prefer|hate|dislike|rather|can't stand|love|like|want|need)\b",
     r"\bwhen(?:ever)? i\b|\bunless i\b|\bcall me\b|\byou (?:keep|always|constantly)\b",
 )
-_CONVENTION: Final = Phrases(
-    r"\b(?:every|each|all|any) (?:new |our |public |the )?[\w./-]+(?: [\w./-]+)? (?:must|needs?|gets?|has"
-    r"|have|carr(?:y|ies)|goes?|lives?|reads?|uses?|starts?|ends?|takes?|returns?|should|belongs?|is"
-    r"|are)\b",
-    r"\b(?:must|must not|mustn't|has to|have to|may only|should (?:always|never)) (?:be|have|go|use|pass"
-    r"|carry|live|come|start|end|return|take|not)\b",
-    r"\b(?:in this (?:repo\w*|project|code ?base)|here),? (?:we|all|tests?|files?)\b",
-    r"^(?:and |also |please |oh,? )*(?:never|always) \w+",
-    r"^(?:and |also )*(?:all|every|each) (?!of\b|good|right|done|set|clear|in all|the tests)[\w/-]+ \w+",
-    r"^in this (?:repo\w*|project|code ?base),? (?:[\w-]+ ){0,2}[\w-]+s \w+",
-    r"^(?:(?:house|new|project|team|our) )?(?:rule|convention|policy)\b.*:",
-    r"\bwe (?:don't|do not|use|keep|put|name|write|return|log|prefix|sort|pin|store|test)\b.*\b(?:here"
-    r"|in this (?:repo\w*|project|code ?base)|by convention|for all|in all)\b",
-    r"^(?:no|never|always) \w+.*\b(?:in|without|outside|under|inside|through|via)\b",
-    r"\bthat(?:'s| is) how (?:we|all|our|it's done)\b",
-    # A plain plural: "branches are named ...", "handlers stay thin".
-    r"^(?:and |also |btw,? )?(?:the |our |all |new )?(?:[\w/-]+ ){0,2}[\w/-]+s (?:follow|live|go|need|stay"
-    r"|belong|must|get|start with|end with|come with|carry|should|never|always|are (?:named|stored|written"
-    r"|wrapped|kept|placed|put|sorted|prefixed|called|never|always|only|versioned|generated|squashed|in))\b",
-    r"\b(?:is|are) (?:always|never|only)\b",
-    r"\b(?:always|never) (?:needs?|goe?s?|lives?|gets?|uses?|comes?|ha(?:ve|s)|carr(?:y|ies)|starts?|ends?|returns?"
-    r"|belongs?|runs?|must)\b",
-    r"\b(?:is|are|uses?)\b.*\b(?:everywhere|throughout)\b",
-    r"\b(?:follow|live|go|stay|belong)s? .*\b(?:always|without exception)\b",
-    r"\b(?:from now on|going forward),? .*",
-)  # fmt: skip
-# A report of what is or was, no rule.
-_REMARK: Final = any_of(
-    r"(?<!from )\bnow\b(?! on\b)",
-    r"\bwe (?:always|never|only|all) (?:\w+ed|got|had|knew|thought|think|were|did)\b",
-    r"\b(?:used to|old (?:tool|system|version|code)|last (?:week|month|year|time)|yesterday|today|so far"
-    r"|already|anyway)\b",
-    r"\b(?:all|every|each|any) [\w ]+ (?:can|could|might|seems?|looks?)\b",
-    r"\b(?:all|every|each|everything) (?:of (?:them|it|this) )?(?:is |are )?(?:good|fine|right|well|set|ok|okay|great"
-    r"|nice)\b",
-)
-_ERRAND: Final = re.compile(
-    r"^(?:(?:ok(?:ay)?|now|please|then|and|also|so|can you|could you)[,]? )*(?:update|rename|fix|run|add"
-    r"|remove|change|move"
-    r"|check|make|delete|convert|look|find|refactor|write|create|replace|list|show|rerun|try|do|go|read"
-    r"|open|search|clean)\b",
-)
-_LASTING: Final = any_of(r"\b(?:always|never|must|from now on|going forward|how (?:we|all)|everywhere|convention)\b")
 _COMMANDED: Final = any_of(r"\b(?:always|never|must(?:n't)?|has to|have to|nobody|no one|from now on|going forward)\b")
-_BROKEN: Final = any_of(
-    r"\b(?:fail(?:s|ed|ing)?|crash\w*|hangs|broken|breaks|times? out|flaky|wrong|stuck|pass(?:es|ed|ing)?"
-    r"|green|done|null|none|undefined|empty|missing|slow|500|stale|lost)\b"
-)
-_DECISION: Final = Phrases(
-    r"\b(?:we|i|the team|team)(?:'ve| have| all| both)* (?:just |now |finally |already )?(?:decided|agreed"
-    r"|settled|chose|picked|opted|concluded)\b",
-    r"\b(?:decided|settled|agreed) (?:on|to|against|that)\b",
-    r"\b(?:decision|decided|agreed|settled)(?: is)?:",
-    r"\bwe(?:'ll| will|'re going to| are going to|'re| are) (?:use|using|go|going (?!to\b)|stick|sticking|stay"
-    r"|staying|keep|keeping|drop|dropping|move|moving|switch|switching|replac\w+|support\w*|host\w*"
-    r"|stor\w+|ship\w*|writ\w+|build\w*|deprecat\w+|not)\b",
-    r"\bwe(?:'ll| will) \w+\b.*\b(?:instead of|rather than|because)\b",
-    r"\b(?:i|we) (?:went|stuck|stayed) with\b",
-    r"\b(?:go|going|gone|went) (?:with|for) (?!it\b|them\b|me\b|us\b|you\b|lunch\b|an? )",
-    r"\bwe (?:only support|support only)\b",
-    r"^[\w `./-]{2,40} it is\b",
-    r"\b(?:the )?(?:final )?(?:call|choice|verdict|decision) is\b",
-)
-_USERS_DECISION: Final = Phrases(
-    r"\blet's (?:go (?:with|for|back)|use|stick|keep|drop|not|switch|stay|take|skip|move|store|do it with|make it)\b",
-    r"\b(?:use|take|keep|pick|choose)\b.*\b(?:instead of|rather than|over|not)\b.*",
-    # Short answers to a proposal.
-    r"^then (?:we )?[\w.+/ -]{2,40}[,;:]",
-    r"^(?:ok(?:ay)?|fine|alright|all right|good|right|yes|so)[,:]? (?!then)[\w.+/ -]{2,40} then\b",
-    r"^so:? [\w.+/ -]{2,40}, (?:no|not|never|without)\b",
-    r"\b(?:scrap|ditch|forget about) the\b",
-)
-_AGENTS_DECISION: Final = any_of(
-    r"\b(?:i|we) (?:chose|picked|used|kept|switched|moved|replaced|dropped|decided|went)\b.*\b(?:because"
-    r"|since|instead of|rather than|so that|over|as)\b"
-)
 # Deeds of a program, which a rule for work on one does not name.
 _DEED: Final = (
     r"(?:work|show|refuse|allow|support|accept|reject|send|remember|export|import|print|play|display|warn|open|load"
@@ -227,9 +146,11 @@ _PROGRESS: Final = Phrases(
     r"\b(?:is|are) (?:back )?(?:up|down|ready|online|offline|running|reachable)(?: again)?[.!]?$",
 )  # fmt: skip
 _ALL_OF_US: Final = any_of(r"\b(?:we|our|nobody|no one|all \w+|every \w+|each \w+|in this (?:repo|project))\b")
+_OF_OTHERS: Final = any_of(ELSEWHERE.pattern, r"\bi think (?:we|all|every)\b")
+# A quotation of several words is said by somebody else.
+_QUOTED: Final = re.compile(r"\"[^\"]*\s[^\"]*\s[^\"]*\"")
 _FORBIDS: Final = any_of(r"(?:please |also |and |hey,? )*(?:stop|quit|avoid|enough)\b")
 _SECOND_PERSON: Final = any_of(r"\byour?\b")
-_FIRST_PERSON: Final = any_of(r"\b(?:i|i'm|i'll|i've|me|my)\b")
 _FILE: Final = re.compile(r"[\w./-]*\.\w+")
 _CENTRAL: Final = any_of(
     r"\b(?:central|main file|core of|heart of|hub|key file|everything (?:goes|passes|runs) through"
@@ -253,18 +174,22 @@ _SUSPICIOUS: Final = any_of(
 def class_of(sentence: str, role: str) -> str:
     """The class of a sentence, "" for none. A fix takes more than one sentence, see `fixes`."""
     lowered = sentence.lower()
+    if '"' in lowered:
+        lowered = _QUOTED.sub(" ", lowered)
     class_ = ""
     if role == USER and _PREFERENCE.search(lowered) and not _is_rule_of_all(lowered) and not _asks(lowered):
         class_ = PREFERENCE
-    elif _is_decision(lowered, role):
+    elif is_decision(lowered, role):
         class_ = DECISION
     elif _GIVEN_EXACTLY.search(sentence) and _is_environment(lowered) and _SPECIFIC.search(sentence):
         class_ = ENVIRONMENT
     elif role == USER and _is_requirement(lowered):
         class_ = REQUIREMENT
-    elif _is_convention(lowered, role):
+    # The agent describes what it sees: a rule is the person's to say.
+    elif role == USER and is_convention(lowered):
         class_ = CONVENTION
-    if not class_ or _REPORTED.search(lowered) or (class_ != PREFERENCE and HEDGE.search(lowered)):
+    doubt = _OF_OTHERS if class_ == PREFERENCE else HEDGE
+    if not class_ or REPORTED.search(lowered) or doubt.search(lowered):
         return ""
     return class_
 
@@ -297,41 +222,17 @@ def _is_rule_of_all(lowered: str) -> bool:
     return (
         _ALL_OF_US.search(lowered) is not None
         and _FORBIDS.match(lowered) is None
-        and _FIRST_PERSON.search(lowered) is None
+        and FIRST_PERSON.search(lowered) is None
         and _SECOND_PERSON.search(lowered) is None
     )
-
-
-def _is_decision(lowered: str, role: str) -> bool:
-    if role == ASSISTANT:
-        told = _DECISION.search(lowered) or _AGENTS_DECISION.search(lowered)
-        return told is not None and not PLAN.search(lowered)
-    if _DECISION.search(lowered):
-        return True
-    return _USERS_DECISION.search(lowered) is not None and not _LASTING.search(lowered)
 
 
 def _is_requirement(lowered: str) -> bool:
     return (
         _NEEDED.search(lowered) is not None
         and _REQUIREMENT.search(lowered) is not None
-        and not (_BROKEN.search(lowered) or _FIRST_PERSON.match(lowered) or _OF_HERE.search(lowered))
+        and not (BROKEN.search(lowered) or FIRST_PERSON.match(lowered) or OF_HERE.search(lowered))
     )
-
-
-def _is_convention(lowered: str, role: str) -> bool:
-    ruled = _RULED.search(lowered) is not None
-    if role == ASSISTANT and not ruled:
-        return False
-    strict, here = _STRICT.search(lowered) is not None, _OF_HERE.search(lowered) is not None
-    if not (strict and here) and not ((strict or here) and _CONVENTION.search(lowered)):
-        return False
-    if _FIRST_PERSON.search(lowered) or _BROKEN.search(lowered) or _REMARK.search(lowered):
-        return False
-    lasting = _LASTING.search(lowered) is not None
-    if role == ASSISTANT:  # the agent describes what it sees: only a rule said as one counts
-        return lasting and _OF_HERE.search(lowered) is not None
-    return lasting or not _ERRAND.match(lowered)
 
 
 def _is_environment(lowered: str) -> bool:
@@ -339,5 +240,5 @@ def _is_environment(lowered: str) -> bool:
         _THING.search(lowered) is not None
         and _STANDS.search(lowered) is not None
         and not _COMMANDED.search(lowered)
-        and not (PLAN.search(lowered) or _PROGRESS.search(lowered) or TROUBLE.search(lowered) or _ERRAND.match(lowered))
+        and not (PLAN.search(lowered) or _PROGRESS.search(lowered) or TROUBLE.search(lowered) or ERRAND.match(lowered))
     )

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from mnemesh.mining import fixes, rules
+from mnemesh.mining import decisions, fixes, rules
 from mnemesh.mining.commands import group_of, parts_of, worth_knowing
 from mnemesh.mining.credentials import masked
 from mnemesh.mining.sentences import paragraphs_of
@@ -82,6 +82,9 @@ class Session:
     _trouble: bool = False
     _worked: bool = False
     _unspoken: int = 0  # messages since the last fix
+    # The decisions that the last message of a person and of the agent told, which an answer can take back.
+    _told: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
+    _asked: bool = False  # The agent's last message ends with a question.
 
     def take(self, events: Iterable[Event]) -> None:
         """Take in the events of a line."""
@@ -153,11 +156,15 @@ class Session:
         if self._fixes and self._unspoken <= DENIAL_MESSAGES and fixes.denies(words.text):
             self._fixes.pop()
         if words.role == USER:
+            if self._told:
+                self._take_back(words.text)
             self.tally.prompt(words.text)
             self._worked = self._trouble and not fixes.tells_trouble(words.text) and self._worked
             self._trouble = self._trouble or fixes.tells_trouble(words.text)
         else:
             self.tally.answer(words.text)
+            self._asked = words.text.rstrip().endswith("?")
+        told: list[tuple[str, str]] = []
         for sentences in paragraphs_of(words.text, typed=words.role == USER):
             if self.edits:
                 for sentence in sentences:
@@ -165,13 +172,28 @@ class Session:
             fix = self._fix_in(sentences) if words.role != USER else None
             if fix is not None:
                 self._trouble, self._worked, self._unspoken = False, False, 0
-                told = " ".join(sentences[fix])[:FIX_CHARS_MAX]
-                self._fixes = [*self._fixes[-FIXES_MAX:], Extraction(rules.FIX, told)]
+                fixed = " ".join(sentences[fix])[:FIX_CHARS_MAX]
+                self._fixes = [*self._fixes[-FIXES_MAX:], Extraction(rules.FIX, fixed)]
                 sentences = sentences[: fix.start] + sentences[fix.stop :]
             for extraction in _classed(sentences, words.role):
-                self._add(extraction)
+                key = self._add(extraction)
+                if extraction.class_ == rules.DECISION:
+                    told.append(key)
                 if extraction.basis == rules.INFERRED:
                     self._signal(extraction.text)
+        if told:
+            self._told[words.role] = told
+        elif words.role == USER:
+            self._told.clear()
+
+    def _take_back(self, text: str) -> None:
+        """Forget the decisions that a person's message takes back: the agent's last ones by a no, one's own too by
+        words such as "scrap that"."""
+        taken = decisions.takes_back(text)
+        if taken or (decisions.rejects(text) and not self._asked):
+            for role in (ASSISTANT, USER) if taken else (ASSISTANT,):
+                for key in self._told.pop(role, ()):
+                    self._found.pop(key, None)
 
     def _fix_in(self, sentences: list[str]) -> slice | None:
         """The sentences of a paragraph that tell a fix, from before the first cue to behind the last."""
@@ -241,8 +263,10 @@ class Session:
         """The fields of the session's record."""
         return self.tally.fields([self._shown(path) for path in self.edits])
 
-    def _add(self, extraction: Extraction) -> None:
-        self._found.setdefault((extraction.class_, extraction.text.casefold()), extraction)
+    def _add(self, extraction: Extraction) -> tuple[str, str]:
+        key = extraction.class_, extraction.text.casefold()
+        self._found.setdefault(key, extraction)
+        return key
 
 
 def _classed(sentences: list[str], role: str) -> Iterator[Extraction]:

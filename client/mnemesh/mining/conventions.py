@@ -1,0 +1,109 @@
+"""Sentences that say a rule for all work on a project. Values in, values out.
+
+No rule is a guess about a cause, a deed that has to be done now, a habit of other people, and what holds for a while.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mnemesh.mining.phrases import (
+    BROKEN,
+    ELSEWHERE,
+    ERRAND,
+    FIRST_PERSON,
+    LASTING,
+    OF_HERE,
+    SUPPOSED,
+    Phrases,
+    any_of,
+)
+
+# A word that makes a sentence about this project a rule by itself. "Our server always restarts" is a report.
+_NORM: Final = (
+    r"\b(?:must(?:n't)?|has to|have to|may not|(?:are|is) not allowed|by convention|without exception)\b"
+    r"|\b(?:house|team|project|our|the|new) (?:rule|convention|policy)(?: here| (?:of|for|in) [\w ]{2,30})?(?::| is\b)"
+    r"|^(?:rule|convention|policy)\b|\b(?:nobody|no one)\b(?! (?:here |else )?(?:knows?|has|can|is|was|uses?"
+    r"|understands|remembers?|likes?|wants?|reads?|noticed|else)\b)"
+)
+_STRICT: Final = any_of(
+    _NORM, r"\b(?:we|and|but|please) (?:\w+ )?(?:always|never)\b|^(?:always|never)\b(?! (?:mind|the same)\b)"
+)
+_UNIVERSAL: Final = any_of(_NORM, r"\b(?:always|never|everywhere|convention)\b")
+_CONVENTION: Final = Phrases(
+    r"\b(?:every|each|all|any) (?:new |our |public |the )?[\w./-]+(?: [\w./-]+)? (?:must|needs?|gets?|has"
+    r"|have|carr(?:y|ies)|goes?|lives?|reads?|uses?|starts?|ends?|takes?|returns?|should|belongs?|is"
+    r"|are)\b",
+    r"\b(?:must|must not|mustn't|has to|have to|may only|should (?:always|never)) (?:be|have|go|use|pass"
+    r"|carry|live|come|start|end|return|take|not)\b",
+    r"\b(?:in this (?:repo\w*|project|code ?base)|here),? (?:we|all|tests?|files?)\b",
+    r"^(?:and |also |please |oh,? )*(?:never|always) \w+",
+    r"^(?:and |also )*(?:all|every|each) (?!of\b|good|right|done|set|clear|in all|the tests)[\w/-]+ \w+",
+    r"^in this (?:repo\w*|project|code ?base),? (?!this|there|things|is |was |has )(?:[\w-]+ ){0,2}[\w-]+s \w+",
+    r"^(?:(?:house|new|project|team|our) )?(?:rule|convention|policy)\b.*:",
+    r"\bwe (?:don't|do not|use|keep|put|name|write|return|log|prefix|sort|pin|store|test)\b.*\b(?:here"
+    r"|in this (?:repo\w*|project|code ?base)|by convention|for all|in all)\b",
+    r"^(?:no|never|always) (?!idea|problem|luck|need|clue|wonder|worries|way|rush|reason|doubt|changes?|errors?"
+    r"|tests?|bugs?|mind|the same)\w+.*\b(?:in|without|outside|under|inside|through|via)\b",
+    r"\bthat(?:'s| is) how (?:we|all|our|it's done)\b(?! (?:got|found|ended|lost|did|came|\w+ed)\b)",
+    # A plain plural: "branches are named ...", "handlers stay thin".
+    r"^(?:and |also |btw,? )?(?:the |our |all |new )?(?:[\w/-]+ ){0,2}[\w/-]+s (?:follow|live|go|need|stay"
+    r"|belong|must|get|start with|end with|come with|carry|should|never|always|are (?:named|stored|written"
+    r"|wrapped|kept|placed|put|sorted|prefixed|called|never|always|only|versioned|generated|squashed|in))\b",
+    r"\b(?:is|are) (?:always|never|only)\b",
+    r"\b(?:always|never) (?:needs?|goe?s?|lives?|gets?|uses?|comes?|ha(?:ve|s)|carr(?:y|ies)|starts?|ends?|returns?"
+    r"|belongs?|runs?|must)\b",
+    r"\b(?:is|are|uses?)\b.*\b(?:everywhere|throughout)\b",
+    r"\b(?:follow|live|go|stay|belong)s? .*\b(?:always|without exception)\b",
+    r"\b(?:from now on|going forward),? .*",
+)  # fmt: skip
+# A report of what is or was, no rule.
+_REMARK: Final = any_of(
+    r"(?<!from )\bnow\b(?! on\b)",
+    r"\bwe (?:always|never|only|all) (?:\w+ed|got|had|knew|thought|think|were|did)\b",
+    r"\b(?:used to|old (?:tool|system|version|code)|last (?:week|month|year|time)|yesterday|today|so far"
+    r"|already|anyway)\b",
+    r"\b(?:all|every|each|any) [\w ]+ (?:can|could|might|seems?|looks?)\b",
+    r"\b(?:all|every|each|everything) (?:of (?:them|it|this) )?(?:is |are )?(?:good|fine|right|well|set|ok|okay|great"
+    r"|nice)\b",
+)
+# A guess at a cause, or something to do now: "it has to be the cache", "we must deploy".
+_NOT_A_RULE: Final = Phrases(
+    r"^(?:and |but |so |then |because )*(?:it|that|this|there|he|she|they|you) (?:must|has|have|never|always)\b",
+    r"^must be\b",
+    r"^(?:do|does|did|is|are|was|were|why|what|how|who|which|can|could|should) \w",
+    r"^(?:never mind|always the same)\b",
+    r"^we (?:are|have) (?:only|all)\b",
+    r"\bbugs?\b|\btakes? (?:\w+ )?(?:forever|ages|minutes|seconds|hours|a while)\b",
+    r"\ball (?:two|three|four|five|six|\d+)\b",
+    r"\b(?:is|are) (?:always|never|only) (?:cold|down|up|late|busy|full|there|here|on|off|a (?:mess|pain)|two|three"
+    r"|\d)\b",
+    r"\b(?:must have|must've|must be (?:nice|some\w*|due|because)|has to (?:do with|be (?:the|some\w*)))\b",
+    r"\bwe (?:always|never|only) (?:get|got|see|saw|forget|lose|have to|had|wonder|know|need|end up|run into|hit|reach"
+    r"|notice|find|struggle|wait|miss|hear|come back|break)\b",
+    r"\b(?:always|never) (?:hits?|fires?|happens?|works?|reach(?:es)?|arrives?|triggers?|gets? (?:called|here)) ",
+    r"\bfor (?:this|the) (?:demo|run|test|branch|pr|sprint|release|moment|time being)\b|\bfor now\b"
+    r"|\b(?:tonight|tomorrow|soon|eventually|at some point|some ?day)\b|\bthis (?:week|sprint|time)\b"
+    r"|\b(?:on|by|every) (?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\bbefore (?:lunch|we see)\b|\b\w+ later[.!]*$",
+)
+_FOR_ALL: Final = any_of(
+    r"\b(?:always|never|every|each|all|any|no|nobody|no one|before|when(?:ever)?|without|only|mustn't|must not"
+    r"|convention|rule|policy)\b"
+)
+_WE_OUGHT: Final = any_of(r"\bwe (?:have to|must|need to)\b")
+
+
+def is_convention(lowered: str) -> bool:
+    """Whether a sentence in lower case says such a rule."""
+    universal, here = _UNIVERSAL.search(lowered) is not None, OF_HERE.search(lowered) is not None
+    if not (universal or here):
+        return False
+    if not (universal and here and _STRICT.search(lowered)) and not _CONVENTION.search(lowered):
+        return False
+    if FIRST_PERSON.search(lowered) or BROKEN.search(lowered) or _REMARK.search(lowered):
+        return False
+    if _NOT_A_RULE.search(lowered) or SUPPOSED.search(lowered) or ELSEWHERE.search(lowered):
+        return False
+    if _WE_OUGHT.search(lowered) and not _FOR_ALL.search(lowered):
+        return False
+    return LASTING.search(lowered) is not None or not ERRAND.match(lowered)
