@@ -184,7 +184,12 @@ def test_segments_that_do_not_become_fewer_are_left_as_they_are(
     before = grown_without_rest(index, 4 * FULL, monkeypatch)
     begun = nothing_made(monkeypatch)
     settle(index)
-    assert (len(begun), sealed_names(index)) == (1, before)
+    tries = len(begun)
+    assert sealed_names(index) == before
+    # Each segment is tried once, with at least one other: sizes hang on how fast the machine is.
+    assert 1 <= tries <= len(before) // 2
+    settle(index)
+    assert len(begun) == tries
 
 
 def nothing_made(monkeypatch: pytest.MonkeyPatch) -> list[subprocess.Popen[bytes]]:
