@@ -51,7 +51,7 @@ class GrpcClient:
         done = 0
         for start in range(0, len(texts), BATCH_ITEMS):
             items = [memory_pb2.RememberRequest(content=t, space=space) for t in texts[start : start + BATCH_ITEMS]]
-            request = memory_pb2.RememberBatchRequest(items=items)
+            request = memory_pb2.RememberBatchRequest(items=items, judge_at_rest=True)
             pending.append(self.memory.RememberBatch.future(request, metadata=self.metadata, timeout=CALL_TIMEOUT_S))
             if len(pending) >= IN_FLIGHT:
                 done += _stored(pending.pop(0).result())

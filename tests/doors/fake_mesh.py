@@ -193,7 +193,7 @@ class FakeMesh(
         )
 
     async def remember_batch(
-        self, caller: model.Caller, drafts: Sequence[model.Draft]
+        self, caller: model.Caller, drafts: Sequence[model.Draft], *, at_rest: bool = False
     ) -> list[model.Written | MnemeshError]:
         request_checks.batch(drafts)
         outcomes: list[model.Written | MnemeshError] = []

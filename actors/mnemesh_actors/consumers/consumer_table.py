@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from mnemesh_actors.consumers.contradiction_judge import ContradictionJudge, JudgeParts
+from mnemesh_actors.consumers.contradiction_judge import ContradictionJudge
 from mnemesh_actors.consumers.derived_texts import DerivedTexts
 from mnemesh_actors.consumers.engram_follower import EngramFollower
+from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.consumers.tag_follower import TagFollower
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.knowledge.graph_follower import NAME as GRAPH_NAME

@@ -1,8 +1,9 @@
-"""Judges memories that met only after their writing: memories from peers, and memories of two writers at once.
+"""Judges memories after their writing: of a bulk import, from peers, and of two writers at once.
 
 The write guard compares a text with the memories of its node at that moment. Two writers on two nodes, or two
 at once on one node, miss each other there. This consumer compares such memories as soon as both are here, and links
-them `contradicts`. The consumer replaces nothing, because a person or the writer decides that. Rules.
+them `contradicts`. Such a pair is replaced by a person or the writer alone. A bulk import asked for the verdicts of
+the guard, so its memories get the whole verdict (`postponed_verdicts.py`). Rules.
 
 1. A pair that any link joins is not judged: somebody has said how the two belong together.
 2. The link leads from the memory that was created later. Every node writes the same link, and merging leaves one.
@@ -13,16 +14,18 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeAlias
 
 import structlog
 
-from mnemesh_actors.embedding.embedder import Embedder, Vector
-from mnemesh_actors.ledger.commit.commands import Command, Committed, Tie
+from mnemesh_actors.consumers.judge_parts import OPERATION_BYTES, JudgeParts
+from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerdicts
+from mnemesh_actors.embedding.embedder import Vector
+from mnemesh_actors.ledger.commit.commands import Tie
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage, LogEntry
-from mnemesh_actors.ports import LedgerPort
+from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import guard, standing, triggers
 from mnemesh_memory.text.passages import index_texts
@@ -32,31 +35,20 @@ from mnemesh_memory.values.errors import Aborted, DeadlineExceeded, FailedPrecon
 from mnemesh_memory.values.memory_links import CONTRADICTS
 from mnemesh_memory.values.model import Memory
 
-if TYPE_CHECKING:
-    from mnemesh_actors.consumers.follower import IndexFollower
-
 # Signs the links: the node speaks for its owner, as it does for triggers.
 AGENT: Final = "owner/judge"
-OPERATION_BYTES: Final = 16
 # Two local writers miss each other within this time, when so few entries lie between them.
 AT_ONCE_MS: Final = 10_000
 RECENT_ENTRIES: Final = 32
 # A memory gets no more such links by this consumer, whatever others write beside it.
 CONTRADICTIONS_MAX: Final = 8
 JUDGED_KEPT: Final = 4096
+# So many neighbours of a memory are looked at first, and so many at most.
+NEAREST: Final = 2 * guard.RELATED_MAX + 1
+WIDEST: Final = 256
+NEIGHBOURS_ASKED: Final = 8
+Firsts: TypeAlias = dict[str, tuple[int, str]]  # By id the number of the first entry and the node that accepted it.
 log = structlog.get_logger("mnemesh.consumers")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JudgeParts:
-    """`index` and `embedder` are those of the vector space that answers now."""
-
-    ledger: Handle[LedgerPort]
-    embedder: Callable[[], Embedder]
-    index: Callable[[], IndexFollower]
-    commit: Callable[[Command], Awaitable[Committed]]
-    clock: Callable[[], int]
-    entropy: Callable[[int], bytes]
 
 
 class ContradictionJudge:
@@ -65,6 +57,7 @@ class ContradictionJudge:
     def __init__(self, parts: JudgeParts) -> None:
         self._parts = parts
         self._recent: deque[LogEntry] | None = None  # None until the entries before the first page are read
+        self._verdicts = PostponedVerdicts(parts)
         self._judged: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # heads by id
 
     async def reset(self) -> None:
@@ -73,28 +66,95 @@ class ContradictionJudge:
         self._judged.clear()
 
     async def take(self, page: EntryPage) -> None:
-        """Judge the memories of a page that met others unseen."""
+        """Judge the memories of a page that met others unseen, after those of a bulk import."""
+        postponed = await self._postponed(page)
         asked = await self._unseen(page)
-        if not asked:
+        if not (asked or postponed):
             return
         await self._indexed(page.seq)
-        memories = await self._parts.ledger.read([id_ for id_ in page.changed if id_ in asked])
-        fresh = [one for one in memories.values() if _is_judged(one) and self._judged.get(one.id) != one.heads]
-        if not fresh:
-            return
-        near = await self._neighbours(fresh)
-        ids = list({id_ for found in near.values() for id_ in found} - memories.keys())
-        known = {**(await self._parts.ledger.read(ids) if ids else {}), **memories}
-        nodes = await self._parts.ledger.first_nodes(list(known))
+        ids = [id_ for id_ in page.changed if id_ in asked or id_ in postponed]
+        known: dict[str, Memory] = await self._parts.ledger.read(ids)
+        fresh = [one for one in known.values() if one.id in asked and self._is_fresh(one)]
+        late = [known[id_] for id_ in postponed if id_ in known]
+        near = await self._neighbours(list({one.id: one for one in (*fresh, *late)}.values()), NEAREST)
+        firsts: Firsts = {}
+        before = await self._before(late, near, firsts)
+        await self._read(known, (id_ for one in fresh for id_ in near.get(one.id, ())))
+        await self._read(known, (id_ for found in before.values() for id_ in found))
+        await self._learn(firsts, known)
+        await self._judge_in_order([postponed[one.id] for one in late], before, known)
+        if postponed:
+            await self._parts.ledger.judged(list(postponed))
         for memory in fresh:
-            rivals = asked[memory.id]
+            rivals, found = asked[memory.id], near.get(memory.id, {})
             others = [
                 known[id_]
-                for id_ in near.get(memory.id, {})
-                if id_ in known and id_ != memory.id and (id_ in rivals or nodes.get(id_) != nodes.get(memory.id))
+                for id_ in found
+                if id_ in known and id_ != memory.id and (id_ in rivals or firsts[id_][1] != firsts[memory.id][1])
             ]
-            await self._judge(memory, others, near.get(memory.id, {}))
+            await self._judge(known[memory.id], others, found)
             self._note(memory)
+
+    def _is_fresh(self, memory: Memory) -> bool:
+        return _is_judged(memory) and self._judged.get(memory.id) != memory.heads
+
+    async def _judge_in_order(
+        self, waiting: Sequence[Postponed], before: dict[str, dict[str, float]], known: dict[str, Memory]
+    ) -> None:
+        """Carry out the verdict on each memory beside those `before` it. A verdict that closes a neighbour of a later
+        memory leaves room for another neighbour."""
+        closed: set[str] = set()
+        seq = 0
+        for one in waiting:
+            if not closed.isdisjoint(before[one.id]):
+                await self._indexed(seq)
+                near = await self._neighbours([known[one.id]], NEAREST)
+                before |= await self._before([known[one.id]], near, {})
+                await self._read(known, before[one.id])
+            if (done := await self._verdicts.judge(one, before[one.id], known)) is not None:
+                closed |= {old.id for old in done.superseded}
+                seq = done.seq
+
+    async def _read(self, known: dict[str, Memory], ids: Iterable[str]) -> None:
+        if new := list(dict.fromkeys(id_ for id_ in ids if id_ not in known)):
+            known |= await self._parts.ledger.read(new)
+
+    async def _learn(self, firsts: Firsts, ids: Iterable[str]) -> None:
+        if new := list(dict.fromkeys(id_ for id_ in ids if id_ not in firsts)):
+            firsts |= await self._parts.ledger.first_entries(new)
+
+    async def _before(
+        self, memories: Sequence[Memory], near: Mapping[str, Mapping[str, float]], firsts: Firsts
+    ) -> dict[str, dict[str, float]]:
+        """Of the neighbours of each memory the nearest that the log held before it. Many later texts may lie nearer, so
+        more neighbours are asked for while all that are known are near."""
+        limit, wider, found = NEAREST, list(memories), dict[str, dict[str, float]]()
+        while wider:
+            await self._learn(firsts, (id_ for one in wider for id_ in (one.id, *near.get(one.id, ()))))
+            for memory in wider:
+                ordered = sorted(near.get(memory.id, {}).items(), key=lambda one: (-one[1], one[0]))
+                earlier = [one for one in ordered if one[0] in firsts and firsts[one[0]] < firsts[memory.id]]
+                found[memory.id] = {id_: cosine for id_, cosine in earlier[:NEAREST] if cosine >= guard.COSINE_MIN}
+            wider = [
+                one
+                for one in wider
+                if limit < WIDEST
+                and len(found[one.id]) < guard.RELATED_MAX
+                and sum(cosine >= guard.NEAR_MIN for cosine in near.get(one.id, {}).values()) >= limit
+            ]
+            limit *= 4
+            near = await self._neighbours(wider, limit)
+        return found
+
+    async def _postponed(self, page: EntryPage) -> dict[str, Postponed]:
+        """The memories of a page that wait for a verdict, in the order of the log."""
+        waiting = await self._parts.ledger.postponed(page.changed) if page.changed else {}
+        first = {entry.id: entry.at for entry in reversed(page.entries)}
+        return {
+            id_: Postponed(id=id_, agent=waiting[id_][0], role=waiting[id_][1], at=first[id_])
+            for id_ in page.changed
+            if id_ in waiting
+        }
 
     def _note(self, memory: Memory) -> None:
         self._judged[memory.id] = memory.heads
@@ -127,21 +187,26 @@ class ContradictionJudge:
             except DeadlineExceeded:
                 log.debug("index_awaited", seq=seq, applied=index.applied)
 
-    async def _neighbours(self, memories: list[Memory]) -> dict[str, Mapping[str, float]]:
+    async def _neighbours(self, memories: Sequence[Memory], limit: int) -> dict[str, Mapping[str, float]]:
         """By id the memories that each may concern, with their cosines. A memory without a vector has none."""
+        if not memories:
+            return {}
         embedder, index = self._parts.embedder(), self._parts.index()
         hashes = {memory.id: content_hash(index_texts(memory)[0][0]) for memory in memories}
         kept = await self._parts.ledger.vectors(list(set(hashes.values())), embedder.generation)
         vectors = embedder.stored(kept)
+        found: dict[str, Mapping[str, float]] = {}
         here = [memory for memory in memories if hashes[memory.id] in vectors]
-        if not here:
-            return {}
-        asked: list[tuple[Vector, str]] = [(vectors[hashes[memory.id]], memory.space) for memory in here]
-        words = [" ".join(guard.subject_terms(memory.content)) for memory in here]
-        found: list[list[tuple[str, float]]] = await index.read(
-            lambda shard: shard.neighbours_batch(asked, guard.RELATED_MAX + 1, embedder.generation, words)
-        )
-        return {memory.id: dict(pairs) for memory, pairs in zip(here, found, strict=True)}
+        # The index compares so few texts one by one, and answers whoever waits between two questions.
+        for start in range(0, len(here), NEIGHBOURS_ASKED):
+            part = here[start : start + NEIGHBOURS_ASKED]
+            asked = [(vectors[hashes[memory.id]], memory.space) for memory in part]
+            words = [" ".join(guard.subject_terms(memory.content)) for memory in part]
+            near: list[list[tuple[str, float]]] = await index.read(
+                partial(_ask, asked, limit, embedder.generation, words)
+            )
+            found |= {memory.id: dict(pairs) for memory, pairs in zip(part, near, strict=True)}
+        return found
 
     async def _judge(self, memory: Memory, others: Sequence[Memory], cosines: Mapping[str, float]) -> None:
         beside = standing.settled(others, cosines)
@@ -177,6 +242,12 @@ class ContradictionJudge:
             log.info("contradiction_not_linked", id=holder.id, to=link.id, reason=error.message)
         else:
             log.info("contradiction_linked", id=holder.id, to=link.id)
+
+
+def _ask(
+    asked: Sequence[tuple[Vector, str]], limit: int, generation: str, words: Sequence[str], shard: Handle[IndexPort]
+) -> Awaitable[list[list[tuple[str, float]]]]:
+    return shard.neighbours_batch(asked, limit, generation, words)
 
 
 def _at_once(one: LogEntry, other: LogEntry) -> bool:

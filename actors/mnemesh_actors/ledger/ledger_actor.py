@@ -8,7 +8,6 @@ and synchronous: one thread or process owns one Ledger. Changes are never compac
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -23,6 +22,7 @@ from mnemesh_actors.ledger.commit.commands import (
     Create,
     Decide,
     Forget,
+    Judge,
     Lookup,
     Mark,
     Part,
@@ -36,7 +36,7 @@ from mnemesh_actors.ledger.commit.commands import (
 from mnemesh_actors.ledger.commit.decisions import Decisions
 from mnemesh_actors.ledger.commit.link_writes import Linking
 from mnemesh_actors.ledger.commit.merge_writes import Merging
-from mnemesh_actors.ledger.commit.verdicts import Verdicts, contradictions
+from mnemesh_actors.ledger.commit.verdicts import Verdicts, links_of
 from mnemesh_actors.ledger.commit.write_admission import Admission, edit_of, refuse_endless, replaces, revision_of
 from mnemesh_actors.ledger.feeds.feeds import Feeds
 from mnemesh_actors.ledger.integrity import alarms
@@ -60,12 +60,12 @@ from mnemesh_actors.ledger.store.views import Views
 from mnemesh_actors.storage.data_directory import load_key
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_crdt.document.document import Edit, MemoryDocument
-from mnemesh_crdt.document.revisions import forget, restore, supersede
+from mnemesh_crdt.document.revisions import forget, restore
 from mnemesh_crdt.intake.intake import Intake
 from mnemesh_memory.policy.purposes import purpose_of
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, Unavailable
-from mnemesh_memory.values.model import LedgerStatus, Link, Memory
+from mnemesh_memory.values.model import LedgerStatus, Link
 
 
 class Ledger(Views, Feeds, Exchange, Copies, Twin):
@@ -103,6 +103,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                     Rollback: self._rollback,
                     Resolve: self._resolve,
                     Decide: Decisions(self._db, self._journal, self._admission).decide,
+                    Judge: self._verdicts.judge,
                     Tie: linking.tie,
                     Rate: linking.rate,
                     Mark: linking.mark,
@@ -217,8 +218,8 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         outdated = self._verdicts.outdated(command, standing)
         links = (
             *draft.links,
-            *(Link("supersedes", old.id) for old in (*olds, *outdated)),
-            *contradictions(command.verdict, standing, outdated),
+            *(Link("supersedes", old.id) for old in olds),
+            *links_of(command.verdict, standing, outdated),
         )
         document = MemoryDocument(id_, draft.space)
         edit = Edit(
@@ -229,7 +230,11 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             at=command.at,
         )
         memory, seq = self._journal.write(document, edit, command.actor, command)
-        replaced = tuple(self._close(old, id_, command) for old in (*olds, *outdated))
+        if command.postponed:
+            self._db.execute(
+                "INSERT OR REPLACE INTO postponed VALUES (?, ?, ?)", (id_, command.agent, command.postponed)
+            )
+        replaced = tuple(self._admission.close(old, id_, command) for old in (*olds, *outdated))
         keep(self._db, command.vectors)
         result = Committed(
             action="SUPERSEDE" if replaced else "ADD",
@@ -254,18 +259,10 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             action="SUPERSEDE",
             memory=memory,
             deduplicated=True,
-            superseded=tuple(self._close(old, memory.id, command) for old in olds),
+            superseded=tuple(self._admission.close(old, memory.id, command) for old in olds),
             seq=self._journal.last_seq(),
             reason=f"an identical memory was there already; it {replaces(olds)}",
         )
-
-    def _close(self, old: Memory, successor: str, command: Command) -> Memory:
-        document = self._journal.document(old)
-        edit = supersede(document.state(), successor, command.agent, command.at)
-        if edit is None:
-            raise FailedPrecondition(f"supersedes: {old.id} has nothing to replace", field="supersedes", value=old.id)
-        self._admission.refuse_last(old, command.agent)
-        return self._journal.write(document, edit, os.urandom(16), command)[0]
 
     def _revise(self, command: Revise) -> Committed:
         patch = command.patch

@@ -150,11 +150,13 @@ class Mesh:
         self._parts.files.wrote((done.memory,))
         return done
 
-    async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
+    async def remember_batch(
+        self, caller: Caller, drafts: Sequence[Draft], *, at_rest: bool = False
+    ) -> list[Written | MnemeshError]:
         """Store up to 256 memories; see Writing.remember_batch."""
         await self._parts.files.learn(caller)
         with self._parts.foreground.operation():
-            outcomes = await self._writing.remember_batch(caller, drafts)
+            outcomes = await self._writing.remember_batch(caller, drafts, at_rest=at_rest)
         self._parts.files.wrote(one.memory for one in outcomes if not isinstance(one, MnemeshError))
         return [
             outcome if isinstance(outcome, MnemeshError) else self._triggering.remembered(caller, draft, outcome)

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mnemesh_actors.actor_table import ACCESS, GRAPH, LEDGER, RERANKER, TRANSCRIPTS
 from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.consumers.consumer_table import ConsumerParts
-from mnemesh_actors.consumers.contradiction_judge import JudgeParts
 from mnemesh_actors.consumers.follower import IndexFollower
+from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.consumers.tag_follower import fill
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
 from mnemesh_actors.files.project_files import ProjectFiles

@@ -18,7 +18,8 @@ from mnemesh_actors.ledger.commit.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import guard, reconsolidation, standing, stored_rules, triggers
+from mnemesh_memory.policy import guard, reconsolidation
+from mnemesh_memory.policy.neighbourhood import candidates
 from mnemesh_memory.policy.purposes import KNOWLEDGE, purpose_of
 from mnemesh_memory.policy.surprisal import Surprise, continuity, surprise
 from mnemesh_memory.policy.validity import SUPERSEDES
@@ -27,7 +28,6 @@ from mnemesh_memory.text.text import content_hash, duplicate_key, snippet, title
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.ids import fingerprint
-from mnemesh_memory.values.memory_links import BOTH_HOLD
 from mnemesh_memory.values.model import Caller, Draft, Memory, Patch, Related
 
 # The share of `write_timeout_s` after which a write goes on without its neighbours.
@@ -35,6 +35,7 @@ NEIGHBOURS_SHARE = 0.1
 SNIPPET_CHARS = 160
 # Of a neighbour only its beginning is shown, so only that is worked on.
 BEGINNING_CHARS = 400
+AT_REST = "compared with its neighbours at rest, after the import"
 
 
 @dataclass(slots=True)
@@ -57,6 +58,7 @@ class Prepared:
     update: Patch | None = None  # For the target of UPDATE.
     surprise: Surprise | None = None  # None without a sample of the space
     alone: str = ""  # why it was not compared with its neighbours
+    postponed: bool = False  # The guard judges it at rest.
     done: Committed | None = None
     failed: MnemeshError | None = None
 
@@ -73,11 +75,18 @@ class Preparing:
         self._parts = parts
 
     async def prepare(
-        self, caller: Caller, drafts: Sequence[Draft], *, mark: bytes = b"", touch: bool = True, alone: bool = True
+        self,
+        caller: Caller,
+        drafts: Sequence[Draft],
+        *,
+        mark: bytes = b"",
+        touch: bool = True,
+        alone: bool = True,
+        at_rest: bool = False,
     ) -> list[Prepared]:
         """Each draft ready to be written, or the reason against it. A failure common to all is told to each. `mark`
         stands for the fingerprint when the request was more than a draft. With `alone`, a draft is ready without
-        neighbours when the index can't be asked."""
+        neighbours when the index can't be asked. With `at_rest` both come after the write."""
         items = [self._clean(caller, draft, mark) for draft in drafts]
         good = [item for item in items if item.is_open]
         try:
@@ -85,7 +94,10 @@ class Preparing:
                 cached = await self._look_up(space, caller, good, touch) if good else {}
                 left = [item for item in good if item.is_open]
                 await self._embed(space, left, cached)
-                await self._introduce(space, caller, left, alone)
+                if at_rest:
+                    _postpone(left)
+                else:
+                    await self._introduce(space, caller, left, alone)
         except MnemeshError as error:
             for item in good:
                 item.failed = error if item.is_open else item.failed
@@ -185,7 +197,7 @@ class Preparing:
             )
             item.surprise = self._surprise(caller, item, found, known)
             if not (item.draft.force or item.draft.supersedes):
-                item.candidates = tuple(self._candidates(caller, item.draft, dict(found), known))
+                item.candidates = tuple(candidates(caller, item.draft, dict(found), known, self._parts.clock()))
                 item.known = {one.id: known[one.id] for one in item.candidates}
                 self._judge(caller, item)
 
@@ -195,7 +207,7 @@ class Preparing:
         """Judge an item of a batch again, beside those before it there that are `written` by now, `near` with their
         cosines. What they replaced is no candidate any more."""
         gone = {link.id for memory in written.values() for link in memory.links if link.type == SUPERSEDES}
-        before = self._candidates(caller, item.draft, near, written)
+        before = candidates(caller, item.draft, near, written, self._parts.clock())
         beside = {one.id: one for one in (*item.candidates, *before) if one.id not in gone}
         item.candidates, item.known = tuple(beside.values()), {**item.known, **written}
         self._judge(caller, item)
@@ -233,40 +245,16 @@ class Preparing:
         if outcome.content:
             item.update = update_of(known[outcome.verdict.target_id], draft, outcome.content)
 
-    def _candidates(
-        self, caller: Caller, draft: Draft, near: Mapping[str, float], known: Mapping[str, Memory]
-    ) -> list[guard.Candidate]:
-        """The neighbours of a draft for the guard, as the ledger has them. A memory that the draft links to stands,
-        because the writer has said how the two belong together. So does a memory that had ended, and the farther
-        memory of a decided pair."""
-        begins = self._parts.clock() if draft.valid_from is None else draft.valid_from
-        beside = {link.id for link in draft.links}
-        decided = frozenset[str]().union(*standing.pairs(known.values(), BOTH_HOLD))
-        beside |= standing.settled((known[id_] for id_ in near if id_ in known), near)
-        return [
-            guard.Candidate(
-                id=memory.id,
-                text=memory.content,
-                kind=memory.kind,
-                cosine=min(1.0, cosine),
-                replaceable=may_replace(caller, memory) and not _kept(memory),
-                later=_later(memory, draft, self._parts.clock()),
-                settled=memory.id in decided,
-                heads=memory.heads,
-                session=memory.source.session,
-            )
-            for memory, cosine in ((known[id_], cosine) for id_, cosine in near.items() if id_ in known)
-            if memory.state == "active"
-            and memory.space == draft.space
-            and purpose_of(memory) == purpose_of(draft)
-            and memory.id not in beside
-            and not (memory.valid_to is not None and memory.valid_to <= begins)
-        ]
-
 
 def _judged(item: Prepared, candidates: Sequence[guard.Candidate]) -> guard.Verdict:
     draft = item.draft
     return guard.judge(draft.content, draft.kind, candidates, draft.source.session, item.seen)
+
+
+def _postpone(items: Sequence[Prepared]) -> None:
+    for item in items:
+        item.alone = AT_REST
+        item.postponed = not (item.draft.force or item.draft.supersedes)
 
 
 def is_text_alone(draft: Draft) -> bool:
@@ -287,29 +275,6 @@ def update_of(memory: Memory, draft: Draft, content: str) -> Patch:
         idempotency_key=draft.idempotency_key,
         wait=draft.wait,
     )
-
-
-def _kept(memory: Memory) -> bool:
-    """Whether a memory steps back only when somebody names it: a pinned one, a trigger, a rule, and one in conflict, of
-    which the guard has read a single version."""
-    stated = triggers.TAG in memory.tags or stored_rules.TAG in memory.tags
-    return memory.tier == "pinned" or stated or bool(memory.conflicts)
-
-
-def _later(memory: Memory, draft: Draft, now: int) -> bool:
-    """Whether a memory is known to hold from later than a draft, which tells of an earlier time then, or whether the
-    draft does not hold now."""
-    if (draft.valid_to is not None and draft.valid_to <= now) or (draft.valid_from or 0) > now:
-        return True
-    if memory.valid_from is not None and draft.valid_from is not None:
-        return draft.valid_from < memory.valid_from
-    return draft.created_at is not None and draft.created_at < memory.created_at
-
-
-def may_replace(caller: Caller, memory: Memory) -> bool:
-    """Whether a memory steps back for a caller without being named: the caller's principal began the memory, or the
-    caller owns the node."""
-    return caller.role == grants.OWNER or grants.principal_of(memory.by) == caller.principal
 
 
 class Siblings:
@@ -382,12 +347,12 @@ def _hangs_on(item: Prepared, others: Sequence[tuple[Prepared | Memory, float]])
     nearest = sorted((one.cosine for one in item.candidates), reverse=True)[: guard.CONTESTED_MAX]
     least = nearest[-1] if len(nearest) == guard.CONTESTED_MAX else guard.COSINE_MIN
     drafts = [(other.draft if isinstance(other, Prepared) else other, cosine) for other, cosine in others]
-    candidates = [
+    beside = [
         guard.Candidate(id=str(place), text=one.content, kind=one.kind, cosine=min(1.0, cosine), replaceable=True)
         for place, (one, cosine) in enumerate(drafts)
         if one.space == item.draft.space and cosine >= least
     ]
-    return bool(candidates) and _judged(item, candidates).target_id != ""
+    return bool(beside) and _judged(item, beside).target_id != ""
 
 
 def related_of(memory: Memory, similarity: float, content: str) -> Related:

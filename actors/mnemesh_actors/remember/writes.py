@@ -63,16 +63,19 @@ class Writing:
         """Store one memory. Raises InvalidArgument, SecretRefused, AlreadyExists, NotFound, FailedPrecondition."""
         return await self._granted(caller, await self._remember(caller, draft))
 
-    async def remember_batch(self, caller: Caller, drafts: Sequence[Draft]) -> list[Written | MnemeshError]:
-        """Store up to 256 memories; each succeeds or fails by itself, in order."""
+    async def remember_batch(
+        self, caller: Caller, drafts: Sequence[Draft], *, at_rest: bool = False
+    ) -> list[Written | MnemeshError]:
+        """Store up to 256 memories; each succeeds or fails by itself, in order. With `at_rest` the write guard judges
+        the new texts after their write, as soon as nobody waits for the node."""
         request_checks.batch(drafts)
         results: list[Written | MnemeshError] = []
-        siblings = Siblings()
+        siblings = None if at_rest else Siblings()
         pending: asyncio.Task[list[Written | MnemeshError]] | None = None
         try:
             step = STEP_ITEMS * self._parts.embedder.lanes
             for start in range(0, len(drafts), step):
-                prepared = await self._preparing.prepare(caller, drafts[start : start + step])
+                prepared = await self._preparing.prepare(caller, drafts[start : start + step], at_rest=at_rest)
                 if pending is not None:
                     results += await pending
                 pending = asyncio.create_task(self._finish(caller, prepared, siblings))
@@ -256,6 +259,7 @@ class Writing:
             visible=grants.readable(caller),
             mark=mark,
             verdict=item.verdict,
+            postponed=caller.role if item.postponed else "",
         )
 
     async def supersede(self, caller: Caller, key: str, draft: Draft) -> tuple[Written, Memory]:

@@ -56,11 +56,13 @@ class AsyncClient(AsyncOperations):
         self._lock = asyncio.Lock()
         self._open: tuple[Target, grpc.aio.Channel] | None = None
 
-    async def remember_batch(self, items: Iterable[Item | str], *, wait: str = "") -> tuple[Outcome, ...]:
+    async def remember_batch(
+        self, items: Iterable[Item | str], *, wait: str = "", judge_at_rest: bool = False
+    ) -> tuple[Outcome, ...]:
         """Store any number of memories; as Client.remember_batch."""
         from mnemesh.api.batch import Batches
 
-        batches = Batches(items, wait)
+        batches = Batches(items, wait, judge_at_rest=judge_at_rest)
         for call in batches:
             try:
                 batches.take(await self._send(call))

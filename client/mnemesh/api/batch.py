@@ -29,9 +29,10 @@ Outcome = values.Remembered | MnemeshError
 class Batches:
     """`outcomes` has one entry an item, in order, once every call that this iterates over was answered."""
 
-    def __init__(self, items: Iterable[Item | str], wait: str = "") -> None:
+    def __init__(self, items: Iterable[Item | str], wait: str = "", *, judge_at_rest: bool = False) -> None:
         self._items: Iterable[Item | str] = listed("items", items)
         self._wait = wait
+        self._judge_at_rest = judge_at_rest
         self._open: list[int] = []
         self._failure: MnemeshError | None = None
         self._answered = False
@@ -51,7 +52,7 @@ class Batches:
                 continue
             added = len(request.content.encode())
             if requests and (len(requests) == BATCH_ITEMS_MAX or size + added > BATCH_BYTES_MAX):
-                yield _call(requests)
+                yield self._call(requests)
                 requests, size = [], 0
                 if self._failure:
                     self._outcomes[position] = self._failure
@@ -60,7 +61,11 @@ class Batches:
             self._open.append(position)
             size += added
         if requests:
-            yield _call(requests)
+            yield self._call(requests)
+
+    def _call(self, requests: Sequence[memory_pb2.RememberRequest]) -> Call[Sequence[Outcome]]:
+        request = memory_pb2.RememberBatchRequest(items=requests, judge_at_rest=self._judge_at_rest)
+        return ask(memory_pb2, "RememberBatch", request, _outcomes, repeatable=True, timeout_s=BATCH_TIMEOUT_S)
 
     def take(self, outcomes: Sequence[Outcome]) -> None:
         """The answer to the call given last."""
@@ -96,11 +101,6 @@ class Batches:
             # Judged here too, because one such item could break the bounds of its whole batch.
             raise InvalidArgument("content", f"{size} bytes", f"at most {CONTENT_BYTES_MAX} bytes of UTF-8")
         return request
-
-
-def _call(requests: Sequence[memory_pb2.RememberRequest]) -> Call[Sequence[Outcome]]:
-    request = memory_pb2.RememberBatchRequest(items=requests)
-    return ask(memory_pb2, "RememberBatch", request, _outcomes, repeatable=True, timeout_s=BATCH_TIMEOUT_S)
 
 
 def _outcomes(response: memory_pb2.RememberBatchResponse) -> Sequence[Outcome]:

@@ -69,16 +69,19 @@ class Client(Operations):
         self._hung: dict[grpc.Channel, str] = {}  # why calls on a channel were given up
         self._liveness = Liveness(self._hangs, self._give_up)
 
-    def remember_batch(self, items: Iterable[Item | str], *, wait: str = "") -> tuple[Outcome, ...]:
+    def remember_batch(
+        self, items: Iterable[Item | str], *, wait: str = "", judge_at_rest: bool = False
+    ) -> tuple[Outcome, ...]:
         """Store any number of memories, each a text or a mapping of remember's arguments. One outcome an item, in
-        order: Remembered, or the error that refused it. Raises only when not even the first call succeeds.
+        order: Remembered, or the error that refused it. Raises only when not even the first call succeeds. With
+        `judge_at_rest` the write guard compares the texts after their write.
 
         >>> for outcome in client.remember_batch(["one", {"content": "two", "kind": "decision"}]):
         ...     print(outcome if isinstance(outcome, MnemeshError) else outcome.memory.id)
         """
         from mnemesh.api.batch import Batches
 
-        batches = Batches(items, wait)
+        batches = Batches(items, wait, judge_at_rest=judge_at_rest)
         for call in batches:
             try:
                 batches.take(self._send(call))

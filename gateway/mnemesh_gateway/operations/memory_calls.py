@@ -46,7 +46,8 @@ async def remember_batch(
 ) -> memory_pb2.RememberBatchResponse:
     """Store several. Each succeeds or fails by itself."""
     drafts = [wire.draft(item, f"items[{i}].") for i, item in enumerate(request.items)]
-    return wire.batch_response(await (await gate.ready()).remember_batch(caller, drafts))
+    mesh = await gate.ready()
+    return wire.batch_response(await mesh.remember_batch(caller, drafts, at_rest=request.judge_at_rest))
 
 
 async def check(gate: MeshGate, caller: Caller, request: memory_pb2.CheckRequest) -> Checked:

@@ -917,6 +917,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RelatedResult.space": "Its space.",
         "mnemesh.v1.RelatedResult.title": "Its title.",
         "mnemesh.v1.RememberBatchRequest.items": "Up to 256 items, 1 MiB of content in all.",
+        "mnemesh.v1.RememberBatchRequest.judge_at_rest": "Compare the texts with their neighbours after the write, at rest, as a bulk import does.",
         "mnemesh.v1.RememberBatchResponse.results": "One result an item, in the order of the request.",
         "mnemesh.v1.RememberRequest.attrs": "Up to 64 free attributes; key at most 80 bytes, value at most 1,024 bytes.",
         "mnemesh.v1.RememberRequest.content": "The text to remember: 1 to 32,768 bytes of UTF-8, without NUL characters.",

@@ -308,10 +308,12 @@ class RememberResponse(_message.Message):
     def __init__(self, action: _Optional[str] = ..., memory: _Optional[_Union[Memory, _Mapping]] = ..., reason: _Optional[str] = ..., novelty: _Optional[float] = ..., related: _Optional[_Iterable[_Union[RelatedMemory, _Mapping]]] = ..., conflicts: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., triggered: _Optional[_Iterable[str]] = ..., deduplicated: _Optional[bool] = ..., restorable: _Optional[bool] = ..., replayed: _Optional[bool] = ..., indexed: _Optional[bool] = ..., hint: _Optional[str] = ..., surprisal: _Optional[float] = ..., novelty_reason: _Optional[str] = ...) -> None: ...
 
 class RememberBatchRequest(_message.Message):
-    __slots__ = ("items",)
+    __slots__ = ("items", "judge_at_rest")
     ITEMS_FIELD_NUMBER: _ClassVar[int]
+    JUDGE_AT_REST_FIELD_NUMBER: _ClassVar[int]
     items: _containers.RepeatedCompositeFieldContainer[RememberRequest]
-    def __init__(self, items: _Optional[_Iterable[_Union[RememberRequest, _Mapping]]] = ...) -> None: ...
+    judge_at_rest: bool
+    def __init__(self, items: _Optional[_Iterable[_Union[RememberRequest, _Mapping]]] = ..., judge_at_rest: _Optional[bool] = ...) -> None: ...
 
 class BatchResult(_message.Message):
     __slots__ = ("ok", "error")

@@ -48,6 +48,7 @@ class Create(Command):
     visible: tuple[str, ...] = ()
     mark: str = ""
     verdict: Verdict | None = None  # Of the write guard. It holds for memories that have the heads it was made on.
+    postponed: str = ""  # The role of the writer when the write guard judges the memory at rest.
 
     @property
     def replaces(self) -> bool:
@@ -110,6 +111,16 @@ class Decide(Command):
     id: str
     other: str
     keep: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge(Command):
+    """Carry out the verdict of the write guard on memory `id`, which was written without one. Refused unless `heads`
+    are still its heads."""
+
+    id: str
+    heads: tuple[str, ...]
+    verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,6 +222,8 @@ def action_of(command: Command) -> str:
         return "SUPERSEDE" if command.replaces else "ADD"
     if isinstance(command, Tie):
         return "LINK" if command.put else "UNLINK"
+    if isinstance(command, Judge):
+        return "SUPERSEDE" if command.verdict.supersedes else "LINK"
     return {
         Absorb: "SUPERSEDE",
         Part: "RESTORE",

@@ -12,10 +12,10 @@ from mnemesh_actors.ledger.commit.commands import Absorb, Committed, Part
 from mnemesh_actors.ledger.commit.write_admission import Admission
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_crdt.document.document import Edit
-from mnemesh_crdt.document.revisions import SUPERSEDED_BY, reopen, supersede
+from mnemesh_crdt.document.revisions import SUPERSEDED_BY, reopen
 from mnemesh_memory.values.errors import FailedPrecondition
 from mnemesh_memory.values.memory_links import SUPERSEDES
-from mnemesh_memory.values.model import Link, Memory
+from mnemesh_memory.values.model import Link
 
 
 class Merging:
@@ -45,17 +45,10 @@ class Merging:
         return Committed(
             action="SUPERSEDE",
             memory=kept,
-            superseded=tuple(self._close(old, memory.id, command) for old in olds),
+            superseded=tuple(self._admission.close(old, memory.id, command) for old in olds),
             seq=self._journal.last_seq(),
             reason=f"takes the place of {', '.join(old.id for old in olds)}",
         )
-
-    def _close(self, old: Memory, successor: str, command: Absorb) -> Memory:
-        self._admission.refuse_last(old, command.agent)
-        document = self._journal.document(old)
-        edit = supersede(document.state(), successor, command.agent, command.at)
-        assert edit is not None, "an active memory has something to replace"
-        return self._journal.write(document, edit, os.urandom(16), command)[0]
 
     def part(self, command: Part) -> Committed:
         """Take an Absorb back, as far as it still stands. Raises NotFound, FailedPrecondition."""

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from mnemesh_actors.ledger.commit.commands import Committed, Create
+from mnemesh_actors.ledger.commit.commands import Committed, Create, Judge
 from mnemesh_actors.ledger.commit.write_admission import Admission
 from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_crdt.document.document import Edit
 from mnemesh_crdt.document.revisions import shown
 from mnemesh_memory.access.grants import OWNER, principal_of
 from mnemesh_memory.policy.guard import Verdict
 from mnemesh_memory.values.errors import FailedPrecondition
+from mnemesh_memory.values.memory_links import CONTRADICTS, SUPERSEDES
 from mnemesh_memory.values.model import Link, Memory
 
 
@@ -42,14 +44,39 @@ class Verdicts:
             deduplicated=True,
         )
 
+    def judge(self, command: Judge) -> Committed:
+        """Link a memory as the guard judged it at rest, and close what the memory replaces. Raises NotFound,
+        FailedPrecondition, Aborted (other heads)."""
+        memory = self._journal.writable(command.id, command.heads)
+        standing = self.as_judged(memory.space, command.verdict)
+        outdated = self._outdated(command.verdict, standing, command.agent)
+        there = self._journal.links(memory)
+        links = tuple(one for one in links_of(command.verdict, standing, outdated) if one not in there)
+        if not links:
+            return self._journal.unchanged(memory, "nothing that the verdict names stands any more")
+        self._admission.refuse_endless(memory, command.agent)
+        edit = Edit(links_put=links, at=command.at)
+        changed, _ = self._journal.write(self._journal.document(memory), edit, command.actor, command)
+        replaced = tuple(self._admission.close(old, memory.id, command) for old in outdated)
+        return Committed(
+            action="SUPERSEDE" if replaced else "LINK",
+            memory=changed,
+            seq=self._journal.last_seq(),
+            reason=command.verdict.reason,
+            superseded=replaced,
+        )
+
     def outdated(self, command: Create, standing: Mapping[str, Memory]) -> list[Memory]:
-        """The memories that step back by the verdict of the guard. A memory that is full, or says by now the words of
-        another principal, stays and is contradicted."""
+        """The memories that step back for a new one by the verdict of the guard."""
         if command.verdict is None or command.draft.supersedes:
             return []
-        found = [standing[id_] for id_ in command.verdict.supersedes if id_ in standing]
-        who = principal_of(command.agent)
-        return [one for one in found if self._has_room(one, command.agent) and self._says_own(one, who)]
+        return self._outdated(command.verdict, standing, command.agent)
+
+    def _outdated(self, verdict: Verdict, standing: Mapping[str, Memory], agent: str) -> list[Memory]:
+        """A memory that is full, or says by now the words of another principal, stays and is contradicted."""
+        found = [standing[id_] for id_ in verdict.supersedes if id_ in standing]
+        who = principal_of(agent)
+        return [one for one in found if self._has_room(one, agent) and self._says_own(one, who)]
 
     def _says_own(self, memory: Memory, who: str) -> bool:
         """Whether the shown words are those of the principal `who`, or `who` owns the node."""
@@ -65,11 +92,11 @@ class Verdicts:
         return True
 
 
-def contradictions(
-    verdict: Verdict | None, standing: Mapping[str, Memory], outdated: Sequence[Memory]
-) -> Iterator[Link]:
-    """Links to the memories that a new one contradicts, those among them that could not step back."""
-    closed = {memory.id for memory in outdated}
+def links_of(verdict: Verdict | None, standing: Mapping[str, Memory], outdated: Sequence[Memory]) -> Iterator[Link]:
+    """Links to the memories that step back, and to those that a new one contradicts, among them what could not step
+    back."""
+    closed = [memory.id for memory in outdated]
+    yield from (Link(SUPERSEDES, id_) for id_ in closed)
     for id_ in (*verdict.supersedes, *verdict.contradicts) if verdict else ():
         if id_ in standing and id_ not in closed:
-            yield Link("contradicts", id_)
+            yield Link(CONTRADICTS, id_)

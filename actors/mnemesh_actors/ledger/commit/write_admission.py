@@ -6,6 +6,7 @@ Asked inside the commit, where no other write can come between.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from mnemesh_crdt.admission.budget import weigh
 from mnemesh_crdt.changes.chunk import DEFLATED
 from mnemesh_crdt.changes.envelope import CHANGE
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.document.revisions import SUPERSEDED_BY
+from mnemesh_crdt.document.revisions import SUPERSEDED_BY, supersede
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy.guard import RECORDS, Verdict, although
 from mnemesh_memory.policy.patches import patched
@@ -238,6 +239,15 @@ class Admission:
     def refuse_last(self, memory: Memory, agent: str) -> None:
         """A change that forgets, restores, replaces or resolves, for which there is room longer than for others."""
         refuse_endless(self._db, memory, agent, last=True)
+
+    def close(self, old: Memory, successor: str, command: Command) -> Memory:
+        """The memory `old`, superseded by the memory `successor`. Raises FailedPrecondition."""
+        document = self._journal.document(old)
+        edit = supersede(document.state(), successor, command.agent, command.at)
+        if edit is None:
+            raise FailedPrecondition(f"supersedes: {old.id} has nothing to replace", field="supersedes", value=old.id)
+        self.refuse_last(old, command.agent)
+        return self._journal.write(document, edit, os.urandom(16), command)[0]
 
     def taken(self, id_: str) -> bool:
         """Whether a new memory may not have this id. A memory has it or had it, or a retraction waits here: then the

@@ -49,13 +49,20 @@ class EntryPage:
         return list(dict.fromkeys(entry.id for entry in self.entries if entry.erased))
 
 
-def first_nodes(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, str]:
-    """By id the node that accepted the first change of a memory."""
+def first_entries(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
+    """By id the number of the first change of a memory, and the node that accepted the change."""
     asked = ", ".join("?" * len(ids))
     rows = db.execute(
-        f"SELECT doc, node, min(seq) FROM entry WHERE doc IN ({asked}) AND type = ? GROUP BY doc", (*ids, CHANGE)
+        f"SELECT doc, min(seq), node FROM entry WHERE doc IN ({asked}) AND type = ? GROUP BY doc", (*ids, CHANGE)
     )
-    return {doc: node for doc, node, _ in rows}
+    return {doc: (seq, node) for doc, seq, node in rows}
+
+
+def postponed(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """Those of `ids` that the write guard judges at rest, each with the agent that wrote it and the agent's role."""
+    asked = ", ".join("?" * len(ids))
+    rows = db.execute(f"SELECT doc, agent, role FROM postponed WHERE doc IN ({asked})", ids)
+    return {doc: (agent, role) for doc, agent, role in rows}
 
 
 def page(db: sqlite3.Connection, after: int, limit: int, head: int, incarnation: str) -> EntryPage:

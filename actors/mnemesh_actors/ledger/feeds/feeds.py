@@ -38,7 +38,15 @@ class Feeds(Mending):
         """The changes in `spaces` after `after`, for watchers. See changes.page."""
         return changes.page(self._db, after, spaces, limit, self._journal.last_seq(), self._incarnation)
 
-    first_nodes = question(entry_feed.first_nodes)
+    first_entries = question(entry_feed.first_entries)
+    postponed = question(entry_feed.postponed)
+
+    def judged(self, ids: Sequence[str]) -> None:
+        """The write guard has judged these memories, which were postponed."""
+        with self._transaction():
+            self._db.executemany("DELETE FROM postponed WHERE doc = ?", [(id_,) for id_ in ids])
+            self._cursors.write()
+        self._cursors.written()
 
     @reading
     def entries(self, after: int, limit: int) -> EntryPage:

@@ -120,6 +120,7 @@ class Journal:
             # Links to the memory stay, as ids of nothing: those belong to other memories.
             (f"DELETE FROM file_reference WHERE doc = ?1 AND {_NOWHERE}", named[:1]),
             (f"DELETE FROM link WHERE source = ?1 AND {_NOWHERE}", named[:1]),
+            (f"DELETE FROM postponed WHERE doc = ?1 AND {_NOWHERE}", named[:1]),
             # The key stays, so that a late retry does not bring the text back; what tells the text does not.
             (f"UPDATE idempotency SET fingerprint = x'' WHERE id = ?1 AND {_NOWHERE}", named[:1]),
             ("DELETE FROM pending WHERE doc = ? AND space = ?", named),

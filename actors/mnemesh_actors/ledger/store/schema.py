@@ -162,6 +162,8 @@ _SQL: Final = (
       space TEXT, folder TEXT, name TEXT, doc TEXT, PRIMARY KEY (space, folder, name, doc)) WITHOUT ROWID;
     CREATE INDEX file_reference_doc ON file_reference (doc, space)
     """,
+    # The memories that the write guard judges at rest, each with its writer and the role of the writer.
+    "CREATE TABLE postponed (doc TEXT PRIMARY KEY, agent TEXT NOT NULL, role TEXT NOT NULL) WITHOUT ROWID",
 )
 # The view is rebuilt from the entries when the file says another version.
 VIEW_VERSION = 13

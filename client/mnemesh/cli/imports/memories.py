@@ -219,7 +219,8 @@ def _store(client: Client, batch: Batch) -> list[Outcome]:
     waiting = list(range(len(batch)))
     for _ in range(OVERLOADED_TRIES_MAX):
         try:
-            answers = client.remember_batch([cast(Item, batch[i].entry.fields) for i in waiting], wait="durable")
+            items = [cast(Item, batch[i].entry.fields) for i in waiting]
+            answers = client.remember_batch(items, wait="durable", judge_at_rest=True)
         except Overloaded as error:
             answers = (error,) * len(waiting)
         outcomes.update(zip(waiting, answers, strict=True))

@@ -102,6 +102,8 @@ class Report:
         if self.dry_run and self.judged_here:
             who = f"the node judged the first {self.checked} only" if self.checked else "no node answers"
             yield f"{who}; of {count_of(self.judged_here, 'item')} just types, times and sizes were looked at"
+        if self.stored:
+            yield "the node compares them with what it knows at rest; `mnemesh status` shows how far contradictions are"
         if self.stored and not self.indexed:
             yield "the index is still catching up; everything stored is safe and will be found soon"
 
