@@ -12,6 +12,7 @@ from recall_scene import READER, Here, signals_of, started
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
+from mnemesh_actors.index import neighbours
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import NodePorts
@@ -32,6 +33,8 @@ EPISODES = (
     "The backup failed at night, because the archive host had a full disk.",
 )
 PAIR = ("The staging database listens on port 5433.", "On port 5433 the staging database is listening.")
+WORDS = ("anvil", "bellows", "chisel", "drill", "easel", "file", "gauge", "hammer", "iron", "jig", "kiln", "ladle",
+         "mallet", "nail", "oven", "plane", "rasp", "saw", "tongs", "vice")  # fmt: skip
 
 
 async def tell(here: Here, texts: tuple[str, ...], kind: str = "episode") -> list[str]:
@@ -307,3 +310,16 @@ async def test_a_fact_is_trusted_no_more_than_the_least_trusted_of_its_sources(h
     (step,) = (await here.mesh.consolidate(READER, here.space)).steps
     (fact,), _ = await here.mesh.get(READER, [step.id])
     assert fact.attrs["trust"] == "imported"
+
+
+async def test_in_a_large_space_the_old_twin_of_a_new_memory_is_found(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above EACH_POINTS_MAX points the neighbours of many texts are looked for around the mean of these texts."""
+    monkeypatch.setattr(neighbours, "EACH_POINTS_MAX", 0)
+    first = await tell(here, PAIR[:1], "fact")
+    await here.mesh.consolidate(READER, here.space)
+    strange = tuple(f"The {word} of lot {number} is kept in hall {number}." for number, word in enumerate(WORDS))
+    await tell(here, (PAIR[1], *strange), "fact")
+    done = await here.mesh.consolidate(READER, here.space)
+    assert first[0] in {step.id for step in done.steps if step.action == MERGE}

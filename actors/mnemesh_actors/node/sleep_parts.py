@@ -38,6 +38,8 @@ async def start_sleep(
     machines = await runtime.machines()
     usual = max(1, sum(machine.processors for machine in machines[1:]))
     places = [ASTROCYTE.place] * (config.astrocytes or usual)
-    consolidating = Consolidating(parts, record, WorkerPool(await ASTROCYTE.spawn_each(runtime, places=places)), notice)
+    alone = runtime.name != "local"
+    astrocytes = WorkerPool(await ASTROCYTE.spawn_each(runtime, alone, places=places))
+    consolidating = Consolidating(parts, record, astrocytes, notice)
     idle = IdleParts(parts=parts, consolidating=consolidating, owner=config.owner)
     return Sleep(consolidating=consolidating, idle=IdleScheduler(idle, config, notice).start())

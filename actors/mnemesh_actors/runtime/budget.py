@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final
 
 # A step that hung is no reason to rest for as long.
@@ -79,3 +79,10 @@ class Budget:
         finally:
             ended = loop.time()
             self._rests_until = ended + min(REST_MAX_S, (ended - began) * (1 / self._share - 1))
+
+    @asynccontextmanager
+    async def slice(self) -> AsyncIterator[None]:
+        """One step in its turn."""
+        await self.turn()
+        with self.step():
+            yield

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.recall.related import stored_vectors
 from mnemesh_actors.remember.trust_marks import classes_of
+from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.runtime.budget import Budget
 from mnemesh_memory.consolidation.derived_id import is_sleep
 from mnemesh_memory.consolidation.portions import portions
 from mnemesh_memory.consolidation.promotion import EPISODE
@@ -22,7 +27,10 @@ PAGE_ENTRIES: Final = 1_000
 BATCH: Final = 128
 # Neighbours of a fresh memory: this bounds the search for duplicates and groups.
 NEIGHBOURS: Final = 16
-READ_IDS: Final = 200
+# One look at the ledger, and one at the index. Between two looks somebody who waits has a turn. Texts in so few have
+# their neighbours looked for one by one: the mean of many new memories is nearest to these themselves.
+READ_IDS: Final = 32
+SEARCHED_IDS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +61,14 @@ async def fresh_ids(parts: NodePorts, space: str, after: int) -> AsyncIterator[t
         after = page.seq
 
 
-async def batch(parts: NodePorts, space: str, principal: str, ids: Sequence[str], seq: int) -> Batch:
-    """The portions of these memories of a space."""
-    memories = {id_: memory for id_, memory in (await _read(parts, ids)).items() if memory.state == "active"}
+async def batch(parts: NodePorts, space: str, principal: str, ids: Sequence[str], seq: int, budget: Budget) -> Batch:
+    """The portions of these memories of a space, read within a budget."""
+    memories = {id_: memory for id_, memory in (await _read(parts, ids, budget)).items() if memory.state == "active"}
     fresh = sorted(memories)
     with parts.serving.current.held() as vectors:
-        near, degraded = await _near(parts, vectors, space, [memories[id_] for id_ in fresh])
+        near, degraded = await _near(parts, vectors, space, [memories[id_] for id_ in fresh], budget)
     others = {id_ for found in near.values() for id_, _ in found} - memories.keys()
-    memories |= await _read(parts, sorted(others))
+    memories |= await _read(parts, sorted(others), budget)
     sources = [id_ for id_, memory in memories.items() if memory.kind == EPISODE]
     sources += [
         link.id
@@ -69,33 +77,35 @@ async def batch(parts: NodePorts, space: str, principal: str, ids: Sequence[str]
         for link in memory.links
         if link.type == DERIVED_FROM
     ]
-    derived = await _derived(parts, sources)
+    derived = await _derived(parts, sources, budget)
     facts = {fact for found in derived.values() for fact in found} - memories.keys()
-    memories |= await _read(parts, sorted(facts))
+    memories |= await _read(parts, sorted(facts), budget)
     episodes = [memory for memory in memories.values() if memory.kind == EPISODE]
     trust = await classes_of(parts, Caller(principal, principal), episodes)
     return Batch(len(fresh), seq, tuple(portions(space, principal, fresh, memories, near, derived, trust)), degraded)
 
 
-async def _read(parts: NodePorts, ids: Sequence[str]) -> dict[str, Memory]:
+async def _read(parts: NodePorts, ids: Sequence[str], budget: Budget) -> dict[str, Memory]:
     found: dict[str, Memory] = {}
     for start in range(0, len(ids), READ_IDS):
-        found |= await parts.ledger.read(list(ids[start : start + READ_IDS]))
+        async with budget.slice():
+            found |= await parts.ledger.read(list(ids[start : start + READ_IDS]))
     return found
 
 
 async def _near(
-    parts: NodePorts, vectors: VectorSpace, space: str, memories: Sequence[Memory]
+    parts: NodePorts, vectors: VectorSpace, space: str, memories: Sequence[Memory], budget: Budget
 ) -> tuple[dict[str, tuple[tuple[str, float], ...]], tuple[str, ...]]:
     """By memory its neighbours of the space, nearest first, and how many memories have no vector yet."""
     stored = await stored_vectors(parts, vectors, memories)
     known = [memory.id for memory in memories if stored[memory.id]]
     found: list[list[tuple[str, float]]] = []
-    if known:
-        asked = [(stored[id_][0], space) for id_ in known]
-        found = await vectors.follower.read(
-            lambda shard: shard.neighbours_batch(asked, NEIGHBOURS, vectors.embedder.generation)
-        )
+    for start in range(0, len(known), SEARCHED_IDS):
+        asked = [(stored[id_][0], space) for id_ in known[start : start + SEARCHED_IDS]]
+        async with budget.slice():
+            found += await vectors.follower.read(
+                partial(_neighbours, asked=asked, generation=vectors.embedder.generation)
+            )
     near = {
         id_: tuple((other, cosine) for other, cosine in neighbours if other != id_)
         for id_, neighbours in zip(known, found, strict=True)
@@ -104,11 +114,19 @@ async def _near(
     return near, (f"index: {absent} texts are not embedded yet and were not compared",) if absent else ()
 
 
-async def _derived(parts: NodePorts, sources: Sequence[str]) -> dict[str, tuple[str, ...]]:
+async def _neighbours(
+    shard: Handle[IndexPort], asked: Sequence[tuple[Vector, str]], generation: str
+) -> list[list[tuple[str, float]]]:
+    return await shard.neighbours_batch(asked, NEIGHBOURS, generation)
+
+
+async def _derived(parts: NodePorts, sources: Sequence[str], budget: Budget) -> dict[str, tuple[str, ...]]:
     """By source the memories derived from it, forgotten ones too."""
     found: dict[str, list[str]] = {}
     ordered = sorted(set(sources))
     for start in range(0, len(ordered), READ_IDS):
-        for source, memory in await parts.ledger.derived(ordered[start : start + READ_IDS]):
+        async with budget.slice():
+            pairs = await parts.ledger.derived(ordered[start : start + READ_IDS])
+        for source, memory in pairs:
             found.setdefault(source, []).append(memory)
     return {source: tuple(memories) for source, memories in found.items()}

@@ -134,17 +134,15 @@ class Consolidating:
         await self._parts.follower.wait_for(head)  # near memories are asked of the index
         known, seq = await self._record.watermark(space)
         async for ids, upto in fresh_ids(self._parts, space, seq if known == incarnation else 0):
-            await budget.turn()
-            with budget.step():
-                found = await batch(self._parts, space, principal, ids, upto)
-                proposals = await asyncio.gather(*map(self._planned, found.portions))
-                tally.add(found, proposals)
-                steps, facts = joined(proposals)
-                if steps and not dry_run:
-                    run = run or await self._begun(space, principal)
-                    steps = await self._applied(run, found.read, steps, facts)
-                tally.steps += steps
-                self._note(found, steps)
+            found = await batch(self._parts, space, principal, ids, upto, budget)
+            proposals = await asyncio.gather(*map(self._planned, found.portions))  # in processes that give way
+            tally.add(found, proposals)
+            steps, facts = joined(proposals)
+            if steps and not dry_run:
+                run = run or await self._begun(space, principal)
+                steps = await self._applied(run, found.read, steps, facts, budget)
+            tally.steps += steps
+            self._note(found, steps)
             if not dry_run:
                 await self._record.keep_watermark(space, incarnation, upto)
         if run is not None:
@@ -179,9 +177,14 @@ class Consolidating:
         await self._record.begin(run)
         return run
 
-    async def _applied(self, run: Run, read: int, steps: Sequence[Step], facts: Mapping[str, Promotion]) -> list[Step]:
+    async def _applied(
+        self, run: Run, read: int, steps: Sequence[Step], facts: Mapping[str, Promotion], budget: Budget
+    ) -> list[Step]:
         first = await self._record.plan(run.id, read, steps)
-        done = [await self._carried_out(run, first + place, step, facts) for place, step in enumerate(steps)]
+        done = []
+        for number, step in enumerate(steps, first):
+            async with budget.slice():
+                done.append(await self._carried_out(run, number, step, facts))
         await self._parts.follower.wait_for(self._parts.follower.head)
         return done
 

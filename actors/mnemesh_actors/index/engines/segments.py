@@ -11,16 +11,13 @@ exact search is as fast, deterministic and complete.
 
 from __future__ import annotations
 
-import ctypes
 import json
-import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +35,7 @@ from mnemesh_actors.index.engines.segment_files import (
     roll_back,
     segments_of,
 )
+from mnemesh_actors.runtime.low_priority import step_down
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_memory.values.errors import DataLoss
 
@@ -58,8 +56,6 @@ PAUSE_MAX = 63
 # With no more changes since the flush before, an index is at rest: some ten a second.
 REST_CHANGES = 100
 PUT_A_STEP = 256
-NICENESS = 10
-PR_SET_PDEATHSIG = 1
 log = structlog.get_logger("mnemesh.index")
 
 
@@ -298,9 +294,7 @@ class SegmentedEdge(EdgeBackend):
 
 def seal(path: str, segment_points: int, dense: dict[str, int], sparse: list[str]) -> None:
     """Make one sealed segment of all that the index in the directory `path` holds."""
-    with suppress(OSError, AttributeError):  # not Linux: a child that outlives its node ends by itself
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    os.nice(NICENESS)
+    step_down()
     whole = EdgeBackend(path, segment_points=segment_points, whole=True)
     whole.open(Schema(dense=dense, sparse=tuple(sparse)))
     whole.optimise()

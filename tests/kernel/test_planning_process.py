@@ -1,0 +1,78 @@
+"""The child that plans: it answers as the node itself would, and a child that is gone is begun anew."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mnemesh_actors.astrocytes.astrocyte import SMALL, Astrocyte
+from mnemesh_actors.astrocytes.planning_process import PlanningProcess
+from mnemesh_memory.consolidation.portion import plan
+from mnemesh_memory.consolidation.steps import PROMOTE, Portion
+from mnemesh_memory.values.errors import Unavailable
+from mnemesh_memory.values.model import Memory, Source
+
+CORPUS = Path(__file__).resolve().parent.parent / "data" / "sleep" / "consistent.jsonl"
+
+
+@pytest.fixture
+def child() -> Iterator[PlanningProcess]:
+    process = PlanningProcess()
+    yield process
+    process.close()
+
+
+def portion(groups: int) -> Portion:
+    """Groups of episodes that agree, each the neighbour of the others of its group."""
+    memories: dict[str, Memory] = {}
+    near = {}
+    for number, line in enumerate(CORPUS.read_text("utf-8").splitlines()[:groups]):
+        ids = [f"{number:02d}-{place}" for place, _ in enumerate(json.loads(line)["texts"])]
+        for place, text in enumerate(json.loads(line)["texts"]):
+            memories[ids[place]] = Memory(
+                id=ids[place], space="team", kind="episode", title="", content=text, state="active", by="a/b",
+                created_at=number, updated_at=number, heads=(), source=Source(session=f"s{place}"),
+            )  # fmt: skip
+            near[ids[place]] = tuple((other, 0.9) for other in ids if other != ids[place])
+    return Portion(space="team", principal="a", domain="general", fresh=tuple(memories), memories=memories, near=near)
+
+
+def test_a_plan_of_the_child_is_that_of_the_node(child: PlanningProcess) -> None:
+    asked = portion(20)
+    assert len(asked.fresh) >= SMALL
+    planned = child.plan(asked)
+    assert planned == plan(asked)
+    assert any(step.action == PROMOTE for step in planned.steps)
+
+
+def test_a_child_that_was_killed_is_begun_anew(child: PlanningProcess) -> None:
+    asked = portion(2)
+    child.plan(asked)
+    assert child._child is not None
+    first = child._child.pid
+    os.kill(first, signal.SIGKILL)
+    assert child.plan(asked) == plan(asked)
+    assert child._child.pid != first
+
+
+def test_a_plan_that_ends_every_child_is_an_error(child: PlanningProcess) -> None:
+    with pytest.raises(Unavailable, match="the process that plans"):
+        child.plan("no portion")  # type: ignore[arg-type]
+
+
+def test_a_worker_of_the_node_plans_a_large_portion_in_its_child_and_ends_the_child() -> None:
+    worker = Astrocyte()
+    small, large = portion(1), portion(20)
+    assert worker.plan(small) == plan(small)
+    assert worker._child is not None
+    assert worker._child._child is None
+    assert worker.plan(large) == plan(large)
+    begun = worker._child._child
+    assert begun is not None
+    worker.close()
+    assert begun.poll() is not None
