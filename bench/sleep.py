@@ -1,7 +1,6 @@
-"""`python -m bench.sleep`: what consolidation finds of what was planted, and what it costs.
+"""`python -m bench.sleep`: what consolidation finds of what was planted.
 
-The corpus of tests/data/sleep goes through a whole node, in one space, written as agents write. `--cost` measures the
-CPU time for 1,000 new memories in a space of 10,000, and that of embedding these. A larger space can be named.
+The corpus of tests/data/sleep goes through a whole node, in one space, written as agents write.
 `--recall` measures recall with and without sleep, in turns.
 """
 
@@ -12,7 +11,6 @@ import asyncio
 import itertools
 import json
 import random
-import resource
 import secrets
 import statistics
 import tempfile
@@ -30,6 +28,7 @@ from rich.table import Table
 from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node.start import StartConfig, start_mesh
+from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.runtime.budget import Budget
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.sleep.idle_scheduler import QUIET_S, SleepConfig
@@ -43,7 +42,6 @@ EPISODES: Final = ("consistent", "inconsistent")
 SPACE: Final = "bench/sleep"
 OWNER: Final = Caller("owner/bench", "owner")
 BATCH: Final = 256
-NEW: Final = 1_000
 QUESTIONS: Final = 60
 WARM_UP: Final = 4
 VOTE_WEIGHTS: Final = (0.0, 0.05, 0.1, 0.2)
@@ -54,11 +52,12 @@ def groups(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (DATA / f"{name}.jsonl").read_text("utf-8").splitlines()]
 
 
-async def started(path: Path) -> Mesh:
-    """A whole node without doors. No two writes happen in one millisecond."""
+async def started(path: Path, runtime: Runtime | None = None) -> Mesh:
+    """A whole node without doors, in this process unless a runtime is given. No two writes happen in one
+    millisecond."""
     ticks = itertools.count(1_795_000_000_000, 1_000)
     config = StartConfig(clock=lambda: next(ticks), entropy=secrets.token_bytes, model=ModelConfig(download=False))
-    return await start_mesh(open_directory(path), LocalRuntime(), config)
+    return await start_mesh(open_directory(path), runtime or LocalRuntime(), config)
 
 
 def drafts_of(name: str) -> list[tuple[str, Draft]]:
@@ -168,49 +167,16 @@ def texts(count: int, seed: int) -> list[str]:
     return made
 
 
-async def filled(mesh: Mesh, contents: Sequence[str]) -> None:
+async def filled(mesh: Mesh, contents: Sequence[str], space: str = SPACE) -> None:
     """Write texts as facts and episodes."""
     for start in range(0, len(contents), BATCH):
         part = contents[start : start + BATCH]
         drafts = [
-            Draft(content=text, kind="episode" if place % 3 == 0 else "fact", space=SPACE,
+            Draft(content=text, kind="episode" if place % 3 == 0 else "fact", space=space,
                   source=Source(session=f"s{start + place}"), force=True, importance=0.7)
             for place, text in enumerate(part)
         ]  # fmt: skip
         await mesh.remember_batch(OWNER, drafts)
-
-
-async def measured_cost(size: int, new: int) -> dict[str, float]:
-    """CPU seconds for `new` memories in a space of `size`: of writing (which embeds) and of consolidating."""
-    with tempfile.TemporaryDirectory() as folder:
-        mesh = await started(Path(folder) / "data")
-        try:
-            await filled(mesh, texts(size, 1))
-            incarnation, seq = await mesh._parts.ledger.position()
-            await mesh._sleeping._record.keep_watermark(SPACE, incarnation, seq)
-            embedded = await _embedding(mesh, texts(new, 3))
-            await filled(mesh, texts(new, 2))
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-            began = time.process_time()
-            done = await mesh.consolidate(OWNER, SPACE)
-            spent = time.process_time() - began
-            grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-            return {
-                "size": size,
-                "new": done.read,
-                "embedding_s": embedded,
-                "consolidating_s": spent,
-                "rss_mb": grown / 1024,
-            }
-        finally:
-            await mesh.close()
-
-
-async def _embedding(mesh: Mesh, contents: Sequence[str]) -> float:
-    began = time.process_time()
-    for start in range(0, len(contents), 64):
-        await mesh._parts.embedder.embed(list(contents[start : start + 64]))
-    return time.process_time() - began
 
 
 class Gate(Budget):
@@ -246,8 +212,8 @@ class Gate(Budget):
 
 
 async def measured_recall(size: int) -> dict[str, float]:
-    """Median milliseconds of recalls while the node consolidates `size` memories as when idle, and without. The two take
-    turns, so that a busy machine counts for both. `ratio` is the median over the turns."""
+    """Median milliseconds of recalls while the node consolidates `size` memories as when idle, and without. The two
+    take turns, so that a busy machine counts for both. `ratio` is the median over the turns."""
     spent: dict[str, list[float]] = {"quiet": [], "asleep": []}
     questions = itertools.cycle(texts(QUESTIONS, 7))
     ratios: list[float] = []
@@ -326,19 +292,12 @@ def main() -> None:
     """The table of figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--show", action="store_true", help="print what was missed")
-    parser.add_argument("--cost", type=int, nargs="*", metavar="SIZE", help="measure the cost in spaces of these sizes")
     parser.add_argument("--votes", action="store_true", help="measure votes in recall on the team histories")
-    parser.add_argument("--new", type=int, default=NEW, help="new memories for --cost")
     parser.add_argument(
         "--recall", type=int, metavar="SIZE", help="measure recall beside the sleep of so many memories"
     )
     asked = parser.parse_args()
     console = Console()
-    if asked.cost is not None:
-        for size in asked.cost or [10_000]:
-            found = asyncio.run(measured_cost(size, asked.new))
-            console.print({name: round(value, 2) for name, value in found.items()})
-        return
     if asked.recall:
         found = asyncio.run(measured_recall(asked.recall))
         console.print({name: round(value, 2) for name, value in found.items()})
