@@ -113,13 +113,12 @@ folder. Each is a JSON object:
 Where the host asks for permission, a tool of Mnemesh that only reads is approved. Any other tool is left to you. So is
 every tool when the project's own settings give the name `mnemesh` to another program.
 
-A file that an agent reads can bring the memories about that file. This is off. To have it, register the hook of
-`PreToolUse` by hand and write `reads = true` in `.mnemesh.toml`, or set `MNEMESH_READS=on`:
-
-```json
-{{"hooks": {{"PreToolUse": [{{"matcher": "Read", "hooks": [
-  {{"type": "command", "command": "mnemesh hook claude-code PreToolUse", "timeout": 5}}]}}]}}}}
-```
+A file that an agent reads can bring facts about the file. This is off, because a hook at each read costs the start of
+a program. `mnemesh install claude-code --reads` writes the hook, `--no-reads` takes the hook out, and an `install`
+without either changes nothing there. A read then brings up to {read_results} facts of up to {read_memory} characters,
+together at most {read:,} characters. Only memories with the file in `paths` count, each once in a session. No memory is
+shown after a change of a file that the text names, or beside a newer contradicting memory. `reads = false` in
+`.mnemesh.toml`, or `MNEMESH_READS=off`, ends the facts for a project.
 
 A project chooses in `.mnemesh.toml`. `hooks = false` ends all hooks of the project. `inject = "WORD"`, or the variable
 `MNEMESH_INJECT`, says how much is put before the model:
@@ -151,7 +150,9 @@ def hosts_page() -> str:
         notes="".join(told),
         hooks=table_text(("event", *(HOSTS[name].title for name in events.EVENTS)), fired, "---"),
         modes=table_text(("inject", "the model is given"), modes, "---"),
-        timeout=TIMEOUT_S, tag=context.TAG, session=context.SESSION_CHARS_MAX, prompt=context.PROMPT_CHARS_MAX,
+        timeout=TIMEOUT_S, tag=context.TAG, session=context.SESSION_CHARS_MAX, read=context.READ_CHARS_MAX,
+        prompt=context.PROMPT_CHARS_MAX, read_results=context.READ_RESULTS_MAX,
+        read_memory=context.READ_MEMORY_CHARS_MAX,
         tail=transcript_tail.TAIL_BYTES // 1024, every=captures.CHECKPOINT_EVERY, notes_max=notes.NOTES_MAX,
         cited=citations.CITED_MAX, run=citations.RUN_WORDS, marks_min=citations.MARKS_MIN,
         marks_enough=citations.MARKS_ENOUGH, shortest=citations.RUN_WORDS + citations.MARKS_MIN - 1,

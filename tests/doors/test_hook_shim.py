@@ -18,7 +18,7 @@ import pytest
 from node_process import NodeUnderTest
 from scenario_doors import McpDoor
 
-from mnemesh.hooks.context import CLOSING, OPENING
+from mnemesh.hooks.context import CLOSING, OPENING, READ_CHARS_MAX, READ_RESULTS_MAX
 from mnemesh.hooks.shown_memories import FOLDER
 from mnemesh_proto.rendezvous import NodeAddress, write_node
 
@@ -276,11 +276,27 @@ async def test_a_file_that_is_read_brings_the_memories_about_it_only_when_that_i
     await remembered(shared_node, host, "Number each migration by hand.", paths=["db/001.sql"])
     await remembered(shared_node, host, "Cranes are painted yellow.", paths=["crane.py"])
     read = {"tool_name": "Read", "tool_input": {"file_path": f"{host.project}/db/001.sql"}}
-    assert host.fire("PreToolUse", **read) == ""
-    text = host.fire("PreToolUse", environ={"MNEMESH_READS": "on"}, **read)
+    assert host.fire("PreToolUse", environ={"MNEMESH_READS": "off"}, **read) == ""
+    text = host.fire("PreToolUse", **read)
     assert "Number each migration by hand." in text
     assert "Cranes" not in text
-    assert host.fire("PreToolUse", environ={"MNEMESH_READS": "on"}, **read) == ""
-    (host.project / ".mnemesh.toml").write_text("reads = true\n")
+    assert host.fire("PreToolUse", **read) == ""
     host.session = "another"
     assert host.fire("PreToolUse", **read) == text
+    host.session = "a third"
+    (host.project / ".mnemesh.toml").write_text("reads = false\n")
+    assert host.fire("PreToolUse", **read) == ""
+
+
+@session_loop
+async def test_facts_about_a_file_that_is_read_are_few_and_short(shared_node: NodeUnderTest, host: Host) -> None:
+    file = host.project / "src" / "cart.py"
+    file.parent.mkdir()
+    file.write_text("a = 1\n")
+    for colour in ("red", "green", "blue", "white"):
+        text = f"Carts that are {colour} are sorted by {colour}. " + f"{colour} ".rjust(2) * 300
+        await remembered(shared_node, host, text, paths=["src/cart.py"])
+    read = {"tool_name": "Read", "tool_input": {"file_path": str(file)}}
+    text = host.fire("PreToolUse", **read)
+    assert len(text) <= READ_CHARS_MAX
+    assert text.count("Carts that are") == READ_RESULTS_MAX

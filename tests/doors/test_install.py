@@ -93,6 +93,27 @@ def test_all_hosts_are_installed_and_leave_no_trace(machine: Machine) -> None:
     assert "nothing of Mnemesh" in machine.run("uninstall")
 
 
+def test_the_hook_of_read_files_is_written_when_asked_for_and_stays_until_it_is_not_wanted(machine: Machine) -> None:
+    settings = machine.write(".claude/settings.json", SETTINGS)
+
+    def read_hooks() -> list[str]:
+        groups = json.loads(settings.read_text().replace("// mine", ""))["hooks"].get("PreToolUse", [])
+        return [group["matcher"] for group in groups]
+
+    machine.run("install", "claude-code")
+    assert read_hooks() == []
+    assert "PreToolUse" in machine.run("install", "claude-code", "--reads")
+    assert read_hooks() == ["Read"]
+    machine.run("install", "claude-code")
+    assert read_hooks() == ["Read"]
+    machine.run("install", "claude-code", "--no-reads")
+    assert read_hooks() == []
+    machine.run("install", "claude-code", "--reads")
+    machine.run("uninstall")
+    assert settings.read_text() == SETTINGS
+    assert "claude-code" in machine.run("install", "codex", "--reads", status=2)
+
+
 def test_a_file_edited_since_loses_ours_alone(machine: Machine) -> None:
     path = machine.write(".claude/settings.json", SETTINGS)
     machine.run("install", "claude-code")

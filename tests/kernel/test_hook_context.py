@@ -73,6 +73,14 @@ def test_fired_triggers_come_first_also_when_nothing_answers_and_they_were_shown
     assert len(ids) == 2
 
 
+def test_a_read_file_brings_no_memory_that_may_not_hold() -> None:
+    answer = an_answer("changed", "contradicted", "sound")
+    answer["results"][0]["memory"] = {"stale": ["names cart.py, which has changed since"]}
+    answer["results"][1]["memory"] = {"older_than": ["018f6f0e"]}
+    text, ids = context.read_block(answer, ())
+    assert (text.count("- ["), ids) == (1, [answer["results"][2]["id"]])
+
+
 def test_a_memory_already_shown_is_left_out() -> None:
     answer = an_answer("one", "two")
     _, ids = context.prompt_block(answer, ())

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh.hooks import settings_json
-from mnemesh.hooks.events import EVENTS, UNREGISTERED
+from mnemesh.hooks.events import EVENTS, ON_DEMAND
 from mnemesh.hooks.host_table import HOSTS, JSON, Host, Part
 from mnemesh.hooks.registration import ForeignSettings, has_ours, installed, is_bare, uninstalled
 from mnemesh.hooks.settings_json import BadSettings
@@ -131,7 +131,7 @@ def test_foreign_hooks_keep_their_places_even_inside_a_shared_group() -> None:
     new = json.loads(installed(text, CLAUDE, CLAUDE.hooks, COMMAND))
     assert [len(groups) for groups in new["hooks"].values()] == [
         2,
-        *[1] * (len(EVENTS["claude-code"]) - 1 - len(UNREGISTERED)),
+        *[1] * (len(EVENTS["claude-code"]) - 1 - len(ON_DEMAND)),
     ]
     assert (
         new["hooks"]["SessionStart"][1]["hooks"][0]["command"]

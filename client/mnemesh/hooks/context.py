@@ -31,7 +31,10 @@ PROMPT_RESULTS_MAX: Final = 5
 MIN_SCORES: Final[Mapping[str, float]] = {"auto": 0.05, "gated": 0.3}
 SESSION_TOKENS: Final = 1_500
 SUBAGENT_TOKENS: Final = 600
+# Of the memories about a file that is read.
 READ_RESULTS_MAX: Final = 3
+READ_CHARS_MAX: Final = 700
+READ_MEMORY_CHARS_MAX: Final = 140
 # Of a checkpoint and its surroundings, when work goes on.
 RESUME_TOKENS: Final = 1_000
 SESSION_CHARS_NAMED: Final = 200
@@ -103,6 +106,17 @@ def read_question(path: str) -> Question:
     return "POST /v1/recall", {"query": "", "paths": [path], "limit": READ_RESULTS_MAX}
 
 
+def read_block(answer: Json, shown: Collection[str]) -> tuple[str, list[str]]:
+    """The block for a file that is read, with the ids in it. A memory whose files have changed since, or that a newer
+    one contradicts, may not hold and is left out."""
+    sure = [result for result in answer["results"] if not _doubtful(result.get("memory") or result)]
+    return _block([("", sure)], shown, READ_CHARS_MAX, memory_chars_max=READ_MEMORY_CHARS_MAX)
+
+
+def _doubtful(memory: Json) -> bool:
+    return bool(memory.get("stale") or memory.get("older_than"))
+
+
 def session_question(session: str, directory: str, *, anew: bool, tokens: int = SESSION_TOKENS) -> Question:
     """The context of a session or subagent that starts."""
     known = {"dir": directory} if len(directory.encode("utf-8", "replace")) <= DIRECTORY_BYTES_MAX else {}
@@ -145,6 +159,7 @@ def _block(
     chars_max: int,
     first: Sequence[str] = (),
     last: Sequence[str] = (),
+    memory_chars_max: int = MEMORY_CHARS_MAX,
 ) -> tuple[str, list[str]]:
     """The lines of `first`, then the sections in their order, each memory once, until the next line would exceed
     `chars_max`. The lines of `last` follow, where any other stands."""
@@ -160,7 +175,7 @@ def _block(
         for memory in memories:
             if memory["id"] in ids or memory["id"] in shown:
                 continue
-            line = _line(memory)
+            line = _line(memory, memory_chars_max)
             cost = len(line) + 1 + (len(heading) + 1 if heading else 0)
             if cost > left:
                 continue
@@ -171,11 +186,11 @@ def _block(
     return ("\n".join((OPENING, *lines, *last, CLOSING)), ids) if lines else ("", [])
 
 
-def _line(memory: Json) -> str:
+def _line(memory: Json, chars_max: int = MEMORY_CHARS_MAX) -> str:
     whole = memory.get("memory") or memory
     text = memory["content"]
-    if len(text) > MEMORY_CHARS_MAX:
-        text = f"{(memory.get('snippet') or text)[:MEMORY_CHARS_MAX]}..."
+    if len(text) > chars_max:
+        text = f"{(memory.get('snippet') or text)[:chars_max]}..."
     day = str(whole.get("created_at") or whole.get("updated_at") or "")[:10]
     facts = " ".join(filter(None, (memory["id"][:ID_CHARS], memory["kind"], day)))
     title = f"{memory['title']}: " if memory.get("title") else ""

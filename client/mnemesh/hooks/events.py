@@ -28,8 +28,8 @@ MEANINGS: Final = (
     TURN_END, SUBAGENT_END, SESSION_END,
 )  # fmt: skip
 ANSWERED: Final = (SESSION_START, SUBAGENT_START, PROMPT, READ, PERMISSION)
-# Answered, but registered by nobody but a person.
-UNREGISTERED: Final = ("PreToolUse",)
+# Registered only where a person asks for them.
+ON_DEMAND: Final = ("PreToolUse",)
 CODEX_EVENTS: Final = {
     "SessionStart": SESSION_START, "UserPromptSubmit": PROMPT, "PermissionRequest": PERMISSION,
     "PreCompact": BEFORE_COMPACTION, "PostToolUse": TOOL_USE, "Stop": TURN_END,

@@ -92,7 +92,7 @@ def _opencode(words: Sequence[str]) -> dict[str, Any]:
 # The tools at whose calls an event fires.
 MATCHERS: Final[Mapping[str, str]] = {
     "PermissionRequest": f"mcp__{NAME}__.*", "PostToolUse": "Edit|Write|MultiEdit|NotebookEdit",
-    "PostToolUseFailure": "Bash",
+    "PostToolUseFailure": "Bash", "PreToolUse": "Read",
 }  # fmt: skip
 # Claude Code does not wait for these, and kills them when it ends: nothing is lost that a transcript does not tell.
 ASYNC_EVENTS: Final = ("PostToolUse", "PostToolUseFailure")

@@ -21,11 +21,11 @@ MODES: Final[Mapping[str, str]] = {
 
 
 def reads_here(cwd: Path, environ: Mapping[str, str]) -> bool:
-    """Whether a file that is read brings the memories about it: MNEMESH_READS, else the key `reads`. Off without them.
-    Raises BadSpaceFile."""
+    """Whether a file that is read brings facts about it: MNEMESH_READS, else the key `reads`, else yes, because nobody
+    gets the hook for it unasked. Raises BadSpaceFile."""
     if given := environ.get("MNEMESH_READS"):
         return given == "on"
-    return next((keys["reads"] is True for _, keys in project_files(cwd) if "reads" in keys), False)
+    return next((keys["reads"] is True for _, keys in project_files(cwd) if "reads" in keys), True)
 
 
 def mode_here(cwd: Path, environ: Mapping[str, str]) -> str:

@@ -98,12 +98,13 @@ def install(
     *,
     dry: bool = False,
     instructions: bool = False,
+    reads: bool | None = None,
 ) -> list[Change]:
-    """Install in `hosts`, for one project or for the user, with `instructions` also in the file of instructions. Raises
-    RefusedFile."""
+    """Install in `hosts`, for one project or for the user, with `instructions` also in the file of instructions.
+    `reads`: whether a hook for files that are read is written, None for as it is. Raises RefusedFile."""
     with held_register(around.data_dir, only_read=dry) as register:
         changes = [
-            _installed(host, part, project, command, around, register)
+            _installed(host, part, project, command, around, register, reads)
             for host in hosts
             for part in (host.all_parts if instructions else host.parts)
         ]
@@ -186,7 +187,13 @@ def _is_meant(of: str, project: Path | None, user: bool) -> bool:
 
 
 def _installed(
-    host: Host, part: Part, project: Path | None, command: str, around: Surroundings, register: Register
+    host: Host,
+    part: Part,
+    project: Path | None,
+    command: str,
+    around: Surroundings,
+    register: Register,
+    reads: bool | None,
 ) -> Change:
     path = around.file(part, project)
     if path is None:
@@ -200,6 +207,7 @@ def _installed(
         if part.kind == HOOKS and other != path and registration.has_ours(read_file(other).text, part):
             reason = f"the hooks of {other} fire here too, and would fire twice"
             return Change(host.name, part.kind, file, file.data, None, reason=reason)
+        wanted = registration.has_reads(file.text, part) if reads is None else reads
         original, base = file.data, file.text
         if known is not None and file.data is not None:
             kept = register.original(str(path))
@@ -211,7 +219,7 @@ def _installed(
         elif registration.has_ours(base, part):  # by another register
             base = registration.uninstalled(base, host, part)
             original = base.encode()
-        after = registration.installed(base, host, part, command, around.other_data).encode()
+        after = registration.installed(base, host, part, command, around.other_data, wanted).encode()
     except (BadSettings, ForeignSettings) as error:
         raise RefusedFile(f"{path} was left as it is: {error}") from None
     if after == file.data:

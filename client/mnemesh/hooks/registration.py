@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from mnemesh.hooks import managed_block, settings_json, settings_toml
-from mnemesh.hooks.events import EVENTS, UNREGISTERED
+from mnemesh.hooks.events import EVENTS, ON_DEMAND
 from mnemesh.hooks.host_table import HOOKS, INSTRUCTIONS, JSON, NAME, Host, Part
 from mnemesh.hooks.settings_json import BadSettings
 from mnemesh.hooks.settings_json import Path as JsonPath
@@ -21,9 +21,10 @@ class ForeignSettings(Exception):
     """A member of our name that is not ours. The message says which."""
 
 
-def installed(text: str, host: Host, part: Part, program: str, data: str = "") -> str:
+def installed(text: str, host: Host, part: Part, program: str, data: str = "", reads: bool = False) -> str:
     """`text` with our server or hooks, those of an earlier installation replaced. `program` is the path of `mnemesh`,
-    `data` a data directory other than the default. Raises ForeignSettings, BadSettings."""
+    `data` a data directory other than the default. `reads`: with the hook of files that are read. Raises
+    ForeignSettings, BadSettings."""
     options = ("--data", data) if data else ()
     if part.kind == INSTRUCTIONS:
         return managed_block.put(managed_block.take(text))
@@ -32,7 +33,7 @@ def installed(text: str, host: Host, part: Part, program: str, data: str = "") -
         changed = uninstalled(text, host, part, text)
         if host.name == "cursor" and VERSION[0] not in settings_json.read(changed):
             changed = settings_json.put(changed, VERSION, 1)
-        for event in events_of(host.name):
+        for event in events_of(host.name, reads=reads):
             shown = shlex.join((program, "hook", host.name, event, *options))
             changed = settings_json.put(changed, (*part.key, event, -1), host.hook_shape(event, shown))
         return text if settings_json.read(changed) == settings_json.read(text) else changed
@@ -72,9 +73,14 @@ def uninstalled(text: str, host: Host, part: Part, original: str = "") -> str:
         text = settings_json.take(text, empty[-1])
 
 
-def events_of(host: str) -> list[str]:
+def events_of(host: str, *, reads: bool = False) -> list[str]:
     """The events of a host that a hook is written for."""
-    return [event for event in EVENTS[host] if event not in UNREGISTERED]
+    return [event for event in EVENTS[host] if reads or event not in ON_DEMAND]
+
+
+def has_reads(text: str, part: Part) -> bool:
+    """Whether our hook of files that are read stands in `text`. Raises BadSettings."""
+    return part.kind == HOOKS and any(path[1] in ON_DEMAND for path in _our_hooks(settings_json.read(text)))
 
 
 def _held_ours(path: JsonPath, part: Part, host: Host) -> bool:

@@ -168,7 +168,7 @@ def _context(
         from mnemesh.hooks.captures import file_of  # for those who want it
 
         answer = node.ask(context.read_question(file_of(given)), headers)
-        text, ids = context.prompt_block({**answer, "abstain": False}, shown.ids())
+        text, ids = context.read_block(answer, shown.ids())
     else:
         subagent = given.get("agent_id") if meaning == events.SUBAGENT_START else ""
         if isinstance(subagent, str) and subagent:

@@ -16,14 +16,21 @@ from mnemesh.cli.options import Data, Json, Texts, Yes
 from mnemesh.cli.shell import print_json, printable
 from mnemesh.errors import FailedPrecondition, InvalidArgument
 from mnemesh.hooks import installer
+from mnemesh.hooks.events import EVENTS, READ
 from mnemesh.hooks.host_table import HOOKS, HOSTS, INSTRUCTIONS, NAME, Host
 from mnemesh.hooks.installer import Change, Surroundings
-from mnemesh.hooks.registration import events_of
+from mnemesh.hooks.registration import events_of, has_reads
 from mnemesh.hooks.settings_file import RefusedFile
 from mnemesh.transport.connection import local_data_dir
 
 Instructions = Annotated[
     bool, typer.Option("--instructions", help="Also keep a block about the memory in CLAUDE.md or AGENTS.md.")
+]
+Reads = Annotated[
+    bool | None,
+    typer.Option(
+        "--reads/--no-reads", help="Also a hook that gives short facts about a file that is read. [default: as it is]"
+    ),
 ]
 Hosts = Annotated[Texts, typer.Argument(metavar="HOST", help=f"Any of {', '.join(HOSTS)}.")]
 
@@ -56,13 +63,17 @@ class Scope:
         return Surroundings(Path.home(), os.environ, local_data_dir(self.data))
 
 
-def install(scope: Scope, host: Hosts = None, yes: Yes = False, instructions: Instructions = False) -> None:
+def install(
+    scope: Scope, host: Hosts = None, yes: Yes = False, instructions: Instructions = False, reads: Reads = None
+) -> None:
     """Register the MCP server, and hooks where the host has them, in agent hosts. Without HOST: those that are found.
     A second time it repairs the path of a moved program.
     """
     around, project = scope.surroundings(), scope.directory
     hosts = _named(host) or _found(around, project, scope, yes)
-    changes = _refusable(lambda: _installed(hosts, project, around, scope, instructions))
+    if reads and not any(READ in EVENTS.get(named.name, {}).values() for named in hosts):
+        raise InvalidArgument("reads", "--reads", "a host that tells when it reads a file: claude-code")
+    changes = _refusable(lambda: _installed(hosts, project, around, scope, instructions, reads))
     _tell(changes, scope)
     if not scope.json:
         for told in hosts:
@@ -80,9 +91,16 @@ def uninstall(scope: Scope, host: Hosts = None) -> None:
 
 
 def _installed(
-    hosts: Sequence[Host], project: Path | None, around: Surroundings, scope: Scope, instructions: bool
+    hosts: Sequence[Host],
+    project: Path | None,
+    around: Surroundings,
+    scope: Scope,
+    instructions: bool,
+    reads: bool | None,
 ) -> list[Change]:
-    return installer.install(hosts, project, installer.program(), around, dry=scope.dry_run, instructions=instructions)
+    return installer.install(
+        hosts, project, installer.program(), around, dry=scope.dry_run, instructions=instructions, reads=reads
+    )
 
 
 def _named(names: Sequence[str] | None) -> list[Host]:
@@ -118,7 +136,7 @@ def _tell(changes: Sequence[Change], scope: Scope) -> None:
         print_json({"dry_run": scope.dry_run, "files": [_row(change) for change in changes]})
         return
     for change in changes:
-        hooks = f"hooks {', '.join(events_of(change.host))}" if change.kind == HOOKS else ""
+        hooks = f"hooks {', '.join(_events(change))}" if change.kind == HOOKS else ""
         what = hooks or ("block about the memory" if change.kind == INSTRUCTIONS else f"server {NAME}")
         reason = f": {change.reason}" if change.reason else ""
         action = f"would be {change.action}" if scope.dry_run and not change.reason else change.action
@@ -128,6 +146,13 @@ def _tell(changes: Sequence[Change], scope: Scope) -> None:
                 print(printable(line))
     if not changes:
         print("nothing of Mnemesh was found")
+
+
+def _events(change: Change) -> list[str]:
+    part = HOSTS[change.host].hooks
+    assert part is not None
+    text = (change.after or change.file.data or b"").decode("utf-8", "replace")
+    return events_of(change.host, reads=has_reads(text, part))
 
 
 def _row(change: Change) -> dict[str, str]:
