@@ -62,8 +62,8 @@ def main() -> None:
             texts = [text for _, text in told]
             whole = atlas([f"{number:06d}" for number in range(len(told))], texts, embedded.of(texts))
             for level in LEVELS:
-                nodes = whole.topics(level)
-                place = {int(row): number for number, node in enumerate(nodes) for row in node.rows}
+                nodes = whole.topics[level]
+                place = {int(row): number for number, rows in enumerate(nodes) for row in rows}
                 score = nmi([topic for topic, _ in told], [place[row] for row in range(len(told))])
                 counts = (len(told), len({topic for topic, _ in told}), level, len(nodes))
                 table.add_row(name, *map(str, counts), f"{score:.3f}")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mnemesh_memory.maps.clusters import Node, atlas, cluster_id, cut, medoid, tree
+from mnemesh_memory.maps import clusters
+from mnemesh_memory.maps.clusters import atlas, cluster_id, medoid, topics
 from mnemesh_memory.maps.gaps import is_open
 from mnemesh_memory.maps.story import DAY_MS, chapters, story
 from mnemesh_memory.values.model import Link, Memory
@@ -96,11 +98,21 @@ def test_a_pause_of_a_day_begins_a_chapter() -> None:
 
 def test_planted_topics_are_found_again() -> None:
     vectors, labels = planted(np.random.default_rng(7), topics=8, size=25, spread=0.6)
-    root = tree(vectors)
-    assert root is not None
     found = [0] * len(labels)
-    for number, node in enumerate(cut(root, 3)):
-        for row in node.rows:
+    for number, rows in enumerate(topics(vectors)[3]):
+        for row in rows:
+            found[int(row)] = number
+    assert information(labels, found) >= 0.9
+
+
+def test_the_topics_of_a_space_too_large_for_one_linkage_are_those_that_were_planted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(clusters, "GRAINS_MAX", 40)
+    vectors, labels = planted(np.random.default_rng(7), topics=8, size=25, spread=0.6)
+    found = [0] * len(labels)
+    for number, rows in enumerate(topics(vectors)[2]):
+        for row in rows:
             found[int(row)] = number
     assert information(labels, found) >= 0.9
 
@@ -112,10 +124,10 @@ def test_planted_topics_are_found_again() -> None:
 )
 def test_each_memory_is_in_one_topic_of_a_level_whatever_the_vectors_are(raw: np.ndarray, level: int) -> None:
     vectors = unit(raw + np.float32(1e-3))
-    root = tree(vectors)
-    assert root is not None
-    rows = sorted(int(row) for node in cut(root, level) for row in node.rows)
-    assert rows == list(range(len(vectors)))
+    found = topics(vectors)
+    assert sorted(int(row) for rows in found[level] for row in rows) == list(range(len(vectors)))
+    coarser = [set(rows.tolist()) for rows in found[max(1, level - 1)]]
+    assert all(any(set(rows.tolist()) <= whole for whole in coarser) for rows in found[level])
 
 
 def test_topics_keep_their_ids_in_any_order_of_memories() -> None:
@@ -125,8 +137,8 @@ def test_topics_keep_their_ids_in_any_order_of_memories() -> None:
     order = np.random.default_rng(5).permutation(len(ids))
     first = atlas(ids, texts, vectors)
     second = atlas([ids[row] for row in order], [texts[row] for row in order], vectors[order])
-    assert [first.cluster(node, 2) for node in first.topics(2)] == [
-        second.cluster(node, 2) for node in second.topics(2)
+    assert [first.cluster(node, 2) for node in first.topics[2]] == [
+        second.cluster(node, 2) for node in second.topics[2]
     ]
 
 
@@ -140,11 +152,9 @@ def test_a_topic_keeps_its_id_when_another_memory_joins_it() -> None:
 
 def test_ten_thousand_identical_memories_are_one_topic() -> None:
     vectors = unit(np.ones((10_000, 8), np.float32))
-    root = tree(vectors)
-    assert isinstance(root, Node)
-    assert root.halves == []
+    assert [len(rows) for rows in topics(vectors)[1]] == [10_000]
 
 
 def test_an_empty_space_has_no_topics_and_no_story() -> None:
-    assert atlas([], [], np.zeros((0, 1), np.float32)).topics(1) == []
+    assert atlas([], [], np.zeros((0, 1), np.float32)).topics[1] == []
     assert story([], 5).sentences == ()

@@ -1,7 +1,7 @@
 """The operations on whole spaces: story, topics, gaps and coverage. Read-only, and asking is no use of what is shown.
 
 Each looks at the newest MAP_MEMORIES_MAX memories of the spaces, one at a time, and says how many it looked at. The
-tree of topics is kept until the ledger goes on.
+division into topics is kept until the ledger goes on.
 """
 
 from __future__ import annotations
@@ -113,20 +113,20 @@ class SpaceMaps:
             raise InvalidArgument("level", level, f"one of {', '.join(map(str, answers.LEVELS))}")
         field_checks.whole("limit", limit, 1, answers.CLUSTERS_MAX)
         whole, degraded = await self._atlas(request_checks.within_of(spaces, caller))
-        topics = await asyncio.to_thread(whole.topics, level)
+        topics = whole.topics[level]
         if not text.strip():
-            shown = [whole.cluster(node, level) for node in topics[:limit]]
+            shown = [whole.cluster(topic, level) for topic in topics[:limit]]
             return Clusters(clusters=tuple(shown), total=len(topics), examined=len(whole.ids), degraded=degraded)
         found = await self._recall(caller, Query(text=text, spaces=tuple(spaces), limit=RECALLED))
         scores = {hit.memory.id: hit.score for hit in found.results}
         ranked = []
-        for node in topics:
-            best = max((scores.get(whole.ids[row], 0.0) for row in node.rows), default=0.0)
+        for topic in topics:
+            best = max((scores.get(whole.ids[row], 0.0) for row in topic), default=0.0)
             if best > SCORE_SHOWN_MIN:
-                ranked.append((best, node))
-        ranked.sort(key=lambda pair: (-pair[0], int(pair[1].rows[0])))
+                ranked.append((best, topic))
+        ranked.sort(key=lambda pair: (-pair[0], int(pair[1][0])))
         return Clusters(
-            clusters=tuple(whole.cluster(node, level, score) for score, node in ranked[:limit]),
+            clusters=tuple(whole.cluster(topic, level, score) for score, topic in ranked[:limit]),
             total=len(ranked),
             examined=len(whole.ids),
             degraded=(*degraded, *found.degraded),
@@ -142,15 +142,15 @@ class SpaceMaps:
         if place is None:
             hint = "topics change with their memories; recall_hierarchical lists the present ones"
             raise NotFound("cluster", cluster, hint, field="cluster")
-        node, level = place
-        rows = typical(whole.vectors, node)[:limit]
+        topic, level = place
+        rows = typical(whole.vectors, topic)[:limit]
         finer = level + 1
         children: tuple[Cluster, ...] = ()
         if finer in answers.LEVELS:
-            parts = sorted(whole.within(node, finer), key=lambda part: (-len(part.rows), int(part.rows[0])))
+            parts = whole.within(topic, finer)
             children = tuple(whole.cluster(part, finer) for part in parts[: answers.CLUSTERS_MAX])
         return Drilled(
-            cluster=whole.cluster(node, level),
+            cluster=whole.cluster(topic, level),
             children=children if len(children) > 1 else (),
             memories=tuple(whole.ids[row] for row in rows),
             examples=tuple(title_of(whole.texts[row]) for row in rows),
