@@ -1,10 +1,10 @@
 """Topics of a space at three scales: average linkage, cut at three degrees of likeness. Pure.
 
 Source: Sokal and Michener 1958 for the linkage, Murtagh 1983 for the chains of nearest neighbours. A large space is
-divided into groups before, by bisecting spherical k-means (Steinbach, Karypis and Kumar 2000; Dhillon and Modha 2001).
-The same vectors give the same topics in any order. A topic is named by the memory in its middle (medoid), so that it keeps
-its id while this memory stays in the middle. A label is the terms that its texts hold more than others do (class-based
-TF-IDF, Grootendorst 2022).
+divided into groups before, by bisecting spherical k-means (Steinbach, Karypis and Kumar 2000; Dhillon and Modha
+2001). The same vectors give the same topics in any order. A topic is named by the memory in its middle (medoid), so
+that it keeps its id while this memory stays in the middle. A label is the terms that its texts hold more than others
+do (class-based TF-IDF, Grootendorst 2022).
 """
 
 from __future__ import annotations
