@@ -32,6 +32,7 @@ from mnemesh.cli.people import standing as people_standing
 from mnemesh.cli.report import advised
 from mnemesh.cli.shell import count_of
 from mnemesh.errors import MnemeshError, from_node
+from mnemesh.short_id import short_id
 from mnemesh_gateway.doors.mcp.answer_text import render
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.values.errors import Unauthenticated
@@ -66,14 +67,14 @@ def test_a_result_shows_the_day_on_which_it_happened_or_else_was_written() -> No
     for valid_from, day in ((happened, "2019-05-04"), (None, "2023-11-14")):
         memory = replace(result.memory, created_at=written, valid_from=valid_from)
         _, where, *_ = people.recalled(replace(ANSWER, results=(replace(result, memory=memory),)))
-        assert where.split()[:2] == [MEMORY.id[:13], day]
+        assert where.split()[:2] == [short_id(MEMORY.id), day]
 
 
 def test_a_result_that_was_replaced_says_so(cli: Run) -> None:
     said = cli("remember", "The build takes 8 minutes", "--json").json
     new = cli("supersede", said["memory"]["id"], "The build takes 5 minutes", "--json").json["memory"]["id"]
     shown = cli("recall", "how long is the build", "--include-superseded").out.splitlines()
-    assert [line.strip() for line in shown if "superseded" in line] == [f"superseded by {new[:13]}"]
+    assert [line.strip() for line in shown if "superseded" in line] == [f"superseded by {short_id(new)}"]
 
 
 def test_recall_without_words_lists(cli: Run) -> None:

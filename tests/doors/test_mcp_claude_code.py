@@ -218,6 +218,23 @@ async def test_the_work_of_a_claude_code_survives_its_compaction(
     assert here.files() == before
 
 
+async def test_a_file_that_claude_code_reads_brings_facts_about_it_where_that_was_asked_for(
+    shared_node: NodeUnderTest, home: Path, tmp_path: Path
+) -> None:
+    here = Installed(tmp_path, home, shared_node)
+    read = here.project / "kiln.txt"
+    read.write_text("lit\n")
+    door = McpDoor.over_http(shared_node)
+    await door.call("remember", content="Pier seven fires it at 1,200 degrees", space=here.space, paths=["kiln.txt"])
+    await door.close()
+    calls: Calls = [("Read", {"file_path": str(read)})]
+    for words, facts in (((), 0), (("--reads",), 1)):
+        await here.mnemesh("install", "claude-code", "--project", str(here.project), *words)
+        model = await here.asked("go", calls, MNEMESH_INJECT="gated")
+        blocks = [block for block in blocks_of(model) if "Pier seven fires it" in block]
+        assert len(blocks) == facts
+
+
 def blocks_of(model: MessagesStub) -> set[str]:
     """The blocks of memories in all that the model was sent."""
     sent = [text for request in model.requests for text in texts_of(request["messages"])]

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh.hooks.citations import CITED_MAX, MARKS_MAX, cited, marks_of, with_marks
-from mnemesh.hooks.context import ID_CHARS
 from mnemesh.hooks.shown_memories import ShownMemories
+from mnemesh.short_id import short_id
 
 FIRST = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
 TWIN = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a12"
@@ -44,7 +44,7 @@ def test_words_of_the_person_are_no_quotation() -> None:
 
 
 def test_a_shown_block_leaves_ids_and_numbers_and_no_word(tmp_path: Path) -> None:
-    lines = ("<x>", f"- [{FIRST[:ID_CHARS]} decision] Rule: {TEXT}", f"- [{OTHER[:ID_CHARS]} fact] Short.", "</x>")
+    lines = ("<x>", f"- [{short_id(FIRST)} decision] Rule: {TEXT}", f"- [{short_id(OTHER)} fact] Short.", "</x>")
     block = "\n".join(lines)
     shown = ShownMemories(tmp_path, "claude-code", "s1")
     shown.add([FIRST, OTHER], block)
@@ -61,7 +61,7 @@ def test_a_file_of_an_earlier_version_has_ids_alone(tmp_path: Path) -> None:
 
 @given(st.text(max_size=400), st.lists(st.uuids().map(str), max_size=50, unique=True))
 def test_whatever_is_said_only_shown_memories_count_in_bounds(words: str, ids: list[str]) -> None:
-    lines = with_marks(ids, words, ID_CHARS)
+    lines = with_marks(ids, words)
     assert [line.partition(":")[0] for line in lines] == ids
     assert all(line.count(",") < MARKS_MAX for line in lines)
     found = cited(" ".join([words, *ids]), dict.fromkeys(ids, marks_of(words)))

@@ -50,8 +50,8 @@ def test_a_memory_says_what_it_replaces_and_whether_a_newer_one_contradicts_it()
     older = a_result(2, "3 nodes", older_than=["018f6f0e-7c1b-7000"])
     text, _ = context.prompt_block({"abstain": False, "results": [later, older]}, ())
     assert text.splitlines()[1:3] == [
-        "- [00000001-0000 fact 2026-11-24; replaces 018f6f0e-7c1a since 2026-11-20] 5 nodes",
-        "- [00000002-0000 fact 2026-11-24; older than 018f6f0e-7c1b, may not hold] 3 nodes",
+        "- [00000001-0000 fact 2026-11-24; replaces 018f6f0e-7c1a-7000 since 2026-11-20] 5 nodes",
+        "- [00000002-0000 fact 2026-11-24; older than 018f6f0e-7c1b-7000, may not hold] 3 nodes",
     ]
 
 

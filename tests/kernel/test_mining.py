@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from bench import mining as bench_mining
-from bench.secrets_samples import positives
+from bench.secrets_samples import negatives, positives
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -236,7 +236,9 @@ def test_a_session_carries_no_credential_and_nearly_none_passes_the_mask() -> No
         session.take(events_of(json.dumps({"type": role, "message": {"role": role, "content": content}}).encode()))
     assert token not in json.dumps([session.carried(), session.record()])
     samples = [sample.text for sample in positives(1)]
-    assert sum(masked(text) == text for text in samples) <= len(samples) // 50
+    assert sum(masked(text) == text for text in samples) <= len(samples) // 100
+    harmless = [sample.text for sample in negatives(1)]
+    assert sum(masked(text) != text for text in harmless) <= len(harmless) // 5
     plain = "Add a password reset page to the login form, and pin the version of the auth service to 3.2."
     plain += f" See {uuid.uuid4()} in {'a1' * 20}."
     assert masked(plain) == plain

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from mnemesh.hooks.session_file import SessionFile
+from mnemesh.short_id import short_id
 
 FOLDER: Final = "hosts/cited"
 WORDS_CHARS_MAX: Final = 64 * 1024  # Of the last words.
@@ -70,11 +71,11 @@ def _enough(own: Collection[str]) -> int:
     return max(MARKS_MIN, min(math.ceil(SHARE * len(own)), MARKS_ENOUGH))
 
 
-def with_marks(ids: Iterable[str], block: str, id_chars: int) -> list[str]:
+def with_marks(ids: Iterable[str], block: str) -> list[str]:
     """The lines to keep of a block that was shown: each id, and the marks of its text."""
     texts: dict[str, str] = {}
     for line in block.splitlines():
         head, _, text = line.partition("] ")
         if head.startswith("- ["):
-            texts.setdefault(head[3 : 3 + id_chars], text)
-    return [":".join((id_, ",".join(marks_of(texts.get(id_[:id_chars], ""))))) for id_ in ids]
+            texts.setdefault(head[3:].partition(" ")[0], text)
+    return [":".join((id_, ",".join(marks_of(texts.get(short_id(id_), ""))))) for id_ in ids]

@@ -9,6 +9,8 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from mnemesh.short_id import short_id
+
 Json = Mapping[str, Any]
 # Method and path, with the body of a POST.
 Question = tuple[str, Mapping[str, Any] | None]
@@ -23,7 +25,6 @@ REPLY_CHARS_MAX: Final = 10_000
 SESSION_CHARS_MAX: Final = 6_000
 PROMPT_CHARS_MAX: Final = 3_000
 MEMORY_CHARS_MAX: Final = 600
-ID_CHARS: Final = 13
 # The beginning and the end of a longer prompt, such as a pasted log, make the question.
 QUERY_CHARS_MAX: Final = 2_000
 PROMPT_RESULTS_MAX: Final = 5
@@ -150,7 +151,7 @@ def _checkpoint_lines(checkpoint: Json) -> list[str]:
     parts.append(("Else", checkpoint["custom"]))
     day = str(checkpoint.get("at") or "")[:16].replace("T", " ")
     told = (f"- {heading}: {harmless(text)[:CHECKPOINT_LINE_CHARS_MAX]}" for heading, text in parts if text)
-    return [f"Checkpoint [{checkpoint['id'][:ID_CHARS]} {day}]:", *told]
+    return [f"Checkpoint [{short_id(checkpoint['id'])} {day}]:", *told]
 
 
 def _block(
@@ -192,15 +193,15 @@ def _line(memory: Json, chars_max: int = MEMORY_CHARS_MAX) -> str:
     if len(text) > chars_max:
         text = f"{(memory.get('snippet') or text)[:chars_max]}..."
     day = str(whole.get("created_at") or whole.get("updated_at") or "")[:10]
-    facts = " ".join(filter(None, (memory["id"][:ID_CHARS], memory["kind"], day)))
+    facts = " ".join(filter(None, (short_id(memory["id"]), memory["kind"], day)))
     title = f"{memory['title']}: " if memory.get("title") else ""
     return f"- [{facts}{_standing(whole)}] {harmless(title + text)}"
 
 
 def _standing(memory: Json) -> str:
     """The predecessors of a memory, and the mark of a newer contradicting memory."""
-    replaced = [f"replaces {one['id'][:ID_CHARS]} since {one['since'][:10]}" for one in memory.get("replaces", ())]
-    newer = [id_[:ID_CHARS] for id_ in memory.get("older_than", ())]
+    replaced = [f"replaces {short_id(one['id'])} since {one['since'][:10]}" for one in memory.get("replaces", ())]
+    newer = [short_id(id_) for id_ in memory.get("older_than", ())]
     marks = [*replaced, *([f"older than {', '.join(newer)}, may not hold"] if newer else [])]
     return "".join(f"; {mark}" for mark in marks)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final
 
 from mnemesh.hooks.citations import with_marks
-from mnemesh.hooks.context import ID_CHARS
 from mnemesh.hooks.session_file import SessionFile
 
 FOLDER: Final = "hosts/sessions"
@@ -30,4 +29,4 @@ class ShownMemories(SessionFile):
 
     def add(self, ids: list[str], block: str = "") -> None:
         """Note more, which stand in `block`."""
-        self.append(with_marks(ids, block, ID_CHARS))
+        self.append(with_marks(ids, block))

@@ -13,6 +13,7 @@ from mnemesh.api import values
 from mnemesh.cli.options import Space
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, paint
 from mnemesh.cli.shell import Shell, count_of, one_line
+from mnemesh.short_id import short_id
 from mnemesh.transport.connection import local_data_dir
 from mnemesh.transport.project import project_of
 
@@ -36,7 +37,7 @@ def seed_project(
 
 def _seeded(done: values.SeededProject) -> Iterator[str]:
     for seed in done.seeds:
-        yield f"{paint(seed.action, BOLD)}  {one_line(seed.title)}" + (f"  {seed.id[:13]}" if seed.id else "")
+        yield f"{paint(seed.action, BOLD)}  {one_line(seed.title)}" + (f"  {short_id(seed.id)}" if seed.id else "")
         if seed.suspicious:
             yield paint("    a pattern of prompt injection stands in these files: read before you trust it", YELLOW)
         if seed.action in ("refused", "kept"):

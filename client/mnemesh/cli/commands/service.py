@@ -70,7 +70,11 @@ def uninstall(wish: Wish) -> None:
 def _variables(environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The settings in an environment, and the names of those that hold or may hold a credential."""
     found = {name: environ[name] for name in sorted(environ) if name.startswith("MNEMESH_") and name not in OF_A_CALL}
-    left_out = [name for name, value in found.items() if name.endswith(SECRETS) or masked(value) != value]
+    left_out = [
+        name
+        for name, value in found.items()
+        if name.endswith(SECRETS) or masked(f"{name}={value}") != f"{name}={value}"
+    ]
     return {name: value for name, value in found.items() if name not in left_out}, left_out
 
 

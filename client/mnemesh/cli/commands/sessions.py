@@ -13,6 +13,7 @@ from mnemesh.cli.options import Id, Number, Space, Text, Texts, argument, option
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
 from mnemesh.cli.people.standing import replaced
 from mnemesh.cli.shell import Shell, one_line
+from mnemesh.short_id import short_id
 
 
 def context(
@@ -197,7 +198,7 @@ def _groups(groups: Iterable[values.ContextGroup]) -> Iterator[str]:
         yield paint(group.name, BOLD)
         for memory in group.memories:
             title = f"{one_line(memory.title)}: " if memory.title else ""
-            yield f"  {memory.id[:13]}  {memory.kind}  {title}{one_line(memory.content)}"
+            yield f"  {short_id(memory.id)}  {memory.kind}  {title}{one_line(memory.content)}"
             yield from (paint(f"      {line}", YELLOW) for line in replaced(memory))
 
 

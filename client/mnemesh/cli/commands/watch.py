@@ -11,8 +11,9 @@ from mnemesh.api.json_form import as_json
 from mnemesh.api.values.watch import Change
 from mnemesh.cli.given import given
 from mnemesh.cli.options import Number, Texts, option
-from mnemesh.cli.people.memories import ID_CHARS, clip, shown_time
+from mnemesh.cli.people.memories import NODE_ID_CHARS, clip, shown_time
 from mnemesh.cli.shell import Shell, one_line, print_json
+from mnemesh.short_id import short_id
 
 if TYPE_CHECKING:
     from mnemesh.api.watch import Watch
@@ -65,8 +66,8 @@ def _show(changes: Watch, as_objects: bool, limit: int | None) -> None:
 def line_of(change: Change) -> str:
     """When, what, which memory, by whom."""
     text = one_line(change.title or change.content)
-    who = one_line(change.agent) + (f" via {change.node_id[:ID_CHARS]}" if change.merged else "")
-    where = f"{change.id[:ID_CHARS]}  {one_line(change.space)}  {change.kind}".rstrip()
+    who = one_line(change.agent) + (f" via {change.node_id[:NODE_ID_CHARS]}" if change.merged else "")
+    where = f"{short_id(change.id)}  {one_line(change.space)}  {change.kind}".rstrip()
     return f"{shown_time(change.at)}  {change.type:<{TYPE_CHARS}}  {where}  by {who}" + (
         f"  {clip(text)}" if text else ""
     )

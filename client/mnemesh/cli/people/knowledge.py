@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mnemesh.api import values
-from mnemesh.cli.people.memories import BOLD, DIM, ID_CHARS, YELLOW, clip, lacks, paint
+from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, lacks, paint
 from mnemesh.cli.shell import count_of, one_line
+from mnemesh.short_id import short_id
 
 DATE_CHARS = 10
 
@@ -32,7 +33,7 @@ def graph(found: values.Graph) -> Iterator[str]:
 def graph_audit(found: values.GraphAudit) -> Iterator[str]:
     """Each finding, then the counts."""
     for finding in found.findings:
-        sources = " ".join(id_[:ID_CHARS] for id_ in finding.memories)
+        sources = " ".join(short_id(id_) for id_ in finding.memories)
         name, detail = clip(one_line(finding.name)), clip(one_line(finding.detail))
         yield f"{paint(one_line(finding.type), YELLOW)}  {name}  {detail}"
         if finding.memories and finding.memories != (finding.name,):
@@ -56,7 +57,7 @@ def causal_chain(found: values.CausalChain) -> Iterator[str]:
         for link in links:
             yield f"  {title}: {one_line(link.cause)} {arrow} {one_line(link.effect)}"
             figures = f"distance {link.distance}, p {link.p_value:.2g}, lift {link.lift:.1f}"
-            sources = " ".join(id_[:ID_CHARS] for id_ in link.memories[:3])
+            sources = " ".join(short_id(id_) for id_ in link.memories[:3])
             yield paint(f"      {figures}, {count_of(link.windows, 'window')}: {sources}", DIM)
     if not (found.causes or found.effects or found.linked):
         yield "no causes or effects stand out"
@@ -74,7 +75,7 @@ def graph_rebuilt(done: values.GraphRebuilt) -> Iterator[str]:
 def _relation(relation: values.GraphRelation) -> Iterator[str]:
     until = f" until {relation.valid_to.isoformat()[:DATE_CHARS]}" if relation.valid_to else ""
     since = f"since {relation.valid_from.isoformat()[:DATE_CHARS]}" if relation.valid_from else ""
-    sources = " ".join(id_[:ID_CHARS] for id_ in relation.memories[:3])
+    sources = " ".join(short_id(id_) for id_ in relation.memories[:3])
     yield f"  {clip(one_line(relation.subject))}  {paint(relation.type, YELLOW)}  {clip(one_line(relation.object))}"
     yield paint(f"      {since}{until}  {count_of(relation.memories_total, 'source')}: {sources}", DIM)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mnemesh.api import values
-from mnemesh.cli.people.memories import BOLD, DIM, ID_CHARS, YELLOW, clip, lacks, paint, shown_time
+from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, lacks, paint, shown_time
 from mnemesh.cli.shell import count_of, one_line
+from mnemesh.short_id import short_id
 
 
 def story(told: values.Story) -> Iterator[str]:
@@ -55,7 +56,7 @@ def drilled(found: values.Drilled) -> Iterator[str]:
     for topic in found.children:
         yield from (f"  {line}" for line in _cluster(topic))
     for id_, example in zip(found.memories, found.examples, strict=False):
-        yield f"{id_[:ID_CHARS]}  {clip(one_line(example))}"
+        yield f"{short_id(id_)}  {clip(one_line(example))}"
     yield from lacks(found.degraded_reasons)
 
 
@@ -63,7 +64,7 @@ def room(found: values.Room) -> Iterator[str]:
     """The start, then each memory with why it is near."""
     for point in found.points:
         near = paint("start", YELLOW) if point.start else f"{point.score:.3f}"
-        yield f"{near}  {point.id[:ID_CHARS]}  {clip(one_line(point.text))}"
+        yield f"{near}  {short_id(point.id)}  {clip(one_line(point.text))}"
         for reason in point.reasons:
             yield paint(f"    {reason}", DIM)
     if all(point.start for point in found.points):
@@ -81,4 +82,4 @@ def _cluster(topic: values.Cluster, *, examples: bool = True) -> Iterator[str]:
 
 
 def _ids(ids: Sequence[str]) -> str:
-    return " ".join(id_[:ID_CHARS] for id_ in ids[:3])
+    return " ".join(short_id(id_) for id_ in ids[:3])

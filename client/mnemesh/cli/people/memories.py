@@ -22,8 +22,9 @@ from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people.short_ids import COMMAND_CHARS
 from mnemesh.cli.people.standing import replaced, standing
 from mnemesh.cli.shell import count_of, one_line, printable
+from mnemesh.short_id import CHARS, short_id
 
-ID_CHARS: Final = 13
+ID_CHARS: Final = CHARS
 TITLE_CHARS: Final = 72
 FIRST_CHARS: Final = 80
 NODE_ID_CHARS: Final = 12
@@ -58,9 +59,9 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
             yield paint(f"          {_shortened(result.memory)}", DIM)
         yield from (paint(f"          {line}", YELLOW) for line in standing(result.memory))
         if result.memory.superseded_by:
-            yield paint(f"          superseded by {result.memory.superseded_by[:ID_CHARS]}", YELLOW)
+            yield paint(f"          superseded by {short_id(result.memory.superseded_by)}", YELLOW)
         if result.redirected_from:
-            yield paint(f"          {result.redirected_from[:ID_CHARS]} matched, and leads here", DIM)
+            yield paint(f"          {short_id(result.redirected_from)} matched, and leads here", DIM)
         for line in people_links.ends(result.attached):
             yield paint(f"          {line}", CYAN)
         if explain:
@@ -256,7 +257,7 @@ def title_of(memory: values.Memory) -> str:
 
 def _near(related: Iterable[values.Related]) -> Iterator[str]:
     for memory in islice(related, NEAR_SHOWN_MAX):
-        yield paint(f"near {memory.similarity:.2f}  {memory.id[:ID_CHARS]}  {clip(one_line(memory.title))}", DIM)
+        yield paint(f"near {memory.similarity:.2f}  {short_id(memory.id)}  {clip(one_line(memory.title))}", DIM)
 
 
 def _whole(memory: values.Memory) -> Iterator[str]:
@@ -316,7 +317,7 @@ def _line(memory: values.Memory) -> str:
         for head in memory.conflicts
     )
     others += "".join(paint(f"\n{' ' * ID_CHARS}  {line}", YELLOW) for line in standing(memory))
-    return f"{memory.id[:ID_CHARS]}  {day}  {memory.kind:<11} {clip(title_of(memory))}{state}{tags}{others}"
+    return f"{short_id(memory.id)}  {day}  {memory.kind:<11} {clip(title_of(memory))}{state}{tags}{others}"
 
 
 def _said_by(head: values.Head, shown: values.Memory) -> str:
@@ -327,7 +328,7 @@ def _said_by(head: values.Head, shown: values.Memory) -> str:
 
 
 def _where(id: str, space: str, kind: str, tags: Iterable[str], *, whole_id: bool = False, day: str = "") -> str:
-    words = [id if whole_id else id[:ID_CHARS], day, one_line(space), kind, *(f"#{one_line(tag)}" for tag in tags)]
+    words = [id if whole_id else short_id(id), day, one_line(space), kind, *(f"#{one_line(tag)}" for tag in tags)]
     return paint("  ".join(filter(None, words)), DIM)
 
 
