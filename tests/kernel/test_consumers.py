@@ -274,6 +274,17 @@ async def test_a_rest_is_in_proportion_to_the_step_and_bounded(
     assert rests == pytest.approx([rest_s, 0.0]), "and what lies back is no reason to rest"
 
 
+async def test_a_step_that_lingers_begins_at_once_when_somebody_waits_for_it() -> None:
+    foreground = Foreground()
+    budget = Budget(foreground, 0.5, quiet_s=REST_MAX_S, linger_s=REST_MAX_S)
+    with foreground.operation():
+        turn = asyncio.ensure_future(budget.turn())
+        await asyncio.sleep(0)
+        assert not turn.done()
+        budget.hurry()
+        await asyncio.wait_for(turn, REST_MAX_S / 2)
+
+
 async def test_a_pause_between_two_questions_is_no_idleness(monkeypatch: pytest.MonkeyPatch) -> None:
     pauses, waited = iter([0.02, 0.0, 0.1]), []
 

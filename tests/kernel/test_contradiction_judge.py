@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -128,16 +129,17 @@ async def test_a_memory_that_another_writer_has_changed_steps_back_for_nobody_bu
 async def test_a_retried_command_answers_what_its_commit_has_done(here: Here) -> None:
     old = await here.mesh.remember(ANA, here.draft("Session tokens expire after 40 minutes"))
     sent: list[Create] = []
-    submit = here.mesh._parts.commits.submit
+    commits = here.mesh._parts.commits
+    submit_many = commits.submit_many
 
-    async def noted(command: Create) -> Committed:
-        sent.append(command)
-        return await submit(command)
+    async def noted(commands: Sequence[Create]) -> list[Committed | BaseException]:
+        sent.extend(commands)
+        return await submit_many(commands)
 
-    here.patch.setattr(here.mesh._parts.commits, "submit", noted)
+    here.patch.setattr(commits, "submit_many", noted)
     await here.mesh.update(BOB, old.memory.id, Patch(content="Session tokens expire after 50 minutes"))
     done = await here.mesh.remember(ANA, here.draft("Session tokens expire after 60 minutes"))
     assert done.action == "ADD"
     assert sent[-1].replaces
-    again = await submit(sent[-1])
+    again = await commits.submit(sent[-1])
     assert (again.action, again.replayed, again.memory.id) == ("ADD", True, done.memory.id)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Final
 
 from mnemesh_actors.consumers.consumer_table import CONSUMERS, ConsumerParts, ConsumerRow
 from mnemesh_actors.consumers.feed_loop import FeedLoop
@@ -23,6 +24,9 @@ from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.budget import Budget, Foreground
 from mnemesh_memory.values.errors import DataLoss, MnemeshError
 from mnemesh_memory.values.model_status import ConsumerStatus
+
+# The pause after which a node counts as idle for a consumer that lingers.
+QUIET_S: Final = 0.1
 
 
 class ConsumerRunner(FeedLoop):
@@ -120,6 +124,7 @@ class ConsumerRunner(FeedLoop):
         """How many of the entries that are known now are not taken in after `wait_s` seconds at most."""
         goal = max(self.head, self._bell.head)
         if self._reader is None or self.applied < goal:
+            self._budget.hurry()
             self.look()
             with suppress(TimeoutError):
                 await self._waiting.until(goal, wait_s)
@@ -154,7 +159,13 @@ class ConsumerSet:
     ) -> None:
         self.runners = tuple(
             ConsumerRunner(
-                row.name, consumer, parts.ledger, news, notice, row.page_entries, Budget(foreground, row.share)
+                row.name,
+                consumer,
+                parts.ledger,
+                news,
+                notice,
+                row.page_entries,
+                Budget(foreground, row.share, min(QUIET_S, row.linger_s), row.linger_s),
             )
             for row in rows
             if row.make is not None and (consumer := row.make(parts)) is not None

@@ -51,6 +51,7 @@ class ConsumerRow:
     page_entries: int  # The most entries of a step.
     share: float  # The share of time while somebody waits.
     cursor: str  # Where the cursor is kept.
+    linger_s: float = 0.0  # The longest wait for a quiet moment. Entries that come meanwhile are taken together.
     # None when another part starts the consumer, or the node has none.
     make: Callable[[ConsumerParts], Consumer | None] | None = None
 
@@ -83,11 +84,13 @@ ENGRAMS: Final = ConsumerRow(
     cursor="in memory: the log is read at every start",
     make=lambda parts: EngramFollower(parts.temporal),
 )
+LINGER_S: Final = 0.5
 # Reading a text takes a millisecond, so it yields to whoever waits for the node.
 GRAPH: Final = ConsumerRow(
     name=GRAPH_NAME,
     page_entries=32,
     share=0.25,
+    linger_s=LINGER_S,
     cursor="in derived/graph.sqlite",
     make=lambda parts: None if parts.graph is None else GraphFollower(parts.graph, parts.ledger, parts.notice),
 )
@@ -96,6 +99,7 @@ CONTRADICTIONS: Final = ConsumerRow(
     name="contradictions",
     page_entries=32,
     share=0.2,
+    linger_s=LINGER_S,
     cursor="in the ledger",
     make=lambda parts: ContradictionJudge(parts.judge),
 )

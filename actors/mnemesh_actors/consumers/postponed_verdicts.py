@@ -65,7 +65,7 @@ class PostponedVerdicts:
             log.info("verdict_not_carried_out", id=memory.id, action=verdict.action, reason=error.message)
             return None
         known.update({changed.id: changed for changed in (done.memory, *done.superseded)})
-        log.info("judged_at_rest", id=memory.id, action=verdict.action, target=verdict.target_id)
+        log.debug("judged_at_rest", id=memory.id, action=verdict.action, target=verdict.target_id)
         return done
 
     def _command(self, one: Postponed, memory: Memory, verdict: guard.Verdict) -> Absorb | Judge | None:

@@ -125,6 +125,13 @@ async def committed(parts: NodePorts, command: Command) -> Committed:
         return await parts.commits.submit(command)
 
 
+async def committed_many(parts: NodePorts, commands: Sequence[Create]) -> list[Committed | BaseException]:
+    """The outcome of each commit."""
+    way = _way_to_learn(commands[0])
+    async with answered(parts, "ledger", f"this may or may not have been stored; {way}"):
+        return await parts.commits.submit_many(commands)
+
+
 def _portions(texts: Sequence[str]) -> Iterator[list[str]]:
     """`texts` in order, in lists of at most EMBEDDED_BYTES together, or of one text."""
     portion: list[str] = []

@@ -18,6 +18,7 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import (
     answered,
     committed,
+    committed_many,
     find,
     refuse_move,
     replaced_by,
@@ -132,20 +133,19 @@ class Writing:
     async def _finish(
         self, caller: Caller, items: Sequence[Prepared], siblings: Siblings | None = None
     ) -> list[Written | MnemeshError]:
-        async def commit(item: Prepared) -> None:
+        async def complete(item: Prepared) -> None:
             try:
                 item.draft = await self._parts.files.referenced(caller, item.draft)
                 item.draft = await trusted(self._parts, caller, item.draft)
-                item.done = await self._updated(caller, item) or await committed(
-                    self._parts, self._create(caller, item)
-                )
+                item.done = await self._updated(caller, item)
             except MnemeshError as error:
                 item.failed = error
 
         async def commit_all(chosen: Sequence[Prepared]) -> None:
-            for fault in await asyncio.gather(*map(commit, chosen), return_exceptions=True):
+            for fault in await asyncio.gather(*map(complete, chosen), return_exceptions=True):
                 if fault is not None:
                     raise fault
+            await self._create_all(caller, [item for item in chosen if item.is_open])
 
         later = await asyncio.to_thread(siblings.contesting, items) if siblings is not None else {}
         await commit_all([item for place, item in enumerate(items) if item.is_open and place not in later])
@@ -161,6 +161,22 @@ class Writing:
         waited = [item.done.seq for item in items if item.done and item.draft.wait == "indexed"]
         late = await self._seen(max(waited, default=0))
         return [self._answer(item.done, item, late) if item.done else _failure(item) for item in items]
+
+    async def _create_all(self, caller: Caller, items: Sequence[Prepared]) -> None:
+        """Write new memories, together."""
+        if not items:
+            return
+        try:
+            outcomes = await committed_many(self._parts, [self._create(caller, item) for item in items])
+        except MnemeshError as error:
+            outcomes = [error] * len(items)
+        for item, outcome in zip(items, outcomes, strict=True):
+            if isinstance(outcome, Committed):
+                item.done = outcome
+            elif isinstance(outcome, MnemeshError):
+                item.failed = outcome
+            else:
+                raise outcome
 
     async def _updated(self, caller: Caller, item: Prepared) -> Committed | None:
         """The revision of a labile memory by the text of an item. None without such a verdict, and when the memory

@@ -52,7 +52,9 @@ class Batcher(Generic[Item, Result]):
         """The result for `item`. Cancelling the caller does not undo a call that has started."""
         if urgent:
             self._urgent_at = asyncio.get_running_loop().time()
-        return await self._enqueue(item, self._urgent if urgent else self._queue)
+        future = self._enqueue(item, self._urgent if urgent else self._queue)
+        self._start()
+        return await future
 
     async def idle(self, limit_s: float) -> None:
         """Return once nothing is under way, or after `limit_s`."""
@@ -61,7 +63,9 @@ class Batcher(Generic[Item, Result]):
 
     async def submit_many(self, items: Sequence[Item]) -> list[Result | BaseException]:
         """Results in order; an item that failed gives its exception."""
-        return await asyncio.gather(*(self._enqueue(item, self._queue) for item in items), return_exceptions=True)
+        waiting = [self._enqueue(item, self._queue) for item in items]
+        self._start()
+        return await asyncio.gather(*waiting, return_exceptions=True)
 
     def _enqueue(self, item: Item, queue: deque[tuple[Item, asyncio.Future[Result]]]) -> asyncio.Future[Result]:
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
@@ -70,7 +74,6 @@ class Batcher(Generic[Item, Result]):
             future.set_exception(Overloaded(self.name, self.waiting_max))
             return future
         queue.append((item, future))
-        self._start()
         return future
 
     def _start(self) -> None:

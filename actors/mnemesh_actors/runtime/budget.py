@@ -56,18 +56,42 @@ class Foreground:
 
 class Budget:
     """Limits background work to `share` of the time while operations are under way. An idle node sets no limit, and
-    with `quiet_s` it is idle only after such a time: the pause between two questions of one client is none."""
+    with `quiet_s` it is idle only after such a time: the pause between two questions of one client is none. Each step
+    waits up to `linger_s` for an idle node, so that work which comes meanwhile is done in the same step."""
 
-    def __init__(self, foreground: Foreground | None = None, share: float = 1.0, quiet_s: float = 0.0) -> None:
+    def __init__(
+        self, foreground: Foreground | None = None, share: float = 1.0, quiet_s: float = 0.0, linger_s: float = 0.0
+    ) -> None:
         assert 0 < share <= 1
         self._quiet_s = quiet_s
+        self._linger_s = linger_s
+        self._wanted = asyncio.Event()
         self._foreground = foreground or Foreground()
         self._share = share
         self._rests_until = 0.0  # by the clock of the loop
 
     async def turn(self) -> None:
-        """Return when the next step may begin: at the latest after the rest that the last step costs."""
-        await self._foreground.idle(self._rests_until - asyncio.get_running_loop().time(), self._quiet_s)
+        """Return when the next step may begin: at the latest after the rest that the last step costs, or when somebody
+        waits for the step."""
+        limit = self._rests_until - asyncio.get_running_loop().time()
+        if not self._linger_s:
+            await self._foreground.idle(limit, self._quiet_s)
+        elif not self._wanted.is_set():
+            await self._quiet_or_wanted(max(limit, self._linger_s))
+        self._wanted.clear()
+
+    async def _quiet_or_wanted(self, limit_s: float) -> None:
+        quiet = asyncio.ensure_future(self._foreground.idle(limit_s, self._quiet_s))
+        wanted = asyncio.ensure_future(self._wanted.wait())
+        try:
+            await asyncio.wait((quiet, wanted), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            quiet.cancel()
+            wanted.cancel()
+
+    def hurry(self) -> None:
+        """Somebody waits for the next step, so it does not linger."""
+        self._wanted.set()
 
     @contextmanager
     def step(self) -> Iterator[None]:

@@ -63,6 +63,8 @@ def below(path: str) -> str:
 
 def recorded(attrs: Mapping[str, str]) -> tuple[Reference, ...]:
     """The references that attributes record. Another node may have sent any words, and what is no reference is none."""
+    if not attrs:
+        return ()
     found = []
     for number in range(1, REFERENCES_MAX + 1):
         match = _RECORD.fullmatch(attrs.get(f"{STALE_PREFIX}{number}", ""))
