@@ -22,6 +22,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 import psutil
 from bench.corpus import sentences
@@ -41,6 +42,7 @@ from mnemesh_actors.remember.deadlines import EMBEDDED_BYTES
 from mnemesh_actors.runtime.base import Place
 from mnemesh_actors.runtime.ray import RayHandle, RayRuntime
 
+Item = TypeVar("Item")
 RESULTS = Path(__file__).resolve().parent / "results" / "ray_import.json"
 RATIO_MIN = 0.85
 WORKERS = 2
@@ -78,8 +80,8 @@ def main(argv: Sequence[str]) -> int:
         bare = [worker.last_placement[0] for worker in crew.workers if isinstance(worker, RayHandle)]
         if given.processors:
             for pid in (*actors, *bare):
-                undo.callback(_limited(pid, given.processors))
-        warm, *parts = _chunks(texts[:wanted], given.texts)
+                undo.callback(limited(pid, given.processors))
+        warm, *parts = chunks(texts[:wanted], given.texts)
         _imported(client, warm)
         for part in parts:
             rates["bare"].append(loop.run(_embedded(crew, part)))
@@ -102,8 +104,9 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def _chunks(texts: Sequence[str], size: int) -> Iterator[Sequence[str]]:
-    return (texts[start : start + size] for start in range(0, len(texts), size))
+def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """`size` of them at a time."""
+    return (items[start : start + size] for start in range(0, len(items), size))
 
 
 # ---- bare workers ---------------------------------------------------------------------------------------------------
@@ -154,7 +157,7 @@ def _imported(client: Client, texts: Sequence[str]) -> float:
 
     began = time.perf_counter()
     with ThreadPoolExecutor(BATCHES_IN_FLIGHT) as threads:
-        list(threads.map(store, _chunks(texts, BATCH_ITEMS_MAX)))
+        list(threads.map(store, chunks(texts, BATCH_ITEMS_MAX)))
     return len(texts) / (time.perf_counter() - began)
 
 
@@ -167,7 +170,7 @@ def _cpu(pids: Sequence[int]) -> float:
     return sum(one.user + one.system for one in times)
 
 
-def _limited(pid: int, processors: float) -> Callable[[], None]:
+def limited(pid: int, processors: float) -> Callable[[], None]:
     """Give the process that share of a processor; the answer takes it back."""
     group = CGROUP / f"mnemesh-bench-{os.getpid()}-{pid}"
     group.mkdir()

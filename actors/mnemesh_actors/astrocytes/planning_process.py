@@ -41,12 +41,19 @@ class PlanningProcess:
                 self.close()
         raise Unavailable(f"the process that plans can't answer: {reason}", part="astrocyte")
 
-    def _asked(self, portion: Portion) -> Proposal:
+    def start(self) -> int:
+        """Begin the child, unless there is one. Its process id."""
+        return self._begun().pid
+
+    def _begun(self) -> subprocess.Popen[bytes]:
         if self._child is None:
             self._child = subprocess.Popen(
                 [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
-        child = self._child
+        return self._child
+
+    def _asked(self, portion: Portion) -> Proposal:
+        child = self._begun()
         assert child.stdin is not None
         assert child.stdout is not None
         pickle.dump(portion, child.stdin, pickle.HIGHEST_PROTOCOL)

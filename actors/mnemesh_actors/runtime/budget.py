@@ -69,6 +69,7 @@ class Budget:
         self._foreground = foreground or Foreground()
         self._share = share
         self._rests_until = 0.0  # by the clock of the loop
+        self._one = asyncio.Lock()
 
     async def turn(self) -> None:
         """Return when the next step may begin: at the latest after the rest that the last step costs, or when somebody
@@ -106,7 +107,8 @@ class Budget:
 
     @asynccontextmanager
     async def slice(self) -> AsyncIterator[None]:
-        """One step in its turn."""
-        await self.turn()
-        with self.step():
-            yield
+        """One step in its turn. No two slices are done at once."""
+        async with self._one:
+            await self.turn()
+            with self.step():
+                yield

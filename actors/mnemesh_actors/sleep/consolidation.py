@@ -115,12 +115,24 @@ class Consolidating:
             if page.seq >= page.head or page.seq <= after:
                 break
             after = page.seq
-        done = []
-        for space in spaces:
-            principal = space[1:].partition("/")[0] if space.startswith("@") else owner
-            done.append(await self._consolidated(principal, space, budget, dry_run=False))
+        done: dict[str, Consolidated] = {}
+        waiting = iter(spaces)
+
+        async def lane() -> None:
+            for space in waiting:
+                principal = space[1:].partition("/")[0] if space.startswith("@") else owner
+                done[space] = await self._consolidated(principal, space, budget, dry_run=False)
+
+        # While every astrocyte plans, the node reads what the next one gets.
+        lanes = [asyncio.create_task(lane()) for _ in range(min(len(spaces), self._astrocytes.size + 1))]
+        try:
+            await asyncio.gather(*lanes)
+        finally:
+            for task in lanes:
+                task.cancel()
+            await asyncio.gather(*lanes, return_exceptions=True)
         await self._record.keep_watermark(EVERYWHERE, incarnation, page.seq)
-        return done
+        return [done[space] for space in spaces]
 
     async def _consolidated(self, principal: str, space: str, budget: Budget, *, dry_run: bool) -> Consolidated:
         await self._restored()
