@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.rows.row_source import RowSource
+from mnemesh_actors.rows.row_source import RowSource, Tie
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.validity import replaced
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values.errors import MnemeshError, NotFound
-from mnemesh_memory.values.memory_links import CONTRADICTS
+from mnemesh_memory.values.memory_links import OPEN_TYPES
 from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page
 
 
@@ -41,24 +41,33 @@ async def hidden(parts: NodePorts, caller: Caller, ids: Iterable[str]) -> set[st
 
 
 async def granted(
-    parts: NodePorts, caller: Caller, memories: Sequence[Memory], rows: RowSource | None = None
+    parts: NodePorts,
+    caller: Caller,
+    memories: Sequence[Memory],
+    rows: RowSource | None = None,
+    ties: Sequence[Tie] | None = None,
 ) -> list[Memory]:
     """`memories` as the caller may see each: without links to unreadable memories, and with marks from readable
-    neighbours. A mark names a replaced memory or a newer contradiction. `rows` are of now by default."""
+    neighbours. A mark names a replaced memory or a newer contradiction. `rows` are of now by
+    default, and `ties` those of the memories, when they are read already."""
     unseen = await hidden(parts, caller, {link.id for memory in memories for link in memory.links})
     shown = [_without(memory, unseen) for memory in memories] if unseen else list(memories)
     tied = [memory for memory in shown if memory.tied]
     if not tied:
         return shown
-    told = standing.told(tied, await beside(caller, rows or RowSource(parts, grants.readable(caller)), tied))
+    told = standing.told(tied, await beside(caller, rows or RowSource(parts, grants.readable(caller)), tied, ties))
     by_id = {memory.id: memory for memory in told}
     return [by_id.get(memory.id, memory) for memory in shown]
 
 
-async def beside(caller: Caller, rows: RowSource, memories: Sequence[Memory]) -> dict[str, Memory]:
-    """The readable memories that `memories` replaced, and those that contradict them, by id, together with them."""
+async def beside(
+    caller: Caller, rows: RowSource, memories: Sequence[Memory], ties: Sequence[Tie] | None = None
+) -> dict[str, Memory]:
+    """The readable memories that `memories` replaced, and those that contradict or may replace them, by id, together
+    with them."""
     known = {memory.id: memory for memory in memories}
-    wanted = {other for _, type_, _, other in await rows.ties(memories) if type_ == CONTRADICTS}
+    followed = await rows.ties(memories) if ties is None else ties
+    wanted = {other for _, type_, _, other in followed if type_ in OPEN_TYPES}
     others = await rows.view(sorted((wanted | replaced(memories)) - known.keys()))
     return known | {id_: one for id_, one in others.items() if grants.may_read(caller, one.space)}
 

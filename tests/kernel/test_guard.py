@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.policy.guard import Candidate, judge, says_the_same, subject_terms
+from mnemesh_memory.policy.guard import Candidate, judge, subject_terms
+from mnemesh_memory.policy.sameness import says_the_same
 from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statements
 from mnemesh_memory.policy.tokens import TOKENS_MAX
 

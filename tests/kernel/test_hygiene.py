@@ -201,12 +201,14 @@ def report_at(here: Here, now: int) -> Any:
 
 
 async def test_links_to_nowhere_and_contradictions_are_found_once_and_commands_end_them(here: Here) -> None:
-    gone = await here.remember("Use the north gate")
-    erased = await here.remember("Use the south gate")
-    older = await here.remember("The gate code is on the board")
-    newer = await here.remember("Nobody writes the gate code down", links=(Link("contradicts", older.id),))
+    gone = await here.remember("Use the north gate", force=True)
+    erased = await here.remember("Use the south gate", force=True)
+    older = await here.remember("The gate code is on the board", force=True)
+    newer = await here.remember("Nobody writes the gate code down", force=True, links=(Link("contradicts", older.id),))
     await here.mesh.link(READER, older.id, "contradicts", newer.id)
-    lists = await here.remember("All gates", links=(Link("see-also", gone.id), Link("depends-on", erased.id)))
+    lists = await here.remember(
+        "All gates", force=True, links=(Link("see-also", gone.id), Link("depends-on", erased.id))
+    )
     await here.mesh.forget(READER, gone.id)
     await here.mesh.purge(READER, erased.id)
     found = await report(here)

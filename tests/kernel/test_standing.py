@@ -17,7 +17,7 @@ from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.session_context import ContextQuery
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
-from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
+from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE
 from mnemesh_memory.values.model import Caller, Link, ListQuery, Memory, Patch, Replaced
 from mnemesh_memory.values.past import BOTH
 
@@ -82,6 +82,68 @@ async def test_of_two_that_contradict_each_other_the_newer_comes_first_and_the_o
     explained = await here.recall(older.content, explain=True)
     for hit in explained.results:
         assert abs(sum(share.share for share in hit.signals) - hit.score) < 1e-5
+
+
+async def marked(here: Here) -> tuple[Memory, Memory]:
+    """An older memory, and a newer one that may replace it."""
+    older = await here.remember("Alice leads the platform team")
+    done = await here.mesh.remember(READER, here.draft("Bob leads the platform team"))
+    assert done.reason.startswith(f"may replace {older.id}")
+    assert done.memory.links == (Link(MAY_REPLACE, older.id),)
+    return older, done.memory
+
+
+async def test_of_two_of_which_one_may_replace_the_other_the_newer_comes_first_when_it_answers_as_well(
+    here: Here,
+) -> None:
+    older, newer = await marked(here)
+    results = (await here.recall("Alice or Bob: who leads the platform team")).results
+    assert [hit.memory.id for hit in results] == [newer.id, older.id]
+    assert [hit.memory.may_be_replaced_by for hit in results] == [(), (newer.id,)]
+    assert not any(hit.attached or hit.memory.older_than for hit in results)
+    for surface, shown in (await surfaces(here, "platform team", older.id)).items():
+        marks = {memory.id: memory.may_be_replaced_by for memory in shown}
+        assert marks[older.id] == (newer.id,), surface
+        assert not marks.get(newer.id), surface
+    near = await here.mesh.related(READER, newer.id)
+    assert [one.memory.may_be_replaced_by for one in near.results] == [(newer.id,)]
+
+
+async def test_a_mark_brings_in_nothing_that_does_not_match(here: Here) -> None:
+    older, newer = await marked(here)
+    await here.mesh.update(READER, newer.id, Patch(content="Quay eleven floods in autumn"))
+    results = (await here.recall("Alice leads the platform team", limit=1)).results
+    assert [(hit.memory.id, hit.memory.may_be_replaced_by) for hit in results] == [(older.id, (newer.id,))]
+
+
+@pytest.mark.parametrize("way", ["resolve", "unlink", "supersede"])
+async def test_one_call_settles_a_mark(here: Here, way: str) -> None:
+    older, newer = await marked(here)
+    page = await here.mesh.conflicts(READER, [here.space])
+    (pair,) = page.contradictions
+    assert (pair.newer.memory.id, pair.older.memory.id, pair.relation) == (newer.id, older.id, MAY_REPLACE)
+    if way == "supersede":
+        done, _ = await here.mesh.supersede(READER, older.id, here.draft(newer.content))
+        assert (done.action, done.memory.id) == ("SUPERSEDE", newer.id)
+    elif way == "resolve":
+        await here.mesh.resolve(READER, older.id, other=newer.id, keep=BOTH)
+    else:
+        await here.mesh.unlink(READER, newer.id, MAY_REPLACE, older.id)
+    ((one, other), _) = await here.mesh.get(READER, [older.id, newer.id])
+    assert one.state == ("superseded" if way == "supersede" else "active")
+    assert (one.may_be_replaced_by, other.may_be_replaced_by) == ((), ())
+    assert not (await here.mesh.conflicts(READER, [here.space])).contradictions_total
+    assert {link.type for link in (*one.links, *other.links)} <= {BOTH_HOLD, MAY_REPLACE, "supersedes", "superseded-by"}
+
+
+async def test_pairs_that_contradict_each_other_are_listed_before_mere_marks(here: Here) -> None:
+    await marked(here)
+    await opposed(here)
+    pages = [await here.mesh.conflicts(READER, [here.space], limit=1)]
+    pages.append(await here.mesh.conflicts(READER, [here.space], limit=1, cursor=pages[0].cursor))
+    assert [pair.relation for page in pages for pair in page.contradictions] == [CONTRADICTS, MAY_REPLACE]
+    assert [page.contradictions_total for page in pages] == [2, 2]
+    assert pages[1].cursor == ""
 
 
 async def test_the_order_follows_the_time_since_when_a_statement_holds(here: Here) -> None:
@@ -252,7 +314,7 @@ MEMORIES = st.lists(
             updated_at=at, heads=(), links=tuple(Link(type_, IDS[to]) for type_, to in links if to != number),
         ),
         st.integers(0, 4), st.integers(0, 3),
-        st.lists(st.tuples(st.sampled_from([CONTRADICTS, BOTH_HOLD]), st.integers(0, 4)), max_size=3),
+        st.lists(st.tuples(st.sampled_from([CONTRADICTS, MAY_REPLACE, BOTH_HOLD]), st.integers(0, 4)), max_size=3),
     ),
     unique_by=lambda memory: memory.id,
 )  # fmt: skip

@@ -18,7 +18,7 @@ from mnemesh_memory.access.grants import any_matches
 from mnemesh_memory.graph.answers import PROVENANCE_MAX, GraphEntity, GraphRelation
 from mnemesh_memory.graph.extraction import kind_of
 from mnemesh_memory.graph.relations import Entity, entity_key
-from mnemesh_memory.values.memory_links import WIKILINK, wikilinks
+from mnemesh_memory.values.memory_links import MAY_REPLACE, WIKILINK, wikilinks
 from mnemesh_memory.values.model import Memory
 
 VERSION: Final = 3
@@ -71,7 +71,7 @@ def add_memory(db: sqlite3.Connection, memory: Memory, ended: int | None) -> int
             memory.kind,
         ),
     ).fetchone()
-    links = [(link.type, link.id) for link in memory.links]
+    links = [(link.type, link.id) for link in memory.links if link.type != MAY_REPLACE]  # that one nobody stated
     links += [(WIKILINK, _title(title)) for title in wikilinks(memory.content)]
     db.executemany("INSERT INTO link VALUES (?, ?, ?)", [(row[0], *link) for link in links])
     return int(row[0])

@@ -21,7 +21,7 @@ from mnemesh_actors.recall.related import mean_vector, stored_vectors
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import hygiene
 from mnemesh_memory.policy.hygiene import Duplicates, Finding, Pair, Report, Tidy, tidy
-from mnemesh_memory.policy.standing import pairs
+from mnemesh_memory.policy.standing import undecided
 from mnemesh_memory.ranking.answers import left_out
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.validation import field_checks, request_checks
@@ -29,7 +29,7 @@ from mnemesh_memory.validation.filters import states_rule
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.kinds import WRITABLE_LINK_TYPES
-from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
+from mnemesh_memory.values.memory_links import MAY_REPLACE, OPEN_TYPES
 from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page
 
 PAGE: Final = 200
@@ -166,13 +166,14 @@ class Hygiene:
                     continue
                 end = ends.get(link.id)
                 if end is None or end.state == "forgotten":
+                    if link.type == MAY_REPLACE:
+                        continue  # the question has settled itself
                     state = "missing" if end is None else end.state
                     found[hygiene.ORPHANED].append(hygiene.orphaned(item, link.type, link.id, state))
-                elif link.type == CONTRADICTS and link.id in current and {item.memory.id, link.id} not in seen:
+                elif link.type in OPEN_TYPES and link.id in current and {item.memory.id, link.id} not in seen:
                     seen.add(frozenset((item.memory.id, link.id)))
-                    if pairs((item.memory, current[link.id].memory), BOTH_HOLD):
-                        continue
-                    found[hygiene.CONTRADICTION].append(hygiene.contradiction(item, current[link.id]))
+                    if undecided(item.memory, current[link.id].memory):
+                        found[hygiene.CONTRADICTION].append(hygiene.contradiction(item, current[link.id]))
 
     async def _chains(self, caller: Caller, superseded: Sequence[Tidy]) -> list[Finding]:
         ends: dict[str, Memory] = {}

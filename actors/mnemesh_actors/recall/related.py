@@ -24,7 +24,7 @@ from mnemesh_memory.validation import field_checks
 from mnemesh_memory.validation.filters import states_rule
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import MnemeshError
-from mnemesh_memory.values.memory_links import OUT
+from mnemesh_memory.values.memory_links import MAY_REPLACE, OUT
 from mnemesh_memory.values.model import Caller, Memory
 
 # Neighbours on each side in the session.
@@ -55,7 +55,7 @@ async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: 
     reasons: dict[str, list[str]] = {}
     ends = await parts.ledger.linked([middle.id], grants.readable(caller))
     for end in ends[middle.id][0] if middle.id in ends else ():
-        if end.id:  # a title may lead nowhere
+        if end.id and end.type != MAY_REPLACE:  # a title may lead nowhere, and a mere mark brings in nothing
             way = "linked by it" if end.direction == OUT else "links to it"
             reasons.setdefault(end.id, []).append(f"{way}: {end.type}")
     linked = set(reasons)

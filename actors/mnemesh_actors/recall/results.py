@@ -38,6 +38,8 @@ SORTED_SHARE_MIN: Final = 0.5
 # Of the score of an older memory: a newer one that fits less does not answer in its place. A question that names the
 # old value of a short statement leaves its newer value nearly a half.
 NEWER_SHARE_MIN: Final = 0.4
+# The same of a newer memory that may replace the older one, as nobody has decided.
+LIKELY_SHARE_MIN: Final = 0.5
 RELEVANCE: Final = "relevance"
 RERANK: Final = "rerank"
 NEWER: Final = "newer"
@@ -146,11 +148,14 @@ def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
     )
 
 
-def answering(found: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
-    """Of the newer memories those that answer the question by themselves, if less well than the older one."""
+def answering(
+    found: Sequence[Found], newer: Mapping[str, Sequence[Memory]], least: float = NEWER_SHARE_MIN
+) -> dict[str, list[Memory]]:
+    """Of the newer memories those that answer the question by themselves: with this share of the older one's score at
+    least."""
     scores = {item.memory.id: item.fused.score for item in found}
     return {
-        id_: [one for one in later if scores.get(one.id, 0.0) >= NEWER_SHARE_MIN * scores.get(id_, 0.0) > 0]
+        id_: [one for one in later if scores.get(one.id, 0.0) >= least * scores.get(id_, 0.0) > 0]
         for id_, later in newer.items()
     }
 

@@ -19,6 +19,7 @@ from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.refinement import optional_weights, second_look
 from mnemesh_actors.recall.results import (
+    LIKELY_SHARE_MIN,
     Found,
     Matches,
     answering,
@@ -46,6 +47,7 @@ from mnemesh_memory.ranking.fusion import Fused, fuse
 from mnemesh_memory.text.traits import happened_at, question_of
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import MnemeshError, Unavailable
+from mnemesh_memory.values.memory_links import MAY_REPLACE
 from mnemesh_memory.values.model import Memory, Query
 
 # Without words memories are read in order of time, up to so many pages.
@@ -232,11 +234,15 @@ class Retrieval:
 
     async def _newer_first(self, found: list[Found]) -> list[Found]:
         """Of two memories that contradict each other the newer one comes first, with the score of the older one, when
-        it answers by itself. For a question about the past the memory that held then comes before its successors."""
+        it answers by itself. A mere `may-replace` asks for nearly as good an answer. For a question about the past the
+        memory that held then comes before its successors."""
         tied = [item.memory for item in found if item.memory.tied]
         if len(tied) < 2:
             return found
         first = answering(found, standing.contested(tied))
+        likely = answering(found, standing.contested(tied, MAY_REPLACE), LIKELY_SHARE_MIN)
+        for id_, later in likely.items():
+            first[id_] = [*first.get(id_, ()), *(one for one in later if one not in first.get(id_, ()))]
         if self._query.asked_at is not None and not self._query.include_superseded:
             first |= standing.held_before(tied)
         return newest_first(found, first) if first else found

@@ -21,6 +21,7 @@ from mnemesh_memory.access import grants
 from mnemesh_memory.policy import guard, reconsolidation
 from mnemesh_memory.policy.neighbourhood import candidates
 from mnemesh_memory.policy.purposes import KNOWLEDGE, purpose_of
+from mnemesh_memory.policy.sameness import almost_identical
 from mnemesh_memory.policy.surprisal import Surprise, continuity, surprise
 from mnemesh_memory.policy.validity import SUPERSEDES
 from mnemesh_memory.text.passages import index_texts
@@ -361,5 +362,5 @@ def related_of(memory: Memory, similarity: float, content: str) -> Related:
         return Related(memory.id, "", "", similarity)
     beginning = memory.content[:BEGINNING_CHARS]
     title = memory.title or title_of(beginning)
-    alike = similarity >= guard.ALIKE_MIN and guard.almost_identical(memory.content, content)
+    alike = similarity >= guard.ALIKE_MIN and almost_identical(memory.content, content)
     return Related(memory.id, title, snippet(beginning, "", SNIPPET_CHARS), similarity, alike)

@@ -134,9 +134,11 @@ class Linking:
             return answer
         rows = rows_of(self._parts, query, by)
         ties: dict[str, Ties] = {}
-        for id_, type_, direction, other in await rows.ties([hit.memory for hit in answer.results]):
-            ties.setdefault(id_, []).append((type_, direction, other))
-        memories = await granted(self._parts, caller, [hit.memory for hit in answer.results], rows)
+        followed = await rows.ties([hit.memory for hit in answer.results])
+        for id_, type_, direction, other in followed:
+            if type_ in ATTACHED_TYPES:
+                ties.setdefault(id_, []).append((type_, direction, other))
+        memories = await granted(self._parts, caller, [hit.memory for hit in answer.results], rows, followed)
         shown = {one.id: replace(hit, memory=one) for hit, one in zip(answer.results, memories, strict=True)}
         ends = await self._ends(caller, rows, {id_ for found in ties.values() for _, _, id_ in found})
         left = None if query.token_budget is None else query.token_budget - answer.tokens_used

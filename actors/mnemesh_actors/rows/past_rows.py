@@ -25,7 +25,7 @@ from mnemesh_memory.policy.validity import replaced
 from mnemesh_memory.ranking.candidates import Candidate, Candidates
 from mnemesh_memory.text.traits import traits_of
 from mnemesh_memory.values.errors import count_of
-from mnemesh_memory.values.memory_links import ATTACHED_TYPES, OUT
+from mnemesh_memory.values.memory_links import ATTACHED_TYPES, MAY_REPLACE, OUT
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query
 
 # Index and view hold today's words and states: filters on fields that may have had other values are left out.
@@ -95,7 +95,7 @@ class PastRows(RowSource):
             (memory.id, link.type, OUT, link.id)
             for memory in memories
             for link in memory.links
-            if link.type in ATTACHED_TYPES
+            if link.type in (*ATTACHED_TYPES, MAY_REPLACE)
         ]
 
     async def page(self, listing: ListQuery) -> Page:

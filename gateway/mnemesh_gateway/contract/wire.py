@@ -213,7 +213,7 @@ def _memory(read: model.Memory, content: str) -> dict[str, Any]:
         "shown": read.shown,
         "anchor": read.anchor, "stale": read.stale, "trust": read.trust,
         "replaces": [{"id": one.id, "since": timestamp(one.since)} for one in read.replaces],
-        "older_than": read.older_than,
+        "older_than": read.older_than, "may_be_replaced_by": read.may_be_replaced_by,
     }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ from mnemesh_memory.policy.grammar import (
     VERB_FORMS,
     VERBS,
 )
-from mnemesh_memory.policy.guard import says_the_same
+from mnemesh_memory.policy.sameness import says_the_same
 from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, Statement, statements
 
 # Dimensions of the moment of an event, which say nothing about the event.

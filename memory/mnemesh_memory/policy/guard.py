@@ -9,25 +9,21 @@ writer may replace it. Otherwise both stand, and a link tells that they contradi
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final
 
 from mnemesh_memory.policy import doubts
 from mnemesh_memory.policy.contest import Contest, judged, restates
 from mnemesh_memory.policy.grammar import CHANGES, LIGHT
-from mnemesh_memory.policy.sameness import same
+from mnemesh_memory.policy.sameness import almost_identical, same, says_the_same
 from mnemesh_memory.policy.slots import (
     LOOKED_AT_CHARS,
-    STATEMENTS_KEPT,
     Statement,
     is_decision,
     read_whole,
     statements,
 )
-from mnemesh_memory.policy.tokens import TOKENS_MAX
 from mnemesh_memory.values.model import Checked, Related
 
 RELATED_MAX = 5
@@ -53,26 +49,7 @@ COSINE_MIN: Final = 0.35
 SUBJECT_TERMS_MAX: Final = 6
 QUOTED_CHARS: Final = 80
 
-_SPACED_PUNCTUATION = re.compile(r" ?([,.;:!?()\[\]{}\"'\u2018\u2019\u201c\u201d\u3001\u3002]) ?")
-_FINAL_STOPS = ".\u3002\u2026"
-# Lines of code, whose spacing says something.
-_CODE: Final = re.compile(r"```|~~~|^(?: {2,}|\t)\S", re.MULTILINE)
-# Literals whose capitals say something: quoted code, calls, addresses, paths and names of variables.
-_LITERAL: Final = re.compile(
-    r"`[^`]{1,200}`|\b\w{1,80}\(|[a-zA-Z]{2,15}://[^\s.,;!?]{1,500}(?:[.,;!?][^\s.,;!?]{1,500}){0,50}"
-    r"|(?<![\w/])[~.]{0,2}/[\w./-]{0,300}\w|\b\w{1,80}_\w{1,80}\b"
-)
-# Signs and words that are compared letter by letter and in order: comparisons, options, names with `_` or inner
-# capitals, and words that mix letters and digits.
-_EXACT: Final = re.compile(
-    r"[<>=!]=|[<>=](?!\w*>)|(?<![\w-])-{1,2}[A-Za-z][\w-]*|\b_\w+|\b[a-z]+[A-Z]\w*|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])\w{3,}\b"
-)
 _BUG: Final = re.compile(r"\W{0,3}bug\b", re.IGNORECASE)
-_LONG_WORD: Final = re.compile(r"[a-z]{8,}")
-_NUMBER: Final = re.compile(r"\d+")
-_ORDER: Final = re.compile(r"\b(?:order|sequence|priority|followed)\b", re.IGNORECASE)
-# A unit of which both spellings have a capital, or a single letter, is another unit: MW and mW, Mb and MB, m and M.
-_UNIT: Final = re.compile(r"(?<=\d)\s?([A-Za-z]{1,3})\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +78,7 @@ class Verdict:
     similarity: float = 0.0
     supersedes: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()  # Its writer is asked about these. A link `may-replace` leads there.
     hint: str = ""
     heads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # Of the memories that are named here.
 
@@ -185,6 +163,7 @@ def _asked(likely: Sequence[Replaced], fresh: float, heads: Mapping[str, tuple[s
         novelty=fresh,
         target_id=target.id,
         similarity=target.cosine,
+        asked=tuple(item.id for item, _ in likely[:ASKED_MAX]),
         heads=heads,
         hint="; ".join(_replacing(one) for one, _ in likely[:ASKED_MAX]),
     )
@@ -270,51 +249,6 @@ def _quoted(text: str) -> str:
     return line if len(line) <= QUOTED_CHARS else f"{line[: QUOTED_CHARS - 1].rstrip()}\u2026"
 
 
-def says_the_same(one: str, other: str) -> bool:
-    """Whether two texts differ in nothing but case, spacing, a final stop, articles, contractions and the order of
-    clauses or list items. Code and literals must be equal to the letter."""
-    if one.isascii() and other.isascii() and _long_words(one) != _long_words(other):
-        return False  # most pairs, at a glance
-    if _CODE.search(one) or _CODE.search(other):
-        return False
-    if sorted(_LITERAL.findall(one)) != sorted(_LITERAL.findall(other)) or _other_units(one, other):
-        return False
-    if _EXACT.findall(one) != _EXACT.findall(other):
-        return False
-    if almost_identical(one, other):
-        return True
-    if _ORDER.search(one) or _NUMBER.findall(one) != _NUMBER.findall(other):
-        return False  # the order of steps or of numbers may be the statement
-    if max(len(one), len(other)) > LOOKED_AT_CHARS:
-        return False
-    first, second = list(statements(one)), list(statements(other))
-    if not first or len(first) != len(second) or any(len(part.tokens) >= TOKENS_MAX for part in first + second):
-        return False
-    for sentence in first:
-        twin = next((part for part in second if part.asks == sentence.asks and same(sentence, part)), None)
-        if twin is None:
-            return False
-        second.remove(twin)
-    return True
-
-
-@lru_cache(maxsize=STATEMENTS_KEPT)
-def _long_words(text: str) -> tuple[str, ...]:
-    """The longer words of a text in ASCII, sorted. Two texts that say the same have the same ones: articles, the verbs
-    that a short form leaves out, and the parts of contractions are shorter."""
-    return tuple(sorted(_LONG_WORD.findall(text.casefold())))
-
-
-def _other_units(one: str, other: str) -> bool:
-    units = zip(
-        sorted(_UNIT.findall(one), key=str.casefold), sorted(_UNIT.findall(other), key=str.casefold), strict=False
-    )
-    return any(
-        a != b and a.casefold() == b.casefold() and (len(a) == 1 or (a != a.casefold() and b != b.casefold()))
-        for a, b in units
-    )
-
-
 def subject_terms(text: str, frequency: Callable[[str], int] | None = None) -> tuple[str, ...]:
     """Rare words of what a text speaks of, the rarest first, for a search that does not rest on likeness. `frequency`
     gives the number of memories that hold a word; without it names come first, then words of the subject."""
@@ -340,16 +274,6 @@ def novelty(related: Sequence[Related]) -> float:
 def near(neighbours: Iterable[Related]) -> tuple[Related, ...]:
     """The neighbours that are worth a reader's look: those of NEAR_MIN or more."""
     return tuple(item for item in neighbours if item.similarity >= NEAR_MIN)
-
-
-def almost_identical(one: str, other: str) -> bool:
-    """Whether two texts differ in nothing but case, white space, the spacing of punctuation and a final stop."""
-    return _loosened(one) == _loosened(other)
-
-
-def _loosened(content: str) -> str:
-    words = " ".join(unicodedata.normalize("NFC", content).casefold().split())
-    return _SPACED_PUNCTUATION.sub(r"\1", words).rstrip(_FINAL_STOPS)
 
 
 def alike(related: Iterable[Related]) -> str:

@@ -63,6 +63,7 @@ class ContextMemory:
     updated_at: int
     replaces: tuple[Replaced, ...] = ()
     older_than: tuple[str, ...] = ()
+    may_be_replaced_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +160,7 @@ def _shown(memory: Memory, query: str, chars: int) -> ContextMemory:
         updated_at=memory.updated_at,
         replaces=memory.replaces,
         older_than=memory.older_than,
+        may_be_replaced_by=memory.may_be_replaced_by,
     )
 
 

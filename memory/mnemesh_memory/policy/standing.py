@@ -1,7 +1,8 @@
 """How a memory stands to others on the same thing: replaced memories, and newer contradicting memories. Pure.
 
 Two memories with a link `contradicts` both stand until somebody decides. The newer memory holds from later and is
-believed first. A link `both-hold` records the decision that both are true. Then the pair is neither judged nor marked.
+believed first. A link `may-replace` says the same on middling evidence: the older memory is marked less firmly. A link
+`both-hold` records the decision that both are true. Then the pair is neither judged nor marked.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from mnemesh_memory.policy.validity import SUPERSEDES, successors
 from mnemesh_memory.text.traits import happened_at
-from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
+from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE, OPEN_TYPES
 from mnemesh_memory.values.model import Link, Memory, Replaced
 
 # Of one memory so many of each are told, the latest.
@@ -31,17 +32,26 @@ def pairs(memories: Iterable[Memory], type_: str = CONTRADICTS) -> set[Pair]:
     return {frozenset((memory.id, link.id)) for memory in memories for link in memory.links if link.type == type_}
 
 
-def contested(memories: Collection[Memory]) -> dict[str, list[Memory]]:
-    """By id of each contested memory the newer memories, the newest first. All are active. A memory that had ended when
-    the newer memory began is not contested."""
+def contested(memories: Collection[Memory], type_: str = CONTRADICTS) -> dict[str, list[Memory]]:
+    """By id of each memory that a link of a type contests the newer memories, the newest first. All are active. A
+    memory that had ended when the newer memory began is not contested."""
     known = {memory.id: memory for memory in memories if memory.state == "active"}
     newer: dict[str, list[Memory]] = {}
-    for pair in pairs(memories) - pairs(memories, BOTH_HOLD):
+    for pair in pairs(memories, type_) - pairs(memories, BOTH_HOLD):
         if len(pair) == 2 and pair <= known.keys():
             older, later = sorted((known[id_] for id_ in pair), key=age)
             if older.valid_to is None or older.valid_to > happened_at(later):
                 newer.setdefault(older.id, []).append(later)
     return {id_: sorted(found, key=age, reverse=True) for id_, found in newer.items()}
+
+
+def undecided(one: Memory, other: Memory) -> str:
+    """The surest type of link that leaves open which of two memories holds; "" when none does."""
+    both = (one, other)
+    if pairs(both, BOTH_HOLD):
+        return ""
+    pair = frozenset((one.id, other.id))
+    return next((type_ for type_ in OPEN_TYPES if pair in pairs(both, type_)), "")
 
 
 def held_before(memories: Collection[Memory]) -> dict[str, list[Memory]]:
@@ -68,12 +78,16 @@ def _since(memory: Memory, old: Memory) -> int:
 
 def told(memories: Sequence[Memory], others: Mapping[str, Memory]) -> list[Memory]:
     """The memories with what `others`, which may be shown, say of them."""
-    newer = contested({**others, **{memory.id: memory for memory in memories}}.values())
+    known = {**others, **{memory.id: memory for memory in memories}}.values()
+    newer, likely = contested(known), contested(known, MAY_REPLACE)
     return [
         replace(
             memory,
             replaces=replacements(memory, others),
             older_than=tuple(later.id for later in newer.get(memory.id, ())[:TOLD_MAX]),
+            may_be_replaced_by=tuple(
+                later.id for later in likely.get(memory.id, ()) if later not in newer.get(memory.id, ())
+            )[:TOLD_MAX],
         )
         for memory in memories
     ]

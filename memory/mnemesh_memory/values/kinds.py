@@ -18,7 +18,7 @@ STATES: Final = ("active", "forgotten", "superseded")
 ACTIONS: Final = ("ADD", "UPDATE", "NOOP", "SUPERSEDE", "FORGET", "RESTORE", "ROLLBACK", "RESOLVE", "LINK", "UNLINK")
 LINK_TYPES: Final = (
     "supersedes", "superseded-by", "resolved-by", "part-of", "depends-on", "supports", "contradicts",
-    "both-hold", "see-also", "derived-from", "copied-from",
+    "may-replace", "both-hold", "see-also", "derived-from", "copied-from",
 )  # fmt: skip
 
 # Written by the ledger alone, when a memory is replaced: a link of these types decides a memory's state.

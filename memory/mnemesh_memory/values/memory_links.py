@@ -21,11 +21,14 @@ MISSING: Final = "missing"  # Not on this node, erased, or a title without a mem
 AMBIGUOUS: Final = "ambiguous"  # A title of several memories of the space.
 RESOLVED_BY: Final = "resolved-by"
 CONTRADICTS: Final = "contradicts"
+MAY_REPLACE: Final = "may-replace"  # On middling evidence: nobody has decided yet.
 BOTH_HOLD: Final = "both-hold"  # Decided: the two do not contradict each other.
 PART_OF: Final = "part-of"
 SUPERSEDES: Final = "supersedes"
 DERIVED_FROM: Final = "derived-from"
 SEE_ALSO: Final = "see-also"
+# Two memories that may not both hold, surest first. A link `both-hold` ends each.
+OPEN_TYPES: Final = (CONTRADICTS, MAY_REPLACE)
 # Types of links that recall gives with a result, in this order, and how many of each.
 ATTACHED_TYPES: Final = (RESOLVED_BY, CONTRADICTS)
 ATTACHED_MAX: Final = 3

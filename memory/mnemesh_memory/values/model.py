@@ -205,6 +205,7 @@ class Memory:
     shown: str = ""  # gist or tags when `content` is shortened for display, see policy/forgetting.
     replaces: tuple[Replaced, ...] = ()  # Memories that it took the place of, the latest first. Not stored.
     older_than: tuple[str, ...] = ()  # Newer ones that contradict it while both stand: it may not hold. Not stored.
+    may_be_replaced_by: tuple[str, ...] = ()  # Newer ones, on middling evidence: nobody has decided. Not stored.
     trust: str = ""  # Its class for the reader, one of TRUST_CLASSES, where it is told.
     stale: tuple[str, ...] = ()  # Files that it names and that are no longer as they were, in words.
     tied: bool = field(default=True, compare=False)  # False when it is known that no link begins or ends here.

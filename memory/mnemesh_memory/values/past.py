@@ -104,10 +104,11 @@ class Opponent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Two memories that contradict each other while both stand, and the commands that decide."""
+    """Two memories that stand while they may not both hold, and the commands that decide."""
 
     newer: Opponent
     older: Opponent
+    relation: str  # contradicts, or may-replace on middling evidence.
     commands: tuple[str, ...]
 
 

@@ -200,14 +200,16 @@ class Opponent(_message.Message):
     def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., says: _Optional[_Union[Revision, _Mapping]] = ...) -> None: ...
 
 class Contradiction(_message.Message):
-    __slots__ = ("newer", "older", "commands")
+    __slots__ = ("newer", "older", "commands", "relation")
     NEWER_FIELD_NUMBER: _ClassVar[int]
     OLDER_FIELD_NUMBER: _ClassVar[int]
     COMMANDS_FIELD_NUMBER: _ClassVar[int]
+    RELATION_FIELD_NUMBER: _ClassVar[int]
     newer: Opponent
     older: Opponent
     commands: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, newer: _Optional[_Union[Opponent, _Mapping]] = ..., older: _Optional[_Union[Opponent, _Mapping]] = ..., commands: _Optional[_Iterable[str]] = ...) -> None: ...
+    relation: str
+    def __init__(self, newer: _Optional[_Union[Opponent, _Mapping]] = ..., older: _Optional[_Union[Opponent, _Mapping]] = ..., commands: _Optional[_Iterable[str]] = ..., relation: _Optional[str] = ...) -> None: ...
 
 class ConflictsResponse(_message.Message):
     __slots__ = ("conflicts", "cursor", "total", "contradictions", "contradictions_total")

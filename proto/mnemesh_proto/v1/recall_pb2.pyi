@@ -211,7 +211,7 @@ class RelatedResponse(_message.Message):
     def __init__(self, id: _Optional[str] = ..., results: _Optional[_Iterable[_Union[RelatedResult, _Mapping]]] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RelatedResult(_message.Message):
-    __slots__ = ("id", "title", "snippet", "space", "kind", "score", "reasons", "replaces", "older_than")
+    __slots__ = ("id", "title", "snippet", "space", "kind", "score", "reasons", "replaces", "older_than", "may_be_replaced_by")
     ID_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
     SNIPPET_FIELD_NUMBER: _ClassVar[int]
@@ -221,6 +221,7 @@ class RelatedResult(_message.Message):
     REASONS_FIELD_NUMBER: _ClassVar[int]
     REPLACES_FIELD_NUMBER: _ClassVar[int]
     OLDER_THAN_FIELD_NUMBER: _ClassVar[int]
+    MAY_BE_REPLACED_BY_FIELD_NUMBER: _ClassVar[int]
     id: str
     title: str
     snippet: str
@@ -230,4 +231,5 @@ class RelatedResult(_message.Message):
     reasons: _containers.RepeatedScalarFieldContainer[str]
     replaces: _containers.RepeatedCompositeFieldContainer[_memory_pb2.Replaced]
     older_than: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., score: _Optional[float] = ..., reasons: _Optional[_Iterable[str]] = ..., replaces: _Optional[_Iterable[_Union[_memory_pb2.Replaced, _Mapping]]] = ..., older_than: _Optional[_Iterable[str]] = ...) -> None: ...
+    may_be_replaced_by: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, id: _Optional[str] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., score: _Optional[float] = ..., reasons: _Optional[_Iterable[str]] = ..., replaces: _Optional[_Iterable[_Union[_memory_pb2.Replaced, _Mapping]]] = ..., older_than: _Optional[_Iterable[str]] = ..., may_be_replaced_by: _Optional[_Iterable[str]] = ...) -> None: ...

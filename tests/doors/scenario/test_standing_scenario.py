@@ -72,6 +72,28 @@ async def test_both_may_hold_and_then_neither_is_marked(door: Door, space: str) 
     assert not (await door.call("conflicts", spaces=[space]))["contradictions"]
 
 
+async def test_a_memory_that_a_newer_one_may_replace_says_so_until_a_person_decides(door: Door, space: str) -> None:
+    old = (await door.call("remember", content="Alice leads the platform team", space=space))["memory"]["id"]
+    done = await door.call("remember", content="Bob leads the platform team", space=space)
+    new = done["memory"]["id"]
+    assert done["reason"].startswith(f"may replace {old}")
+    for surface, memories in (await shown(door, space, old)).items():
+        marks = {one["id"]: list(one.get("may_be_replaced_by") or ()) for one in memories}
+        assert marks.get(old, [new]) == [new], surface
+        assert not marks.get(new), surface
+    answer = await door.call("recall", query="Alice or Bob: who leads the platform team", spaces=[space])
+    assert [result["memory"]["id"] for result in answer["results"]] == [new, old]
+    (pair,) = (await door.call("conflicts", spaces=[space]))["contradictions"]
+    assert (pair["newer"]["id"], pair["older"]["id"], pair["relation"]) == (new, old, "may-replace")
+    findings = (await door.call("hygiene", spaces=[space]))["findings"]
+    assert [one["verdict"] for one in findings if one["type"] == "contradiction"] == [
+        f"{new} is newer and may replace it: keep the one that holds, or both"
+    ]
+    await door.call("resolve", id=old, other=new, keep="both")
+    assert not (await door.call("get", ids=[old]))["memories"][0].get("may_be_replaced_by")
+    assert not (await door.call("conflicts", spaces=[space]))["contradictions"]
+
+
 async def test_a_wrong_replacement_is_undone_by_one_call(door: Door, space: str) -> None:
     old = await door.call("remember", content="Session tokens expire after 15 minutes", space=space)
     new = await door.call("remember", content="Session tokens expire after 60 minutes", space=space)

@@ -1,8 +1,8 @@
-"""Decisions of a person between two memories that contradict each other, as the ledger writes them.
+"""Decisions of a person between two memories that may not both hold, as the ledger writes them.
 
 The memory that does not hold is superseded by the other one. When both hold, a link `both-hold` takes the place of
-`contradicts`. It travels with the memory, so no node judges the pair again. Decided inside the commit, where no other
-write can come between.
+`contradicts` or `may-replace`. It travels with the memory, so no node judges the pair again. Decided inside the
+commit, where no other write can come between.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from mnemesh_actors.ledger.commit.write_admission import Admission, refuse_endle
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_crdt.document.document import Edit
 from mnemesh_crdt.document.revisions import supersede
-from mnemesh_memory.policy.standing import pairs
+from mnemesh_memory.policy.standing import undecided
 from mnemesh_memory.values.errors import FailedPrecondition
-from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
+from mnemesh_memory.values.memory_links import BOTH_HOLD, OPEN_TYPES
 from mnemesh_memory.values.model import Link, Memory
 
 
@@ -34,14 +34,13 @@ class Decisions:
         """End a contradiction. Gives the memory that holds, or the one asked about when both do. Raises NotFound,
         FailedPrecondition."""
         memory, other = self._journal.writable(command.id), self._journal.writable(command.other, field="other")
-        open_ = pairs((memory, other)) - pairs((memory, other), BOTH_HOLD)
         stand = memory.state == other.state == "active"
-        if not stand or frozenset((memory.id, other.id)) not in open_:
+        if not stand or not undecided(memory, other):
             raise FailedPrecondition(
                 f"{memory.id} and {other.id} do not contradict each other now; `conflicts` lists the pairs that do",
                 field="other",
                 value=other.id,
-                limit="two memories that stand and contradict each other",
+                limit="two memories that stand and contradict each other, or of which one may replace the other",
             )
         if not command.keep:
             return self._both(memory, other, command)
@@ -51,7 +50,7 @@ class Decisions:
     def _both(self, memory: Memory, other: Memory, command: Decide) -> Committed:
         changed, seq = memory, 0
         for one, against in ((memory, other), (other, memory)):
-            opposed = [link for link in one.links if link == Link(CONTRADICTS, against.id)]
+            opposed = [link for link in one.links if link.id == against.id and link.type in OPEN_TYPES]
             if not (opposed or one is memory):
                 continue
             put = (Link(BOTH_HOLD, against.id),) if one is memory else ()
@@ -72,7 +71,7 @@ class Decisions:
         edit = supersede(document.state(), kept.id, command.agent, command.at)
         if edit is None:
             raise FailedPrecondition(f"other: {closed.id} has nothing to replace", field="other", value=closed.id)
-        opposed = [link for link in kept.links if link == Link(CONTRADICTS, closed.id)]
+        opposed = [link for link in kept.links if link.id == closed.id and link.type in OPEN_TYPES]
         changed, _ = self._write(kept, (Link("supersedes", closed.id),), opposed, command, first=True)
         self._admission.refuse_last(closed, command.agent)
         gone = self._journal.write(document, edit, os.urandom(16), command)[0]

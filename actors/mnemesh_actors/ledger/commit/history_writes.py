@@ -36,7 +36,7 @@ from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
 from mnemesh_memory.values.limits import CLOCK_AHEAD_MS_MAX, READ_BYTES_MAX
-from mnemesh_memory.values.memory_links import BOTH_HOLD
+from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE
 from mnemesh_memory.values.model import Link, Memory, Revision
 from mnemesh_memory.values.past import (
     BOTH,
@@ -55,6 +55,8 @@ Past: TypeAlias = tuple[DocumentState, Origins]
 # When an entry came into this log by this node's clock.
 _LOCAL_TIME: Final = "CASE WHEN received > 0 THEN received ELSE at END"
 PAIRS: Final = "pairs_"  # the beginning of a token that `cursor_out` never makes
+LIKELY: Final = "_likely"  # Ends the cursor behind a pair of which one may replace the other.
+FIRST_PAIR: Final = (0, "", "")
 BESIDE_MAX: Final = 10_000  # entries looked at for one that a right clock dated
 
 
@@ -133,19 +135,19 @@ class Histories(Mending):
 
     @reading
     def conflicts(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
-        """Memories in conflict, superseded ones too, oldest first. Behind the last one, pairs of memories that
-        contradict each other. `spaces` may be patterns."""
+        """Memories in conflict, superseded ones too, oldest first. Behind the last one, pairs of memories of
+        which one contradicts or may replace the other. `spaces` may be patterns."""
         after = _pair_in(cursor)
         page = ConflictPage(conflicts=(), cursor="", total=0) if after else self._edited(spaces, limit, cursor)
         if page.cursor:
-            return replace(page, contradictions_total=link_table.contradictions(self._db, spaces, ("", ""), 0)[1])
+            return replace(page, contradictions_total=link_table.contradictions(self._db, spaces, FIRST_PAIR, 0)[1])
         room = limit - len(page.conflicts)
-        found, total = link_table.contradictions(self._db, spaces, after or ("", ""), room + 1)
+        found, total = link_table.contradictions(self._db, spaces, after or FIRST_PAIR, room + 1)
         shown = _fitting(
             map(self._contradiction, found[:room]),
             lambda one: sum(bytes_of(side.says.revision) for side in (one.newer, one.older)),
         )
-        last = found[len(shown) - 1] if shown else (after or ("", ""))
+        last = found[len(shown) - 1] if shown else (after or FIRST_PAIR)
         return replace(
             page,
             total=page.total if not after else self._edited(spaces, 0, "").total,
@@ -154,8 +156,8 @@ class Histories(Mending):
             cursor=_pair_out(last) if len(found) > len(shown) else "",
         )
 
-    def _contradiction(self, pair: tuple[str, str]) -> Contradiction:
-        older, newer = sorted((self._journal.memory(id_) for id_ in pair), key=standing.age)
+    def _contradiction(self, pair: link_table.OpenPair) -> Contradiction:
+        older, newer = sorted((self._journal.memory(id_) for id_ in pair[1:]), key=standing.age)
         says = {}
         for memory in (older, newer):
             state, origins = self.past(memory.id)
@@ -163,6 +165,7 @@ class Histories(Mending):
         return Contradiction(
             newer=Opponent(memory=newer, says=says[newer.id]),
             older=Opponent(memory=older, says=says[older.id]),
+            relation=MAY_REPLACE if pair[0] else CONTRADICTS,
             commands=tuple(
                 f"mnemesh resolve {older.id} --other {newer.id} --keep {keep}" for keep in (newer.id, older.id, BOTH)
             ),
@@ -303,17 +306,18 @@ class Histories(Mending):
         return MemoryDocument(memory.id, memory.space, *within(memory.id, memory.space, past)).state()
 
 
-def _pair_out(pair: tuple[str, str]) -> str:
+def _pair_out(pair: link_table.OpenPair) -> str:
     """The token of the page after a pair."""
-    return f"{PAIRS}{pair[0]}_{pair[1]}"
+    return f"{PAIRS}{pair[1]}_{pair[2]}{LIKELY if pair[0] else ''}"
 
 
-def _pair_in(token: str) -> tuple[str, str] | None:
+def _pair_in(token: str) -> link_table.OpenPair | None:
     """The pair of a token, None for a token of another list. Raises InvalidArgument."""
     if not token.startswith(PAIRS):
         return None
-    one, _, other = token.removeprefix(PAIRS).partition("_")
-    return one and field_checks.memory_id("cursor", one), other and field_checks.memory_id("cursor", other)
+    one, _, other = token.removeprefix(PAIRS).removesuffix(LIKELY).partition("_")
+    ids = (part and field_checks.memory_id("cursor", part) for part in (one, other))
+    return (int(token.endswith(LIKELY)), next(ids), next(ids))
 
 
 def _fitting(items: Iterable[Item], size_of: Callable[[Item], int]) -> list[Item]:

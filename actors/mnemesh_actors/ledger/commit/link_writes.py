@@ -18,7 +18,7 @@ from mnemesh_crdt.document.document import Edit
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
-from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, PART_OF
+from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE, OPEN_TYPES, PART_OF
 from mnemesh_memory.values.model import Link, Memory
 
 
@@ -31,15 +31,16 @@ class Linking:
         self._node_id = node_id
 
     def tie(self, command: Tie) -> Committed:
-        """Put a link or take it away. A writer who takes a `contradicts` away has decided that both hold, and the pair
-        is not judged again. Raises NotFound, InvalidArgument, FailedPrecondition, Aborted (other heads)."""
+        """Put a link or take it away. A writer who takes a `contradicts` or `may-replace` away has decided that both
+        hold, and the pair is not judged again. Raises NotFound, InvalidArgument, FailedPrecondition, Aborted (other
+        heads)."""
         memory, link = self._journal.writable(command.id, command.heads or None), command.link
         if (link in self._journal.links(memory)) == command.put:
             said = f"{link.type} {link.id} is linked already" if command.put else f"no {link.type} link to {link.id}"
             return self._journal.unchanged(memory, said)
         if command.put:
             self._may_link(memory, command)
-        put = (link,) if command.put else _instead(link) if link.type == CONTRADICTS else ()
+        put = (link,) if command.put else _instead(link) if link.type in OPEN_TYPES else ()
         removed = _instead(link) if command.put else (link,)
         removed = tuple(one for one in removed if one in self._journal.links(memory))
         edit = Edit(links_put=put, links_remove=removed, at=command.at)
@@ -105,6 +106,6 @@ class Linking:
 
 
 def _instead(link: Link) -> tuple[Link, ...]:
-    """The link that says the opposite."""
-    opposites = {CONTRADICTS: BOTH_HOLD, BOTH_HOLD: CONTRADICTS}
-    return (Link(opposites[link.type], link.id),) if link.type in opposites else ()
+    """The links that say the opposite."""
+    opposites = {CONTRADICTS: (BOTH_HOLD,), MAY_REPLACE: (BOTH_HOLD,), BOTH_HOLD: OPEN_TYPES}
+    return tuple(Link(type_, link.id) for type_ in opposites.get(link.type, ()))

@@ -12,7 +12,7 @@ from mnemesh_crdt.document.revisions import shown
 from mnemesh_memory.access.grants import OWNER, principal_of
 from mnemesh_memory.policy.guard import Verdict
 from mnemesh_memory.values.errors import FailedPrecondition
-from mnemesh_memory.values.memory_links import CONTRADICTS, SUPERSEDES
+from mnemesh_memory.values.memory_links import CONTRADICTS, MAY_REPLACE, SUPERSEDES
 from mnemesh_memory.values.model import Link, Memory
 
 
@@ -94,9 +94,10 @@ class Verdicts:
 
 def links_of(verdict: Verdict | None, standing: Mapping[str, Memory], outdated: Sequence[Memory]) -> Iterator[Link]:
     """Links to the memories that step back, and to those that a new one contradicts, among them what could not step
-    back."""
+    back, and to those of which its writer is asked."""
     closed = [memory.id for memory in outdated]
     yield from (Link(SUPERSEDES, id_) for id_ in closed)
     for id_ in (*verdict.supersedes, *verdict.contradicts) if verdict else ():
         if id_ in standing and id_ not in closed:
             yield Link(CONTRADICTS, id_)
+    yield from (Link(MAY_REPLACE, id_) for id_ in (verdict.asked if verdict else ()) if id_ in standing)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from mnemesh_actors.ledger.store.reads import by_ids
 from mnemesh_actors.ledger.store.row_filters import covered
@@ -23,6 +23,7 @@ from mnemesh_memory.values.memory_links import (
     CONTRADICTS,
     DERIVED_FROM,
     IN,
+    OPEN_TYPES,
     OUT,
     PART_OF,
     WIKILINK,
@@ -37,6 +38,9 @@ BEGINNING_CHARS: Final = 2_000
 LEADING_MAX: Final = 16
 # Derived memories that one question gives.
 DERIVED_MAX: Final = 2_000
+_FOLLOWED: Final = tuple(dict.fromkeys((*ATTACHED_TYPES, *OPEN_TYPES)))
+# Whether it is a mere mark, and the ids of a pair of which nobody has decided.
+OpenPair: TypeAlias = tuple[int, str, str]
 # A memory and its replacement link to each other: the memory's own link is enough.
 _TOLD_ONCE: Final = (
     "NOT EXISTS (SELECT 1 FROM link AS own WHERE own.source = ? AND own.target = l.source AND "
@@ -83,13 +87,13 @@ def _linked_of(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) ->
 
 def ties(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str, str, str]]:
     """(memory, type, direction, other id) of the links that recall follows from `ids`: their targets, and memories that
-    contradict them. The LEADING_MAX latest contradictions of each count, by id, which is in order of time."""
-    asked, types = marks(ids), marks(ATTACHED_TYPES)
+    contradict or may replace them. The LEADING_MAX latest of each count, by id, which is in order of time."""
+    asked, types, opposed = marks(ids), marks(_FOLLOWED), marks(OPEN_TYPES)
     return db.execute(
         f"SELECT source, type, '{OUT}', target FROM link WHERE source IN ({asked}) AND type IN ({types}) UNION ALL "
-        f"SELECT target, type, '{IN}', source FROM (SELECT *, row_number() OVER (PARTITION BY target ORDER BY source "
-        f"DESC) AS place FROM link WHERE target IN ({asked}) AND type = ?) WHERE place <= ?",
-        (*ids, *ATTACHED_TYPES, *ids, CONTRADICTS, LEADING_MAX),
+        f"SELECT target, type, '{IN}', source FROM (SELECT *, row_number() OVER (PARTITION BY target, type "
+        f"ORDER BY source DESC) AS place FROM link WHERE target IN ({asked}) AND type IN ({opposed})) WHERE place <= ?",
+        (*ids, *_FOLLOWED, *ids, *OPEN_TYPES, LEADING_MAX),
     ).fetchall()
 
 
@@ -104,25 +108,26 @@ def derived(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str]]
 
 
 def contradictions(
-    db: sqlite3.Connection, spaces: Sequence[str], after: tuple[str, str], limit: int
-) -> tuple[list[tuple[str, str]], int]:
-    """Up to `limit` pairs of active memories of `spaces`, patterns, that a link `contradicts` joins and no link
-    `both-hold`, in order of their ids from `after` on, and how many there are in all."""
+    db: sqlite3.Connection, spaces: Sequence[str], after: OpenPair, limit: int
+) -> tuple[list[OpenPair], int]:
+    """Up to `limit` pairs of active memories of `spaces`, patterns, that a link of OPEN_TYPES joins and no link
+    `both-hold`, from `after` on, and how many there are in all. Those that contradict each other come first, then in
+    order of their ids."""
     seen, patterns = covered(spaces)
     joined = " AND ".join(f"{side}.state = 'active' AND {seen.replace('space', side + '.space')}" for side in "ab")
     pairs = (
-        "SELECT DISTINCT min(l.source, l.target) AS one, max(l.source, l.target) AS other FROM link AS l "
-        "JOIN memory AS a ON a.id = l.source JOIN memory AS b ON b.id = l.target "
-        f"WHERE l.type = ? AND a.id <> b.id AND {joined} AND NOT EXISTS (SELECT 1 FROM link AS agreed WHERE "
-        "agreed.type = ? AND (agreed.source = a.id AND agreed.target = b.id "
-        "OR agreed.source = b.id AND agreed.target = a.id))"
+        "SELECT min(l.type <> ?) AS likely, min(l.source, l.target) AS one, max(l.source, l.target) AS other "
+        "FROM link AS l JOIN memory AS a ON a.id = l.source JOIN memory AS b ON b.id = l.target "
+        f"WHERE l.type IN ({marks(OPEN_TYPES)}) AND a.id <> b.id AND {joined} AND NOT EXISTS ("
+        "SELECT 1 FROM link AS agreed WHERE agreed.type = ? AND (agreed.source = a.id AND agreed.target = b.id "
+        "OR agreed.source = b.id AND agreed.target = a.id)) GROUP BY one, other"
     )
-    values = (CONTRADICTS, *patterns, *patterns, BOTH_HOLD)
+    values = (CONTRADICTS, *OPEN_TYPES, *patterns, *patterns, BOTH_HOLD)
     total = int(db.execute(f"SELECT count(*) FROM ({pairs})", values).fetchone()[0])
     if not total:
         return [], 0
     rows = db.execute(
-        f"SELECT one, other FROM ({pairs}) WHERE (one, other) > (?, ?) ORDER BY one, other LIMIT ?",
+        f"SELECT likely, one, other FROM ({pairs}) WHERE (likely, one, other) > (?, ?, ?) ORDER BY 1, 2, 3 LIMIT ?",
         (*values, *after, limit),
     )
     return rows.fetchall(), total

@@ -113,6 +113,7 @@ class Contradiction:
     newer: Opponent
     older: Opponent
     commands: tuple[str, ...]
+    relation: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,8 @@ class Memory:
     get: both ends of its links. `linked_more` counts further links to it, left out. `notes` name the parts too
     large to show. `shown` is gist or tags when the content is shortened; get gives the whole. `anchor`
     says why it is anchored, `stale` which files that it names have changed since. `replaces` are memories that it took the place of. `older_than` are ids of newer ones that
-    contradict it while both stand: it may not hold."""
+    contradict it while both stand: it may not hold. `may_be_replaced_by` are ids of newer ones that may, on middling
+    evidence."""
 
     id: str
     space: str
@@ -94,3 +95,4 @@ class Memory:
     trust: str = ""
     replaces: tuple[Replaced, ...] = ()
     older_than: tuple[str, ...] = ()
+    may_be_replaced_by: tuple[str, ...] = ()

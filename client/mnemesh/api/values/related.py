@@ -32,6 +32,7 @@ class Nearby:
     reasons: tuple[str, ...]
     replaces: tuple[Replaced, ...] = ()
     older_than: tuple[str, ...] = ()
+    may_be_replaced_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

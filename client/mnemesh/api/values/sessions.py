@@ -50,6 +50,7 @@ class ContextMemory:
     updated_at: datetime | None
     replaces: tuple[Replaced, ...] = ()
     older_than: tuple[str, ...] = ()
+    may_be_replaced_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

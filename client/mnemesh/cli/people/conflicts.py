@@ -9,7 +9,7 @@ from mnemesh.cli.people import conflict_commands
 from mnemesh.cli.people.history import INDENT, notes_of, revision_of
 from mnemesh.cli.people.memories import DIM, YELLOW, paint
 from mnemesh.cli.people.short_ids import shortened
-from mnemesh.cli.people.standing import older_than
+from mnemesh.cli.people.standing import older_than, replaceable_by
 from mnemesh.cli.shell import one_line
 
 
@@ -34,8 +34,10 @@ def _shown(page: values.Conflicts) -> Iterator[str]:
         yield from conflict_commands.ends(conflict.id, [version.id for version in conflict.versions])
     for pair in page.contradictions:
         newer, older = pair.newer, pair.older
-        yield f"{paint(newer.id, YELLOW)}  {one_line(newer.space)}  contradicts"
+        likely = pair.relation == "may-replace"
+        mark = replaceable_by([newer.id]) if likely else older_than([newer.id])
+        yield f"{paint(newer.id, YELLOW)}  {one_line(newer.space)}  {'may replace' if likely else 'contradicts'}"
         yield from (INDENT + line for line in revision_of(newer.says))
-        yield f"{paint(older.id, YELLOW)}  {one_line(older.space)}  {older_than([newer.id])}"
+        yield f"{paint(older.id, YELLOW)}  {one_line(older.space)}  {mark}"
         yield from (INDENT + line for line in revision_of(older.says))
         yield from (f"  {one_line(command)}" for command in pair.commands)

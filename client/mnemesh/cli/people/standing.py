@@ -1,4 +1,4 @@
-"""How a memory stands to others, as lines for people: its anchor, its predecessors, newer contradicting memories."""
+"""How a memory stands to others, as lines for people: its anchor, its predecessors, newer memories on the thing."""
 
 from __future__ import annotations
 
@@ -20,14 +20,21 @@ def standing(memory: values.Memory) -> Iterator[str]:
 
 
 def replaced(memory: values.Memory | values.Nearby | values.ContextMemory) -> Iterator[str]:
-    """The predecessors of a memory, and the mark of a newer contradicting memory."""
+    """The predecessors of a memory, and the mark of newer memories that contradict or may replace it."""
     if memory.replaces:
         since = ((one.id, rfc3339(one.since) if one.since else "") for one in memory.replaces)
         yield f"replaces {', '.join(f'{id_} since {time}' for id_, time in since)}"
     if memory.older_than:
         yield older_than(memory.older_than)
+    if memory.may_be_replaced_by:
+        yield replaceable_by(memory.may_be_replaced_by)
 
 
 def older_than(ids: Sequence[str]) -> str:
     """The mark on a memory that newer ones contradict."""
     return f"older than {', '.join(ids)}, may not hold"
+
+
+def replaceable_by(ids: Sequence[str]) -> str:
+    """The mark on a memory that newer ones may replace."""
+    return f"{', '.join(ids)} {'is' if len(ids) == 1 else 'are'} newer and may replace this"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 Json = Mapping[str, Any]
@@ -44,10 +44,17 @@ def to_the_second(time: str) -> str:
 
 
 def standing(memory: Json) -> dict[str, str]:
-    """The predecessors of a memory, and the mark of a newer contradicting memory."""
+    """The predecessors of a memory, and the mark of newer memories that contradict or may replace it."""
     replaced = ", ".join(f"{one['id']} since {to_the_second(one['since'])}" for one in memory.get("replaces", ()))
-    newer = ", ".join(memory.get("older_than", ()))
-    return {"replaces": replaced, "note": f"older than {newer}, may not hold" if newer else ""}
+    return {"replaces": replaced, "note": "; ".join(older_marks(memory))}
+
+
+def older_marks(memory: Json) -> Iterator[str]:
+    """What newer memories say of a memory, in words."""
+    if newer := ", ".join(memory.get("older_than", ())):
+        yield f"older than {newer}, may not hold"
+    if likely := memory.get("may_be_replaced_by", ()):
+        yield f"{', '.join(likely)} {'is' if len(likely) == 1 else 'are'} newer and may replace this"
 
 
 def _attribute(value: object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mnemesh_gateway.doors.mcp.data_elements import data_block, element
+from mnemesh_gateway.doors.mcp.data_elements import data_block, element, older_marks
 
 Json = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ def history(answer: Json) -> str:
 
 
 def conflicts(answer: Json) -> str:
-    """Memories with several versions, then pairs that contradict each other with the calls that decide."""
+    """Memories with several versions, then pairs that may not both hold with the calls that decide."""
     if not (answer["conflicts"] or answer["contradictions"]):
         return "No memories in conflict."
     elements = [
@@ -45,14 +45,17 @@ def conflicts(answer: Json) -> str:
     decide = []
     for pair in answer["contradictions"]:
         newer, older = pair["newer"], pair["older"]
-        elements.append(_revision(newer["says"], id=newer["id"], space=newer["space"], contradicts=older["id"]))
-        note = f"older than {newer['id']}, may not hold"
+        elements.append(
+            _revision(newer["says"], id=newer["id"], space=newer["space"], **{pair["relation"]: older["id"]})
+        )
+        sure = pair["relation"] == "contradicts"
+        note = ", ".join(older_marks({"older_than" if sure else "may_be_replaced_by": [newer["id"]]}))
         elements.append(_revision(older["says"], id=older["id"], space=older["space"], note=note))
         ids = " | ".join((newer["id"], older["id"], "both"))
         decide.append(f"Next: resolve(id={older['id']}, other={newer['id']}, keep={ids}).")
     counts = f"{len(answer['conflicts'])} of {answer['total']} memories in conflict."
     if decide:
-        counts += f" {len(decide)} of {answer['contradictions_total']} pairs that contradict each other."
+        counts += f" {len(decide)} of {answer['contradictions_total']} pairs to decide."
     return "\n".join((data_block(elements), counts + more(answer), *decide))
 
 
