@@ -242,6 +242,66 @@ def test_a_short_form_says_the_same_as_the_whole_words(one: str, other: str) -> 
     assert says_the_same(one, other)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Session tokens expire after five minutes.", "session tokens expire after 5 min"),
+        ("The eval set has 1,200 questions.", "The eval set has 1200 questions"),
+        ("Backups run every day at 4 pm.", "Backups run daily at 16:00."),
+        ("You must rotate the keys before release.", "You have to rotate the keys before the release"),
+        ("Each PR needs a review.", "Every pull request needs a review."),
+        ("Colours are defined in the theme.", "colors are defined in the theme"),
+        ("Use `make lint` before pushing.", "Use make lint before pushing"),
+        ("We format code with Ruff; CI checks it.", "We format code with Ruff. CI checks it."),
+        ("Reviewers don't merge on Fridays.", "On Fridays, reviewers do not merge!"),
+        ("Both QA and product sign a release.", "Product and QA sign a release."),
+        ("If the build is red, then nobody merges.", "Nobody merges if the build is red."),
+        ("Deploys run automatically at night.", "Deploys automatically run at night."),
+        ("Ruff formats our Python services.", "Our Python services are formatted by Ruff."),
+        ("On Mondays Ana reviews the patches.", "The patches are reviewed by Ana on Mondays."),
+        ("Ana must approve each deploy.", "Each deploy must be approved by Ana."),
+        ("We store invoices in PostgreSQL.", "Invoices are stored in Postgres."),
+        ("Alice is the owner of the checkout module.", "The checkout module's owner is Alice."),
+        ("There are 3 nodes in the search cluster.", "The search cluster has three nodes."),
+        ("It's the ingress that terminates TLS.", "The ingress terminates TLS."),
+    ],
+)
+def test_another_wording_form_or_order_is_no_new_statement(one: str, other: str) -> None:
+    assert says_the_same(one, other)
+    assert says_the_same(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Session tokens expire after 5 minutes.", "Session tokens expire after 5 hours."),
+        ("Reports are due in 3 working days.", "Reports are due in 3 days."),
+        ("Poll every 100 ms.", "Poll every 200 ms."),
+        ("It costs 5 EUR a seat.", "It costs 5 USD a seat."),
+        ("The link has 5 Mb.", "The link has 5 megabytes."),
+        ("The limit is 1234567 rows.", "The limit is 1234568 rows."),
+        ("You must rotate keys.", "You should rotate keys."),
+        ("You must not rotate keys.", "You do not have to rotate keys."),
+        ("Use at most 5 workers.", "Use at least 5 workers."),
+        ("The deploy takes about 5 minutes.", "The deploy takes 5 minutes."),
+        ("We don't store invoices in PostgreSQL.", "Invoices are stored in PostgreSQL."),
+        ("Our services were formatted by Ruff.", "Ruff formats our services."),
+        ("Ana is reviewed by Ben.", "Ana reviews Ben."),
+        ("Data of Bob is shared by Ann.", "Data of Ann is shared by Bob."),
+        ("Bob's manager is Ann.", "Ann's manager is Bob."),
+        ("Admins are owners.", "Owners are admins."),
+        ("Only admins can deploy to prod.", "Admins can only deploy to prod."),
+        ("Messages go from Kafka to S3.", "Messages go from S3 to Kafka."),
+        ("Tests for the API in CI are slow.", "Tests for CI in the API are slow."),
+        ("Ana and Ben own Atlas and Boreas respectively.", "Ben and Ana own Atlas and Boreas respectively."),
+        ("Is the API stable?", "The API is stable."),
+    ],
+)
+def test_a_value_name_demand_or_direction_makes_another_statement(one: str, other: str) -> None:
+    assert not says_the_same(one, other)
+    assert not says_the_same(other, one)
+
+
 @pytest.mark.parametrize("label", ["distinct", "elaboration"])
 def test_what_says_another_thing_is_added(label: str) -> None:
     found = floors(label)

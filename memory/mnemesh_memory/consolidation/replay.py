@@ -14,6 +14,7 @@ from mnemesh_memory.consolidation.domains.domain import Domain
 from mnemesh_memory.consolidation.steps import LINK, Portion, Step
 from mnemesh_memory.policy.guard import RECORDS
 from mnemesh_memory.policy.heat import DEFAULT_IMPORTANCE
+from mnemesh_memory.values.memory_links import MAY_REPLACE
 from mnemesh_memory.values.model import Memory
 
 PAIRS_MAX: Final = 16
@@ -56,7 +57,9 @@ def _may_link(memory: Memory) -> bool:
 
 
 def _tied(one: Memory, other: Memory) -> bool:
-    return any(link.id == other.id for link in one.links) or any(link.id == one.id for link in other.links)
+    """Whether somebody joined the two. A mere mark of the guard says nothing of how they belong together."""
+    ends = ((one, other), (other, one))
+    return any(link.id == end.id and link.type != MAY_REPLACE for memory, end in ends for link in memory.links)
 
 
 def _about_one_thing(one: Memory, other: Memory, cosine: float) -> bool:

@@ -1,4 +1,8 @@
-"""Whether two texts say the same in other order or spelling. Values and words are equal one by one."""
+"""Whether two texts say the same in other order or spelling. Values and words are equal one by one.
+
+Two sentences are compared in one wording (`wording`). Then a phrase may stand elsewhere, list items may have another
+order, the two sides of "is" may change places, and a verb may be active in one text and passive in the other.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,42 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import product
 from typing import Final
 
-from mnemesh_memory.policy.grammar import LEADS
+from mnemesh_memory.policy.grammar import FUNCTION_WORDS, LEADS, NEGATORS, PREPOSITIONS, stem
+from mnemesh_memory.policy.sentence_forms import Words, forms
 from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, STATEMENTS_KEPT, Statement, statements
 from mnemesh_memory.policy.tokens import TOKENS_MAX
+from mnemesh_memory.policy.wording import EXCHANGED, UNSPOKEN, spoken, worded
 
 _SEPARATORS: Final = frozenset((",", "and", "or"))
+# A phrase that begins with these may stand elsewhere in its sentence.
+_MOVED: Final = (LEADS | PREPOSITIONS | {"every"}) - {"of"}
+_MANNER: Final = re.compile(r"\w{3,40}(?:ally|ously|ately|ively|ently|antly|arily)")
+# Words that one of two texts may have more: they change no value, name, negation, demand or direction.
+_LEAN: Final = frozenset(
+    (
+        "that",
+        "which",
+        "who",
+        "also",
+        "just",
+        "really",
+        "very",
+        "quite",
+        "simply",
+        "own",
+        "so",
+        "do",
+        "does",
+        "get",
+        "gets",
+    )
+)
+# Words of grammar alone, and so many of them may differ between two forms of a sentence.
+_FUNCTION: Final = frozenset(map(stem, FUNCTION_WORDS | {"have", "do", "be"}))
+_SURPLUS_MAX: Final = 6
 
 _SPACED_PUNCTUATION = re.compile(r" ?([,.;:!?()\[\]{}\"'\u2018\u2019\u201c\u201d\u3001\u3002]) ?")
 _FINAL_STOPS = ".\u3002\u2026"
@@ -30,32 +63,38 @@ _EXACT: Final = re.compile(
     r"[<>=!]=|[<>=](?!\w*>)|(?<![\w-])-{1,2}[A-Za-z][\w-]*|\b_\w+|\b[a-z]+[A-Z]\w*|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])\w{3,}\b"
 )
 _LONG_WORD: Final = re.compile(r"[a-z]{8,}")
-_NUMBER: Final = re.compile(r"\d+")
-_ORDER: Final = re.compile(r"\b(?:order|sequence|priority|followed)\b", re.IGNORECASE)
+_WORD: Final = re.compile(r"[a-z]{5,}")
+# So many letters stay when a verb changes its form.
+_BEGINNING: Final = 5
+_ORDER: Final = re.compile(r"\b(?:order|sequence|priority|followed|respectively)\b", re.IGNORECASE)
+_EACH: Final = re.compile(r"\beach\b(?! other)", re.IGNORECASE)
+_MEASURED: Final = re.compile(r"\d+[A-Za-z]{1,5}")
 # A unit of which both spellings have a capital, or a single letter, is another unit: MW and mW, Mb and MB, m and M.
 _UNIT: Final = re.compile(r"(?<=\d)\s?([A-Za-z]{1,3})\b")
 
 
 def says_the_same(one: str, other: str) -> bool:
-    """Whether two texts differ in nothing but case, spacing, a final stop, articles, contractions and the order of
-    clauses or list items. Code and literals must be equal to the letter."""
-    if one.isascii() and other.isascii() and _long_words(one) != _long_words(other):
+    """Whether two texts differ in nothing but case, spacing, punctuation, articles, short forms, spelled numbers, and
+    the order of sentences, phrases or list items. Code and literals must be equal to the letter."""
+    if one.isascii() and other.isascii() and not (_long(one) <= _begun(other) and _long(other) <= _begun(one)):
         return False  # most pairs, at a glance
     if _CODE.search(one) or _CODE.search(other):
         return False
-    if sorted(_LITERAL.findall(one)) != sorted(_LITERAL.findall(other)) or _other_units(one, other):
-        return False
-    if _EXACT.findall(one) != _EXACT.findall(other):
+    if not (_quotes(one, other) and _quotes(other, one)) or _other_units(one, other) or _exact(one) != _exact(other):
         return False
     if almost_identical(one, other):
         return True
-    if _ORDER.search(one) or _NUMBER.findall(one) != _NUMBER.findall(other):
-        return False  # the order of steps or of numbers may be the statement
     if max(len(one), len(other)) > LOOKED_AT_CHARS:
         return False
-    first, second = list(statements(one)), list(statements(other))
-    if not first or len(first) != len(second) or any(len(part.tokens) >= TOKENS_MAX for part in first + second):
+    first, second = (list(statements(_EACH.sub("every", text))) for text in (one, other))
+    if not first or not second or any(len(part.tokens) >= TOKENS_MAX for part in first + second):
         return False
+    if any(part.asks for part in first) != any(part.asks for part in second):
+        return False
+    if _joined(first) == _joined(second):
+        return True  # a stop, a semicolon or a comma between two clauses
+    if _ORDER.search(one) or len(first) != len(second):
+        return False  # the order of steps may be the statement
     for sentence in first:
         twin = next((part for part in second if part.asks == sentence.asks and same(sentence, part)), None)
         if twin is None:
@@ -65,10 +104,29 @@ def says_the_same(one: str, other: str) -> bool:
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT)
-def _long_words(text: str) -> tuple[str, ...]:
-    """The longer words of a text in ASCII, sorted. Two texts that say the same have the same ones: articles, the verbs
-    that a short form leaves out, and the parts of contractions are shorter."""
-    return tuple(sorted(_LONG_WORD.findall(text.casefold())))
+def _long(text: str) -> frozenset[str]:
+    """The beginnings of the longer words of a text in ASCII. Two texts that say the same have words with equal
+    beginnings: whatever a short form leaves out or puts is shorter, or in the table of wordings."""
+    return frozenset(word[:_BEGINNING] for word in _LONG_WORD.findall(text.casefold()) if word not in EXCHANGED)
+
+
+@lru_cache(maxsize=STATEMENTS_KEPT)
+def _begun(text: str) -> frozenset[str]:
+    return frozenset(word[:_BEGINNING] for word in _WORD.findall(text.casefold()))
+
+
+def _quotes(one: str, other: str) -> bool:
+    """Whether the other text has all literals of the one, to the letter."""
+    return all(literal.strip("`") in other for literal in _LITERAL.findall(one))
+
+
+def _exact(text: str) -> list[str]:
+    """The signs and words of a text that are compared letter by letter. A number with its unit is a value."""
+    return sorted(word for word in _EXACT.findall(text) if not _MEASURED.fullmatch(word))
+
+
+def _joined(parts: Sequence[Statement]) -> list[str]:
+    return [word for part in parts for word in spoken(worded(part))]
 
 
 def _other_units(one: str, other: str) -> bool:
@@ -92,42 +150,106 @@ def _loosened(content: str) -> str:
 
 
 def same(one: Statement, other: Statement) -> bool:
-    """Whether two sentences say the same but for case, spacing, articles, contractions and the order of clauses or
-    list items."""
-    before, after = one.plain, other.plain
-    if _spoken(before) == _spoken(after):
+    """Whether two sentences say the same but for wording, form and order."""
+    before, after = _uncleft(worded(one)), _uncleft(worded(other))
+    if spoken(before) == spoken(after):
         return True
-    if Counter(_spoken(before)) != Counter(_spoken(after)):
+    if not _of_one_thing(before, after):
         return False
-    return any(
-        _spoken(turn) == _spoken(after) or _reordered(list(turn), list(after)) for turn in (before, *_turns(before))
-    )
+    pairs = product(forms(before, after), forms(after, before))
+    return any(_is_alike(*pair) for pair in pairs)
 
 
-def _spoken(words: Sequence[str]) -> list[str]:
-    return [word for word in words if word != ","]
+def _of_one_thing(before: Words, after: Words) -> bool:
+    """Whether two sentences have the same values and words, but for few that say nothing by themselves."""
+    one, other = (Counter(stem(word) for word in spoken(words)) for words in (before, after))
+    more = (*(one - other).elements(), *(other - one).elements())
+    return len(more) <= _SURPLUS_MAX and all(word in _FUNCTION for word in more)
 
 
-def _turns(words: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _uncleft(words: Words) -> Words:
+    """ "It is X that does" as "X does"."""
+    if words[:2] != ("it", "is") or "that" not in words[3:7]:
+        return words
+    at = words.index("that", 3)
+    return words[2:at] + words[at + 1 :]
+
+
+def _is_alike(one: Words, other: Words) -> bool:
+    """Whether two sentences differ in the place of a phrase, of list items or of an adverb, and in a word that adds
+    nothing."""
+    before, after = _paused(one), _paused(other)
+    more = (Counter(spoken(before)) - Counter(spoken(after)), Counter(spoken(after)) - Counter(spoken(before)))
+    if all(more) or not _LEAN.issuperset((*more[0], *more[1])):
+        return False
+    before, after = _without(before, more[0]), _without(after, more[1])
+    return spoken(before) == spoken(after) or _is_moved(before, after) or _is_other_manner(before, after)
+
+
+def _paused(words: Words) -> Words:
+    return tuple(word for word in words if word == "," or word not in UNSPOKEN)
+
+
+def _without(words: Words, more: Counter[str]) -> Words:
+    """The words without the surplus ones, the last of each first."""
+    left, kept = Counter(more), list[str]()
+    for word in reversed(words):
+        if left[word]:
+            left[word] -= 1
+        else:
+            kept.append(word)
+    return tuple(reversed(kept))
+
+
+def _is_moved(before: Words, after: Words) -> bool:
+    """Whether a phrase stands elsewhere, or list items have another order, or both."""
+    turns = (before, *_turns(before))
+    return any(_is_rotated(spoken(turn), spoken(after)) or _reordered(turn, after) for turn in turns)
+
+
+def _turns(words: Words) -> Iterator[Words]:
     """The sentence with a clause from its beginning at its end, and the other way round."""
     for at in range(1, len(words)):
-        if words[0] in LEADS:
+        if words[0] in _MOVED:
             yield words[at:] + words[: at - (words[at - 1] == ",")]
-        if words[at] in LEADS:
+        if words[at] in _MOVED:
             yield words[at:] + words[:at]
             yield (*words[at:], ",", *words[:at])
 
 
-def _reordered(one: list[str], other: list[str]) -> bool:
-    """Whether two sentences differ in nothing but the order of list items."""
-    while one and other and one[0] == other[0]:
-        del one[0], other[0]
-    while one and other and one[-1] == other[-1]:
-        del one[-1], other[-1]
-    return sorted(_items(one)) == sorted(_items(other))
+def _is_rotated(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether two neighbouring stretches have changed places, of which one begins like a phrase that may stand
+    anywhere."""
+    one, other = _trimmed(one, other)
+    places = (at for at in range(1, len(one)) if one[at] in _MOVED or one[0] in _MOVED)
+    return one == other or any(one[at:] + one[:at] == other for at in places)
 
 
-def _items(words: list[str]) -> list[tuple[str, ...]]:
+def _trimmed(one: Sequence[str], other: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Two lists without the words that both begin and end with."""
+    begin, end, least = 0, 0, min(len(one), len(other))
+    while begin < least and one[begin] == other[begin]:
+        begin += 1
+    while end < least - begin and one[-1 - end] == other[-1 - end]:
+        end += 1
+    return list(one[begin : len(one) - end]), list(other[begin : len(other) - end])
+
+
+def _reordered(one: Words, other: Words) -> bool:
+    """Whether two sentences differ in nothing but the order of list items. Values that change places beside other
+    values may belong to those, one by one."""
+    first, second = _trimmed(one, other)
+    if sorted(_items(first)) != sorted(_items(second)):
+        return False
+    values = sum(map(_is_value, first))
+    return not values or values == sum(map(_is_value, one))
+
+
+def _is_value(word: str) -> bool:
+    return any(map(str.isdigit, word))
+
+
+def _items(words: list[str]) -> list[Words]:
     items: list[list[str]] = [[]]
     for word in words:
         if word in _SEPARATORS:
@@ -135,3 +257,15 @@ def _items(words: list[str]) -> list[tuple[str, ...]]:
         else:
             items[-1].append(word)
     return [tuple(item) for item in items if item]
+
+
+def _is_other_manner(before: Words, after: Words) -> bool:
+    """Whether nothing but an adverb of manner stands elsewhere."""
+    if not NEGATORS.isdisjoint(before):
+        return False
+    one, other = ([word for word in spoken(words) if not _is_manner(word)] for words in (before, after))
+    return one == other and len(spoken(before)) - len(one) == 1
+
+
+def _is_manner(word: str) -> bool:
+    return word in ("always", "usually", "often") or _MANNER.fullmatch(word) is not None

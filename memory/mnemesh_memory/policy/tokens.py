@@ -27,7 +27,8 @@ TOKENS_MAX: Final = 80
 _UNITS: Final = {
     name: (dimension, float(size)) for dimension, size, names in table("words/units.txt") for name in names.split()
 }
-_WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+UNIT_NAMES: Final = frozenset(_UNITS)
+WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 # Units that may follow a number without a space.
 _GLUED: Final = "|".join(
     sorted((re.escape(name) for name in _UNITS if name not in ("b", "m", "d")), key=len, reverse=True)
@@ -61,7 +62,7 @@ _IS: Final = re.compile(
 )
 # The only words without a value of their own that may be joined with the following ones.
 _BEFORE_UNITS: Final = frozenset(("a", "an", "every"))
-_UNIT_ADJECTIVES: Final = frozenset(["working", "business", "calendar", "full", "whole", "consecutive"])
+UNIT_ADJECTIVES: Final = frozenset(["working", "business", "calendar", "full", "whole", "consecutive"])
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
 
@@ -115,14 +116,14 @@ def _word(word: str) -> Token:
     if folded in ("noon", "midnight"):
         return Token(word, "12:00" if folded == "noon" else "00:00", "time")
     if folded in RHYTHMS:
-        return Token(word, f"every {RHYTHMS[folded]:.0f}", "rhythm")
+        return Token(word, f"every {RHYTHMS[folded]:.12g}", "rhythm")
     count, _, unit = folded.partition("-")
     if unit and (count in NUMBERS or count.isdecimal()):
         joined = _measure(Token(count, f"{NUMBERS.get(count, count)}", "number"), Token(unit, unit))
         if joined is not None:
             return joined
     day = folded.removesuffix("s")
-    if day in _WEEKDAYS:
+    if day in WEEKDAYS:
         return Token(word, day, "weekday")
     if folded in MONTHS and word[0].isupper():
         return Token(word, folded, "month")
@@ -175,7 +176,7 @@ def _times_per(part: Sequence[Token]) -> Joined:
     size = _stretch(words[width - 1])
     if size is None or (width == 3 and words[0] not in ("once", "twice")):
         return None
-    return Token(" ".join(words[:width]), f"{part[0].key} in {size:.0f}", "rhythm"), width
+    return Token(" ".join(words[:width]), f"{part[0].key} in {size:.12g}", "rhythm"), width
 
 
 def _every(part: Sequence[Token]) -> Joined:
@@ -185,11 +186,11 @@ def _every(part: Sequence[Token]) -> Joined:
         return None
     size = _stretch(words[1])
     if size is not None:
-        return Token(" ".join(words[:2]), f"every {size:.0f}", "rhythm"), 2
+        return Token(" ".join(words[:2]), f"every {size:.12g}", "rhythm"), 2
     size = _stretch(words[2]) if len(part) > 2 and part[1].dimension == "number" else None
     if size is None:
         return None
-    return Token(" ".join(words[:3]), f"every {(_amount(part[1].key) or 1.0) * size:.0f}", "rhythm"), 3
+    return Token(" ".join(words[:3]), f"every {(_amount(part[1].key) or 1.0) * size:.12g}", "rhythm"), 3
 
 
 def _range(part: Sequence[Token], before: str) -> Joined:
@@ -222,8 +223,8 @@ def _measured(part: Sequence[Token]) -> Joined:
         return None
     joined = _measure(part[0], part[1])
     if joined is None:
-        spaced = _measure(part[0], part[2]) if len(part) > 2 and words[1] in _UNIT_ADJECTIVES else None
-        return None if spaced is None else (spaced, 3)
+        spaced = _measure(part[0], part[2]) if len(part) > 2 and words[1] in UNIT_ADJECTIVES else None
+        return None if spaced is None else (spaced._replace(text=" ".join(words[:3])), 3)
     size = _stretch(words[3]) if len(part) > 3 and words[2] in ("a", "an", "per", "every") else None
     if size is None:
         return joined, 2
