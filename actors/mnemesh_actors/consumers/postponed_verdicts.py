@@ -72,6 +72,6 @@ class PostponedVerdicts:
         at, actor = self._parts.clock(), self._parts.entropy(OPERATION_BYTES)
         if verdict.action == "NOOP":
             return Absorb(agent=one.agent, at=at, actor=actor, id=verdict.target_id, others=(memory.id,))
-        if not (verdict.supersedes or verdict.contradicts):
+        if not (verdict.supersedes or verdict.contradicts or verdict.asked):
             return None
         return Judge(agent=one.agent, at=at, actor=actor, id=memory.id, heads=memory.heads, verdict=verdict)
