@@ -100,7 +100,7 @@ def test_the_hook_of_read_files_is_written_when_asked_for_and_stays_until_it_is_
         groups = json.loads(settings.read_text().replace("// mine", ""))["hooks"].get("PreToolUse", [])
         return [group["matcher"] for group in groups]
 
-    machine.run("install", "claude-code")
+    assert "trust a server of a project" not in machine.run("install", "claude-code")
     assert read_hooks() == []
     assert "PreToolUse" in machine.run("install", "claude-code", "--reads")
     assert read_hooks() == ["Read"]

@@ -59,6 +59,8 @@ class Host:
     instructions: Part | None = None
     # A sentence of what the host wants done after an installation.
     confirm: str = ""
+    # Whether only an installation in a project wants it.
+    confirms_projects: bool = False
     # A peculiarity for the page about hosts.
     remark: str = ""
 
@@ -134,7 +136,7 @@ _ROWS: Final = (
         _servers(Place("~", (".claude.json",), "CLAUDE_CONFIG_DIR"), ".mcp.json"), _typed,
         _hooks(Place("~/.claude", ("settings.json",), "CLAUDE_CONFIG_DIR"), ".claude/settings.json"), _claude_hook,
         instructions=_instructions(Place("~/.claude", ("CLAUDE.md",), "CLAUDE_CONFIG_DIR"), "CLAUDE.md"),
-        confirm="Claude Code asks once whether to trust a server of a project's .mcp.json.",
+        confirm="Claude Code asks once whether to trust a server of a project's .mcp.json.", confirms_projects=True,
         remark="Hooks of type `http` would need the token in the settings, and `mcp_tool` can't choose what to show. "
         "The hooks are therefore commands. `claude -p` asks for no permission and so fires no `PermissionRequest`.",
     ),

@@ -77,7 +77,8 @@ def install(
     _tell(changes, scope)
     if not scope.json:
         for told in hosts:
-            if told.confirm and any(change.host == told.name and change.entry for change in changes):
+            wanted = told.confirm and not (told.confirms_projects and project is None)
+            if wanted and any(change.host == told.name and change.entry for change in changes):
                 print(told.confirm)
 
 
