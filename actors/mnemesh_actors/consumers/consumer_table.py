@@ -94,10 +94,11 @@ GRAPH: Final = ConsumerRow(
     cursor="in derived/graph.sqlite",
     make=lambda parts: None if parts.graph is None else GraphFollower(parts.graph, parts.ledger, parts.notice),
 )
-# A judgement reads, compares and writes, so somebody who waits for the node goes first.
+# A judgement reads, compares and writes, so somebody who waits for the node goes first. Steps are short, because a
+# step that has begun shares the interpreter with whoever comes.
 CONTRADICTIONS: Final = ConsumerRow(
     name="contradictions",
-    page_entries=32,
+    page_entries=8,
     share=0.2,
     linger_s=LINGER_S,
     cursor="in the ledger",
