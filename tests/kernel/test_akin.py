@@ -19,7 +19,7 @@ def test_an_akin_word_counts_less_than_the_word_itself() -> None:
 
 def test_akin_words_have_stems_of_their_own() -> None:
     (dog,) = ENCODER.query("dogs").indices
-    asked = ENCODER.query("dogs", akin=0.8)
+    asked = ENCODER.with_akin(ENCODER.query("dogs"), 0.8)
     found = dict(zip(asked.indices, asked.values, strict=True))
     assert found.pop(dog) == 1
     assert set(ENCODER.query("puppy pet animal").indices) <= found.keys()
@@ -28,7 +28,8 @@ def test_akin_words_have_stems_of_their_own() -> None:
 
 @given(st.text())
 def test_a_question_keeps_its_own_terms_and_their_weights(text: str) -> None:
-    plain, wide = ENCODER.query(text), ENCODER.query(text, akin=0.8)
+    plain = ENCODER.query(text)
+    wide = ENCODER.with_akin(plain, 0.8)
     own = dict(zip(plain.indices, plain.values, strict=True))
     found = dict(zip(wide.indices, wide.values, strict=True))
     assert own.items() <= found.items()

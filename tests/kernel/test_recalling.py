@@ -417,6 +417,14 @@ async def test_an_akin_word_is_found_with_less_weight_than_the_word_itself_unles
     assert found(await here.recall("whose dog?", mode="keyword")) == ["the dog sleeps"]
 
 
+async def test_an_akin_word_brings_no_neighbour_of_its_memory(here: Here) -> None:
+    for number, text in enumerate(("the puppy sleeps", "she laughed", "he left")):
+        await here.remember(text, source=Source(session="s", seq=number))
+    weights = {"dense": 0.0, "bm25": 1.0}
+    assert found(await here.recall("whose puppy?", weights=weights)) == ["the puppy sleeps", "she laughed", "he left"]
+    assert found(await here.recall("whose dog?", weights=weights)) == ["the puppy sleeps"]
+
+
 async def test_a_cross_encoder_has_its_say_when_there_is_one(harbour: Here) -> None:
     weights = {"rerank": 1.0}
     with pytest.raises(InvalidArgument, match="no reranker_model"):

@@ -36,15 +36,19 @@ class Bm25Encoder:
         encoded = self._model.embed_document(_sound(text))
         return SparseVector(encoded.indices, encoded.values)
 
-    def query(self, text: str, *, as_stated: bool = False, akin: float = 0.0) -> SparseVector:
-        """`as_stated`: with the verbs that a memory would have. `akin`: with akin words, of so much weight."""
+    def query(self, text: str, *, as_stated: bool = False) -> SparseVector:
+        """`as_stated`: with the verbs that a memory would have."""
         encoded = self._model.embed_query(_sound(stated(text) if as_stated else text))
-        asked = dict(zip(encoded.indices, encoded.values, strict=True))
+        return SparseVector(encoded.indices, encoded.values)
+
+    def with_akin(self, query: SparseVector, weight: float) -> SparseVector:
+        """The same with akin words, of so much weight."""
+        asked = dict(zip(query.indices, query.values, strict=True))
         more: dict[int, float] = {}
-        for term in asked if akin else ():
-            for other, weight in self._akin.get(term, ()):
+        for term in asked if weight else ():
+            for other, part in self._akin.get(term, ()):
                 if other not in asked:
-                    more[other] = max(more.get(other, 0.0), akin * weight * asked[term])
+                    more[other] = max(more.get(other, 0.0), weight * part * asked[term])
         terms = asked | more
         return SparseVector(list(terms), list(terms.values()))
 

@@ -193,17 +193,19 @@ class RetrievalShard:
         return meant if search in self._prepared else [*meant, *self._worded(search)]
 
     def _worded(self, search: Search) -> list[QueryRequest]:
-        """The lists of a search by words."""
+        """The lists of a search by words. An akin word must stand in the memory: in a window it finds neighbours."""
         encoder = self._opened()[1]
-        terms = encoder.query(search.text, as_stated=search.as_stated, akin=search.akin) if search.bm25 else None
+        terms = encoder.query(search.text, as_stated=search.as_stated) if search.bm25 else None
         if terms is None or not terms.indices:
             return []
-        fields = (BM25, WINDOW) if search.windows and self._episodes else (BM25,)
+        fields = {BM25: encoder.with_akin(terms, search.akin)}
+        if search.windows and self._episodes:
+            fields[WINDOW] = terms
         corpus = in_spaces(search.spaces, EVERYTHING)
         return [
-            QueryRequest(terms, using, min(limit, search.words_limit), where, corpus)
+            QueryRequest(wanted, using, min(limit, search.words_limit), where, corpus)
             for where, limit in self._asked(search)
-            for using in fields
+            for using, wanted in fields.items()
         ]
 
     def _listed(self, groups: Sequence[Sequence[QueryRequest]]) -> list[Lists]:

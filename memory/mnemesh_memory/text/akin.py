@@ -6,7 +6,6 @@ words with a cosine of .8 or more. English, like the model.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType
@@ -25,6 +24,6 @@ def akin_words() -> Akin:
     for line in rows("words/akin.txt"):
         word, *others = line.split()
         cosines = [(akin, float(cosine)) for akin, _, cosine in (other.partition(":") for other in others)]
-        whole = max(1.0, math.sqrt(sum(cosine for _, cosine in cosines)))
+        whole = max(1.0, sum(cosine for _, cosine in cosines))
         found[word] = tuple((akin, cosine / whole) for akin, cosine in cosines)
     return MappingProxyType(found)
