@@ -36,8 +36,10 @@ async def find_one(parts: NodePorts, caller: Caller, key: str, *, forgotten: boo
 
 async def hidden(parts: NodePorts, caller: Caller, ids: Iterable[str]) -> set[str]:
     """The memories of `ids` that lie where the caller may not read."""
-    asked = list(ids)
-    return set(await parts.ledger.hidden(asked, grants.readable(caller))) if asked else set()
+    asked, within = list(ids), grants.readable(caller)
+    if not asked or grants.EVERY_SPACE in within:
+        return set()
+    return set(await parts.ledger.hidden(asked, within))
 
 
 async def granted(

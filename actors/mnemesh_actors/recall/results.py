@@ -22,7 +22,7 @@ from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.ranking.candidates import Candidate
 from mnemesh_memory.ranking.coverage import share, terms
 from mnemesh_memory.ranking.explanation import Explainer
-from mnemesh_memory.ranking.fusion import Fused
+from mnemesh_memory.ranking.fusion import Fused, scores_of
 from mnemesh_memory.ranking.relevance import NO_EVIDENCE, Evidence, relevances
 from mnemesh_memory.ranking.scores import liking, rated
 from mnemesh_memory.ranking.session_coherence import coherence, told
@@ -89,7 +89,7 @@ class Matches(NamedTuple):
 def redirected(
     pairs: Iterable[tuple[Fused, Memory]],
     ends: Mapping[str, Memory],
-    fused: Iterable[Fused],
+    fused: Sequence[Fused],
     shown: set[str],
     still: Collection[str] = (),
 ) -> list[Found]:
@@ -97,7 +97,7 @@ def redirected(
     to the last of its successors in `ends`, at the better place of the two. A memory whose id is in `still` stays as it
     is. `fused` are all candidates; `shown` the ids already in the answer, to which the new ids are added."""
     successors = {memory.id for memory in ends.values()}
-    own = {item.id: item.score for item in fused if item.id in successors} if ends else {}
+    own = scores_of(fused, successors) if ends else {}
     found: list[Found] = []
     for fit, matching in pairs:
         replaced = matching.state == "superseded" and matching.id not in still

@@ -54,7 +54,6 @@ class PastRows(RowSource):
         super().__init__(parts, spaces)
         self._at = at
         self._by = by
-        self._rows: dict[str, Memory | None] = {}
 
     @property
     def left_out(self) -> tuple[str, ...]:

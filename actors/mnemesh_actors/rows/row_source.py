@@ -28,6 +28,8 @@ class RowSource:
         self._parts = parts
         self._spaces = spaces
         self._lost: dict[str, None] = {}
+        self._rows: dict[str, Memory | None] = {}  # Each row is read once.
+        self._ties: dict[str, list[Tie]] = {}
         self._chains: dict[str, Memory] = {}
         self._walked: set[str] = set()
         self.unread: Collection[str] = ()  # Ids that the time for reading did not reach.
@@ -44,13 +46,23 @@ class RowSource:
 
     async def view(self, ids: Sequence[str]) -> dict[str, Memory]:
         """Rows by id; unknown ids are absent."""
-        rows = await self._parts.ledger.read(ids) if ids else {}
-        await self._note_lost([id_ for id_ in ids if id_ not in rows])
-        return rows
+        wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._rows]
+        if wanted:
+            rows = await self._parts.ledger.read(wanted)
+            self._rows |= {id_: rows.get(id_) for id_ in wanted}
+            await self._note_lost([id_ for id_ in wanted if id_ not in rows])
+        return {id_: memory for id_ in ids if (memory := self._rows[id_]) is not None}
 
     async def ends(self, old: Sequence[Memory]) -> dict[str, Memory]:
         """The last successor of each of these, by the id of the old memory."""
-        return await self._parts.ledger.successors([memory.id for memory in old]) if old else {}
+        # Mostly the next memory is the last: a row by its id, and no walk that may be long.
+        following = await self.view([memory.superseded_by for memory in old if memory.superseded_by])
+        found = {memory.id: following[by] for memory in old if (by := memory.superseded_by) in following}
+        far = [id_ for id_, memory in found.items() if memory.state == "superseded"]
+        if not far:
+            return found
+        ends = await self._parts.ledger.successors(far)
+        return {id_: end for id_, memory in found.items() if (end := ends.get(id_) if id_ in far else memory)}
 
     async def chains(self, memories: Iterable[Memory]) -> Mapping[str, Memory]:
         """These memories, all successors, and everything that the successors replaced."""
@@ -65,7 +77,13 @@ class RowSource:
 
     async def ties(self, memories: Sequence[Memory]) -> list[Tie]:
         """The links of these memories."""
-        return await self._parts.ledger.ties([memory.id for memory in memories])
+        ids = [memory.id for memory in memories]
+        if left := [id_ for id_ in ids if id_ not in self._ties]:
+            found: dict[str, list[Tie]] = {id_: [] for id_ in left}
+            for tie in await self._parts.ledger.ties(left):
+                found[tie[0]].append(tie)
+            self._ties |= found
+        return [tie for id_ in ids for tie in self._ties[id_]]
 
     async def page(self, listing: ListQuery) -> Page:
         """A page of a listing, with the filters that the view can judge for these rows."""

@@ -8,14 +8,14 @@ doi:10.1145/3596512. The answer depends on the candidates alone, not on the orde
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple, overload
 
 import numpy as np
 
-from mnemesh_memory.ranking.candidates import Candidate, Candidates, Column, known_at
+from mnemesh_memory.ranking.candidates import Candidate, Candidates, Column
 from mnemesh_memory.ranking.measured import Measured
 from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, FORM, SIGNALS, Mix, Signal
@@ -68,15 +68,16 @@ class Ranking(Sequence[Fused]):
 
     def __getitem__(self, at: int | slice) -> Fused | list[Fused]:
         if isinstance(at, slice):
-            return list(map(self._row, self.places[at]))
-        return self._row(self.places[at])
+            return self._at(self.places[at])
+        return self._at([self.places[at]])[0]
 
     def __iter__(self) -> Iterator[Fused]:
-        return map(self._row, self.places)
+        return iter(self._at(self.places))
 
-    def _row(self, at: int) -> Fused:
-        dense, bm25, cosine, form = (known_at(column, at) for column in (self.dense, self.bm25, self.cosine, self.form))
-        return Fused(self.ids[at], float(self.score[at]), dense, bm25, cosine, form)
+    def _at(self, places: Sequence[int]) -> list[Fused]:
+        parts = (self.dense, self.bm25, self.cosine, self.form)
+        known = ([None if math.isnan(one) else one for one in column[places].tolist()] for column in parts)
+        return list(map(Fused, [self.ids[at] for at in places], self.score[places].tolist(), *known))
 
 
 def fuse(
@@ -120,6 +121,13 @@ def fuse(
         cosine=measured.cosine,
         form=form,
     )
+
+
+def scores_of(fused: Sequence[Fused], ids: Collection[str]) -> dict[str, float]:
+    """The scores of those of `ids` that are candidates. No other candidate becomes an object."""
+    if isinstance(fused, Ranking):
+        return {fused.ids[at]: float(fused.score[at]) for at in fused.places if fused.ids[at] in ids}
+    return {item.id: item.score for item in fused if item.id in ids}
 
 
 def _mixed(measured: Measured, part: str, mix: Mix) -> Column:

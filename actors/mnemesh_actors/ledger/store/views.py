@@ -19,6 +19,8 @@ from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.values.errors import DataLoss, MnemeshError, NotFound
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query
 
+# What a recall and the marks of its results need of the memories with these ids.
+QUICK = ("read", "touch", "from_peers", "activity", "ties", "hidden")
 QUICK_ROWS_MAX = 64
 # The texts of a draft for a quick lookup with its vectors.
 QUICK_HASHES_MAX = 8
@@ -41,7 +43,7 @@ class Views(Histories):
         file delays."""
         if method == "prepare":
             return len(args[0]) == 1 and len(args[1]) <= QUICK_HASHES_MAX
-        return method in ("read", "touch", "from_peers") and len(args[0]) <= QUICK_ROWS_MAX
+        return method in QUICK and len(args[0]) <= QUICK_ROWS_MAX
 
     @reading
     def read(self, ids: Sequence[str]) -> dict[str, Memory]:
