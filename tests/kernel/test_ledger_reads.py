@@ -274,12 +274,16 @@ def test_few_rows_by_their_keys_are_quick_and_what_scans_or_writes_never(ledger:
     quick: list[tuple[str, tuple[object, ...]]] = [
         ("read", (["a"] * QUICK_ROWS_MAX,)),
         ("touch", (["a"], 1)),
+        ("ties", (["a"] * QUICK_ROWS_MAX,)),
+        ("entries", (7, QUICK_ROWS_MAX)),
         ("prepare", ([one], ["hash"], "model-1")),
     ]
     slow: list[tuple[str, tuple[object, ...]]] = [
         ("read", (["a"] * (QUICK_ROWS_MAX + 1),)),
         ("prepare", ([one, one], [], "model-1")),
         ("prepare", ([one], ["hash"] * (QUICK_HASHES_MAX + 1), "model-1")),
+        ("entries", (7, QUICK_ROWS_MAX + 1)),
+        ("successors", (["a"],)),
         ("commit", ([],)),
         ("page", (ListQuery(spaces=(SPACE,)),)),
     ]

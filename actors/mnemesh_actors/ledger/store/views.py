@@ -19,8 +19,8 @@ from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.values.errors import DataLoss, MnemeshError, NotFound
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query
 
-# What a recall and the marks of its results need of the memories with these ids.
-QUICK = ("read", "touch", "from_peers", "activity", "ties", "hidden")
+# What a recall, the marks of its results, and a table that follows the log need of the memories with these ids.
+QUICK = ("read", "touch", "from_peers", "activity", "ties", "hidden", "tagged")
 QUICK_ROWS_MAX = 64
 # The texts of a draft for a quick lookup with its vectors.
 QUICK_HASHES_MAX = 8
@@ -43,6 +43,8 @@ class Views(Histories):
         file delays."""
         if method == "prepare":
             return len(args[0]) == 1 and len(args[1]) <= QUICK_HASHES_MAX
+        if method == "entries":
+            return bool(args[1] <= QUICK_ROWS_MAX)
         return method in QUICK and len(args[0]) <= QUICK_ROWS_MAX
 
     @reading
