@@ -143,7 +143,9 @@ class ConsumerRunner(FeedLoop):
         return True
 
     async def _ask(self, after: int) -> EntryPage:
-        return await self._ledger.entries(after, self._page_entries)
+        # Few are asked for where few are known: the ledger answers at once.
+        known = self.head - after
+        return await self._ledger.entries(after, min(known, self._page_entries) if known > 0 else self._page_entries)
 
 
 class ConsumerSet:

@@ -77,14 +77,15 @@ RULES: Final = ConsumerRow(
     cursor="in memory: the table is filled at every start",
     make=lambda parts: TagFollower(parts.rules, parts.ledger, stored_rules.TAG),
 )
+LINGER_S: Final = 0.5
 ENGRAMS: Final = ConsumerRow(
     name="engrams",
     page_entries=1000,
     share=0.2,
+    linger_s=LINGER_S,
     cursor="in memory: the log is read at every start",
     make=lambda parts: EngramFollower(parts.temporal),
 )
-LINGER_S: Final = 0.5
 # Reading a text takes a millisecond, so it yields to whoever waits for the node.
 GRAPH: Final = ConsumerRow(
     name=GRAPH_NAME,
@@ -107,7 +108,8 @@ CONTRADICTIONS: Final = ConsumerRow(
 DERIVED_TEXTS: Final = ConsumerRow(
     name="derived texts",
     page_entries=256,
-    share=1.0,
+    share=0.5,
+    linger_s=LINGER_S,
     cursor="in the ledger",
     make=lambda parts: DerivedTexts(parts.ledger, parts.clock, parts.publish),
 )
