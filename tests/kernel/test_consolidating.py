@@ -88,6 +88,16 @@ async def test_duplicates_become_one_and_an_undo_brings_both_back(here: Here) ->
     assert (await here.mesh.consolidate(READER, here.space)).applied == 0
 
 
+async def test_a_stored_rule_is_neither_merged_with_nor_linked_to_a_memory_of_the_same_text(here: Here) -> None:
+    text = "Deploys on Friday are not allowed in the harbour team."
+    rule = await here.mesh.add_rule(READER, "tag = x", "hide", reason=text, space=here.space)
+    memory = await here.remember(text)
+    done = await here.mesh.consolidate(READER, here.space)
+    assert done.steps == ()
+    (one, other), _ = await here.mesh.get(READER, [rule.id, memory.id])
+    assert [(one.state, one.links), (other.state, other.links)] == [("active", ())] * 2
+
+
 async def test_the_status_tells_what_each_astrocyte_did_last(here: Here) -> None:
     await tell(here, EPISODES)
     await here.mesh.consolidate(READER, here.space)
