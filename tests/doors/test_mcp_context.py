@@ -27,8 +27,8 @@ SERVICES = ("billing", "search", "login", "mail", "audit", "export", "cache", "q
 
 
 @asynccontextmanager
-async def connected(node: NodeUnderTest, query: str = "") -> AsyncIterator[Client]:
-    fields = {"authorization": f"Bearer {node.token}"}
+async def connected(node: NodeUnderTest, query: str = "", space: str = "") -> AsyncIterator[Client]:
+    fields = {"authorization": f"Bearer {node.token}"} | ({"x-mnemesh-space": space} if space else {})
     async with (
         httpx2.AsyncClient(headers=fields, timeout=60) as http,
         Client(streamable_http_client(f"http://{node.http}/mcp{query}", http_client=http)) as client,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
@@ -31,6 +33,26 @@ async def test_a_host_lists_the_prompts_and_fills_one_in(shared_node: NodeUnderT
         ):
             with pytest.raises(MCPError, match=word):
                 await client.get_prompt(name, arguments)
+
+
+async def test_an_own_memory_of_kind_prompt_is_a_prompt_by_its_title(shared_node: NodeUnderTest) -> None:
+    space = f"test/{uuid.uuid4().hex}"
+    async with connected(shared_node, space=space) as client:
+        for title, content in (
+            ("Deploy: the shop!", "Tag the version.\nThen push the tag."),
+            ("Recall", "A name that is taken."),
+            ("", "A text without a title."),
+        ):
+            await client.call_tool("remember", {"content": content, "kind": "prompt", "title": title, "force": True})
+        prompts = (await client.list_prompts()).prompts
+        assert [prompt.name for prompt in prompts] == ["remember", "recall", "mnemesh", "deploy-the-shop"]
+        assert (prompts[3].title, prompts[3].description) == ("Deploy: the shop!", "Tag the version.")
+        got = await client.get_prompt("deploy-the-shop", {"input": "version 7"})
+        assert got.messages[0].content.text == "Tag the version.\nThen push the tag.\n\nversion 7"
+        with pytest.raises(MCPError, match="the one argument is input"):
+            await client.get_prompt("deploy-the-shop", {"version": "7"})
+    async with connected(shared_node, space=f"test/{uuid.uuid4().hex}") as client:
+        assert len((await client.list_prompts()).prompts) == 3
 
 
 async def test_the_task_of_a_prompt_is_completed_and_no_memory_is_guessed(shared_node: NodeUnderTest) -> None:

@@ -38,6 +38,7 @@ from mnemesh_gateway.doors.mcp.operation_tools import (
     switched_off,
     with_toolset,
 )
+from mnemesh_gateway.doors.mcp.prompt_handlers import PromptHandlers
 from mnemesh_gateway.doors.mcp.resources import Context, Resources, caller_of, headers_of, protocol_error
 from mnemesh_gateway.doors.mcp.toolsets import select
 from mnemesh_gateway.security.auth import Authenticator
@@ -100,6 +101,7 @@ class McpServer:
         self._toolsets_default = toolsets_default
         self._tools = build_tools()
         self._resources = Resources(gate, authenticator)
+        self._prompts = PromptHandlers(gate, authenticator)
         security = _security(loopback)
         self._manager = StreamableHTTPSessionManager(
             self._server(),
@@ -160,8 +162,8 @@ class McpServer:
             get_tool_input_schema=_no_header_parameters,
             on_list_tools=list_tools,
             on_call_tool=call_tool,
-            on_list_prompts=_list_prompts,
-            on_get_prompt=_get_prompt,
+            on_list_prompts=self._prompts.list_all,
+            on_get_prompt=self._prompts.get,
             on_completion=_complete,
             on_list_resources=self._resources.list_all,
             on_list_resource_templates=self._resources.list_templates,
@@ -286,31 +288,6 @@ def _tool(row: ToolRow, description: str) -> types.Tool:
         ),
         _meta=LOADED_META if row.name in LOADED else None,
     )
-
-
-async def _list_prompts(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
-    return types.ListPromptsResult(
-        prompts=[
-            types.Prompt(
-                name=row.name,
-                title=row.title,
-                description=row.description,
-                arguments=[
-                    types.PromptArgument(name=row.argument, description=row.argument_help, required=row.choices is None)
-                ],
-            )
-            for row in prompts.ROWS
-        ]
-    )
-
-
-async def _get_prompt(ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
-    try:
-        text = prompts.prompt_text(params.name, params.arguments or {})
-    except (NotFound, InvalidArgument) as error:
-        raise protocol_error(types.INVALID_PARAMS, error) from error
-    message = types.PromptMessage(role="user", content=types.TextContent(type="text", text=text))
-    return types.GetPromptResult(description=prompts.BY_NAME[params.name].description, messages=[message])
 
 
 async def _complete(ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
