@@ -12,7 +12,8 @@ from node_process import NodeUnderTest
 
 from mnemesh import AsyncClient
 from mnemesh.errors import InvalidArgument, NotFound, PermissionDenied
-from mnemesh_gateway.operations import backup_calls, peer_calls
+from mnemesh_gateway.operations import peer_calls
+from mnemesh_gateway.operations import admin_calls
 from mnemesh_memory.values.model import Caller
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -176,5 +177,5 @@ async def test_of_one_backup_and_one_peer_the_plural_is_not_said() -> None:
     backups = SimpleNamespace(may_hold=lambda at: (object(),))
     gate: Any = SimpleNamespace(backups=lambda: backups, peers_now=lambda: SimpleNamespace(deaf=lambda *_: ["hub"]))
     bob = Caller(agent="bob", principal="bob", role="writer", spaces=("team/*",))
-    assert await backup_calls.may_hold(gate, bob, 0) == ["1 backup of the node; who administers it sees where"]
+    assert await admin_calls.may_hold(gate, bob, 0) == ["1 backup of the node; who administers it sees where"]
     assert peer_calls.not_told(gate, bob, ["team/x"]) == ["1 peer of the node; its owner sees which"]

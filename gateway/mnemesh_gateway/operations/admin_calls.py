@@ -1,4 +1,4 @@
-"""The functions behind the rows of AdminService in the table of operations, and how their messages look on the wire."""
+"""The functions behind the rows of AdminService and BackupService, and how their messages look on the wire."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from mnemesh_gateway.contract.wire import Answer
 from mnemesh_memory.access import grants
 from mnemesh_memory.access.grants import OWNER
 from mnemesh_memory.values import model
+from mnemesh_memory.values.errors import MnemeshError, count_of
 from mnemesh_memory.values.model import Caller
 from mnemesh_memory.values.quotas import NOTHING, Quota, Usage
-from mnemesh_proto.v1 import admin_pb2
+from mnemesh_proto.v1 import admin_pb2, backup_pb2
 
 if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
     from mnemesh_gateway.security.access import Access
+
 
 OF_THE_GATEWAY: Final = ("version", "data_dir", "pid", "uptime_s", "grpc", "http")
 
@@ -115,3 +117,26 @@ def _agent(access: Access, value: model.Agent, used: Mapping[str, Usage] | None)
         quota |= asdict(used.get(value.name, NOTHING))
     private, state = f"@{value.name}", access.state(value)
     return wire.message_of(admin_pb2.Agent, value, private_space=private, state=state, quota=quota)
+
+
+async def create_backup(gate: MeshGate, caller: Caller, request: backup_pb2.CreateBackupRequest) -> Answer:
+    """A new backup."""
+    made = await gate.backups().create(await gate.ready(), request.to)
+    return {"backup": made}
+
+
+async def list_backups(gate: MeshGate, caller: Caller, request: backup_pb2.ListBackupsRequest) -> Answer:
+    """The register."""
+    return {"backups": await asyncio.to_thread(gate.backups().all)}
+
+
+async def may_hold(gate: MeshGate, caller: Caller, created_at: int) -> list[str]:
+    """Where backups lie that may hold a memory of that time (ms, 0 for all). A caller without a grant for the node gets
+    their number only. A register that can not be read keeps nobody from erasing."""
+    try:
+        found = await asyncio.to_thread(gate.backups().may_hold, created_at)
+    except MnemeshError as error:
+        return [error.message]
+    if grants.may(caller, grants.ADMINISTER, "admin"):
+        return [one.path for one in found]
+    return [f"{count_of(len(found), 'backup')} of the node; who administers it sees where"] if found else []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mnemesh_gateway.contract import wire
 from mnemesh_gateway.contract.wire import Answer
-from mnemesh_gateway.operations import backup_calls, peer_calls
+from mnemesh_gateway.operations import admin_calls, peer_calls
 from mnemesh_memory.access import grants
 from mnemesh_memory.values.model import Caller, Checked, Written
 from mnemesh_memory.watch.watch_values import Watched, WatchQuery
@@ -66,7 +66,7 @@ async def bulk_forget(gate: MeshGate, caller: Caller, request: memory_pb2.BulkFo
     done = await (await gate.ready()).bulk_forget(caller, query, purge=request.purge, dry_run=dry_run)
     backups, deaf = [], []
     if request.purge and done.ids:
-        backups = await backup_calls.may_hold(gate, caller, done.oldest)
+        backups = await admin_calls.may_hold(gate, caller, done.oldest)
         deaf = peer_calls.not_told(gate, caller, done.spaces, others=done.others)
     refused = [{"id": id_, "reason": reason} for id_, reason in done.refused]
     return done, {"refused": refused, "backups": backups, "not_told": deaf}
@@ -75,7 +75,7 @@ async def bulk_forget(gate: MeshGate, caller: Caller, request: memory_pb2.BulkFo
 async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest) -> Answer:
     """Erase a memory for good, and tell which backups may still hold it."""
     gone = await (await gate.ready()).purge(caller, request.id)
-    backups = await backup_calls.may_hold(gate, caller, gone.begun)
+    backups = await admin_calls.may_hold(gate, caller, gone.begun)
     deaf = peer_calls.not_told(gate, caller, [gone.space], others=[gone.space] if gone.as_admin else ())
     pending = "; ".join(gone.pending)
     return gone, {"pending": pending, "backups": backups, "not_told": deaf}

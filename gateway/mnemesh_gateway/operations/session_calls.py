@@ -18,15 +18,7 @@ if TYPE_CHECKING:
 
 async def checkpoint(gate: MeshGate, caller: Caller, request: session_pb2.CheckpointRequest) -> Answer:
     """Store a checkpoint."""
-    standing = Standing(
-        task=request.task,
-        files=tuple(request.files),
-        decisions=tuple(request.decisions),
-        questions=tuple(request.questions),
-        next_steps=tuple(request.next_steps),
-        errors=tuple(request.errors),
-        custom=request.custom,
-    )
+    standing = wire.value_of(Standing, request)
     stored = await (await gate.ready()).checkpoint(
         caller, standing, session=request.session, space=request.space, merge=request.merge, mask=request.mask
     )
@@ -47,16 +39,8 @@ async def resume(gate: MeshGate, caller: Caller, request: session_pb2.ResumeRequ
 
 async def context(gate: MeshGate, caller: Caller, request: session_pb2.ContextRequest) -> Answer:
     """Memories for the beginning of work."""
-    asked = ContextQuery(
-        query=request.query,
-        task=request.task,
-        session=request.session,
-        spaces=tuple(wire.spaces(request)),
-        dir=request.dir,
-        paths=tuple(request.paths),
-        budget=wire.optional(request, "token_budget", BUDGET),
-        anew=request.anew,
-    )
+    budget = wire.optional(request, "token_budget", BUDGET)
+    asked = wire.value_of(ContextQuery, request, spaces=wire.spaces(request), budget=budget)
     return await (await gate.ready()).context(caller, asked)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mnemesh_gateway.contract import wire
 from mnemesh_gateway.contract.wire import Answer
-from mnemesh_gateway.operations import backup_calls
+from mnemesh_gateway.operations import admin_calls
 from mnemesh_memory.transcripts import sessions
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1 import transcript_pb2
@@ -46,5 +46,5 @@ async def page(gate: MeshGate, caller: Caller, request: transcript_pb2.ListTrans
 async def erase(gate: MeshGate, caller: Caller, request: transcript_pb2.EraseTranscriptRequest) -> Answer:
     """Erase a session, and name the backups that may still hold it."""
     gone = await (await gate.ready()).transcripts.erase(caller, request.session, request.space)
-    backups = await backup_calls.may_hold(gate, caller, gone.stored_at)
+    backups = await admin_calls.may_hold(gate, caller, gone.stored_at)
     return gone, {"backups": backups}

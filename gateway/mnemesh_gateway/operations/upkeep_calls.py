@@ -1,13 +1,15 @@
-"""The functions behind the rows of UpkeepService in the table of operations, each one call of the Mesh."""
+"""The functions behind the rows of UpkeepService, SleepService and SeedService in the table of operations."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from mnemesh_gateway.contract.wire import Answer, asked_wait, optional, spaces
+from mnemesh_gateway.contract.descriptors import descriptor_of
+from mnemesh_gateway.contract.wire import Answer, asked_wait, form_of, optional, spaces
+from mnemesh_memory.consolidation.steps import Run
 from mnemesh_memory.policy.hygiene import LIMIT, STALE_DAYS
 from mnemesh_memory.values.model import Caller, Written
-from mnemesh_proto.v1 import upkeep_pb2
+from mnemesh_proto.v1 import seed_pb2, sleep_pb2, upkeep_pb2
 
 if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
@@ -38,3 +40,35 @@ async def tidy(gate: MeshGate, caller: Caller, request: upkeep_pb2.TidyRequest) 
     )
     refused = [{"id": id_, "reason": reason} for id_, reason in done.refused]
     return done, {"refused": refused}
+
+
+STEPS_SHOWN: Final = 500
+_RUN: Final = descriptor_of(sleep_pb2.SleepRun)
+
+
+async def consolidate(gate: MeshGate, caller: Caller, request: sleep_pb2.ConsolidateRequest) -> Answer:
+    """Consolidate a space."""
+    done = await (await gate.ready()).consolidate(caller, request.space, dry_run=request.dry_run)
+    return done, {"steps": done.steps[:STEPS_SHOWN]}
+
+
+async def list_runs(gate: MeshGate, caller: Caller, request: sleep_pb2.ListRunsRequest) -> Answer:
+    """The latest runs."""
+    found = await (await gate.ready()).list_runs(caller, spaces(request), optional(request, "limit", 20))
+    return {"runs": [_run_form(run) for run in found]}
+
+
+async def undo_run(gate: MeshGate, caller: Caller, request: sleep_pb2.UndoRunRequest) -> Answer:
+    """Take a run back."""
+    run, undone = await (await gate.ready()).undo_run(caller, request.run)
+    return {"run": _run_form(run), "undone": undone}
+
+
+def _run_form(run: Run) -> dict[str, object]:
+    return form_of(_RUN, run, steps=run.steps[:STEPS_SHOWN])
+
+
+async def seed_project(gate: MeshGate, caller: Caller, request: seed_pb2.SeedProjectRequest) -> Answer:
+    """Store the first memories of a project."""
+    mesh = await gate.ready()
+    return await mesh.seed_project(caller, request.dir, space=request.space, dry_run=request.dry_run)
