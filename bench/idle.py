@@ -28,7 +28,7 @@ from mnemesh_actors.ledger.commit.commands import Vectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_actors.streams.stream_shell import COMPARE_S
-from mnemesh_gateway.programs.new_identity import give_new_identity
+from mnemesh_gateway.programs.node_program import give_new_identity
 from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.values.limits import BATCH_ITEMS_MAX
 

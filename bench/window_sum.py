@@ -17,7 +17,7 @@ from bench.embedding_cache import EmbeddingCache
 from numpy.typing import NDArray
 from qdrant_edge import Bm25, Bm25Config
 
-from mnemesh_memory.text.scripts import spaced
+from mnemesh_memory.text.counted_words import spaced
 
 WIDTHS: Final = (1, 2)
 # Of a session by meaning: the mean of its best windows.

@@ -13,7 +13,7 @@ from mnemesh_actors.files.project_files import FileState
 from mnemesh_actors.recall.file_validation import Validated, Validation
 from mnemesh_actors.remember.tidying import ACTIONS, FINDINGS, Tidied
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import anchors, hygiene, stored_rules, triggers
+from mnemesh_memory.policy import hygiene, patches, stored_rules, triggers
 from mnemesh_memory.policy.hygiene import Duplicates, Report
 from mnemesh_memory.policy.stored_rules import StoredRule
 from mnemesh_memory.policy.triggers import Trigger
@@ -53,7 +53,7 @@ class FakeUpkeep:
         return [Rated(one.id, int(useful is not False), int(useful is False), changed=True) for one in named]
 
     async def anchor(self, caller: Caller, key: str, reason: str, *, release: bool, wait: str) -> Written:
-        patch = anchors.anchored(memory := self._one(key), anchors.reason_of(reason, release))
+        patch = patches.anchored(memory := self._one(key), patches.reason_of(reason, release))
         return self._change(memory, "UPDATE", "new revision", tier=patch.tier, attrs=patch.attrs)
 
     async def validate(self, caller: Caller, key: str, spaces: Sequence[str], *, limit: int, cursor: str) -> Validation:

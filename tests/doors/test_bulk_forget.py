@@ -12,8 +12,7 @@ from node_process import NodeUnderTest
 
 from mnemesh import AsyncClient
 from mnemesh.errors import InvalidArgument, NotFound, PermissionDenied
-from mnemesh_gateway.operations import peer_calls
-from mnemesh_gateway.operations import admin_calls
+from mnemesh_gateway.operations import admin_calls, peer_calls
 from mnemesh_memory.values.model import Caller
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -14,7 +14,7 @@ from test_cli import node as node
 from mnemesh import Client
 from mnemesh.api import values, wire
 from mnemesh.cli import app
-from mnemesh.cli.people import maps as people_maps
+from mnemesh.cli.people import knowledge as people_maps
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.report import advised
 from mnemesh.errors import from_node

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh_memory.consolidation.agreement import consistent, read, restates
-from mnemesh_memory.consolidation.portion import plan
+from mnemesh_memory.consolidation.portions import plan
 from mnemesh_memory.consolidation.steps import MERGE, PROMOTE, Portion
 from mnemesh_memory.values.model import Memory, Source
 

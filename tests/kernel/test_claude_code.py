@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 
 from mnemesh.api.batch import BATCH_ITEMS_MAX, CONTENT_BYTES_MAX
 from mnemesh.api.values.transcripts import AddedTurns, MaskedTurn
-from mnemesh.cli.imports import sources, transcript_state
+from mnemesh.cli.imports import sources
+from mnemesh.cli.imports import state as import_state
 from mnemesh.cli.imports import transcripts as transcript_import
 from mnemesh.cli.imports.report import Bar
-from mnemesh.cli.imports.transcript_state import Offsets
+from mnemesh.cli.imports.state import Offsets
 from mnemesh.cli.imports.transcripts import Report, _File
 from mnemesh.errors import FailedPrecondition, InvalidArgument
 from mnemesh.importing.claude_code import (
@@ -378,7 +379,7 @@ def test_a_state_that_is_new_or_half_written_is_gone_on_with(node: Node, file: P
 def test_a_state_stays_small_and_survives_a_half_written_line(
     node: Node, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transcript_state, "STALE_LINES_MAX", 3)
+    monkeypatch.setattr(import_state, "STALE_LINES_MAX", 3)
     state = tmp_path / "state"
     for n in range(6):
         with file.open("a") as grown:

@@ -19,7 +19,7 @@ from mnemesh_actors.consumers.consumer_table import CONSUMERS, ConsumerParts, Co
 from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.consumers.log_reader import LogReader
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.store.cursors import UNWRITTEN_ENTRIES_MAX
+from mnemesh_actors.ledger.store.commit_notes import UNWRITTEN_ENTRIES_MAX
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.budget import REST_MAX_S, Budget, Foreground
 from mnemesh_memory.values.errors import DiskFull, Unavailable

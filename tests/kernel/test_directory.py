@@ -38,8 +38,7 @@ from mnemesh_crdt.changes.envelope import node_id_of, verify
 from mnemesh_gateway.node.addresses import listen
 from mnemesh_gateway.node.presence import NodeLock, owner_token, withdraw
 from mnemesh_gateway.node.settings import load
-from mnemesh_gateway.programs.new_identity import give_new_identity
-from mnemesh_gateway.programs.node_program import main
+from mnemesh_gateway.programs.node_program import give_new_identity, main
 from mnemesh_memory.values.errors import (
     DataLoss,
     DiskFull,

@@ -26,10 +26,16 @@ from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig, Prefixes
 from mnemesh_actors.models import model_directory as places
-from mnemesh_actors.models.embedding_model import MODEL_FILE, generation_of
+from mnemesh_actors.models.embedding_model import (
+    KNOWN,
+    MODEL_FILE,
+    PREFIX_CHARS_MAX,
+    PROMPTS_FILE,
+    generation_of,
+    told_by,
+)
 from mnemesh_actors.models.minilm_graph import read_safetensors
 from mnemesh_actors.models.onnx_engine import known
-from mnemesh_actors.models.prefixes import KNOWN, PREFIX_CHARS_MAX, PROMPTS_FILE, told_by
 from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recall_scene import started
 
-from mnemesh_actors.files.file_states import GONE, FileStates, blob_hash
-from mnemesh_actors.files.project_roots import ROOTS_MAX, ProjectRoots
+from mnemesh_actors.files.project_files import GONE, ROOTS_MAX, FileStates, ProjectRoots, blob_hash
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_memory.policy import file_references
 from mnemesh_memory.policy.file_references import CANDIDATES_MAX, REFERENCES_MAX, Reference

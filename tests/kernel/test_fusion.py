@@ -15,7 +15,7 @@ from mnemesh_memory.ranking.coverage import coverage, terms
 from mnemesh_memory.ranking.fusion import Fused, scaled_weights
 from mnemesh_memory.ranking.scores import SCORE_DECIMALS
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, SIGNALS, Mix, mix_without
-from mnemesh_memory.text.identifiers import may_spell, spellings
+from mnemesh_memory.text.counted_words import may_spell, spellings
 from mnemesh_memory.text.traits import PERSONS, SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
 from mnemesh_memory.times.window import BY_EVENT, Window
 from mnemesh_memory.values.errors import InvalidArgument

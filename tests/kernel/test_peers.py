@@ -27,9 +27,9 @@ from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.sync.handshake import ONE_IS_A_COPY, Me
 from mnemesh_crdt.sync.messages import Batch, Status, TakeIn
 from mnemesh_gateway.peers import peers as module
-from mnemesh_gateway.peers.copies import TOLD_S, Copies
 from mnemesh_gateway.peers.peer_book import Peer, PeerBook
 from mnemesh_gateway.peers.peer_contacts import Contacts, NotTaken
+from mnemesh_gateway.peers.peer_guard import TOLD_S, Copies
 from mnemesh_gateway.peers.peer_status import PeerLog, PeerStatus, Standing, gone
 from mnemesh_gateway.peers.peers import Peers
 from mnemesh_memory.values import limits

@@ -14,9 +14,7 @@ from mnemesh_actors.index.bm25 import AVERAGE_TERMS, LENGTH_B, SATURATION_K, Bm2
 from mnemesh_actors.rows.word_counts import scored
 from mnemesh_memory.ranking.coverage import coverage
 from mnemesh_memory.ranking.fusion import Fused
-from mnemesh_memory.text.identifiers import ENDS_MAX, HASH_CHARS, spellings
-from mnemesh_memory.text.scripts import spaced, unaccented
-from mnemesh_memory.text.statement import stated
+from mnemesh_memory.text.counted_words import ENDS_MAX, HASH_CHARS, spaced, spellings, stated, unaccented
 from mnemesh_memory.text.text import marks, snippet
 from mnemesh_memory.values.model import Memory
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh_memory.times.calendar import instant
-from mnemesh_memory.times.named_events import Event
-from mnemesh_memory.times.question_time import READ_CHARS_MAX, TimeWords, read
+from mnemesh_memory.times.question_time import READ_CHARS_MAX, Event, TimeWords, read
 from mnemesh_memory.times.vocabulary import DATE_WORDS
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -10,7 +10,7 @@ from typing import Final
 
 from mnemesh_actors.astrocytes.planning_process import PlanningProcess
 from mnemesh_actors.runtime.low_priority import NICENESS
-from mnemesh_memory.consolidation.portion import plan
+from mnemesh_memory.consolidation.portions import plan
 from mnemesh_memory.consolidation.steps import Portion, Proposal
 
 # A portion of fewer new memories is planned sooner than a process begins (a memory takes about 1 ms, a start 300).

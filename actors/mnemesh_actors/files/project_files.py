@@ -1,21 +1,31 @@
 """Files that memories name: recorded at a write, compared when a memory is shown.
 
-Everything is bounded and asks the disk in a thread. A disk that does not answer in time marks nothing.
+Everything is bounded and asks the disk in a thread. A disk that does not answer in time marks nothing. The hash of a
+file below a root, as git gives it to the content. A file is read again only when its stat changed.
+
+The guard of paths: a symbolic link that leads out of the root, a device and a pipe are never opened. The folders of a
+space's project on this machine, as the owner's own clients name them with their calls.
+
+One project may have several: work trees, clones. The latest come first. `roots.json` in the data directory keeps them.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import os
+import stat
 import subprocess
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Lock
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
-from mnemesh_actors.files.file_states import GONE as ABSENT
-from mnemesh_actors.files.file_states import FileStates
-from mnemesh_actors.files.project_roots import ProjectRoots
+import structlog
+
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import file_references
 from mnemesh_memory.policy.file_references import CHANGED, GONE, REFERENCES_MAX, RENAMED, SAME, UNCHECKED, Reference
@@ -205,3 +215,128 @@ def _by_hash(root: str) -> dict[str, str]:
         if len(fields) == 3 and path:
             found.setdefault(fields[1], path)
     return found
+
+
+FILE_BYTES_MAX: Final = 4 * 1024 * 1024
+CACHED_MAX: Final = 20_000
+ABSENT: Final = ""
+_Stat = tuple[int, int, int, int]
+
+
+class FileStates:
+    """The files that were looked at, by their real paths."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[str, tuple[_Stat, str]] = OrderedDict()
+        self._lock = Lock()
+
+    def hash_of(self, root: str, path: str) -> str | None:
+        """The hash of the file, ABSENT when there is none, None when it can't be judged: outside of the root, no plain
+        file, too large, not to be read."""
+        base = os.path.realpath(root)
+        real = os.path.realpath(os.path.join(base, path))
+        if os.path.commonpath((base, real)) != base or real == base:
+            return None
+        try:
+            found = os.stat(real, follow_symlinks=False)
+        except (FileNotFoundError, NotADirectoryError):
+            return ABSENT
+        except OSError:
+            return None
+        if not stat.S_ISREG(found.st_mode) or found.st_size > FILE_BYTES_MAX:
+            return None
+        mark = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+        with self._lock:
+            known = self._known.get(real)
+            if known is not None and known[0] == mark:
+                self._known.move_to_end(real)
+                return known[1]
+        return self._read(real, mark)
+
+    def _read(self, real: str, mark: _Stat) -> str | None:
+        try:
+            with open(os.open(real, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+                content = file.read(FILE_BYTES_MAX + 1)
+        except OSError:
+            return None
+        if len(content) > FILE_BYTES_MAX:
+            return None
+        digest = blob_hash(content)
+        with self._lock:
+            self._known[real] = (mark, digest)
+            while len(self._known) > CACHED_MAX:
+                self._known.popitem(last=False)
+        return digest
+
+
+def blob_hash(content: bytes) -> str:
+    """The name of this content as a git blob. It names content and proves nothing, so SHA-1 does."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+FILE: Final = "roots.json"
+ROOTS_MAX: Final = 8  # Of one space.
+SPACES_MAX: Final = 1_000
+ROOT_CHARS_MAX: Final = 1_024
+# A folder without one of these is no project.
+MARKS: Final = (".git", ".mnemesh.toml")
+log = structlog.get_logger("mnemesh.files")
+
+
+class ProjectRoots:
+    """The book of one node. Without a directory nothing outlives the process."""
+
+    def __init__(self, home: Path | None = None) -> None:
+        self._file = home / FILE if home else None
+        self._roots = self._read()
+
+    def of(self, space: str) -> tuple[str, ...]:
+        """The folders of a space, the latest first."""
+        return self._roots.get(space, ())
+
+    def items(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Every space with its folders."""
+        return list(self._roots.items())
+
+    def teaches(self, caller: Caller) -> bool:
+        """Whether a call names a folder that is not known as the latest. Only the node's owner names folders."""
+        return bool(
+            caller.root
+            and caller.default_space
+            and caller.role == grants.OWNER
+            and self.of(caller.default_space)[:1] != (caller.root,)
+        )
+
+    def learn(self, space: str, root: str) -> None:
+        """Note a folder of a space, if there is such a project."""
+        if not os.path.isabs(root) or len(root) > ROOT_CHARS_MAX or os.path.normpath(root) != root:
+            return
+        if not any(os.path.exists(os.path.join(root, mark)) for mark in MARKS):
+            return
+        known = self._roots.pop(space, ())
+        self._roots[space] = (root, *(one for one in known if one != root))[:ROOTS_MAX]
+        while len(self._roots) > SPACES_MAX:
+            del self._roots[next(iter(self._roots))]
+        self._write()
+
+    def _read(self) -> dict[str, tuple[str, ...]]:
+        if self._file is None:
+            return {}
+        try:
+            value = json.loads(self._file.read_text("utf-8"))
+            return {str(space): tuple(map(str, roots)) for space, roots in value.items()}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, AttributeError, TypeError) as error:  # the clients name them again
+            log.warning("roots_not_read", file=str(self._file), reason=str(error))
+            return {}
+
+    def _write(self) -> None:
+        if self._file is None:
+            return
+        temporary = self._file.with_suffix(".tmp")
+        try:
+            temporary.write_text(json.dumps(self._roots, indent=1), "utf-8")
+            os.replace(temporary, self._file)
+        except OSError as error:
+            log.warning("roots_not_kept", file=str(self._file), reason=str(error))

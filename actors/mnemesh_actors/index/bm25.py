@@ -14,9 +14,7 @@ from qdrant_edge import Bm25, Bm25Config
 
 from mnemesh_actors.index.engine_port import SparseVector
 from mnemesh_memory.text.akin import akin_words
-from mnemesh_memory.text.identifiers import spellings
-from mnemesh_memory.text.scripts import spaced
-from mnemesh_memory.text.statement import stated
+from mnemesh_memory.text.counted_words import spaced, spellings, stated
 
 # Robertson and Zaragoza, The Probabilistic Relevance Framework: BM25 and Beyond, 2009. The average length is fixed
 # beforehand, because document weights are computed once: a memory has some thirty terms.

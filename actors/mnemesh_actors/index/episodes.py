@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_actors.index.engine_port import Filter, IndexBackend, Record
-from mnemesh_actors.index.passage_groups import records_of
 from mnemesh_actors.index.points import IndexItem, episode_of
+from mnemesh_actors.index.ranked import records_of
 from mnemesh_actors.ledger.feeds.index_feed import WINDOW_BEFORE
 from mnemesh_memory.ranking.candidates import TRAITS, Candidates, Column, Context, traits_row
 from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Traits

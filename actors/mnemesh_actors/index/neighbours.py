@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_actors.index.engine_port import IndexBackend, QueryRequest, Scored
-from mnemesh_actors.index.passage_groups import SCORE_DECIMALS, Passages, vectors_of
 from mnemesh_actors.index.points import BM25, DENSE
-from mnemesh_actors.index.ranked import ranked
+from mnemesh_actors.index.ranked import SCORE_DECIMALS, Passages, ranked, vectors_of
 from mnemesh_actors.index.scope import ARCHIVE, EVERYTHING, in_spaces
 
 if TYPE_CHECKING:

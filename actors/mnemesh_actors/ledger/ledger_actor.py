@@ -51,10 +51,9 @@ from mnemesh_actors.ledger.peers.exchange import Exchange
 from mnemesh_actors.ledger.peers.replica_keys import Identity, Twin
 from mnemesh_actors.ledger.peers.sqlite_shelf import SqliteShelf
 from mnemesh_actors.ledger.store import schema
-from mnemesh_actors.ledger.store.cursors import Cursors
+from mnemesh_actors.ledger.store.commit_notes import Cursors, Uses
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.rows import RowDamaged
-from mnemesh_actors.ledger.store.uses import Uses
 from mnemesh_actors.ledger.store.vectors import keep
 from mnemesh_actors.ledger.store.views import Views
 from mnemesh_actors.storage.data_directory import load_key

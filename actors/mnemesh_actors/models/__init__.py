@@ -3,8 +3,7 @@
 One vector space a generation; there is never a made-up vector. docs/decisions/embedding.md says why it is so.
 """
 
-from mnemesh_actors.models.embedding_model import LENGTH_TOLERANCE, ModelConfig, ModelInfo
-from mnemesh_actors.models.prefixes import NO_PREFIXES, Prefixes
+from mnemesh_actors.models.embedding_model import LENGTH_TOLERANCE, NO_PREFIXES, ModelConfig, ModelInfo, Prefixes
 from mnemesh_actors.models.worker import EmbeddingWorker
 
 __all__ = ["LENGTH_TOLERANCE", "NO_PREFIXES", "EmbeddingWorker", "ModelConfig", "ModelInfo", "Prefixes"]

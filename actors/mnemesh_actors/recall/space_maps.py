@@ -18,7 +18,7 @@ from mnemesh_actors.memory_lookup import newest_pages
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.related import mean_vector, stored_vectors
 from mnemesh_memory.consolidation import gaps as consolidation_gaps
-from mnemesh_memory.consolidation.domains.domain_table import DOMAINS
+from mnemesh_memory.consolidation.domains import DOMAINS
 from mnemesh_memory.maps import answers
 from mnemesh_memory.maps.answers import Cluster, Clusters, Covered, Drilled, Gaps, OpenPoint, Story
 from mnemesh_memory.maps.clusters import Atlas, atlas, typical

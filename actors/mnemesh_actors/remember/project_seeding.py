@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from mnemesh_actors.files import project_reading
-from mnemesh_actors.files.project_roots import ROOT_CHARS_MAX
+from mnemesh_actors.files.project_files import ROOT_CHARS_MAX
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_memory.seeding import seeds

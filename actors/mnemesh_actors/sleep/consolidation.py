@@ -30,7 +30,7 @@ from mnemesh_actors.sleep.lost_record import runs_of_log
 from mnemesh_actors.sleep.unanswered import Unanswered
 from mnemesh_memory.access import grants
 from mnemesh_memory.consolidation.derived_id import is_sleep, sleep_agent
-from mnemesh_memory.consolidation.domains.domain_table import DOMAINS, GENERAL
+from mnemesh_memory.consolidation.domains import DOMAINS, GENERAL
 from mnemesh_memory.consolidation.gaps import unexplained
 from mnemesh_memory.consolidation.portions import joined
 from mnemesh_memory.consolidation.steps import (

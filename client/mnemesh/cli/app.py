@@ -42,7 +42,7 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Memories": {
         "get": "read", "list": "read", "related": "related", "timeline": "read", "stats": "read", "check": "write",
-        "duplicates": "hygiene", "hygiene": "hygiene", "consolidate": "sleep",
+        "duplicates": "upkeep", "hygiene": "upkeep", "consolidate": "upkeep",
         "update": "write", "supersede": "write", "forget": "write", "restore": "write", "bulk-forget": "write",
         "purge": "write", "link": "write", "unlink": "write", "rate": "write", "anchor": "upkeep", "validate": "upkeep",
         "tidy": "upkeep", "reconcile": "reconcile",
@@ -54,8 +54,8 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Knowledge": {
         "graph": "knowledge", "graph-audit": "knowledge", "graph-rebuild": "knowledge", "causal-chain": "knowledge",
-        "story": "maps", "gaps": "maps", "coverage": "maps", "recall-hierarchical": "maps", "drill-down": "maps",
-        "navigate": "maps",
+        "story": "knowledge", "gaps": "knowledge", "coverage": "knowledge", "recall-hierarchical": "knowledge",
+        "drill-down": "knowledge", "navigate": "knowledge",
     },
     "Files and sessions": {
         "import": "imports.memories", "export": "export", "vault": "imports.vault",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Final
 
-from mnemesh_memory.consolidation.domains.domain import Domain
+from mnemesh_memory.consolidation.domains import Domain
 from mnemesh_memory.consolidation.steps import UNEXPLAINED, Gap
 from mnemesh_memory.policy.guard import RECORDS
 from mnemesh_memory.values.model import Memory

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mnemesh_memory.consolidation.agreement import restates, same_digits
-from mnemesh_memory.consolidation.domains.domain import Domain
+from mnemesh_memory.consolidation.domains import Domain
 from mnemesh_memory.consolidation.steps import MERGE, PROMOTED, Portion, Step
 from mnemesh_memory.policy import triggers
 from mnemesh_memory.policy.guard import RECORDS

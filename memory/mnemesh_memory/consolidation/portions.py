@@ -1,12 +1,19 @@
-"""The memories that are new in a space, split by domain: the work that goes to the astrocytes."""
+"""The memories that are new in a space, split by domain: the work that goes to the astrocytes.
+
+The plan for a portion of a space: merges, promotions, links and gaps. The whole work of an astrocyte.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mnemesh_memory.consolidation.domains.domain_table import domain_of
-from mnemesh_memory.consolidation.promotion import EPISODE, TOPIC_COSINE
-from mnemesh_memory.consolidation.steps import PROMOTE, Portion, Promotion, Proposal, Step
+from mnemesh_memory.consolidation import domains
+from mnemesh_memory.consolidation.domains import domain_of
+from mnemesh_memory.consolidation.gaps import uses
+from mnemesh_memory.consolidation.merging import merges
+from mnemesh_memory.consolidation.promotion import EPISODE, TOPIC_COSINE, promotions
+from mnemesh_memory.consolidation.replay import links
+from mnemesh_memory.consolidation.steps import MERGE, PROMOTE, Portion, Promotion, Proposal, Step
 from mnemesh_memory.values.model import Memory
 
 Near = Mapping[str, tuple[tuple[str, float], ...]]
@@ -73,3 +80,19 @@ def _domain(id_: str, memories: Mapping[str, Memory], near: Near) -> str:
         if cosine >= TOPIC_COSINE and other in memories and memories[other].kind == EPISODE
     ]
     return domain_of(memories[min((id_, *group))]).name
+
+
+def plan(portion: Portion) -> Proposal:
+    """The steps for a portion, in the order in which they are carried out. The same portion gives the same plan."""
+    domain = domains.named(portion.domain)
+    steps: list[Step] = list(merges(portion, domain))
+    hidden = {id_ for step in steps if step.action == MERGE for id_ in step.others}
+    made = []
+    for step, promoted in promotions(portion):
+        steps.append(step)
+        if promoted is not None:
+            made.append(promoted)
+    steps += links(portion, domain, hidden)
+    fresh = [portion.memories[id_] for id_ in portion.fresh if id_ in portion.memories]
+    used, explained = uses(fresh, domain)
+    return Proposal(steps=tuple(steps), promotions=tuple(made), uses=used, explained=explained)

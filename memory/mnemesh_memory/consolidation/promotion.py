@@ -15,8 +15,7 @@ from typing import Final
 
 from mnemesh_memory.consolidation.agreement import Reading, consistent, overlap, read
 from mnemesh_memory.consolidation.derived_id import promotion
-from mnemesh_memory.consolidation.domains.domain import Domain
-from mnemesh_memory.consolidation.domains.domain_table import domain_of, named
+from mnemesh_memory.consolidation.domains import Domain, domain_of, named
 from mnemesh_memory.consolidation.steps import EXTEND, MERGE, PROMOTE, Portion, Promotion, Step
 from mnemesh_memory.policy.slots import sentences
 from mnemesh_memory.policy.trust import least

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mnemesh_memory.consolidation.agreement import contested, overlap, read, restates
-from mnemesh_memory.consolidation.domains.domain import Domain
+from mnemesh_memory.consolidation.domains import Domain
 from mnemesh_memory.consolidation.steps import LINK, Portion, Step
 from mnemesh_memory.policy.guard import RECORDS
 from mnemesh_memory.policy.heat import DEFAULT_IMPORTANCE

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from mnemesh_memory.consolidation.domains.domain_table import DOMAINS
+from mnemesh_memory.consolidation.domains import DOMAINS
 from mnemesh_memory.policy.heat import DAY_MS
 from mnemesh_memory.values.model import Memory
 

@@ -17,7 +17,7 @@ from itertools import islice
 from typing import Final
 
 from mnemesh_memory.access.grants import expiry
-from mnemesh_memory.text.scripts import PAIRED, unaccented
+from mnemesh_memory.text.counted_words import PAIRED, unaccented
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.validation.filters import matches
 from mnemesh_memory.values import limits

@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from mnemesh_memory.ranking.scores import SCORE_DECIMALS, unit
-from mnemesh_memory.text.identifiers import humps, may_spell, spellings
-from mnemesh_memory.text.scripts import spaced
+from mnemesh_memory.text.counted_words import humps, may_spell, spaced, spellings
 from mnemesh_memory.text.traits import QUESTIONS_KEPT
 from mnemesh_memory.wordlists import COMMON_WORDS
 

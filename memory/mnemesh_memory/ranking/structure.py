@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mnemesh_memory.ranking.second_look import OptionalSignal, Sight
-from mnemesh_memory.text.identifiers import spellings
+from mnemesh_memory.text.counted_words import spellings
 from mnemesh_memory.text.traits import LOOKED_AT_CHARS, Question, month_of, question_of, traits_of
 from mnemesh_memory.values.model import Memory
 

@@ -9,10 +9,19 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from mnemesh_memory.secrets.credential_values import is_password, is_random, is_strong, is_uuid
+from mnemesh_memory.secrets.credential_values import (
+    is_beside_itself,
+    is_owned,
+    is_password,
+    is_phrase,
+    is_random,
+    is_sandbox,
+    is_strong,
+    is_uuid,
+    is_word_password,
+)
 from mnemesh_memory.secrets.structures import line_before
 from mnemesh_memory.secrets.vocabulary import VOCABULARY, alternatives
-from mnemesh_memory.secrets.word_passwords import is_beside_itself, is_owned, is_phrase, is_sandbox, is_word_password
 
 # A name holds one of these, in lower case.
 NAME_ANCHORS: Final = ("pass", "pw", "secret", "token", "key", "credential", "_auth", *VOCABULARY["foreign password"])

@@ -6,8 +6,7 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from mnemesh_memory.secrets.credential_values import entropy, is_password, is_random, is_stand_in, is_strong
-from mnemesh_memory.secrets.word_passwords import is_seed
+from mnemesh_memory.secrets.credential_values import entropy, is_password, is_random, is_seed, is_stand_in, is_strong
 from mnemesh_memory.wordlists import table
 
 _WALLET: Final = re.compile(r"seed|recovery|wallet|mnemonic|secret|backup", re.IGNORECASE)

@@ -17,8 +17,7 @@ from itertools import pairwise
 from math import ceil
 from typing import Final
 
-from mnemesh_memory.text.identifiers import spellings
-from mnemesh_memory.text.scripts import PAIRED, unaccented
+from mnemesh_memory.text.counted_words import PAIRED, spellings, unaccented
 from mnemesh_memory.values.limits import CHUNK_TOKENS_MAX, SNIPPET_CHARS_MAX, TITLE_BYTES_MAX, TITLE_CHARS_MAX
 from mnemesh_memory.wordlists import COMMON_WORDS
 

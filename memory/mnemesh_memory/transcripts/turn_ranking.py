@@ -12,8 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from mnemesh_memory.text.identifiers import spellings
-from mnemesh_memory.text.scripts import spaced
+from mnemesh_memory.text.counted_words import spaced, spellings
 from mnemesh_memory.values import limits
 
 # Version of the analysis of texts in this module. A file written with another version is indexed anew.

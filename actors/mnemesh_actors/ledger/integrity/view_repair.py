@@ -15,10 +15,9 @@ from mnemesh_actors.ledger.integrity.faults import explained
 from mnemesh_actors.ledger.integrity.file_identity import FileIdentity
 from mnemesh_actors.ledger.integrity.high_water import HighWater
 from mnemesh_actors.ledger.integrity.scrub import Scrub, damage_told
-from mnemesh_actors.ledger.store.cursors import Cursors
+from mnemesh_actors.ledger.store.commit_notes import Cursors, Uses
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.rows import RowDamaged
-from mnemesh_actors.ledger.store.uses import Uses
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_crdt.intake.intake import Intake
 

@@ -10,7 +10,7 @@ from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
 from mnemesh.cli.given import given_in, several
 from mnemesh.cli.options import COMMAS, Number, Text, Texts, argument, asks, option
-from mnemesh.cli.people.identity import granted
+from mnemesh.cli.people.node import granted
 from mnemesh.cli.shell import Shell, count_of, one_line
 
 HELP: Final = (

@@ -1,10 +1,15 @@
-"""The commands on the knowledge that a node derives from memories."""
+"""The commands on the knowledge that a node derives from memories.
+
+The commands on whole spaces.
+"""
 
 from __future__ import annotations
 
-from typing import Final
+import shlex
+from functools import partial
+from typing import Annotated, Final
 
-from mnemesh.cli.options import Number, Text, Texts
+from mnemesh.cli.options import Number, Text, Texts, argument, option
 from mnemesh.cli.people import knowledge as people
 from mnemesh.cli.shell import Shell
 
@@ -33,9 +38,65 @@ def graph_rebuild(shell: Shell) -> None:
     shell.ask(lambda client: client.graph_rebuild(), people.graph_rebuilt)
 
 
-COMMANDS: Final = (
-    ("graph", graph),
-    ("graph-audit", graph_audit),
-    ("graph-rebuild", graph_rebuild),
-    ("causal-chain", causal_chain),
-)
+def story(
+    shell: Shell,
+    space: Texts = None,
+    since: Text = None,
+    before: Text = None,
+    limit: Number = None,
+) -> None:
+    """Tell events in order of time: every decision, and the weightiest of the rest, with their memories."""
+    shell.ask(lambda client: client.story(space=space, since=since, before=before, limit=limit), people.story)
+
+
+def gaps(shell: Shell, space: Texts = None, limit: Number = None) -> None:
+    """Show names that memories use and none explains, and questions without an answer."""
+    shell.ask(lambda client: client.gaps(space=space, limit=limit), people.gaps)
+
+
+def coverage(shell: Shell, query: str, space: Texts = None) -> None:
+    """Show how well memories answer a question, and which of its words they lack."""
+    shell.ask(lambda client: client.coverage(query, space=space), people.coverage)
+
+
+def recall_hierarchical(
+    shell: Shell,
+    query: Annotated[str, argument("RecallHierarchicalRequest.query", "QUERY")] = "",
+    space: Texts = None,
+    level: Number = None,
+    limit: Number = None,
+) -> None:
+    """Show topics: those that answer a query, or all."""
+    where = shell.where + "".join(f" --space {shlex.quote(one)}" for one in space or ())
+    lines = partial(people.clusters, where=where)
+    shell.ask(lambda client: client.recall_hierarchical(query, space=space, level=level, limit=limit), lines)
+
+
+def drill_down(
+    shell: Shell,
+    cluster: Annotated[str, argument("DrillDownRequest.cluster", "TOPIC")],
+    space: Texts = None,
+    limit: Number = None,
+) -> None:
+    """Show the narrower topics within a topic, and its memories."""
+    shell.ask(lambda client: client.drill_down(cluster, space=space, limit=limit), people.drilled)
+
+
+def navigate(
+    shell: Shell,
+    query: Annotated[str, argument("NavigateRequest.query", "QUERY")] = "",
+    id_: Annotated[str, option("NavigateRequest.id", "--id", metavar="ID")] = "",
+    space: Texts = None,
+    limit: Number = None,
+) -> None:
+    """Show the memories that agents use together with a memory, or with those that answer a query."""
+    shell.ask(lambda client: client.navigate(query, id=id_, space=space, limit=limit), people.room)
+
+
+COMMANDS: Final = tuple(
+    (command.__name__.replace("_", "-"), command)
+    for command in (
+        graph, graph_audit, graph_rebuild, causal_chain, story, gaps, coverage, recall_hierarchical, drill_down,
+        navigate,
+    )
+)  # fmt: skip

@@ -23,8 +23,8 @@ from mnemesh.cli.options import (
     asks,
     option,
 )
-from mnemesh.cli.people import identity as people_identity
 from mnemesh.cli.people import memories as people
+from mnemesh.cli.people import node as people_identity
 from mnemesh.cli.people import node as people_node
 from mnemesh.cli.shell import Shell, one_line, print_json
 from mnemesh.errors import FailedPrecondition, NotFound, NotReachable

@@ -1,4 +1,9 @@
-"""`mnemesh anchor`: what must stay. `mnemesh validate`: whether the files that memories name are as they were."""
+"""`mnemesh anchor`: what must stay. `mnemesh validate`: whether the files that memories name are as they were.
+
+The commands of a person who tidies up: duplicates and hygiene. They change nothing.
+
+`mnemesh consolidate`: what sleep makes of the memories of a space, the runs, and the way back.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +15,9 @@ import typer
 from mnemesh.api import values
 from mnemesh.cli.given import given
 from mnemesh.cli.options import Number, Space, Text, Texts, Wait, argument, option
+from mnemesh.cli.people import hygiene as people_hygiene
 from mnemesh.cli.people import memories as people
+from mnemesh.cli.people import sleep as people_sleep
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
 from mnemesh.cli.shell import Shell, count_of, one_line
 
@@ -87,4 +94,39 @@ def _tidied(action: str, done: values.Tidied, named: Mapping[str, values.Memory]
         yield paint(f"undo: {undo}", DIM)
 
 
-COMMANDS: Final = (("anchor", anchor), ("validate", validate), ("tidy", tidy))
+def duplicates(shell: Shell, space: Texts = None, threshold: float | None = None, limit: Number = None) -> None:
+    """Show pairs of memories of one space that say the same, or nearly so."""
+    shell.ask(
+        lambda client: client.duplicates(space=space, threshold=threshold, limit=limit), people_hygiene.duplicates
+    )
+
+
+def hygiene(shell: Shell, space: Texts = None, stale_days: Number = None, limit: Number = None) -> None:
+    """Show what may be tidied up: idle, orphaned, duplicate, contradicted and superseded memories, each with the next
+    command."""
+    shell.ask(lambda client: client.hygiene(space=space, stale_days=stale_days, limit=limit), people_hygiene.hygiene)
+
+
+def consolidate(
+    shell: Shell,
+    space: Space = None,
+    dry_run: bool = False,
+    runs: Annotated[bool, typer.Option("--runs", help="List runs of consolidation, newest first.")] = False,
+    undo: Annotated[Text, option("UndoRunRequest.run", "--undo", metavar="RUN")] = None,
+    limit: Annotated[Number, option("ListRunsRequest.limit", "--limit", "-n")] = None,
+) -> None:
+    """Merge duplicates, promote repeated episodes to a fact, and link related memories of a space. With --runs list
+    what was done, with --undo take a run back."""
+    if dry_run and (runs or undo is not None):
+        raise typer.BadParameter("--dry-run tells of a new run: leave it out beside --runs and --undo")
+    if undo is not None:
+        shell.ask(lambda client: client.undo_run(undo), people_sleep.undone)
+    elif runs:
+        shell.ask(lambda client: client.list_runs(space=space, limit=limit), people_sleep.runs)
+    else:
+        shell.ask(lambda client: client.consolidate(space=space or "", dry_run=dry_run), people_sleep.consolidated)
+
+
+COMMANDS: Final = tuple(
+    (command.__name__, command) for command in (duplicates, hygiene, consolidate, anchor, validate, tidy)
+)

@@ -1,11 +1,14 @@
-"""Derived knowledge as lines for people, by the rules of `people`."""
+"""Derived knowledge as lines for people, by the rules of `people`.
+
+Views of whole spaces as lines for people, by the rules of `people`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from mnemesh.api import values
-from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, lacks, paint
+from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, lacks, paint, shown_time
 from mnemesh.cli.shell import count_of, one_line
 from mnemesh.short_id import short_id
 
@@ -82,3 +85,78 @@ def _relation(relation: values.GraphRelation) -> Iterator[str]:
 
 def _size(memories: int, entities: int, relations: int) -> str:
     return f"{memories} memories, {entities} entities, {relations} relations"
+
+
+def story(told: values.Story) -> Iterator[str]:
+    """A line for each event. A blank line divides chapters."""
+    for place, event in enumerate(told.sentences):
+        if place and place in told.chapters:
+            yield ""
+        yield f"{shown_time(event.at)[:10]}  {one_line(event.text)}  {paint(_ids(event.ids), DIM)}"
+    counted = f"{count_of(len(told.sentences), 'sentence')} from {told.examined} memories, {told.left_out} not told"
+    yield paint(counted, DIM)
+    yield from lacks(told.degraded_reasons)
+
+
+def gaps(found: values.Gaps) -> Iterator[str]:
+    """A line for each open point."""
+    for point in found.gaps:
+        count = f"in {count_of(point.count, 'memory')}" if point.type == "unexplained" else "without an answer"
+        yield f"{paint(point.type, YELLOW)}  {clip(one_line(point.text))}  {count}  {paint(_ids(point.ids), DIM)}"
+    yield paint(f"{len(found.gaps)} of {found.total}; {found.examined} memories looked at", DIM)
+    yield from lacks(found.degraded_reasons)
+
+
+def coverage(found: values.Coverage) -> Iterator[str]:
+    """The share, the words that are missing, and what answers best."""
+    yield f"covered: {found.coverage:.2f}" + ("  probably not known" if found.abstain else "")
+    if found.missing_terms:
+        yield f"not in the best results: {', '.join(map(one_line, found.missing_terms))}"
+    if found.ids:
+        yield paint(f"read with: mnemesh get {' '.join(found.ids[:3])}", DIM)
+    yield from lacks(found.degraded_reasons)
+
+
+def clusters(found: values.Clusters, where: str = "") -> Iterator[str]:
+    """Each topic with its most typical memories. `where` are the options that lead to the same topics."""
+    for topic in found.clusters:
+        yield from _cluster(topic)
+    yield paint(f"{len(found.clusters)} of {count_of(found.total, 'topic')}; {found.examined} memories looked at", DIM)
+    if found.clusters:
+        yield paint(f"go on with: mnemesh drill-down {found.clusters[0].id}{where}", DIM)
+    yield from lacks(found.degraded_reasons)
+
+
+def drilled(found: values.Drilled) -> Iterator[str]:
+    """The topic, the topics within, its memories."""
+    yield from _cluster(found.cluster, examples=False)
+    for topic in found.children:
+        yield from (f"  {line}" for line in _cluster(topic))
+    for id_, example in zip(found.memories, found.examples, strict=False):
+        yield f"{short_id(id_)}  {clip(one_line(example))}"
+    yield from lacks(found.degraded_reasons)
+
+
+def room(found: values.Room) -> Iterator[str]:
+    """The start, then each memory with why it is near."""
+    for point in found.points:
+        near = paint("start", YELLOW) if point.start else f"{point.score:.3f}"
+        yield f"{near}  {short_id(point.id)}  {clip(one_line(point.text))}"
+        for reason in point.reasons:
+            yield paint(f"    {reason}", DIM)
+    if all(point.start for point in found.points):
+        yield "nothing else was used together with this; `mnemesh related ID` shows what is alike"
+    yield paint(f"{count_of(found.examined, 'pair')} of memories looked at", DIM)
+    yield from lacks(found.degraded_reasons)
+
+
+def _cluster(topic: values.Cluster, *, examples: bool = True) -> Iterator[str]:
+    score = f"{topic.score:.2f}  " if topic.score else ""
+    head = f"{count_of(topic.size, 'memory')}  {paint(topic.id, DIM)}"
+    yield f"{score}{paint(one_line(topic.label) or '(no words)', BOLD)}  {head}"
+    for example in topic.examples if examples else ():
+        yield f"    {clip(one_line(example))}"
+
+
+def _ids(ids: Sequence[str]) -> str:
+    return " ".join(short_id(id_) for id_ in ids[:3])

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy.anchors import REASON_BYTES_MAX
+from mnemesh_memory.policy.patches import REASON_BYTES_MAX
 from mnemesh_memory.policy.rule_grammar import GLOB_SIGNS_MAX
 from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.times.window import TIME_WORDS

@@ -1,1 +1,0 @@
-"""The domains of the astrocytes, one file each, and their table."""
