@@ -12,7 +12,7 @@ import pytest
 
 from mnemesh_actors.astrocytes.astrocyte import SMALL, Astrocyte
 from mnemesh_actors.astrocytes.planning_process import PlanningProcess
-from mnemesh_memory.consolidation.portion import plan
+from mnemesh_memory.consolidation.portions import plan
 from mnemesh_memory.consolidation.steps import PROMOTE, Portion
 from mnemesh_memory.values.errors import Unavailable
 from mnemesh_memory.values.model import Memory, Source

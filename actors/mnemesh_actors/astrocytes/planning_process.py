@@ -16,7 +16,7 @@ import sys
 from typing import Final
 
 from mnemesh_actors.runtime.low_priority import step_down
-from mnemesh_memory.consolidation.portion import plan
+from mnemesh_memory.consolidation.portions import plan
 from mnemesh_memory.consolidation.steps import Portion, Proposal
 from mnemesh_memory.values.errors import Unavailable
 

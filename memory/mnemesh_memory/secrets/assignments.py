@@ -1,7 +1,7 @@
 """Credentials given to a name: `password = ...`, `API_KEY: ...`, "the wifi password is ...".
 
 A value counts when it looks random or like a password. A plain word counts where prose would go on differently, and
-where the words around name the owner of a password (word_passwords.py).
+where the words around name the owner of a password (credential_values.py).
 """
 
 from __future__ import annotations
