@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recall_scene import started
 
-from mnemesh_actors.files.project_files import GONE, ROOTS_MAX, FileStates, ProjectRoots, blob_hash
+from mnemesh_actors.files.project_files import ABSENT, ROOTS_MAX, FileStates, ProjectRoots, blob_hash
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_memory.policy import file_references
 from mnemesh_memory.policy.file_references import CANDIDATES_MAX, REFERENCES_MAX, Reference
@@ -87,8 +87,8 @@ def test_a_hash_is_the_one_of_git_and_nothing_outside_the_root_is_read(tmp_path:
     assert hashes == {"a.txt": known, "inner": known, "outer": None, "up": None, "pipe": None}
     for path in ("../outside.txt", "up/outside.txt", str(outside), ".", ""):
         assert states.hash_of(str(root), path) is None
-    assert states.hash_of(str(root), "missing/x") == GONE
-    assert states.hash_of(str(root), "a.txt/x") == GONE
+    assert states.hash_of(str(root), "missing/x") == ABSENT
+    assert states.hash_of(str(root), "a.txt/x") == ABSENT
 
 
 def test_roots_are_kept_the_latest_first_and_only_projects_are(tmp_path: Path) -> None:
