@@ -35,7 +35,7 @@ SUBAGENT_TOKENS: Final = 600
 # Of the memories about a file that is read.
 READ_RESULTS_MAX: Final = 3
 READ_CHARS_MAX: Final = 700
-READ_MEMORY_CHARS_MAX: Final = 140
+READ_MEMORY_CHARS_MAX: Final = 120
 # Of a checkpoint and its surroundings, when work goes on.
 RESUME_TOKENS: Final = 1_000
 SESSION_CHARS_NAMED: Final = 200
