@@ -77,15 +77,14 @@ RULES: Final = ConsumerRow(
     cursor="in memory: the table is filled at every start",
     make=lambda parts: TagFollower(parts.rules, parts.ledger, stored_rules.TAG),
 )
-LINGER_S: Final = 0.5
 ENGRAMS: Final = ConsumerRow(
     name="engrams",
     page_entries=1000,
     share=0.2,
-    linger_s=LINGER_S,
     cursor="in memory: the log is read at every start",
     make=lambda parts: EngramFollower(parts.temporal),
 )
+LINGER_S: Final = 0.5
 # Reading a text takes a millisecond, so it yields to whoever waits for the node.
 GRAPH: Final = ConsumerRow(
     name=GRAPH_NAME,
