@@ -33,6 +33,7 @@ from bench import (
     rivals,
     scale,
     storage,
+    subsystems,
     whole_node,
 )
 from bench.corpus import sentences
@@ -55,7 +56,7 @@ def main(argv: list[str]) -> int:
         print(f"{lacking}: no such file or folder", file=sys.stderr)
         return 2
     if given.ablation:
-        return carry.main(_ablation_words(given))
+        return carry.main(_ablation_words(given)) or subsystems.main()
     status = 0 if given.no_speed else _speed(given)
     if given.scale and not status:
         status = scale.main(_scale_words(given))

@@ -256,7 +256,7 @@ async def measured_votes(histories: dict[str, Any]) -> dict[str, dict[float, flo
     with tempfile.TemporaryDirectory() as folder:
         mesh = await started(Path(folder) / "data")
         try:
-            asked = [question for name, data in histories.items() for question in await _history(mesh, name, data)]
+            asked = [question for name, data in histories.items() for question in await history(mesh, name, data)]
             for weight in VOTE_WEIGHTS:
                 ranks = []
                 for space, text, answers in asked:
@@ -275,7 +275,7 @@ def _ms(text: str) -> int:
     return int(datetime.fromisoformat(text).timestamp() * 1000)
 
 
-async def _history(mesh: Mesh, name: str, data: dict[str, Any]) -> list[tuple[str, str, set[str]]]:
+async def history(mesh: Mesh, name: str, data: dict[str, Any]) -> list[tuple[str, str, set[str]]]:
     """Write a history. Its questions as space, text and ids of the answers."""
     space, ids = f"team/{name}", {}
     for memory in data["memories"]:
