@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import json
 import uuid
 from collections.abc import Iterator
@@ -238,5 +239,8 @@ async def test_the_end_of_a_session_starts_the_miner_where_mining_is_on(
         async with asyncio.timeout(PATIENCE_S):
             while not await asyncio.to_thread(memories, shared_node, project):
                 pass
+            # Its memories are there before the miner ends, and a later test's miner would be refused beside it.
+            with (state.folder / "lock").open("w") as lock:
+                await asyncio.to_thread(fcntl.flock, lock, fcntl.LOCK_EX)
     finally:
         state.switch(False)
