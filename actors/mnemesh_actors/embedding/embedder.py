@@ -34,7 +34,8 @@ QUESTIONS_A_CALL_MAX = 8
 STEP_TEXTS_MAX = 8 * BATCH_TEXTS_MAX
 # About 8 passages of 200 tokens, up to 20 in rare words: some tenths of a second.
 CALL_BYTES_MAX = 8_000
-CACHE_TEXTS_MAX = 4096
+# Questions that come again. The texts of an import pass through, 2 KB each.
+CACHE_TEXTS_MAX = 1024
 CACHE_CHARS_MAX = 4 * 1024 * 1024
 # For a yielding model: calls of a tenth of a second, and the longest wait for the model that answers.
 YIELDING_BYTES_MAX = 2_000
