@@ -142,7 +142,8 @@ class Episodes:
     ) -> Candidates:
         """All memories of the lists with their context, in the order of ids."""
         ids = sorted(dense.keys() | bm25.keys() | window.keys())
-        columns = [np.array([scores.get(id_, nan) for id_ in ids], np.float64) for scores in (dense, bm25, window)]
+        place = {id_: at for at, id_ in enumerate(ids)}
+        columns = [_column(place, scores) for scores in (dense, bm25, window)]
         rows = [self._rows.get(id_, NOBODY) for id_ in ids]
         known = self._columns[rows]
         return Candidates(
@@ -151,8 +152,16 @@ class Episodes:
             bm25=columns[1],
             around=_around(np.array(rows, np.intc), known, columns[0], columns[2]) if self._episodes else None,
             traits=known["traits"],
-            speakers=[self._speakers.get(row, ()) for row in rows],
+            speakers=[self._speakers.get(row, ()) for row in rows] if self._speakers else [()] * len(rows),
         )
+
+
+def _column(place: Mapping[str, int], scores: Mapping[str, float]) -> Column:
+    """The scores at the places of their memories, NaN elsewhere."""
+    column = np.full(len(place), nan)
+    if scores:
+        column[[place[id_] for id_ in scores]] = list(scores.values())
+    return column
 
 
 def _around(rows: Rows, known: NDArray[np.void], dense: Column, window: Column) -> Column | None:

@@ -41,8 +41,10 @@ async def displayed(parts: NodePorts, memories: Sequence[Memory], question: str 
 
 
 def _is_cold(memory: Memory, now: int, half_lives: HalfLives) -> bool:
-    level = forgetting.level_of(heat_of(memory, {}, now, half_lives))
-    return level != forgetting.FULL and not forgetting.is_kept_whole(memory)
+    # Short texts are told first, because heat reads the whole text for words of good and bad outcomes.
+    if forgetting.is_short(memory) or forgetting.level_of(heat_of(memory, {}, now, half_lives)) == forgetting.FULL:
+        return False
+    return not forgetting.is_kept_whole(memory)
 
 
 def shortened(memory: Memory, heat: float, question: str = "") -> Memory:

@@ -59,9 +59,14 @@ def level_of(heat: float) -> str:
     return GIST if heat < GIST_BELOW else FULL
 
 
+def is_short(memory: Memory) -> bool:
+    """Whether a memory is shown whole for its length, however cold."""
+    return estimate_tokens(memory.content) <= WHOLE_TOKENS
+
+
 def is_kept_whole(memory: Memory) -> bool:
     """Whether a memory is shown whole however cold: pinned, a decision, in conflict, or short."""
-    if memory.tier == "pinned" or memory.conflicts or estimate_tokens(memory.content) <= WHOLE_TOKENS:
+    if memory.tier == "pinned" or memory.conflicts or is_short(memory):
         return True
     return is_decision(memory.content, memory.kind)
 
