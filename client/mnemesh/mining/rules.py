@@ -21,6 +21,7 @@ from mnemesh.mining.phrases import (
     PLAN,
     REPORTED,
     TROUBLE,
+    CuedPhrases,
     Phrases,
     any_of,
 )
@@ -51,41 +52,115 @@ _DURABLE: Final = (
     r"(?:from now on|going forward|in (?:the )?future|next time|every time|each time|always|never"
     r"|henceforth|in general|by default)"
 )
-_PREFERENCE: Final = Phrases(
-    r"\bi(?:'d| would)?(?: really| much| strongly)? (?:prefer|hate|dislike|rather|can't stand)\b",
-    r"\bi (?:really )?(?:like|love) (?:it when|my|your|short|to see|to have|having|when)\b",
-    r"\bi (?:don't|do not) (?:like|want|need|care for) (?:you|any|every|to see|to be|it when|the|a|long|your)\b",
-    r"\bi(?:'d)? (?:always |only |usually )?(?:want|like|need) (?:you to|to see|to be|my|all"
-    rf"|your)\b.*\b(?:{_DURABLE}|before|when(?:ever)?|only)\b",
-    rf"\b{_DURABLE}\b.*\b(?:me|my|you|your|yourself|i)\b",
-    rf"\b(?:me|my|you|your|yourself|i)\b.*\b{_DURABLE}\b",
-    rf"\b{_DURABLE},? (?:please )?(?:explain|answer|reply|ask|tell|show|give|summari[sz]e|write|keep|start"
-    r"|speak|respond)\b",
+_DURABLE_CUES: Final = (
+    "now on", "forward", "future", "time", "always", "never", "henceforth", "in general", "by default",
+)  # fmt: skip
+_PREFERENCE_BEGINS: Final = any_of(
     r"^(?:\w+,? )?(?:please )?(?:explain|answer|reply|ask|tell|show|give|summari[sz]e|write|keep|speak"
     rf"|respond)\b.*\b{_DURABLE}\b",
-    r"(?:^|[,:] |\bplease )(?:stop|don't|do not|never|quit|no more|avoid|skip|less|no need for"
-    rf"|enough with)\b(?! (?:worry|mind)).*\b{_SERVED}\b",
     rf"^(?:no|nope|hm+|ugh|again|actually)\b[,.:]? .*\b{_SERVED}\b",
     rf"^please (?:use|keep|be|make|write)\b.*\b{_SERVED}\b",
-    rf"\b{_SERVED}\b.*\bplease\b",
-    r"\byou(?:'re| are)? (?:keep|always|constantly)\b",
-    r"\bstop \w+ing\b",
-    r"\bi (?:can't|cannot) (?:read|stand|follow|bear)\b",
-    r"\bi (?:always|never|usually|only) (?!saw|got|had|see\b|get\b|forget|lose|wonder|wanted|thought)\w+",
-    r"\bhold off (?:on )?\w+ing\b",
     r"^(?:please )?(?:skip|drop|leave out|spare me) (?:that|this|it|them|those)\b",
     r"^(?:please )?(?:speak|talk|answer|reply|respond|be)\b(?! (?:to|sure|the)\b)",
-    rf"(?:^|, )(?:and )?no (?:more )?(?:buzzwords|fluff|emoji|\w+ for me|{_SERVED})\b",
     r"^(?:please )?(?:don't|do not|never|stop)\b.*\byou\b",
-    r"\bfor me,? i\b",
-    r"\bplease (?:answer|reply|respond|speak|talk)\b",
-    r"\bi(?:'d)? (?:want|like|need) [\w ]+,? (?:not|instead of|rather than)\b",
-    r"\bwhen i (?:say|write|ask|type|tell)\b.*\b(?:i mean|do|don't|just|it means|i want)\b",
-    r"\byou (?:forgot|missed|ignored)\b.*\bagain\b",
-    r"\bcall me \w+",
-    rf"\b(?:be|keep (?:it|your \w+|them)|make (?:it|your \w+)) (?:more |less )?{_SERVED}\b",
-    r"\b(?:without asking|unless i (?:ask|say|tell)|until i (?:ask|say|tell)|ask me (?:first|before)"
-    r"|before you (?:edit|change|run|commit|push|delete|touch))\b",
+)
+_PREFERENCE: Final = CuedPhrases(
+    (
+        ("prefer", "hate", "dislike", "rather", "can't stand"),
+        r"\bi(?:'d| would)?(?: really| much| strongly)? (?:prefer|hate|dislike|rather|can't stand)\b",
+    ),
+    (
+        ("like", "love"),
+        r"\bi (?:really )?(?:like|love) (?:it when|my|your|short|to see|to have|having|when)\b",
+    ),
+    (
+        ("don't", "do not"),
+        r"\bi (?:don't|do not) (?:like|want|need|care for) (?:you|any|every|to see|to be|it when|the|a|long|your)\b",
+    ),
+    (
+        ("want", "like", "need"),
+        r"\bi(?:'d)? (?:always |only |usually )?(?:want|like|need) (?:you to|to see|to be|my|all"
+        rf"|your)\b.*\b(?:{_DURABLE}|before|when(?:ever)?|only)\b",
+    ),
+    (
+        _DURABLE_CUES,
+        rf"\b{_DURABLE}\b.*\b(?:me|my|you|your|yourself|i)\b",
+    ),
+    (
+        _DURABLE_CUES,
+        rf"\b(?:me|my|you|your|yourself|i)\b.*\b{_DURABLE}\b",
+    ),
+    (
+        _DURABLE_CUES,
+        rf"\b{_DURABLE},? (?:please )?(?:explain|answer|reply|ask|tell|show|give|summari[sz]e|write|keep|start"
+        r"|speak|respond)\b",
+    ),
+    (
+        ("stop", "don't", "do not", "never", "quit", "no more", "avoid", "skip", "less", "no need", "enough"),
+        r"(?:^|[,:] |\bplease )(?:stop|don't|do not|never|quit|no more|avoid|skip|less|no need for"
+        rf"|enough with)\b(?! (?:worry|mind)).*\b{_SERVED}\b",
+    ),
+    (
+        ("please",),
+        rf"\b{_SERVED}\b.*\bplease\b",
+    ),
+    (
+        ("keep", "always", "constantly"),
+        r"\byou(?:'re| are)? (?:keep|always|constantly)\b",
+    ),
+    (
+        ("stop ",),
+        r"\bstop \w+ing\b",
+    ),
+    (
+        ("can't", "cannot"),
+        r"\bi (?:can't|cannot) (?:read|stand|follow|bear)\b",
+    ),
+    (
+        ("always", "never", "usually", "only"),
+        r"\bi (?:always|never|usually|only) (?!saw|got|had|see\b|get\b|forget|lose|wonder|wanted|thought)\w+",
+    ),
+    (
+        ("hold off",),
+        r"\bhold off (?:on )?\w+ing\b",
+    ),
+    (
+        ("no ",),
+        rf"(?:^|, )(?:and )?no (?:more )?(?:buzzwords|fluff|emoji|\w+ for me|{_SERVED})\b",
+    ),
+    (
+        ("for me",),
+        r"\bfor me,? i\b",
+    ),
+    (
+        ("please",),
+        r"\bplease (?:answer|reply|respond|speak|talk)\b",
+    ),
+    (
+        ("want", "like", "need"),
+        r"\bi(?:'d)? (?:want|like|need) [\w ]+,? (?:not|instead of|rather than)\b",
+    ),
+    (
+        ("when i ",),
+        r"\bwhen i (?:say|write|ask|type|tell)\b.*\b(?:i mean|do|don't|just|it means|i want)\b",
+    ),
+    (
+        ("again",),
+        r"\byou (?:forgot|missed|ignored)\b.*\bagain\b",
+    ),
+    (
+        ("call me ",),
+        r"\bcall me \w+",
+    ),
+    (
+        ("be ", "keep ", "make "),
+        rf"\b(?:be|keep (?:it|your \w+|them)|make (?:it|your \w+)) (?:more |less )?{_SERVED}\b",
+    ),
+    (
+        ("asking", "unless i", "until i", "ask me", "before you"),
+        r"\b(?:without asking|unless i (?:ask|say|tell)|until i (?:ask|say|tell)|ask me (?:first|before)"
+        r"|before you (?:edit|change|run|commit|push|delete|touch))\b",
+    ),
 )
 _LASTING_WISH: Final = any_of(
     rf"\b{_DURABLE}\b",
@@ -177,7 +252,7 @@ def class_of(sentence: str, role: str) -> str:
     if '"' in lowered:
         lowered = _QUOTED.sub(" ", lowered)
     class_ = ""
-    if role == USER and _PREFERENCE.search(lowered) and not _is_rule_of_all(lowered) and not _asks(lowered):
+    if role == USER and _prefers(lowered) and not _is_rule_of_all(lowered) and not _asks(lowered):
         class_ = PREFERENCE
     elif is_decision(lowered, role):
         class_ = DECISION
@@ -209,6 +284,10 @@ def names_central(sentence: str, paths: Iterable[str]) -> Iterator[str]:
     if _CENTRAL.search(sentence.lower()):
         ends = _FILE.findall(sentence)
         yield from (path for path in paths if any(path == end or path.endswith("/" + end) for end in ends))
+
+
+def _prefers(lowered: str) -> bool:
+    return _PREFERENCE_BEGINS.match(lowered) is not None or _PREFERENCE.search(lowered) is not None
 
 
 def _asks(lowered: str) -> bool:
