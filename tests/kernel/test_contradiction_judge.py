@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -32,11 +34,26 @@ async def judged(mesh: Mesh) -> None:
     await until(lambda: runner.applied >= head)
 
 
+@asynccontextmanager
+async def unseen(mesh: Mesh) -> AsyncIterator[None]:
+    """Forced texts are stored as if the guard had judged each beside nothing, so they have no mark."""
+    commits = mesh._parts.commits
+
+    async def unmarked(commands: Sequence[Create]) -> list[Committed | BaseException]:
+        return await submit_many([replace(one, draft=replace(one.draft, force=False)) for one in commands])
+
+    submit_many = commits.submit_many
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(commits, "submit_many", unmarked)
+        yield
+
+
 async def at_once(here: Here, one: str, other: str) -> tuple[Memory, Memory]:
-    """Two memories of two writers, neither of whom has seen the other's: `force` passes the guard."""
-    done = await asyncio.gather(
-        here.mesh.remember(ANA, here.draft(one, force=True)), here.mesh.remember(BOB, here.draft(other, force=True))
-    )
+    """Two memories of two writers, neither of whom has seen the other's."""
+    async with unseen(here.mesh):
+        done = await asyncio.gather(
+            here.mesh.remember(ANA, here.draft(one, force=True)), here.mesh.remember(BOB, here.draft(other, force=True))
+        )
     older, newer = sorted((found.memory for found in done), key=lambda memory: (memory.created_at, memory.id))
     return older, newer
 
@@ -56,6 +73,17 @@ async def test_two_writers_at_once_end_in_one_link_and_both_stand(here: Here) ->
     assert page.total == 1, "a link is no revision"
 
 
+async def test_a_forced_text_is_not_judged_until_its_words_change(here: Here) -> None:
+    older = await here.mesh.remember(ANA, here.draft("The ferry dock has 3 gates"))
+    newer = await here.mesh.remember(BOB, here.draft("The ferry dock has 5 gates", force=True))
+    await here.mesh.update(ANA, newer.memory.id, Patch(importance=0.9))
+    await judged(here.mesh)
+    assert await links_of(here, older.memory, newer.memory) == [(), ()]
+    await here.mesh.update(BOB, newer.memory.id, Patch(content="The ferry dock has 6 gates"))
+    await judged(here.mesh)
+    assert await links_of(here, older.memory, newer.memory) == [(), (Link(CONTRADICTS, older.memory.id),)]
+
+
 async def test_its_own_links_and_a_decision_cause_no_new_judgement(here: Here) -> None:
     older, newer = await at_once(here, "The lease of the harbour ends in 2031", "The lease of the harbour ends in 2035")
     await judged(here.mesh)
@@ -69,12 +97,13 @@ async def test_its_own_links_and_a_decision_cause_no_new_judgement(here: Here) -
 
 
 async def test_a_pair_that_somebody_linked_and_distinct_facts_are_left_alone(here: Here) -> None:
-    first = await here.mesh.remember(ANA, here.draft("The pump runs at 40 bar", force=True))
-    second = await here.mesh.remember(
-        BOB, here.draft("The pump runs at 60 bar", force=True, links=(Link("see-also", first.memory.id),))
-    )
-    tea = await here.mesh.remember(ANA, here.draft("Ana drinks tea", force=True))
-    gate = await here.mesh.remember(BOB, here.draft("The gate of quay nine opens at 5", force=True))
+    async with unseen(here.mesh):
+        first = await here.mesh.remember(ANA, here.draft("The pump runs at 40 bar", force=True))
+        second = await here.mesh.remember(
+            BOB, here.draft("The pump runs at 60 bar", force=True, links=(Link("see-also", first.memory.id),))
+        )
+        tea = await here.mesh.remember(ANA, here.draft("Ana drinks tea", force=True))
+        gate = await here.mesh.remember(BOB, here.draft("The gate of quay nine opens at 5", force=True))
     await judged(here.mesh)
     memories = (first.memory, second.memory, tea.memory, gate.memory)
     assert [len(links) for links in await links_of(here, *memories)] == [0, 1, 0, 0]
@@ -101,7 +130,8 @@ async def test_many_texts_against_one_get_a_bounded_number_of_links(here: Here) 
     texts = [f"The billing service stores invoices in database number {number}" for number in range(most + 4)]
     drafts = [here.draft(text, force=True) for text in texts]
     writers = (ANA, BOB)
-    done = await asyncio.gather(*(here.mesh.remember(writers[n % 2], draft) for n, draft in enumerate(drafts)))
+    async with unseen(here.mesh):
+        done = await asyncio.gather(*(here.mesh.remember(writers[n % 2], draft) for n, draft in enumerate(drafts)))
     await judged(here.mesh)
     for links in await links_of(here, *(one.memory for one in done)):
         assert len(links) <= most

@@ -276,6 +276,7 @@ def test_a_put_that_goes_past_a_clock_at_the_end_of_time_enters() -> None:
     [
         stating(),
         stating(op="forget", content="", title=""),
+        stating(**{"x/force": 1}),
         stating(**{"x/tone": "dry", "x/map": {"deep": {"er": 1.5}}}),
         putting(within("pins"), OWN, 5),
         putting(within("feedback"), OWN, {"useful": 1, "not": 0}),

@@ -493,6 +493,23 @@ def test_fields_of_a_revision_write_the_same_revision_again() -> None:
     )
 
 
+def test_a_forced_text_stays_forced_while_its_words_stay_and_nobody_else_can_force_it() -> None:
+    log = [document().write(Edit(revision=put("first"), forced=True, at=1), actor(1)).raw]
+
+    def then(number: int, content: str, by: str, *, forced: bool = False) -> bool:
+        fields = replace(put(content, parents=memory(*log).heads), by=by)
+        log.append(written(document(*log), Edit(revision=fields, forced=forced, at=number), number))
+        return memory(*log).forced
+
+    writer = memory(*log).by
+    assert memory(*log).forced
+    assert then(2, "first", "bob/any")
+    assert not then(3, "second", "bob/any", forced=True)
+    assert not then(4, "third", writer)
+    assert then(5, "third", f"{writer.partition('/')[0]}/another", forced=True)
+    assert not memory(created()).forced
+
+
 def test_pins_are_read_and_each_writer_has_one_vote_whatever_it_counts() -> None:
     def votes(transaction: Any, of: Any) -> None:
         transaction.put(of("pins"), "owner/a@node", ScalarType.Int, 5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,18 @@ async def apart(nodes: Nodes, path: Path) -> tuple[NodeUnderTest, NodeUnderTest,
     return hub, laptop, one.memory, other.memory
 
 
+async def quiet(*nodes: NodeUnderTest) -> None:
+    """Every consumer of the nodes has followed its log to the end."""
+    async with AsyncExitStack() as stack:
+        clients = [await stack.enter_async_context(client(node)) for node in nodes]
+
+        async def judged() -> bool:
+            status = await asyncio.gather(*(one.status() for one in clients))
+            return not any(consumer.lag for found in status for consumer in found.consumers)
+
+        await until(judged, "everything was judged")
+
+
 async def both_see_one(hub: NodeUnderTest, laptop: NodeUnderTest) -> list[tuple[str, str, str]]:
     async def seen() -> bool:
         found = [await pairs(node) for node in (hub, laptop)]
@@ -65,6 +78,21 @@ async def test_values_of_one_slot_written_apart_end_in_one_link_that_both_see(no
         assert (marks[newer.id], marks[older.id]) == ((), (newer.id,))
 
 
+async def test_a_text_that_was_stored_with_force_is_judged_on_no_node(nodes: Nodes, tmp_path: Path) -> None:
+    hub, laptop, one, other = await apart(nodes, tmp_path)
+    older, newer = sorted((one, other), key=lambda memory: (memory.created_at, memory.id))
+    async with client(hub) as here, client(laptop) as there:
+        first = await here.remember("Session tokens expire after 15 minutes", space=SPACE)
+        forced = await there.remember("Session tokens expire after 60 minutes", space=SPACE, force=True)
+        assert first.memory.created_at <= forced.memory.created_at
+    await introduce(laptop, hub, "laptop", SPACE)
+    await converged(SPACE, hub, laptop)
+    await both_see_one(hub, laptop)
+    await quiet(hub, laptop)
+    for node in (hub, laptop):
+        assert await links(node) == [(newer.id, "contradicts", older.id)]
+
+
 async def test_a_decision_travels_and_no_node_judges_the_pair_again(nodes: Nodes, tmp_path: Path) -> None:
     hub, laptop, one, other = await apart(nodes, tmp_path)
     await introduce(laptop, hub, "laptop", SPACE)
@@ -83,12 +111,7 @@ async def test_a_decision_travels_and_no_node_judges_the_pair_again(nodes: Nodes
         await there.update(other.id, importance=0.1)
         await here.remember("The lighthouse is painted white", space=SPACE)
         await converged(SPACE, hub, laptop)
-
-        async def judged() -> bool:
-            status = await asyncio.gather(here.status(), there.status())
-            return not any(consumer.lag for found in status for consumer in found.consumers)
-
-        await until(judged, "everything was judged")
+        await quiet(hub, laptop)
     assert [link[1] for link in await links(laptop)] == ["both-hold"]
     assert not await pairs(hub)
     assert not await pairs(laptop)

@@ -8,6 +8,7 @@ the guard, so its memories get the whole verdict (`postponed_verdicts.py`). Rule
 1. A pair that any link joins is not judged: somebody has said how the two belong together.
 2. The link leads from the memory that was created later. Every node writes the same link, and merging leaves one.
 3. A memory is judged once for its present revision, so links and votes cause no new judgement.
+4. A text that its writer stored with `force` is not judged. A later text is judged beside it.
 """
 
 from __future__ import annotations
@@ -96,7 +97,7 @@ class ContradictionJudge:
             self._note(memory)
 
     def _is_fresh(self, memory: Memory) -> bool:
-        return _is_judged(memory) and self._judged.get(memory.id) != memory.heads
+        return _is_judged(memory) and not memory.forced and self._judged.get(memory.id) != memory.heads
 
     async def _judge_in_order(
         self, waiting: Sequence[Postponed], before: dict[str, dict[str, float]], known: dict[str, Memory]
@@ -214,7 +215,7 @@ class ContradictionJudge:
         older = [one for one in open_ if standing.contradiction(memory, one)[0] is memory]
         newer = [one for one in open_ if one not in older]
         for later, before in ((memory, older), *((one, [memory]) for one in newer)):
-            if not before:
+            if not before or later.forced:
                 continue
             candidates = [
                 guard.Candidate(

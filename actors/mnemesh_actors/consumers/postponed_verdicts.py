@@ -43,7 +43,7 @@ class PostponedVerdicts:
     async def judge(self, one: Postponed, near: Mapping[str, float], known: dict[str, Memory]) -> Committed | None:
         """Judge a memory beside those of `near`, which were there before it. None when nothing is to be written."""
         memory = known.get(one.id)
-        if memory is None or memory.state != "active":
+        if memory is None or memory.state != "active" or memory.forced:
             return None
         caller = Caller(one.agent, principal_of(one.agent), role=one.role)
         beside = [

@@ -226,6 +226,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             tags_put=draft.tags,
             links_put=tuple(dict.fromkeys(links)),
             mark="" if taken else command.mark,
+            forced=draft.force,
             at=command.at,
         )
         memory, seq = self._journal.write(document, edit, command.actor, command)

@@ -30,6 +30,7 @@ from mnemesh_crdt.document.equivocation import REMOVED, Equivocation, repeat_an_
 from mnemesh_crdt.document.shape import (
     COLLECTIONS,
     ENDS,
+    FORCED,
     FORMAT_MAJOR,
     MARK,
     Change,
@@ -314,7 +315,9 @@ def _transact(document: Document, edit: Edit, actor: str, ends: tuple[str, ...],
                 if transaction.get(revisions, parent) is None:
                     raise InvalidArgument("parents", parent, "revisions of this memory")
             name = next_revision_id(parents, actor)
-            newer: dict[str, str | Written] = {MARK: edit.mark} if edit.mark else {}
+            newer: dict[str, str | int | Written] = {MARK: edit.mark} if edit.mark else {}
+            if edit.forced:
+                newer[FORCED] = 1
             if ends:
                 newer[ENDS] = positions(ends)
             _put(transaction, revisions, {name: {**revision_tree(edit.revision), **newer}})

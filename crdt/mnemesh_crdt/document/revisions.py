@@ -11,6 +11,7 @@ from dataclasses import fields, replace
 from typing import Final, TypeVar
 
 from mnemesh_crdt.document.shape import FORGET, PUT, DocumentState, Edit, link_key, rank
+from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, NotFound
 from mnemesh_memory.values.model import Link, Memory, Revision, RevisionFields
@@ -70,10 +71,17 @@ def materialise(state: DocumentState) -> Memory | None:
         superseded_by=successor,
         useful=sum(state.votes.values()),
         not_useful=len(state.votes) - sum(state.votes.values()),
+        forced=any(_forces(one, shown.content, first) for one in puts),
     )
     if memory.conflicts and not in_conflict(memory):
         memory = replace(memory, conflicts=())
     return _bounded(memory, state) if memory.conflicts or state.put_by or state.unread else memory
+
+
+def _forces(one: Revision, content: str, first: Revision) -> bool:
+    """Whether a revision passed the write guard with this text. The mark counts in the memory of its own writer
+    alone."""
+    return one.forced and one.content == content and principal_of(one.by) == principal_of(first.by)
 
 
 def _bounded(memory: Memory, state: DocumentState) -> Memory:

@@ -7,15 +7,16 @@ major version announces itself by a larger `v` and is refused.
     v: 1, id, space
 
     rev{"n@actor": {op, kind, title, content, by, at, tier, parents{id: i}, attrs{key: value}, valid_from, valid_to,
-    importance, source{session, dir, seq}, keywords{word: i}, refs{path: i}, x/key, x/ends{"n@change": i}}}
+    importance, source{session, dir, seq}, keywords{word: i}, refs{path: i}, x/key, x/force, x/ends{"n@change": i}}}
 
     tags{tag: put time}, links{"type:id": put time}, pins{"agent@node": time},
     feedback{"agent@node": {useful, not}}
 
 Ordered lists are maps from the item to its position, because lists merge badly. An absent key means the default.
 `x/key` is the mark of an idempotency key, in the first revision of a memory whose id is derived from that key
-(mnemesh_memory.values.ids). `x/ends` and the root's `x/removed/actor` reach into the branches of a repeated actor
-(equivocation.py). Older versions leave both alone.
+(mnemesh_memory.values.ids). `x/force` is 1 in a revision whose writer passed the write guard with `force`. `x/ends` and
+the root's `x/removed/actor` reach into the branches of a repeated actor (equivocation.py). Older versions leave all
+three alone.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ GENESIS_KEYS: Final = ("v", "id", "space", *COLLECTIONS)  # one operation each, 
 PUT: Final = "put"
 FORGET: Final = "forget"
 MARK: Final = "x/key"
+FORCED: Final = "x/force"
 ENDS: Final = "x/ends"
 _REVISION_ID: Final = re.compile(r"([1-9][0-9]{0,9})@([0-9a-f]{32})")
 
@@ -55,8 +57,9 @@ class Change:
 class Edit:
     """The content of one change: at most one revision, and tags and links put or removed, at the time `at` (ms). `vote`
     is a writer ("agent@node") and its new vote, useful or not, in the place of the last vote. `mark` stands in the
-    first revision of a memory whose id is derived from an idempotency key. A tag or link both removed and put ends up
-    put. A second put renews the first, and survives a removal at the same time elsewhere.
+    first revision of a memory whose id is derived from an idempotency key. `forced`: the writer of the revision passed
+    the write guard. A tag or link both removed and put ends up put. A second put renews the first, and survives a
+    removal at the same time elsewhere.
     """
 
     revision: RevisionFields | None = None
@@ -66,6 +69,7 @@ class Edit:
     links_remove: tuple[Link, ...] = ()
     vote: tuple[str, bool] | None = None
     mark: str = ""
+    forced: bool = False
     at: int
 
 
@@ -207,6 +211,7 @@ def _revision(key: str, tree: Tree) -> Revision:
         source=Source(_text(source, "session"), _text(source, "dir"), _number(source, "seq")) if source else Source(),
         keywords=_listed(tree, "keywords"),
         refs=_listed(tree, "refs"),
+        forced=tree.get(FORCED) == 1,
     )
 
 

@@ -168,6 +168,7 @@ class Revision(RevisionFields):
     """One complete, immutable statement of a memory. `id` is "n@actor" with actor in hex."""
 
     id: str
+    forced: bool = False  # Its writer passed the write guard with `force`.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +200,7 @@ class Memory:
     superseded_by: str = ""
     useful: int = 0  # Votes of writers.
     not_useful: int = 0
+    forced: bool = False  # Its writer stored this text with `force`: no node judges it.
     linked: tuple[Linked, ...] = ()  # Both ends of its links. Only `get` fills them.
     linked_more: int = 0  # Count of further links to this memory, left out.
     notes: tuple[str, ...] = ()  # Parts of the memory too large to show, in words.

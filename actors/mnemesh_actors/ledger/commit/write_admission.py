@@ -386,4 +386,5 @@ def edit_of(memory: Memory, patch: Patch, command: Command, tags: Sequence[str])
     if patch.valid_from is not None or patch.valid_to is not None:
         field_checks.times_in_order(after.valid_from, after.valid_to)
     # New tags alone are a revision too: whoever expects the heads of before must see that the memory has changed.
-    return Edit(revision=after, tags_put=put, tags_remove=removed, at=command.at)
+    forced = patch.force and patch.content is not None
+    return Edit(revision=after, tags_put=put, tags_remove=removed, forced=forced, at=command.at)

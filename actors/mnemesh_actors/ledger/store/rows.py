@@ -57,6 +57,7 @@ def to_row(memory: Memory, seq: int) -> tuple[Any, ...]:
         "conflicts": [_revision_out(head) for head in memory.conflicts],
         "useful": memory.useful or None,
         "not_useful": memory.not_useful or None,
+        "forced": memory.forced or None,
         _ARRIVED: memory.arrived_at or None,
     }
     # Absent means default: most memories have few of these, and the view is read on every recall.
@@ -96,6 +97,7 @@ def from_row(row: Sequence[Any], *, tied: bool = True) -> Memory:
         superseded_by=detail.get("superseded_by", ""),
         useful=detail.get("useful", 0),
         not_useful=detail.get("not_useful", 0),
+        forced=detail.get("forced", False),
         notes=tuple(detail.get("notes", ())),
         arrived_at=detail.get(_ARRIVED, 0),
         tied=tied,
