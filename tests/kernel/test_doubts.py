@@ -52,6 +52,19 @@ def test_a_rule_about_what_should_be_is_linked_to_what_is(older: str, newer: str
 @pytest.mark.parametrize(
     ("older", "newer"),
     [
+        ("The API rate limit is 100 requests per second.", "Clients may send 250 requests per second to the API."),
+        ("Format SQL keywords in upper case.", "SQL keywords should be in lower case."),
+        ("Alice is our contact at Stripe", "Bob is our contact at Stripe"),
+    ],
+)
+def test_a_value_on_middling_evidence_is_linked_to_what_is_or_marks_it(older: str, newer: str) -> None:
+    found = verdict(older, newer)
+    assert (found.action, found.contradicts + found.asked) == ("ADD", ("old",)), found
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
         ("Alice is on the platform team", "Bob is on the platform team"),
         ("Alice is a reviewer for billing", "Bob is a reviewer for billing"),
         ("api.acme.dev is behind Cloudflare", "www.acme.dev is behind Cloudflare"),

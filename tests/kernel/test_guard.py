@@ -199,23 +199,17 @@ def floors(label: str) -> list[str]:
     for pair in PAIRS:
         if pair["label"] == label:
             verdict = judge(pair["newer"], "fact", [memory(pair["older"], cosine=pair["cosine"])])
-            found.append("contradicts" if verdict.contradicts else verdict.action)
+            linked = "contradicts" if verdict.contradicts else "may-replace" if verdict.asked else ""
+            found.append(linked or verdict.action)
     return found
 
 
 @pytest.mark.parametrize("label", ["update", "contradiction"])
-def test_no_contested_pair_is_dropped_and_the_writer_hears_of_most(label: str) -> None:
+def test_no_contested_pair_is_dropped_and_nearly_all_are_replaced_linked_or_marked(label: str) -> None:
     found = floors(label)
     assert found.count("NOOP") == 0
-    assert found.count("ADD") <= 0.25 * len(found)
-    assert found.count("ADD") - asked(label) <= 0.05 * len(found)
-
-
-def asked(label: str) -> int:
-    """How many pairs of a label are added with a question to the writer."""
-    pairs = [pair for pair in PAIRS if pair["label"] == label]
-    verdicts = (judge(one["newer"], "fact", [memory(one["older"], cosine=one["cosine"])]) for one in pairs)
-    return sum(one.action == "ADD" and not one.contradicts and one.target_id == "old" for one in verdicts)
+    assert found.count("ADD") <= 0.05 * len(found)
+    assert found.count("may-replace") <= 0.2 * len(found)
 
 
 def test_a_writer_is_asked_about_middling_evidence_and_about_two_memories_at_most() -> None:
@@ -303,9 +297,10 @@ def test_a_value_name_demand_or_direction_makes_another_statement(one: str, othe
 
 
 @pytest.mark.parametrize("label", ["distinct", "elaboration"])
-def test_what_says_another_thing_is_added(label: str) -> None:
+def test_what_says_another_thing_is_added_and_seldom_marks_another(label: str) -> None:
     found = floors(label)
-    assert len(found) - found.count("ADD") <= 0.02 * len(found)
+    assert len(found) - found.count("ADD") - found.count("may-replace") <= 0.02 * len(found)
+    assert found.count("may-replace") <= 0.06 * len(found)
 
 
 @pytest.mark.parametrize("label", ["duplicate", "paraphrase"])
