@@ -35,6 +35,20 @@ def test_a_paraphrase_that_was_not_stored_names_the_command_that_stores_it() -> 
         assert list(lines)[-1] == "to store it all the same: mnemesh remember --force --data d TEXT"
 
 
+def test_a_writer_who_is_asked_is_told_in_one_line_what_keeps_both() -> None:
+    older = "018f6f0e-0000-7000-8000-1f1f8d2f6a11"
+    hint = f'if this replaces {older}, call supersede(id="{older}", content=<this text>)'
+    done = memory_pb2.RememberResponse(action="ADD", reason=f"may replace {older}", hint=hint)
+    done.memory.CopyFrom(MEMORY)
+    assert not any("both" in line for line in people.remembered(wire.to_value(done, values.Remembered)))
+    done.memory.links.add(type="may-replace", id=older)
+    new = MEMORY.id[:23]
+    assert list(people.remembered(wire.to_value(done, values.Remembered), " --data d"))[-2:] == [
+        f"if this replaces {older[:23]}: mnemesh supersede --data d {older[:23]} 'by day'",
+        f"if both hold: mnemesh resolve --data d {older[:23]} --other {new} --keep both",
+    ]
+
+
 def test_a_number_below_zero_is_a_value(bare: Run, node: RecordingNode, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, ...]] = []
 

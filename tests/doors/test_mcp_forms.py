@@ -141,6 +141,17 @@ async def test_a_write_names_its_memory_and_does_not_repeat_its_text(gate: FakeG
     assert (await shown(gate, "update", id="Sails", content="new", detail="full"))["memory"]["content"] == "new"
 
 
+def test_a_writer_who_is_asked_is_told_in_one_line_what_keeps_both() -> None:
+    calls = [f'if this replaces old{n}, call supersede(id="old{n}", content=<this text>)' for n in (2, 1)]
+    links = [{"type": "may-replace", "id": id_} for id_ in ("old1", "old2")]
+    memory = {"id": "new", "kind": "fact", "space": "team", "conflicts": [], "links": links}
+    answer = {"action": "ADD", "reason": "may replace old2", "memory": memory, "hint": "; ".join(calls)}
+    told = answer_text.render("remember", answer).splitlines()
+    assert told[2:] == ["If both hold: mnemesh resolve old2 --other new --keep both"]
+    alone = answer_text.render("remember", {**answer, "memory": {**memory, "links": []}})
+    assert "both hold" not in alone
+
+
 def test_a_weak_answer_says_so_before_anything_else() -> None:
     answer = {
         "results": [], "spaces": ["team/a"], "notes": ["kinds: there is no 'run'"], "abstain": True, "coverage": 0.0,

@@ -32,6 +32,16 @@ def after(done: values.Remembered, where: str) -> str:
     return f"if this replaces {old}: mnemesh supersede{where} {old} {given}"
 
 
+def dismissal(done: values.Remembered, where: str) -> str:
+    """The command for a writer who was asked whether a new memory replaces another one, and means both. "" when nobody
+    was asked."""
+    old = _named(done.hint)
+    if not any(link.type == "may-replace" and link.id == old for link in done.memory.links):
+        return ""
+    new = done.memory.id[:COMMAND_CHARS]
+    return f"if both hold: mnemesh resolve{where} {old[:COMMAND_CHARS]} --other {new} --keep both"
+
+
 def before(found: values.Checked, where: str) -> str:
     """The command that may take the place of a write that was only checked."""
     if found.action == "NOOP":

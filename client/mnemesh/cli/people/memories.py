@@ -112,6 +112,8 @@ def remembered(done: values.Remembered, where: str = "") -> Iterator[str]:
     yield from _near(done.related)
     if done.hint:
         yield paint(people_advice.after(done, where), YELLOW)
+        if dismissal := people_advice.dismissal(done, where):
+            yield paint(dismissal, YELLOW)
 
 
 def bulk(

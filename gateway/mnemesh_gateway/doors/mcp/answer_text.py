@@ -188,7 +188,15 @@ def _written(answer: Json) -> str:
     lines += _triggered(answer)
     if hint := answer.get("hint"):
         lines.append(f"Next: {hint}.")
+        lines += _dismissal(memory, hint)
     return "\n".join(lines) + _neighbours(answer.get("related", ()))
+
+
+def _dismissal(memory: Json, hint: str) -> list[str]:
+    """The command for a writer who was asked about one memory and means both."""
+    asked = [link["id"] for link in memory["links"] if link["type"] == "may-replace"]
+    old = min(filter(hint.__contains__, asked), key=hint.index, default="")
+    return [f"If both hold: mnemesh resolve {old} --other {memory['id']} --keep both"] if old else []
 
 
 def _triggered(answer: Json) -> list[str]:
