@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,6 +60,18 @@ def test_a_child_that_was_killed_is_begun_anew(child: PlanningProcess) -> None:
     os.kill(first, signal.SIGKILL)
     assert child.plan(asked) == plan(asked)
     assert child._child.pid != first
+
+
+def test_an_interrupt_of_the_terminal_is_left_to_the_node() -> None:
+    words = (
+        "import os, signal",
+        "from mnemesh_actors.runtime.low_priority import step_down",
+        "step_down()",
+        "os.kill(os.getpid(), signal.SIGINT)",
+        "print('still here')",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(words)], capture_output=True, text=True, check=True)
+    assert done.stdout == "still here\n"
 
 
 def test_a_plan_that_ends_every_child_is_an_error(child: PlanningProcess) -> None:

@@ -13,7 +13,9 @@ PR_SET_PDEATHSIG: Final = 1
 
 
 def step_down() -> None:
-    """Lower the priority of this process. Where Linux offers it, the process also ends with its parent."""
+    """Lower the priority of this process, and leave an interrupt of the terminal to the parent. Where Linux offers it,
+    the process also ends with its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(OSError, AttributeError):  # not Linux: a child that outlives its node ends by itself
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     os.nice(NICENESS)
