@@ -43,8 +43,9 @@ class FakeHistories:
         )
 
     async def conflicts(
-        self, caller: Caller, spaces: Sequence[str] = (), limit: int = 20, cursor: str = ""
+        self, caller: Caller, spaces: Sequence[str] = (), limit: int | None = None, cursor: str = ""
     ) -> ConflictPage:
+        limit = 20 if limit is None else limit
         field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         if cursor:
             raise InvalidArgument("cursor", cursor, "the cursor of the page before, unchanged")

@@ -13,6 +13,7 @@ from recall_scene import here as here
 from recall_scene import mesh as mesh
 
 from mnemesh_actors.recall.results import Found, answering, newest_first
+from mnemesh_actors.remember.history_operations import MARKS_PAGE
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.session_context import ContextQuery
 from mnemesh_memory.ranking.fusion import Fused
@@ -144,6 +145,22 @@ async def test_pairs_that_contradict_each_other_are_listed_before_mere_marks(her
     assert [pair.relation for page in pages for pair in page.contradictions] == [CONTRADICTS, MAY_REPLACE]
     assert [page.contradictions_total for page in pages] == [2, 2]
     assert pages[1].cursor == ""
+
+
+async def test_a_page_has_few_marks_unless_its_size_is_asked_for(here: Here) -> None:
+    older, newer = await opposed(here)
+    for number in range(MARKS_PAGE + 2):
+        first = await here.remember(f"berth {number} is free", force=True)
+        await here.remember(f"berth {number} is taken", force=True, links=(Link(MAY_REPLACE, first.id),))
+    page = await here.mesh.conflicts(READER, [here.space])
+    relations = [pair.relation for pair in page.contradictions]
+    assert relations == [CONTRADICTS] + [MAY_REPLACE] * MARKS_PAGE
+    assert (page.contradictions_total, page.marks_total) == (MARKS_PAGE + 3, MARKS_PAGE + 2)
+    rest = await here.mesh.conflicts(READER, [here.space], cursor=page.cursor)
+    whole = await here.mesh.conflicts(READER, [here.space], limit=20)
+    assert (rest.cursor, whole.cursor) == ("", "")
+    assert page.contradictions + rest.contradictions == whole.contradictions
+    assert {whole.contradictions[0].newer.memory.id, whole.contradictions[0].older.memory.id} == {newer.id, older.id}
 
 
 async def test_the_order_follows_the_time_since_when_a_statement_holds(here: Here) -> None:

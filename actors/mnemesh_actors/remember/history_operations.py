@@ -27,6 +27,7 @@ from mnemesh_memory.values.model import Caller, Memory, Patch, Revision, Written
 from mnemesh_memory.values.past import BOTH, Blame, ConflictPage, HistoryPage
 
 PAGE = 20
+MARKS_PAGE = 5  # Marks are many and seldom urgent, so few of them make a page unless the caller names its size.
 
 
 class Histories:
@@ -62,13 +63,16 @@ class Histories:
         return [item if isinstance(item, MnemeshError) else _then(item, then, at, forgotten) for item in found]
 
     async def conflicts(
-        self, caller: Caller, spaces: Sequence[str] = (), limit: int = PAGE, cursor: str = ""
+        self, caller: Caller, spaces: Sequence[str] = (), limit: int | None = None, cursor: str = ""
     ) -> ConflictPage:
-        """Memories in conflict, oldest first, also superseded ones, and behind them pairs of memories that contradict
-        each other, of `spaces` or of all spaces that the caller may read."""
-        field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
+        """Memories in conflict, oldest first, also superseded ones, of `spaces` or of all that the caller may read.
+        Pairs of memories that contradict each other follow, and mere marks are last. Without a `limit` a page has at
+        most MARKS_PAGE marks."""
+        most = PAGE if limit is None else limit
+        field_checks.whole("limit", most, 1, limits.LIST_LIMIT_MAX)
         named_ = request_checks.within_of(spaces, caller)
-        return await self._parts.ledger.conflicts(named_, limit, cursor)
+        marks = MARKS_PAGE if limit is None else most
+        return await self._parts.ledger.conflicts(named_, most, cursor, marks)
 
     async def rollback(
         self, caller: Caller, key: str, to: str, *, expected_heads: Sequence[str] = (), wait: str = "indexed"

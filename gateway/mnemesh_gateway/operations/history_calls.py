@@ -36,7 +36,7 @@ async def rollback(gate: MeshGate, caller: Caller, request: history_pb2.Rollback
 
 async def conflicts(gate: MeshGate, caller: Caller, request: history_pb2.ConflictsRequest) -> ConflictPage:
     """Memories in conflict."""
-    mesh, limit = await gate.ready(), optional(request, "limit", PAGE)
+    mesh, limit = await gate.ready(), optional(request, "limit", None)
     return await mesh.conflicts(caller, spaces(request), limit, request.cursor)
 
 

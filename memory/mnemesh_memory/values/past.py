@@ -122,6 +122,7 @@ class ConflictPage:
     total: int
     contradictions: tuple[Contradiction, ...] = ()
     contradictions_total: int = 0
+    marks_total: int = 0  # Of those the pairs with relation may-replace.
 
 
 def in_conflict(memory: Memory) -> bool:

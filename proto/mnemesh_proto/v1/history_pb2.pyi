@@ -212,18 +212,20 @@ class Contradiction(_message.Message):
     def __init__(self, newer: _Optional[_Union[Opponent, _Mapping]] = ..., older: _Optional[_Union[Opponent, _Mapping]] = ..., commands: _Optional[_Iterable[str]] = ..., relation: _Optional[str] = ...) -> None: ...
 
 class ConflictsResponse(_message.Message):
-    __slots__ = ("conflicts", "cursor", "total", "contradictions", "contradictions_total")
+    __slots__ = ("conflicts", "cursor", "total", "contradictions", "contradictions_total", "marks_total")
     CONFLICTS_FIELD_NUMBER: _ClassVar[int]
     CURSOR_FIELD_NUMBER: _ClassVar[int]
     TOTAL_FIELD_NUMBER: _ClassVar[int]
     CONTRADICTIONS_FIELD_NUMBER: _ClassVar[int]
     CONTRADICTIONS_TOTAL_FIELD_NUMBER: _ClassVar[int]
+    MARKS_TOTAL_FIELD_NUMBER: _ClassVar[int]
     conflicts: _containers.RepeatedCompositeFieldContainer[Conflict]
     cursor: str
     total: int
     contradictions: _containers.RepeatedCompositeFieldContainer[Contradiction]
     contradictions_total: int
-    def __init__(self, conflicts: _Optional[_Iterable[_Union[Conflict, _Mapping]]] = ..., cursor: _Optional[str] = ..., total: _Optional[int] = ..., contradictions: _Optional[_Iterable[_Union[Contradiction, _Mapping]]] = ..., contradictions_total: _Optional[int] = ...) -> None: ...
+    marks_total: int
+    def __init__(self, conflicts: _Optional[_Iterable[_Union[Conflict, _Mapping]]] = ..., cursor: _Optional[str] = ..., total: _Optional[int] = ..., contradictions: _Optional[_Iterable[_Union[Contradiction, _Mapping]]] = ..., contradictions_total: _Optional[int] = ..., marks_total: _Optional[int] = ...) -> None: ...
 
 class ResolveRequest(_message.Message):
     __slots__ = ("id", "keep", "content", "expected_heads", "wait", "other")

@@ -83,8 +83,10 @@ async def test_a_memory_that_a_newer_one_may_replace_says_so_until_a_person_deci
         assert not marks.get(new), surface
     answer = await door.call("recall", query="Alice or Bob: who leads the platform team", spaces=[space])
     assert [result["memory"]["id"] for result in answer["results"]] == [new, old]
-    (pair,) = (await door.call("conflicts", spaces=[space]))["contradictions"]
+    page = await door.call("conflicts", spaces=[space])
+    (pair,) = page["contradictions"]
     assert (pair["newer"]["id"], pair["older"]["id"], pair["relation"]) == (new, old, "may-replace")
+    assert (page["contradictions_total"], page["marks_total"]) == (1, 1)
     findings = (await door.call("hygiene", spaces=[space]))["findings"]
     assert [one["verdict"] for one in findings if one["type"] == "contradiction"] == [
         f"{new} is newer and may replace it: keep the one that holds, or both"

@@ -35,7 +35,7 @@ from mnemesh_memory.policy import standing
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
-from mnemesh_memory.values.limits import CLOCK_AHEAD_MS_MAX, READ_BYTES_MAX
+from mnemesh_memory.values.limits import CLOCK_AHEAD_MS_MAX, LIST_LIMIT_MAX, READ_BYTES_MAX
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE
 from mnemesh_memory.values.model import Link, Memory, Revision
 from mnemesh_memory.values.past import (
@@ -134,17 +134,20 @@ class Histories(Mending):
         return named(self.past(id_)[0], field, key)
 
     @reading
-    def conflicts(self, spaces: Sequence[str], limit: int, cursor: str) -> ConflictPage:
-        """Memories in conflict, superseded ones too, oldest first. Behind the last one, pairs of memories of
-        which one contradicts or may replace the other. `spaces` may be patterns."""
+    def conflicts(self, spaces: Sequence[str], limit: int, cursor: str, marks: int = LIST_LIMIT_MAX) -> ConflictPage:
+        """Memories in conflict, superseded ones too, oldest first. Behind the last one, pairs of memories that
+        contradict each other, and then at most `marks` pairs of which one may replace the other. `spaces` may be
+        patterns."""
         after = _pair_in(cursor)
         page = ConflictPage(conflicts=(), cursor="", total=0) if after else self._edited(spaces, limit, cursor)
+        room = 0 if page.cursor else limit - len(page.conflicts)
+        found, total, likely = link_table.contradictions(self._db, spaces, after or FIRST_PAIR, room + 1)
+        page = replace(page, contradictions_total=total, marks_total=likely)
         if page.cursor:
-            return replace(page, contradictions_total=link_table.contradictions(self._db, spaces, FIRST_PAIR, 0)[1])
-        room = limit - len(page.conflicts)
-        found, total = link_table.contradictions(self._db, spaces, after or FIRST_PAIR, room + 1)
+            return page
+        sure = sum(not pair[0] for pair in found)
         shown = _fitting(
-            map(self._contradiction, found[:room]),
+            map(self._contradiction, found[: min(room, sure + marks)]),
             lambda one: sum(bytes_of(side.says.revision) for side in (one.newer, one.older)),
         )
         last = found[len(shown) - 1] if shown else (after or FIRST_PAIR)
@@ -152,7 +155,6 @@ class Histories(Mending):
             page,
             total=page.total if not after else self._edited(spaces, 0, "").total,
             contradictions=tuple(shown),
-            contradictions_total=total,
             cursor=_pair_out(last) if len(found) > len(shown) else "",
         )
 

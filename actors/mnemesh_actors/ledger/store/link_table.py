@@ -109,10 +109,10 @@ def derived(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str]]
 
 def contradictions(
     db: sqlite3.Connection, spaces: Sequence[str], after: OpenPair, limit: int
-) -> tuple[list[OpenPair], int]:
+) -> tuple[list[OpenPair], int, int]:
     """Up to `limit` pairs of active memories of `spaces`, patterns, that a link of OPEN_TYPES joins and no link
-    `both-hold`, from `after` on, and how many there are in all. Those that contradict each other come first, then in
-    order of their ids."""
+    `both-hold`, from `after` on. Also how many there are in all, and how many of them are mere marks. Those that
+    contradict each other come first, then in order of their ids."""
     seen, patterns = covered(spaces)
     joined = " AND ".join(f"{side}.state = 'active' AND {seen.replace('space', side + '.space')}" for side in "ab")
     pairs = (
@@ -123,14 +123,15 @@ def contradictions(
         "OR agreed.source = b.id AND agreed.target = a.id)) GROUP BY one, other"
     )
     values = (CONTRADICTS, *OPEN_TYPES, *patterns, *patterns, BOTH_HOLD)
-    total = int(db.execute(f"SELECT count(*) FROM ({pairs})", values).fetchone()[0])
+    counts = db.execute(f"SELECT count(*), coalesce(sum(likely), 0) FROM ({pairs})", values).fetchone()
+    total, likely = map(int, counts)
     if not total:
-        return [], 0
+        return [], 0, 0
     rows = db.execute(
         f"SELECT likely, one, other FROM ({pairs}) WHERE (likely, one, other) > (?, ?, ?) ORDER BY 1, 2, 3 LIMIT ?",
         (*values, *after, limit),
     )
-    return rows.fetchall(), total
+    return rows.fetchall(), total, likely
 
 
 def hidden(db: sqlite3.Connection, ids: Sequence[str], within: Sequence[str]) -> list[str]:

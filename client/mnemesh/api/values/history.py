@@ -126,3 +126,4 @@ class Conflicts:
     total: int
     contradictions: tuple[Contradiction, ...] = ()
     contradictions_total: int = 0
+    marks_total: int = 0

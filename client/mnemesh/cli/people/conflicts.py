@@ -17,6 +17,8 @@ def conflicts(page: values.Conflicts) -> Iterator[str]:
     """Each memory with all its versions."""
     pairs = [side.id for pair in page.contradictions for side in (pair.newer, pair.older)]
     yield from shortened(_shown(page), [*(conflict.id for conflict in page.conflicts), *pairs])
+    if page.marks_total:
+        yield paint(f"{page.marks_total} of {page.contradictions_total} pairs are mere marks, listed last", DIM)
     if page.cursor:
         shown, total = len(page.conflicts) + len(page.contradictions), page.total + page.contradictions_total
         yield paint(f"{shown} of {total}; next page: --cursor {page.cursor}", DIM)

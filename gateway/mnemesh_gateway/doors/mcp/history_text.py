@@ -56,6 +56,8 @@ def conflicts(answer: Json) -> str:
     counts = f"{len(answer['conflicts'])} of {answer['total']} memories in conflict."
     if decide:
         counts += f" {len(decide)} of {answer['contradictions_total']} pairs to decide."
+        if marks := answer["marks_total"]:
+            counts += f" {marks} of those are may-replace, listed last."
     return "\n".join((data_block(elements), counts + more(answer), *decide))
 
 

@@ -30,7 +30,7 @@ Form = Callable[[Json], dict[str, Any]]
 # A write's own words come back from `get`. Its answer names the memory.
 WRITTEN: Final = ("id", "space", "kind", "by")
 # Of the answers of a write and of a recall, the fields that have a form of their own, or are left out.
-PAIRS: Final = ("contradictions", "contradictions_total")
+PAIRS: Final = ("contradictions", "contradictions_total", "marks_total")
 NOVELTY: Final = ("novelty", "surprisal", "novelty_reason")
 FORMED_WRITE: Final = ("action", "memory", "superseded", "related", "conflicts", "indexed", *NOVELTY)
 FORMED_RECALL: Final = ("results", "spaces", "notes", "coverage", "time", "truncated_by_budget", "tokens_used")
