@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,6 +61,24 @@ def test_a_child_that_was_killed_is_begun_anew(child: PlanningProcess) -> None:
     os.kill(first, signal.SIGKILL)
     assert child.plan(asked) == plan(asked)
     assert child._child.pid != first
+
+
+def test_a_child_runs_no_code_of_the_working_directory(
+    child: PlanningProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mnemesh_actors").mkdir()
+    (tmp_path / "mnemesh_actors" / "__init__.py").write_text("raise SystemExit('a stranger')\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    asked = portion(2)
+    assert child.plan(asked) == plan(asked)
+
+
+def test_no_program_begins_a_module_that_the_working_directory_could_replace() -> None:
+    root = Path(__file__).resolve().parents[2]
+    sources = [path for top in ("actors", "gateway", "client") for path in (root / top).rglob("*.py")]
+    assert len(sources) > 100
+    begun = re.compile(r'(executable|"python"\)), *"-m"')
+    assert [path.name for path in sources if begun.search(path.read_text("utf-8"))] == []
 
 
 def test_an_interrupt_of_the_terminal_is_left_to_the_node() -> None:

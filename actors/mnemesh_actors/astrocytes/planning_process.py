@@ -15,7 +15,7 @@ import subprocess
 import sys
 from typing import Final
 
-from mnemesh_actors.runtime.low_priority import step_down
+from mnemesh_actors.runtime.low_priority import command, step_down
 from mnemesh_memory.consolidation.portions import plan
 from mnemesh_memory.consolidation.steps import Portion, Proposal
 from mnemesh_memory.values.errors import Unavailable
@@ -47,9 +47,7 @@ class PlanningProcess:
 
     def _begun(self) -> subprocess.Popen[bytes]:
         if self._child is None:
-            self._child = subprocess.Popen(
-                [sys.executable, "-m", __name__], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-            )
+            self._child = subprocess.Popen(command(__name__), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return self._child
 
     def _asked(self, portion: Portion) -> Proposal:

@@ -15,6 +15,7 @@ import sys
 from contextlib import suppress
 from typing import Any, Final
 
+from mnemesh_actors.runtime.low_priority import command
 from mnemesh_memory.graph.causes import ALPHA, Edge, WindowTable
 from mnemesh_memory.values.errors import DeadlineExceeded, FailedPrecondition, Unavailable
 
@@ -32,7 +33,7 @@ async def search(table: WindowTable) -> tuple[list[Edge], list[Edge]]:
         )
     question = {"rows": table.present.astype(int).tolist(), "forbidden": table.forbidden, "alpha": ALPHA}
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", __name__, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+        *command(__name__), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
     )  # fmt: skip
     try:

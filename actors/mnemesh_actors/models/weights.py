@@ -54,9 +54,9 @@ def _fetched(place: Path) -> Path:
 def _pip(place: Path) -> list[str]:
     """pip of this environment, or of one made for this call: environments of uv and pipx have no pip."""
     if importlib.util.find_spec("pip") is not None:
-        return [sys.executable, "-m", "pip"]
-    _run([sys.executable, "-m", "venv", str(place / "pip")], VENV_TIMEOUT_S)
-    return [str(place / "pip" / "bin" / "python"), "-m", "pip"]
+        return [sys.executable, "-P", "-m", "pip"]
+    _run([sys.executable, "-P", "-m", "venv", str(place / "pip")], VENV_TIMEOUT_S)
+    return [str(place / "pip" / "bin" / "python"), "-P", "-m", "pip"]
 
 
 def _run(words: list[str], timeout_s: int) -> None:

@@ -173,7 +173,7 @@ def start_miner(data_dir: Path) -> None:
     """Start `mnemesh mine now` in a process of its own, which nobody waits for. Raises OSError."""
     import subprocess  # few hooks come here
 
-    words = (sys.executable, "-m", "mnemesh", "mine", "now", "--data", os.path.abspath(data_dir))
+    words = (sys.executable, "-P", "-m", "mnemesh", "mine", "now", "--data", os.path.abspath(data_dir))
     nothing = subprocess.DEVNULL
     subprocess.Popen(words, stdin=nothing, stdout=nothing, stderr=nothing, cwd="/", start_new_session=True)
 

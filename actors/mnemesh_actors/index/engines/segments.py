@@ -35,7 +35,7 @@ from mnemesh_actors.index.engines.segment_files import (
     roll_back,
     segments_of,
 )
-from mnemesh_actors.runtime.low_priority import step_down
+from mnemesh_actors.runtime.low_priority import command, step_down
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_memory.values.errors import DataLoss
 
@@ -204,7 +204,7 @@ class SegmentedEdge(EdgeBackend):
             copy_segments(self._path, [one.name for one in wanted], copy)
             fields = {"dense": dict(self._schema.dense), "sparse": list(self._schema.sparse)}
             asked = json.dumps({"segment_points": self._full, **fields})
-            child = subprocess.Popen([sys.executable, "-m", __name__, str(copy), asked], stdin=subprocess.DEVNULL)
+            child = subprocess.Popen(command(__name__, str(copy), asked), stdin=subprocess.DEVNULL)
         except OSError as error:  # a full disk, say: search goes on without
             if copy is not None:
                 shutil.rmtree(copy, ignore_errors=True)
