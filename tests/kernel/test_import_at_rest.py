@@ -11,8 +11,11 @@ from recall_scene import READER, Here, started
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
+from mnemesh_actors.consumers import contradiction_judge
 from mnemesh_actors.consumers.consumer import ConsumerRunner
+from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.node.mesh import Mesh
+from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.memory_links import CONTRADICTS, SUPERSEDES
 from mnemesh_memory.values.model import Caller, Link, Memory, Patch, Written
 
@@ -101,6 +104,36 @@ async def test_words_that_came_after_an_import_are_not_replaced_by_it(here: Here
     await judged(here.mesh)
     found, _ = await here.mesh.get(READER, [done.memory.id, newer.id, changed.id])
     assert [one.state for one in found] == ["superseded", "active", "active"]
+
+
+async def test_alike_texts_are_compared_with_no_more_than_a_search_may_give(here: Here) -> None:
+    limits = []
+
+    def noted(asked: Sequence[object], limit: int, *rest: object) -> object:
+        limits.append(limit)
+        return ask(asked, limit, *rest)  # type: ignore[arg-type]
+
+    ask = contradiction_judge._ask
+    here.patch.setattr(contradiction_judge, "_ask", noted)
+    await imported(here, *(f"Incident {n}: the crane service crashed on host node-{n % 7}" for n in range(190)))
+    await judged(here.mesh)
+    assert max(limits) == SEARCH_LIMIT_MAX
+    assert _runner(here.mesh).fault == ""
+
+
+async def test_a_text_that_the_index_refuses_to_compare_holds_up_no_other(here: Here) -> None:
+    def refusing(asked: object, limit: int, generation: str, words: Sequence[str], shard: object) -> object:
+        if any("badger" in one for one in words):
+            raise InvalidArgument("limit", limit, "another one")
+        return ask(asked, limit, generation, words, shard)  # type: ignore[arg-type]
+
+    ask = contradiction_judge._ask
+    here.patch.setattr(contradiction_judge, "_ask", refusing)
+    done = await imported(
+        here, "Moor passes expire after 40 minutes", "The badger sleeps at noon", "Moor passes expire after 60 minutes"
+    )
+    await judged(here.mesh)
+    assert [one.state for one in await memories(here, done)] == ["superseded", "active", "active"]
 
 
 async def test_forced_texts_of_an_import_are_not_judged(here: Here) -> None:

@@ -24,6 +24,7 @@ import structlog
 from mnemesh_actors.consumers.judge_parts import OPERATION_BYTES, JudgeParts
 from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerdicts
 from mnemesh_actors.embedding.embedder import Vector
+from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.ledger.commit.commands import Tie
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage, LogEntry
 from mnemesh_actors.ports import IndexPort
@@ -44,9 +45,9 @@ RECENT_ENTRIES: Final = 32
 # A memory gets no more such links by this consumer, whatever others write beside it.
 CONTRADICTIONS_MAX: Final = 8
 JUDGED_KEPT: Final = 4096
-# So many neighbours of a memory are looked at first, and so many at most.
+# So many neighbours of a memory are looked at first, and as many as a search may give at most.
 NEAREST: Final = 2 * guard.RELATED_MAX + 1
-WIDEST: Final = 256
+WIDEST: Final = SEARCH_LIMIT_MAX
 NEIGHBOURS_ASKED: Final = 8
 Firsts: TypeAlias = dict[str, tuple[int, str]]  # By id the number of the first entry and the node that accepted it.
 log = structlog.get_logger("mnemesh.consumers")
@@ -143,7 +144,7 @@ class ContradictionJudge:
                 and len(found[one.id]) < guard.RELATED_MAX
                 and sum(cosine >= guard.NEAR_MIN for cosine in near.get(one.id, {}).values()) >= limit
             ]
-            limit *= 4
+            limit = min(4 * limit, WIDEST)
             near = await self._neighbours(wider, limit)
         return found
 
@@ -189,7 +190,8 @@ class ContradictionJudge:
                 log.debug("index_awaited", seq=seq, applied=index.applied)
 
     async def _neighbours(self, memories: Sequence[Memory], limit: int) -> dict[str, Mapping[str, float]]:
-        """By id the memories that each may concern, with their cosines. A memory without a vector has none."""
+        """By id the memories that each may concern, with their cosines. A memory without a vector has none, nor has a
+        memory that the index refuses to compare: asking again would hold up every later entry."""
         if not memories:
             return {}
         embedder, index = self._parts.embedder(), self._parts.index()
@@ -199,13 +201,20 @@ class ContradictionJudge:
         found: dict[str, Mapping[str, float]] = {}
         here = [memory for memory in memories if hashes[memory.id] in vectors]
         # The index compares so few texts one by one, and answers whoever waits between two questions.
-        for start in range(0, len(here), NEIGHBOURS_ASKED):
-            part = here[start : start + NEIGHBOURS_ASKED]
+        parts = deque(here[start : start + NEIGHBOURS_ASKED] for start in range(0, len(here), NEIGHBOURS_ASKED))
+        while parts:
+            part = parts.popleft()
             asked = [(vectors[hashes[memory.id]], memory.space) for memory in part]
             words = [" ".join(guard.subject_terms(memory.content)) for memory in part]
-            near: list[list[tuple[str, float]]] = await index.read(
-                partial(_ask, asked, limit, embedder.generation, words)
-            )
+            question = partial(_ask, asked, limit, embedder.generation, words)
+            try:
+                near: list[list[tuple[str, float]]] = await index.read(question)
+            except InvalidArgument as error:
+                if len(part) > 1:
+                    parts.extend([memory] for memory in part)
+                else:
+                    log.warning("memory_not_compared", id=part[0].id, reason=error.message)
+                continue
             found |= {memory.id: dict(pairs) for memory, pairs in zip(part, near, strict=True)}
         return found
 
