@@ -1,7 +1,8 @@
 """Whether two texts say the same in other order or spelling. Values and words are equal one by one.
 
-Two sentences are compared in one wording (`wording`). Then a phrase may stand elsewhere, list items may have another
-order, the two sides of "is" may change places, and a verb may be active in one text and passive in the other.
+Two sentences are compared in one wording (`wording`). Then a clause or phrase may stand at the other end of its
+sentence, and the items of a list may have another order. A text that says the same is not stored, so in doubt two texts
+differ: words of place, time, cause and direction keep their sides.
 """
 
 from __future__ import annotations
@@ -11,42 +12,25 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from itertools import product
 from typing import Final
 
-from mnemesh_memory.policy.grammar import FUNCTION_WORDS, LEADS, NEGATORS, PREPOSITIONS, stem
-from mnemesh_memory.policy.sentence_forms import Words, forms
+from mnemesh_memory.policy.grammar import LEADS, PREPOSITIONS, VERB_BASES
 from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, STATEMENTS_KEPT, Statement, statements
 from mnemesh_memory.policy.tokens import TOKENS_MAX
 from mnemesh_memory.policy.wording import EXCHANGED, UNSPOKEN, spoken, worded
 
-_SEPARATORS: Final = frozenset((",", "and", "or"))
+Words = tuple[str, ...]
+
+_LAST: Final = frozenset(("and", "or"))  # before the last item of a list
+_SEPARATORS: Final = _LAST | {","}
 # A phrase that begins with these may stand elsewhere in its sentence.
 _MOVED: Final = (LEADS | PREPOSITIONS | {"every"}) - {"of"}
-_MANNER: Final = re.compile(r"\w{3,40}(?:ally|ously|ately|ively|ently|antly|arily)")
-# Words that one of two texts may have more: they change no value, name, negation, demand or direction.
-_LEAN: Final = frozenset(
-    (
-        "that",
-        "which",
-        "who",
-        "also",
-        "just",
-        "really",
-        "very",
-        "quite",
-        "simply",
-        "own",
-        "so",
-        "do",
-        "does",
-        "get",
-        "gets",
-    )
+# Words that one of two texts may have more: they change no value, name, negation, demand, degree or direction.
+_LEAN: Final = frozenset(("that", "also", "really", "simply"))
+# Words by which the order of a list may be the statement.
+_ORDERED: Final = frozenset(
+    ("then", "than", "prefer", "prefers", "preferred", "first", "second", "last", "next", "order", "steps", "followed")
 )
-# Words of grammar alone, and so many of them may differ between two forms of a sentence.
-_FUNCTION: Final = frozenset(map(stem, FUNCTION_WORDS | {"have", "do", "be"}))
-_SURPLUS_MAX: Final = 6
 
 _SPACED_PUNCTUATION = re.compile(r" ?([,.;:!?()\[\]{}\"'\u2018\u2019\u201c\u201d\u3001\u3002]) ?")
 _FINAL_STOPS = ".\u3002\u2026"
@@ -141,7 +125,7 @@ def _other_units(one: str, other: str) -> bool:
 
 def almost_identical(one: str, other: str) -> bool:
     """Whether two texts differ in nothing but case, white space, the spacing of punctuation and a final stop."""
-    return _loosened(one) == _loosened(other)
+    return _loosened(one) == _loosened(other) and not _other_units(one, other)
 
 
 def _loosened(content: str) -> str:
@@ -150,40 +134,16 @@ def _loosened(content: str) -> str:
 
 
 def same(one: Statement, other: Statement) -> bool:
-    """Whether two sentences say the same but for wording, form and order."""
-    before, after = _uncleft(worded(one)), _uncleft(worded(other))
+    """Whether two sentences say the same but for wording and the place of a clause, a phrase or list items."""
+    before, after = worded(one), worded(other)
     if spoken(before) == spoken(after):
         return True
-    if not _of_one_thing(before, after):
-        return False
-    pairs = product(forms(before, after), forms(after, before))
-    return any(_is_alike(*pair) for pair in pairs)
-
-
-def _of_one_thing(before: Words, after: Words) -> bool:
-    """Whether two sentences have the same values and words, but for few that say nothing by themselves."""
-    one, other = (Counter(stem(word) for word in spoken(words)) for words in (before, after))
-    more = (*(one - other).elements(), *(other - one).elements())
-    return len(more) <= _SURPLUS_MAX and all(word in _FUNCTION for word in more)
-
-
-def _uncleft(words: Words) -> Words:
-    """ "It is X that does" as "X does"."""
-    if words[:2] != ("it", "is") or "that" not in words[3:7]:
-        return words
-    at = words.index("that", 3)
-    return words[2:at] + words[at + 1 :]
-
-
-def _is_alike(one: Words, other: Words) -> bool:
-    """Whether two sentences differ in the place of a phrase, of list items or of an adverb, and in a word that adds
-    nothing."""
-    before, after = _paused(one), _paused(other)
     more = (Counter(spoken(before)) - Counter(spoken(after)), Counter(spoken(after)) - Counter(spoken(before)))
     if all(more) or not _LEAN.issuperset((*more[0], *more[1])):
         return False
-    before, after = _without(before, more[0]), _without(after, more[1])
-    return spoken(before) == spoken(after) or _is_moved(before, after) or _is_other_manner(before, after)
+    before, after = _without(_paused(before), more[0]), _without(_paused(after), more[1])
+    turns = (before, *_turns(before))
+    return any(spoken(turn) == spoken(after) for turn in turns) or _reordered(before, after)
 
 
 def _paused(words: Words) -> Words:
@@ -201,12 +161,6 @@ def _without(words: Words, more: Counter[str]) -> Words:
     return tuple(reversed(kept))
 
 
-def _is_moved(before: Words, after: Words) -> bool:
-    """Whether a phrase stands elsewhere, or list items have another order, or both."""
-    turns = (before, *_turns(before))
-    return any(_is_rotated(spoken(turn), spoken(after)) or _reordered(turn, after) for turn in turns)
-
-
 def _turns(words: Words) -> Iterator[Words]:
     """The sentence with a clause from its beginning at its end, and the other way round."""
     for at in range(1, len(words)):
@@ -215,14 +169,6 @@ def _turns(words: Words) -> Iterator[Words]:
         if words[at] in _MOVED:
             yield words[at:] + words[:at]
             yield (*words[at:], ",", *words[:at])
-
-
-def _is_rotated(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two neighbouring stretches have changed places, of which one begins like a phrase that may stand
-    anywhere."""
-    one, other = _trimmed(one, other)
-    places = (at for at in range(1, len(one)) if one[at] in _MOVED or one[0] in _MOVED)
-    return one == other or any(one[at:] + one[:at] == other for at in places)
 
 
 def _trimmed(one: Sequence[str], other: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -236,13 +182,17 @@ def _trimmed(one: Sequence[str], other: Sequence[str]) -> tuple[list[str], list[
 
 
 def _reordered(one: Words, other: Words) -> bool:
-    """Whether two sentences differ in nothing but the order of list items. Values that change places beside other
-    values may belong to those, one by one."""
+    """Whether two sentences differ in nothing but the order of the items of their one list, which "and" or "or" ends.
+    Items are no phrases, and nothing says that their order counts. Values that change places beside other values may
+    belong to those, one by one."""
     first, second = _trimmed(one, other)
-    if sorted(_items(first)) != sorted(_items(second)):
+    if sorted(_items(first)) != sorted(_items(second)) or _LAST.isdisjoint(first) or not _ORDERED.isdisjoint(one):
         return False
+    if not _MOVED.isdisjoint(first) or (one[0] in VERB_BASES and one[: len(first)] == tuple(first)):
+        return False  # phrases, or orders one after the other
     values = sum(map(_is_value, first))
-    return not values or values == sum(map(_is_value, one))
+    is_one_list = sum(word in _SEPARATORS for word in first) == sum(word in _SEPARATORS for word in one)
+    return is_one_list and values in (0, sum(map(_is_value, one)))
 
 
 def _is_value(word: str) -> bool:
@@ -257,15 +207,3 @@ def _items(words: list[str]) -> list[Words]:
         else:
             items[-1].append(word)
     return [tuple(item) for item in items if item]
-
-
-def _is_other_manner(before: Words, after: Words) -> bool:
-    """Whether nothing but an adverb of manner stands elsewhere."""
-    if not NEGATORS.isdisjoint(before):
-        return False
-    one, other = ([word for word in spoken(words) if not _is_manner(word)] for words in (before, after))
-    return one == other and len(spoken(before)) - len(one) == 1
-
-
-def _is_manner(word: str) -> bool:
-    return word in ("always", "usually", "often") or _MANNER.fullmatch(word) is not None

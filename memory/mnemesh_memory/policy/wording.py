@@ -45,6 +45,17 @@ _CONDITIONS: Final = frozenset(("if", "when", "once"))
 _PAUSES: Final = frozenset(";,()\u2013\u2014-")
 
 
+# In a sentence that names something, a word may be the name, to the letter.
+_NAMING: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "alias branch call called calls column command endpoint enum field file flag folder key label "
+        "labelled labels login name named names option prefix rename renamed renames role schema spelled "
+        "suffix table tag tagged tags user username value word ",
+    )
+)
+
+
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def worded(statement: Statement) -> tuple[str, ...]:
     """The words and values of a sentence in one wording, its articles, and its pauses as commas."""
@@ -64,8 +75,9 @@ def spoken(words: Sequence[str]) -> list[str]:
 def _written(tokens: Sequence[Token]) -> Iterator[str]:
     texts = [token.text.casefold() for token in tokens]
     at, before = 0, ""
+    names = not _NAMING.isdisjoint(texts)
     while at < len(tokens):
-        variant = () if before in NEGATORS else _variant(texts, at)
+        variant = () if names or before in NEGATORS else _variant(texts, at)
         if variant:
             yield from _ROWS[variant]
             at += len(variant)
