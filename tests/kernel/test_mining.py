@@ -184,6 +184,22 @@ def test_a_decision_is_forgotten_when_the_next_words_of_the_person_take_it_back(
     assert [extraction.class_ for extraction in found] == ["decision"] * left
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "We decided not to decide between Kafka and Redis yet.",
+        "You said 'we decided to use Kafka for the events'.",
+        "The article says we decided on Rust for the parser.",
+        "I wish we went with Go for the parser.",
+        "In case we decided on Kafka we need another node.",
+        "We agreed to disagree about Kafka.",
+    ],
+)
+def test_what_settles_nothing_is_no_decision(words: str) -> None:
+    found = bench_mining.mined(bench_mining.claude_lines({"id": "s1", "cwd": "/p", "turns": (("user", words),)}))
+    assert "decision" not in [extraction.class_ for extraction in found]
+
+
 def test_a_project_that_opts_out_is_left_out_and_another_project_can_be_mined_alone(tmp_path: Path) -> None:
     for name in ("shop", "private", "other"):
         (tmp_path / name).mkdir()

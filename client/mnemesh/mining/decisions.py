@@ -114,6 +114,7 @@ _OF_THE_MOMENT: Final = any_of(
 _NOT_SETTLED: Final = any_of(
     r"\b(?:nothing|nobody|no one|none|not|never|yet to be|to be|\w+n't)(?: \w+){0,2} (?:decided|agreed|settled)\b",
     r"\b(?:once|when|why|how|until|if|what|whether) (?:we|i)\b",
+    r"\bnot to decide\b|\bagreed to disagree\b",
 )
 _TAKES_BACK: Final = any_of(
     r"\b(?:scrap|scratch|forget|undo|revert|drop) (?:that|this|it)\b(?! (?:file|test|line|commit))",

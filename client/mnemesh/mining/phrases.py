@@ -55,7 +55,8 @@ HEDGE: Final = Phrases(
 )  # fmt: skip
 # A condition or a thought, not what holds.
 SUPPOSED: Final = Phrases(
-    r"^(?:[\w']+,? ){0,2}(?:if|unless|suppose|supposing|imagine|assuming|once|as soon as|until|whether)\b",
+    r"^had (?:we|i)\b|\bi wish\b",
+    r"^(?:[\w']+,? ){0,2}(?:if|in case|unless|suppose|supposing|imagine|assuming|once|as soon as|until|whether)\b",
     r"\b(?:would|were (?:to|going to))\b",
 )
 # Other people, other projects and other times.
@@ -64,7 +65,7 @@ ELSEWHERE: Final = any_of(
     r"\blast (?:year|time)\b|\byears ago\b|\bused to\b",
     r"\b(?:other|most|many|some) (?:teams?|projects?|companies|people)\b|\bthe old (?:team|code|project)\b",
     r"\bin (?:rails|django|java|go|rust|python|react|spring|laravel),? (?:every|each|all|you|we|one)\b",
-    r"\b(?:someone|somebody|people|they|he|she|everyone else|the (?:vendor|customer|client|author)s?|marketing|sales"
+    r"\b(?:someone|somebody|people|they|he|she|everyone else|the (?:vendor|customer|client|author|article|post|book|paper)s?|marketing|sales"
     r"|legal|(?:our |the )?(?:users|customers|clients|managers?|boss))\b(?: \w+){0,3} (?:says?|said|claims?|thinks?"
     r"|always|never|must|wants?|decided|agreed|went|chose|picked)\b",
 )
@@ -83,7 +84,7 @@ TROUBLE: Final = any_of(
 REPORTED: Final = any_of(
     r"\b(?:readme|contributing|agents\.md|claude\.md|the docs?|the file|the guide|the comment|it|output"
     r"|log) (?:also )?(?:says?|asks?|states?|claims?|forbids?|reads)\b",
-    r"\baccording to\b",
+    r"\baccording to\b|\byou (?:said|wrote)\b",
     r"\b(?:comment|doc\w*|readme\S*|ticket|issue|commit|message|wiki)\b[^,]{0,30} (?:says?|said|goes|reads|claims?)\b",
     r"\b(?:linter|compiler|spec|api|library|framework|checker)s? (?:wants?|complains?|requires?|insists?|demands?"
     r"|expects?)\b",
