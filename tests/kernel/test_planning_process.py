@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
+from mnemesh_actors.astrocytes import planning_process
 from mnemesh_actors.astrocytes.astrocyte import SMALL, Astrocyte
 from mnemesh_actors.astrocytes.planning_process import PlanningProcess
+from mnemesh_actors.runtime.local import LocalHandle
 from mnemesh_memory.consolidation.portions import plan
 from mnemesh_memory.consolidation.steps import PROMOTE, Portion
 from mnemesh_memory.values.errors import Unavailable
@@ -93,9 +99,62 @@ def test_an_interrupt_of_the_terminal_is_left_to_the_node() -> None:
     assert done.stdout == "still here\n"
 
 
-def test_a_plan_that_ends_every_child_is_an_error(child: PlanningProcess) -> None:
-    with pytest.raises(Unavailable, match="the process that plans"):
+def test_an_error_of_a_plan_is_that_of_the_node(child: PlanningProcess) -> None:
+    with pytest.raises(AttributeError):
         child.plan("no portion")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("words", [["/no/such/program"], [sys.executable, "-P", "-c", "raise SystemExit(3)"]])
+def test_the_node_plans_when_no_child_can(
+    child: PlanningProcess, words: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning_process, "command", lambda module: words)
+    asked = portion(2)
+    with capture_logs() as told:
+        assert child.plan(asked) == plan(asked)
+    assert {line["status"] for line in told} == {3 if len(words) > 1 else "not begun"}
+
+
+def test_the_node_plans_when_the_child_runs_another_version(
+    child: PlanningProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = (
+        "import pickle, sys; sys.stdout.buffer.write(b'cmnemesh_memory.values\\nNoSuchThing\\n.'); sys.stdout.flush()"
+    )
+    monkeypatch.setattr(planning_process, "command", lambda module: [sys.executable, "-P", "-c", other])
+    asked = portion(2)
+    assert child.plan(asked) == plan(asked)
+
+
+@pytest.mark.parametrize("weight", [1, 100_000])  # more than a pipe holds, too
+def test_a_child_that_stalls_is_ended(child: PlanningProcess, weight: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning_process, "PLAN_S", 0.1)
+    os.kill(child.start(), signal.SIGSTOP)
+    with pytest.raises(Unavailable, match="took longer than"):
+        child.plan(replace(portion(1), principal="a" * weight))
+    assert child._child is None
+
+
+async def test_the_end_of_a_node_waits_for_no_child_that_stalls() -> None:
+    worker: LocalHandle[Astrocyte] = LocalHandle("astrocyte-0")
+    await worker.construct(Astrocyte)
+    os.kill(worker._actor._child.start(), signal.SIGSTOP)
+    plans = [asyncio.create_task(worker.plan(portion(20))) for _ in range(2)]
+    await asyncio.sleep(0)
+    await worker.shut()
+    for outcome in await asyncio.gather(*plans, return_exceptions=True):
+        assert isinstance(outcome, Unavailable)
+
+
+def test_a_child_that_has_rested_leaves_no_zombie(child: PlanningProcess) -> None:
+    child.plan(portion(2))
+    assert child._child is not None
+    os.kill(child._child.pid, signal.SIGTERM)
+    for thread in threading.enumerate():
+        if thread.name == "planning-child":
+            thread.join(60)
+    with pytest.raises(ProcessLookupError):
+        os.kill(child._child.pid, 0)
 
 
 def test_a_worker_of_the_node_plans_a_large_portion_in_its_child_and_ends_the_child() -> None:

@@ -26,10 +26,15 @@ class Astrocyte:
             os.nice(NICENESS)
 
     def plan(self, portion: Portion) -> Proposal:
-        """The steps for a portion. Raises Unavailable when the child can't plan."""
+        """The steps for a portion. Raises Unavailable when the child takes too long."""
         if self._child is None or len(portion.fresh) < SMALL:
             return plan(portion)
         return self._child.plan(portion)
+
+    def interrupt(self) -> None:
+        """End the plan of the child that is under way."""
+        if self._child is not None:
+            self._child.interrupt()
 
     def close(self) -> None:
         """End the child."""

@@ -3,7 +3,8 @@
     python -m mnemesh_actors.astrocytes.planning_process
 
 Portions come in and proposals go out, as pickles between two processes of one node. The child ends with its parent, and
-after REST_S without a portion. A plan that was lost with its child is made again by another child.
+after REST_S without a portion. A plan that was lost with its child is made again by another child, and then by the node
+itself. A child that takes longer than PLAN_S is ended.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ import pickle
 import select
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from typing import Final
+
+import structlog
 
 from mnemesh_actors.runtime.low_priority import command, step_down
 from mnemesh_memory.consolidation.portions import plan
@@ -21,7 +26,12 @@ from mnemesh_memory.consolidation.steps import Portion, Proposal
 from mnemesh_memory.values.errors import Unavailable
 
 REST_S: Final = 10.0
+PLAN_S: Final = 60.0  # a memory takes about 1 ms
+END_S: Final = 1.0  # until a child that has closed its pipe has ended
 CHILDREN_MAX: Final = 2  # of one plan
+# A child that has ended, or runs other code than the node since an upgrade.
+UNABLE: Final = (OSError, EOFError, AttributeError, ImportError, pickle.UnpicklingError)
+log = structlog.get_logger("mnemesh.sleep")
 
 
 class PlanningProcess:
@@ -29,36 +39,77 @@ class PlanningProcess:
 
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
+        self._beginning = threading.Lock()
+        self._interrupted = False
 
     def plan(self, portion: Portion) -> Proposal:
-        """The steps for a portion. Raises Unavailable when no child can plan."""
-        reason = ""
+        """The steps for a portion. The node plans when no child can. Raises Unavailable when a child takes too long,
+        and after `interrupt`."""
         for _ in range(CHILDREN_MAX):
             try:
                 return self._asked(portion)
-            except (OSError, EOFError, pickle.UnpicklingError) as error:  # the child has ended, or ended meanwhile
-                reason = str(error) or type(error).__name__
-                self.close()
-        raise Unavailable(f"the process that plans can't answer: {reason}", part="astrocyte")
+            except UNABLE as error:
+                if status := self._status():  # 0: it had rested
+                    log.warning("planning_child_ended", status=status, reason=str(error) or type(error).__name__)
+        return plan(portion)
 
     def start(self) -> int:
         """Begin the child, unless there is one. Its process id."""
         return self._begun().pid
 
     def _begun(self) -> subprocess.Popen[bytes]:
-        if self._child is None:
-            self._child = subprocess.Popen(command(__name__), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        return self._child
+        with self._beginning:
+            if self._interrupted:
+                raise Unavailable("the process that plans was ended with its node", part="astrocyte")
+            if self._child is None:
+                self._child = subprocess.Popen(command(__name__), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                # A child that ends while nobody asks leaves no zombie.
+                threading.Thread(target=self._child.wait, name="planning-child", daemon=True).start()
+            return self._child
 
     def _asked(self, portion: Portion) -> Proposal:
         child = self._begun()
         assert child.stdin is not None
         assert child.stdout is not None
-        pickle.dump(portion, child.stdin, pickle.HIGHEST_PROTOCOL)
-        child.stdin.flush()
-        proposal = pickle.load(child.stdout)
+        overdue = threading.Event()
+
+        def end() -> None:
+            overdue.set()
+            child.kill()  # a full pipe and an empty one both let go
+
+        clock = threading.Timer(PLAN_S, end)
+        clock.daemon = True
+        clock.start()
+        try:
+            pickle.dump(portion, child.stdin, pickle.HIGHEST_PROTOCOL)
+            child.stdin.flush()
+            proposal = pickle.load(child.stdout)
+        except UNABLE:
+            if not overdue.is_set():
+                raise
+            self.close()
+            log.warning("planning_child_overdue", seconds_max=PLAN_S)
+            raise Unavailable(f"the process that plans took longer than {PLAN_S:g} s", part="astrocyte") from None
+        finally:
+            clock.cancel()
         assert isinstance(proposal, Proposal)
         return proposal
+
+    def _status(self) -> int | str:
+        """End the child. Its exit status, and "not begun" without a child."""
+        if (child := self._child) is None:
+            return "not begun"
+        with suppress(subprocess.TimeoutExpired):
+            child.wait(END_S)
+        self.close()
+        return child.returncode
+
+    def interrupt(self) -> None:
+        """End the child and the plan under way, out of any thread. No other child is begun."""
+        with self._beginning:
+            self._interrupted = True
+            if (child := self._child) is not None:
+                child.kill()
 
     def close(self) -> None:
         """End the child."""

@@ -120,10 +120,13 @@ class LocalHandle(Handle[Port]):
             answer(loop, future, in_turn)
 
     async def shut(self) -> None:
-        """Let what was accepted finish, close the object, end the thread."""
+        """Let what was accepted finish, close the object, end the thread. An object that can wait for another process
+        is told first, outside its queue."""
         if self._closed:
             return
         self._closed = True
+        if interrupt := getattr(self._actor, "interrupt", None):
+            interrupt()
         try:
             await asyncio.shield(self._queued(self._close))
         finally:
