@@ -18,6 +18,7 @@ from mnemesh.cli.people import knowledge as people_maps
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.report import advised
 from mnemesh.errors import from_node
+from mnemesh.short_id import short_id
 from mnemesh_proto.v1 import memory_pb2
 
 MEMORY = memory_pb2.Memory(id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11", content="by day", space="team")
@@ -42,10 +43,10 @@ def test_a_writer_who_is_asked_is_told_in_one_line_what_keeps_both() -> None:
     done.memory.CopyFrom(MEMORY)
     assert not any("both" in line for line in people.remembered(wire.to_value(done, values.Remembered)))
     done.memory.links.add(type="may-replace", id=older)
-    new = MEMORY.id[:23]
+    new = short_id(MEMORY.id)
     assert list(people.remembered(wire.to_value(done, values.Remembered), " --data d"))[-2:] == [
-        f"if this replaces {older[:23]}: mnemesh supersede --data d {older[:23]} 'by day'",
-        f"if both hold: mnemesh resolve --data d {older[:23]} --other {new} --keep both",
+        f"if this replaces {short_id(older)}: mnemesh supersede --data d {short_id(older)} 'by day'",
+        f"if both hold: mnemesh resolve --data d {short_id(older)} --other {new} --keep both",
     ]
 
 
@@ -109,6 +110,6 @@ def test_what_is_tidied_is_told_by_space_and_title_and_can_be_undone(cli: Run, m
         return value(values.Tidied, matched=1, ids=(id_,), dry_run=dry_run)
 
     monkeypatch.setattr(Client, "tidy", tidy)
-    assert cli("tidy", "idle").out.splitlines()[1:] == [f"{id_}  team/a  Deploys run from CI"]
+    assert cli("tidy", "idle").out.splitlines()[1:] == [f"{short_id(id_)}  team/a  Deploys run from CI"]
     assert cli("tidy", "idle", "--apply").out.splitlines()[-1] == "undo: mnemesh restore ID"
     assert cli("tidy", "idle", "--apply", "--archive").out.splitlines()[-1] == "undo: mnemesh update ID --tier normal"

@@ -17,6 +17,7 @@ from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import InvalidArgument
 from mnemesh.reconciling.run import AGENT, DONE, PROPOSED, Reconciled
 from mnemesh.reconciling.run import reconcile as run_of
+from mnemesh.short_id import short_id
 from mnemesh.transport.chat_endpoint import TIMEOUT_S, ChatEndpoint
 
 URL_HELP = "Base address of an OpenAI-compatible endpoint. Without one there is no reconciling. [MNEMESH_RECONCILE_URL]"
@@ -53,13 +54,14 @@ def reconcile(
 def _told(done: Reconciled) -> Iterator[str]:
     for one in done.operations:
         state = paint(one_line(one.state), GREEN if one.state in (DONE, PROPOSED) else YELLOW)
-        yield f"{one_line(one.op) or '?'}  {one_line(one.id)}  beside {one_line(one.other)}: {state}"
+        id_, other = (short_id(one_line(named)) for named in (one.id, one.other))
+        yield f"{one_line(one.op) or '?'}  {id_}  beside {other}: {state}"
         if one.reason:
             yield paint(f"    {one_line(one.reason)}", DIM)
         if one.content:
             yield paint(f"    {one_line(one.content)}", DIM)
         if one.state == DONE:
-            yield paint(f"    undo with: mnemesh restore {one_line(one.id)}", DIM)
+            yield paint(f"    undo with: mnemesh restore {id_}", DIM)
     if done.fault:
         yield paint(f"nothing was changed: {one_line(done.fault)}", YELLOW)
     elif not done.pairs:

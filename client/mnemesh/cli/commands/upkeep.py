@@ -20,6 +20,7 @@ from mnemesh.cli.people import memories as people
 from mnemesh.cli.people import sleep as people_sleep
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
 from mnemesh.cli.shell import Shell, count_of, one_line
+from mnemesh.short_id import short_id, with_short_ids
 
 IDS_A_CALL: Final = 200
 
@@ -50,7 +51,7 @@ def validate(
 
 def _validated(found: values.Validation) -> Iterator[str]:
     for memory in found.memories:
-        yield f"{paint(memory.id, BOLD)}  {one_line(memory.space)}  {clip(one_line(memory.title))}"
+        yield f"{paint(short_id(memory.id), BOLD)}  {one_line(memory.space)}  {clip(one_line(memory.title))}"
         for file in memory.references:
             to = f" to {one_line(file.renamed_to)}" if file.renamed_to else ""
             yield paint(f"    {file.state}{to}: {one_line(file.path)}", DIM if file.state == "same" else YELLOW)
@@ -87,8 +88,8 @@ def _tidied(action: str, done: values.Tidied, named: Mapping[str, values.Memory]
     would = f"would be {word}; --apply does it" if done.dry_run else word
     yield f"{count_of(len(done.ids), 'memory')} of {count_of(done.matched, 'finding')} {would}"
     for id_ in done.ids:
-        yield f"{id_}  {people.place_and_title(named[id_])}" if id_ in named else id_
-    yield from (f"left as it was: {one.id}: {one_line(one.reason)}" for one in done.refused)
+        yield "  ".join((short_id(id_), *([people.place_and_title(named[id_])] if id_ in named else ())))
+    yield from (f"left as it was: {short_id(one.id)}: {with_short_ids(one_line(one.reason))}" for one in done.refused)
     if done.ids and not done.dry_run:
         undo = "mnemesh restore ID" if action == "forget" else "mnemesh update ID --tier normal"
         yield paint(f"undo: {undo}", DIM)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from mnemesh.api import values
-from mnemesh.cli.people.short_ids import COMMAND_CHARS
 from mnemesh.cli.shell import printable
+from mnemesh.short_id import short_id, with_short_ids
 
 TEXT_CHARS_MAX: Final = 80  # of a text that a command repeats
 
@@ -19,12 +19,12 @@ def after(done: values.Remembered, where: str) -> str:
     if done.action == "NOOP":
         return _forced(where)
     if done.action == "SUPERSEDE":
-        return f"if both hold: mnemesh restore{where} {_named(done.hint)[:COMMAND_CHARS]}"
+        return f"if both hold: mnemesh restore{where} {short_id(_named(done.hint))}"
     if done.action == "UPDATE":
-        return f"to undo: mnemesh rollback{where} {_named(done.hint)[:COMMAND_CHARS]} --to {_revision(done.hint)}"
+        return f"to undo: mnemesh rollback{where} {short_id(_named(done.hint))} --to {_revision(done.hint)}"
     if _alike(done.related):
-        return f"if one of the two is enough: mnemesh forget {done.memory.id[:COMMAND_CHARS]}{where}"
-    old, text = (_named(done.hint) or done.related[0].id)[:COMMAND_CHARS], printable(done.memory.content)
+        return f"if one of the two is enough: mnemesh forget {short_id(done.memory.id)}{where}"
+    old, text = short_id(_named(done.hint) or done.related[0].id), printable(done.memory.content)
     short = len(text) <= TEXT_CHARS_MAX and "\n" not in text
     given = (
         f"{'-- ' if text.startswith('-') else ''}{shlex.quote(text)}" if short else "--file FILE, with the same text"
@@ -38,8 +38,8 @@ def dismissal(done: values.Remembered, where: str) -> str:
     old = _named(done.hint)
     if not any(link.type == "may-replace" and link.id == old for link in done.memory.links):
         return ""
-    new = done.memory.id[:COMMAND_CHARS]
-    return f"if both hold: mnemesh resolve{where} {old[:COMMAND_CHARS]} --other {new} --keep both"
+    new = short_id(done.memory.id)
+    return f"if both hold: mnemesh resolve{where} {short_id(old)} --other {new} --keep both"
 
 
 def before(found: values.Checked, where: str) -> str:
@@ -47,8 +47,8 @@ def before(found: values.Checked, where: str) -> str:
     if found.action == "NOOP":
         return _forced(where)
     if found.action != "ADD" or _alike(found.related):
-        return found.hint
-    old = found.target_id[:COMMAND_CHARS]
+        return with_short_ids(found.hint)
+    old = short_id(found.target_id)
     return f"if this replaces {old}: mnemesh supersede{where} {old} TEXT"
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mnemesh.api import values
+from mnemesh.short_id import short_id
 
 HASH_CHARS: Final = 8
 
@@ -17,7 +18,7 @@ def said(head: values.Head, content: str) -> str:
 
 def ends_of(memory: values.Memory) -> Iterator[str]:
     """The lines of a memory in conflict. The first head is the shown version."""
-    return ends(memory.id, [memory.heads[0], *(head.revision for head in memory.conflicts)])
+    return ends(short_id(memory.id), [memory.heads[0], *(head.revision for head in memory.conflicts)])
 
 
 def ends(id: str, revisions: Sequence[str]) -> Iterator[str]:

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from mnemesh.api import values
 from mnemesh.cli.people.explanations import heat_parts
 from mnemesh.cli.people.memories import BOLD, CYAN, DIM, GREEN, YELLOW, clip, lacks, paint
-from mnemesh.cli.people.short_ids import shortened
 from mnemesh.cli.shell import count_of, one_line
+from mnemesh.short_id import shortened
 
 
 def duplicates(found: values.Duplicates) -> Iterator[str]:

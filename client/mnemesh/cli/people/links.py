@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from mnemesh.api import values
 from mnemesh.cli.shell import one_line
+from mnemesh.short_id import short_id
 
 
 def ends(linked: Iterable[values.Linked], more: int = 0) -> Iterator[str]:
@@ -13,7 +14,8 @@ def ends(linked: Iterable[values.Linked], more: int = 0) -> Iterator[str]:
     for end in linked:
         arrow = "->" if end.direction == "out" else "<-"
         state = "" if end.state == "active" else f"({end.state})"
-        yield "  ".join(filter(None, (f"{arrow} {end.type}", end.id, one_line(end.title), state)))
+        id_ = end.id if end.state == "missing" else short_id(end.id)  # unlink takes the whole id of what is gone
+        yield "  ".join(filter(None, (f"{arrow} {end.type}", id_, one_line(end.title), state)))
     if more:
         yield f"and {more} more link to it"
 
@@ -22,6 +24,6 @@ def rated(done: values.Ratings) -> Iterator[str]:
     """A line a memory."""
     for one in done.rated:
         kept = "" if one.changed else ", as before"
-        yield f"{one.id}  useful to {one.useful}, not useful to {one.not_useful}{kept}"
+        yield f"{short_id(one.id)}  useful to {one.useful}, not useful to {one.not_useful}{kept}"
     if not done.rated:
         yield "no memory was cited that you may rate"

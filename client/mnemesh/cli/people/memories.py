@@ -19,10 +19,9 @@ from mnemesh.api.values.embedding import ModelStatus
 from mnemesh.cli.people import advice as people_advice
 from mnemesh.cli.people import conflict_commands, explanations
 from mnemesh.cli.people import links as people_links
-from mnemesh.cli.people.short_ids import COMMAND_CHARS
 from mnemesh.cli.people.standing import replaced, standing
 from mnemesh.cli.shell import count_of, one_line, printable
-from mnemesh.short_id import CHARS, short_id
+from mnemesh.short_id import CHARS, short_id, with_short_ids
 
 ID_CHARS: Final = CHARS
 TITLE_CHARS: Final = 72
@@ -80,19 +79,19 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
 
 
 def _shortened(memory: values.Memory) -> str:
-    return f"{one_line(memory.shown)}; full text: mnemesh get {memory.id[:COMMAND_CHARS]}"
+    return f"{one_line(memory.shown)}; full text: mnemesh get {short_id(memory.id)}"
 
 
 def _triggered(ids: Sequence[str]) -> Iterator[str]:
     if ids:
-        yield paint(f"triggered; read with: mnemesh get {' '.join(ids)}", CYAN)
+        yield paint(f"triggered; read with: mnemesh get {' '.join(map(short_id, ids))}", CYAN)
 
 
 def related(found: values.Neighbourhood) -> Iterator[str]:
     """The memories around a memory, each with its score and why it is here."""
     for near in found.results:
         yield f"    {paint(f'{near.score:.2f}', GREEN)}  {paint(clip(one_line(near.title or near.snippet)), BOLD)}"
-        yield paint(f"          {one_line('; '.join(near.reasons))}", DIM)
+        yield paint(f"          {with_short_ids(one_line('; '.join(near.reasons)))}", DIM)
         yield "          " + _where(near.id, near.space, near.kind, ())
         yield from (paint(f"          {line}", YELLOW) for line in replaced(near))
     if not found.results:
@@ -105,10 +104,10 @@ def remembered(done: values.Remembered, where: str = "") -> Iterator[str]:
     same node."""
     yield from written(done)
     if done.restorable:
-        yield paint(f"it was forgotten; bring it back with: mnemesh restore {done.memory.id}", YELLOW)
+        yield paint(f"it was forgotten; bring it back with: mnemesh restore {short_id(done.memory.id)}", YELLOW)
     yield from _triggered(done.triggered)
     if (done.surprisal or 0.0) >= SURPRISING_BITS:
-        yield paint(one_line(done.novelty_reason), DIM)
+        yield paint(with_short_ids(one_line(done.novelty_reason)), DIM)
     yield from _near(done.related)
     if done.hint:
         yield paint(people_advice.after(done, where), YELLOW)
@@ -136,12 +135,12 @@ def bulk(
         told = ("up to " if done.cursor and (idle or done.refused) else "") + count_of(left, "memory")
         yield f"{told} would be {word}{f', {first}in {where}' if where else ''}{hint if left else ''}"
         for id_ in done.ids:
-            yield f"{id_}  {place_and_title(known[id_])}" if id_ in known else id_
+            yield "  ".join((short_id(id_), *([place_and_title(known[id_])] if id_ in known else ())))
     else:
         yield f"{count_of(len(done.ids), 'memory')} {word}"
     kept = "would be left as it is" if done.dry_run else "left as it was"
     for one in done.refused:
-        yield f"{kept}: {one.id}: {one_line(one.reason)}"
+        yield f"{kept}: {short_id(one.id)}: {with_short_ids(one_line(one.reason))}"
     if done.left_out:
         stay = "would stay" if done.dry_run else "stay"
         yield f"{done.left_out} forgotten or superseded besides {stay}; --state all names them too"
@@ -159,8 +158,8 @@ def held(gone: values.Bulk | values.Purged) -> Iterator[str]:
 
 def written(done: values.Written) -> Iterator[str]:
     """Action, id and reason."""
-    yield f"{paint(done.action, GREEN)}  {done.memory.id}  {clip(title_of(done.memory))}"
-    yield paint(f"{one_line(done.memory.space)}: {one_line(done.reason)}", DIM)
+    yield f"{paint(done.action, GREEN)}  {short_id(done.memory.id)}  {clip(title_of(done.memory))}"
+    yield paint(f"{one_line(done.memory.space)}: {with_short_ids(one_line(done.reason))}", DIM)
     if done.memory.conflicts:
         others = count_of(len(done.memory.conflicts), "other version")
         yield paint(f"the conflict with {others} goes on; end it with one of:", YELLOW)
@@ -171,14 +170,14 @@ def superseded(done: values.Superseded) -> Iterator[str]:
     """The new memory and the superseded one, if any."""
     yield from written(done)
     if done.action == "SUPERSEDE":
-        yield paint(f"closed {done.superseded.id}  {clip(title_of(done.superseded))}", DIM)
+        yield paint(f"closed {short_id(done.superseded.id)}  {clip(title_of(done.superseded))}", DIM)
 
 
 def checked(done: values.Checked, where: str = "") -> Iterator[str]:
     """The effect that remember would have; `where` as in `remembered`."""
     # Beside an addition there is only a neighbour, named by the reason.
-    target = f"  {done.target_id}" if done.target_id and done.action != "ADD" else ""
-    yield f"would {paint(done.action, GREEN)}{target}  {one_line(done.reason)}"
+    target = f"  {short_id(done.target_id)}" if done.target_id and done.action != "ADD" else ""
+    yield f"would {paint(done.action, GREEN)}{target}  {with_short_ids(one_line(done.reason))}"
     yield from _near(done.related)
     if done.hint:
         yield paint(people_advice.before(done, where), YELLOW)
@@ -275,9 +274,12 @@ def _whole(memory: values.Memory) -> Iterator[str]:
         ("valid to", shown_time(memory.valid_to)),
         ("importance", "" if memory.importance is None else f"{memory.importance:g}"),
         ("tier", memory.tier if memory.tier != "normal" and not memory.anchor else ""),
-        ("superseded by", memory.superseded_by),
+        ("superseded by", short_id(memory.superseded_by)),
         ("paths", one_line(", ".join(memory.paths))),
-        ("links", "" if memory.linked else one_line(", ".join(f"{link.type} {link.id}" for link in memory.links))),
+        (
+            "links",
+            "" if memory.linked else one_line(", ".join(f"{link.type} {link.id}" for link in memory.links)),
+        ),
         (
             "useful",
             f"{memory.useful} of {memory.useful + memory.not_useful}" if memory.useful + memory.not_useful else "",

@@ -8,6 +8,7 @@ from typing import Final
 from mnemesh.api import values
 from mnemesh.cli.people.memories import BOLD, CYAN, DIM, YELLOW, lacks, paint
 from mnemesh.cli.shell import count_of, one_line
+from mnemesh.short_id import short_id, with_short_ids
 
 CARRIED_OUT: Final = ("applied", "undone")
 
@@ -53,5 +54,6 @@ def _run(run: values.SleepRun) -> Iterator[str]:
 def _steps(steps: Sequence[values.SleepStep]) -> Iterator[str]:
     for step in steps:
         state = "" if step.state == "applied" else f"  ({one_line(step.state)})"
-        yield f"{paint(one_line(step.action), YELLOW)}  {step.id}  {one_line(step.why)}{state}"
-        yield paint(f"      {' '.join(step.others)}", DIM)
+        why = with_short_ids(one_line(step.why))
+        yield f"{paint(one_line(step.action), YELLOW)}  {short_id(step.id)}  {why}{state}"
+        yield paint(f"      {' '.join(map(short_id, step.others))}", DIM)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
 from mnemesh.cli.shell import one_line
+from mnemesh.short_id import short_id, with_short_ids
 
 
 def standing(memory: values.Memory) -> Iterator[str]:
@@ -15,14 +16,14 @@ def standing(memory: values.Memory) -> Iterator[str]:
         yield f"anchored: {one_line(memory.anchor)}"
     if memory.trust in ("peer", "imported"):
         yield f"trust: {one_line(memory.trust)}"
-    yield from (f"stale: {one_line(told)}" for told in memory.stale)
+    yield from (f"stale: {with_short_ids(one_line(told))}" for told in memory.stale)
     yield from replaced(memory)
 
 
 def replaced(memory: values.Memory | values.Nearby | values.ContextMemory) -> Iterator[str]:
     """The predecessors of a memory, and the mark of newer memories that contradict or may replace it."""
     if memory.replaces:
-        since = ((one.id, rfc3339(one.since) if one.since else "") for one in memory.replaces)
+        since = ((short_id(one.id), rfc3339(one.since) if one.since else "") for one in memory.replaces)
         yield f"replaces {', '.join(f'{id_} since {time}' for id_, time in since)}"
     if memory.older_than:
         yield older_than(memory.older_than)
@@ -32,9 +33,9 @@ def replaced(memory: values.Memory | values.Nearby | values.ContextMemory) -> It
 
 def older_than(ids: Sequence[str]) -> str:
     """The mark on a memory that newer ones contradict."""
-    return f"older than {', '.join(ids)}, may not hold"
+    return f"older than {', '.join(map(short_id, ids))}, may not hold"
 
 
 def replaceable_by(ids: Sequence[str]) -> str:
     """The mark on a memory that newer ones may replace."""
-    return f"{', '.join(ids)} {'is' if len(ids) == 1 else 'are'} newer and may replace this"
+    return f"{', '.join(map(short_id, ids))} {'is' if len(ids) == 1 else 'are'} newer and may replace this"
