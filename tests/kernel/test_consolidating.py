@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from mnemesh_actors.index import neighbours
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.notices import Notices
 from mnemesh_actors.runtime.budget import Budget
-from mnemesh_actors.sleep import application
-from mnemesh_actors.sleep.idle_jobs import IdleParts
+from mnemesh_actors.sleep import application, candidates, idle_scheduler
+from mnemesh_actors.sleep.idle_jobs import IdleJob, IdleParts
 from mnemesh_actors.sleep.idle_scheduler import IdleScheduler, SleepConfig
 from mnemesh_memory.consolidation.derived_id import promotion
-from mnemesh_memory.consolidation.steps import APPLIED, MERGE, PROMOTE, RUNNING, Run, Step
-from mnemesh_memory.values.errors import NotFound
+from mnemesh_memory.consolidation.steps import APPLIED, MERGE, PROMOTE, RUNNING, Consolidated, Run, Step
+from mnemesh_memory.values.errors import NotFound, Unavailable
 from mnemesh_memory.values.model import Caller, Draft, ListQuery, Patch, Query, Source
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -104,6 +106,65 @@ async def test_the_status_tells_what_each_astrocyte_did_last(here: Here) -> None
     told = {one.name: one for one in (await here.mesh.status()).astrocytes}
     assert list(told) == ["code", "decisions", "errors", "dependencies", "general"]
     assert [(one.read, one.proposed, one.applied) for one in told.values() if one.space == here.space] == [(3, 1, 1)]
+
+
+async def test_the_status_tells_of_the_whole_run(here: Here) -> None:
+    here.patch.setattr(candidates, "BATCH", 2)
+    await tell(here, EPISODES)
+    await here.mesh.consolidate(READER, here.space)
+    told = [one for one in (await here.mesh.status()).astrocytes if one.space == here.space]
+    assert [(one.name, one.read) for one in told] == [("errors", 3)]
+
+
+async def test_a_space_that_fails_holds_up_no_other_and_has_its_turn_again(here: Here) -> None:
+    sleeping, other = here.mesh._sleeping, replace(here, space=f"{here.space}/other")
+    for place in (here, other):
+        await tell(place, EPISODES)
+    run = sleeping._run
+
+    async def failing(principal: str, space: str, budget: Budget, *, dry_run: bool) -> Consolidated:
+        if space == here.space:
+            raise Unavailable("the index is away", part="index")
+        return await run(principal, space, budget, dry_run=dry_run)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sleeping, "_run", failing)
+        with pytest.raises(Unavailable, match="away"):
+            await sleeping.changed_spaces("owner", Budget())
+    assert [one.applied for one in await here.mesh.list_runs(READER, (other.space,))] == [1]
+    assert [one.applied for one in await here.mesh.list_runs(READER, (here.space,))] == []
+    await sleeping.changed_spaces("owner", Budget())
+    assert [one.applied for one in await here.mesh.list_runs(READER, (here.space,))] == [1]
+
+
+@pytest.mark.parametrize("error", [Unavailable("the index is away", part="index"), KeyError("a bug")])
+async def test_a_job_that_fails_is_told_and_tried_again_without_a_new_entry(here: Here, error: Exception) -> None:
+    here.patch.setattr(idle_scheduler, "RETRY_S", 0.0)
+    notices, tries, done = Notices(), 0, asyncio.Event()
+    told: list[str] = []
+
+    async def failing(parts: IdleParts, budget: Budget) -> str:
+        nonlocal tries
+        tries += 1
+        told.extend(notices)
+        if tries < 3:
+            raise error
+        return "well"
+
+    async def last(parts: IdleParts, budget: Budget) -> str:
+        if tries == 3:
+            done.set()
+        return "after it"
+
+    parts = IdleParts(parts=here.mesh._parts, consolidating=here.mesh._sleeping, owner="owner")
+    jobs = (IdleJob(name="first", run=failing), IdleJob(name="second", run=last))
+    scheduler = IdleScheduler(parts, SleepConfig(idle_s=0.0), notices, jobs).start()
+    async with asyncio.timeout(20):
+        await done.wait()
+    await scheduler.close()
+    assert len(told) == 2
+    assert all(text.startswith("idle job first failed") for text in told)
+    assert (tries, list(notices), scheduler.last) == (3, [], {"first": "well", "second": "after it"})
 
 
 async def test_an_idle_node_consolidates_each_changed_space_once(here: Here) -> None:

@@ -48,7 +48,7 @@ from mnemesh_memory.consolidation.steps import (
 )
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import FailedPrecondition, NotFound
+from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, NotFound
 from mnemesh_memory.values.model import Caller
 from mnemesh_memory.values.model_status import AstrocyteStatus
 
@@ -66,6 +66,7 @@ class _Tally:
     uses: dict[str, list[str]] = field(default_factory=dict)
     explained: set[str] = field(default_factory=set)
     degraded: dict[str, None] = field(default_factory=dict)
+    astrocytes: dict[str, AstrocyteStatus] = field(default_factory=dict)  # by domain
 
     def add(self, found: Batch, proposals: Sequence[Proposal]) -> None:
         self.read += found.read
@@ -104,7 +105,8 @@ class Consolidating:
 
     async def changed_spaces(self, owner: str, budget: Budget) -> list[Consolidated]:
         """Consolidate every space that changed since the last such call, within a budget. A private space is
-        consolidated in the name of its principal, the others in that of `owner`."""
+        consolidated in the name of its principal, the others in that of `owner`. A space that fails holds up no other:
+        its error is raised at the end, and the next call comes back to the space."""
         incarnation, _ = await self._parts.ledger.position()
         known, seq = await self._record.watermark(EVERYWHERE)
         after = seq if known == incarnation else 0
@@ -116,12 +118,16 @@ class Consolidating:
                 break
             after = page.seq
         done: dict[str, Consolidated] = {}
+        failed: list[MnemeshError] = []
         waiting = iter(spaces)
 
         async def lane() -> None:
             for space in waiting:
                 principal = space[1:].partition("/")[0] if space.startswith("@") else owner
-                done[space] = await self._consolidated(principal, space, budget, dry_run=False)
+                try:
+                    done[space] = await self._consolidated(principal, space, budget, dry_run=False)
+                except MnemeshError as error:
+                    failed.append(error)
 
         # While every astrocyte plans, the node reads what the next one gets.
         lanes = [asyncio.create_task(lane()) for _ in range(min(len(spaces), self._astrocytes.size + 1))]
@@ -131,6 +137,8 @@ class Consolidating:
             for task in lanes:
                 task.cancel()
             await asyncio.gather(*lanes, return_exceptions=True)
+        if failed:
+            raise failed[0]
         await self._record.keep_watermark(EVERYWHERE, incarnation, page.seq)
         return [done[space] for space in spaces]
 
@@ -154,7 +162,7 @@ class Consolidating:
                 run = run or await self._begun(space, principal)
                 steps = await self._applied(run, found.read, steps, facts, budget)
             tally.steps += steps
-            self._note(found, steps)
+            self._note(tally, found, steps)
             if not dry_run:
                 await self._record.keep_watermark(space, incarnation, upto)
         if run is not None:
@@ -242,17 +250,17 @@ class Consolidating:
         names = (*(domain.name for domain in DOMAINS), GENERAL.name)
         return tuple(self._latest.get(name, AstrocyteStatus(name=name)) for name in names)
 
-    def _note(self, found: Batch, steps: Sequence[Step]) -> None:
+    def _note(self, tally: _Tally, found: Batch, steps: Sequence[Step]) -> None:
         now = self._parts.clock()
         for portion in found.portions:
             own = [step for step in steps if step.domain == portion.domain]
-            self._latest[portion.domain] = AstrocyteStatus(
-                name=portion.domain,
+            before = tally.astrocytes.get(portion.domain, AstrocyteStatus(name=portion.domain, space=portion.space))
+            tally.astrocytes[portion.domain] = self._latest[portion.domain] = replace(
+                before,
                 at=now,
-                space=portion.space,
-                read=len(portion.fresh),
-                proposed=len(own),
-                applied=sum(step.state == APPLIED for step in own),
+                read=before.read + len(portion.fresh),
+                proposed=before.proposed + len(own),
+                applied=before.applied + sum(step.state == APPLIED for step in own),
             )
 
     async def _undone(self, run: Run) -> tuple[Run, int]:

@@ -1,7 +1,7 @@
 """Runs the idle jobs, in the order of the table, once nobody has waited for the node for a while and the log went on.
 
-An error of a job is logged and told, and the job has its next turn with the next sleep. Nothing here decides what a
-memory means.
+An error of a job is logged and told. The next try comes after a pause, and each failure in a row doubles the pause.
+Nothing here decides what a memory means.
 """
 
 from __future__ import annotations
@@ -20,6 +20,9 @@ from mnemesh_memory.values.errors import MnemeshError
 
 # Between two looks at whether the node is idle.
 LOOK_S = 30.0
+# After a job that failed.
+RETRY_S = 30.0
+RETRY_MAX_S = 1800.0
 QUIET_S = 0.1  # a shorter pause between questions is no idleness
 log = structlog.get_logger("mnemesh.sleep")
 
@@ -69,24 +72,39 @@ class IdleScheduler:
     async def _follow(self, idle_s: float) -> None:
         parts = self._parts.parts
         done = -1  # the entry up to which the last sleep has seen the log
+        failures = 0  # in a row
         while True:
             left = idle_s - parts.foreground.idle_for()
             if left > 0 or parts.follower.head <= done:
                 await asyncio.sleep(min(LOOK_S, max(left, 0.05 if idle_s < 1 else 1.0)))
                 continue
             done = parts.follower.head
-            await self._sleep()
+            whole = await self._sleep()
             self.slept.set()
+            failures = 0 if whole else failures + 1
+            if failures:
+                done = -1
+                await asyncio.sleep(min(RETRY_MAX_S, RETRY_S * 2.0 ** min(failures - 1, 30)))
 
-    async def _sleep(self) -> None:
+    async def _sleep(self) -> bool:
+        """Run each job once. Returns whether none failed."""
+        whole = True
         for job in self._jobs:
             try:
                 told = await job.run(self._parts, self._budget)
             except MnemeshError as error:
+                whole = False
                 log.warning("idle_job_failed", job=job.name, reason=error.message)
                 self._notice(Notice(f"idle job {job.name}", f"idle job {job.name} failed: {error.message}"))
+                continue
+            except Exception as error:  # boundary: a bug of a job ends neither the others nor the sleep of the node
+                whole = False
+                log.exception("idle_job_failed", job=job.name)
+                told = f"idle job {job.name} failed by a fault of ours: {error!r}; the node's log says more"
+                self._notice(Notice(f"idle job {job.name}", told))
                 continue
             self._notice(Notice(f"idle job {job.name}", ""))
             if told:
                 self.last[job.name] = told
                 log.info("idle_job_done", job=job.name, done=told)
+        return whole
