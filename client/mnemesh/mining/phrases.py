@@ -65,9 +65,9 @@ ELSEWHERE: Final = any_of(
     r"\blast (?:year|time)\b|\byears ago\b|\bused to\b",
     r"\b(?:other|most|many|some) (?:teams?|projects?|companies|people)\b|\bthe old (?:team|code|project)\b",
     r"\bin (?:rails|django|java|go|rust|python|react|spring|laravel),? (?:every|each|all|you|we|one)\b",
-    r"\b(?:someone|somebody|people|they|he|she|everyone else|the (?:vendor|customer|client|author|article|post|book|paper)s?"
-    r"|marketing|sales|legal|(?:our |the )?(?:users|customers|clients|managers?|boss))\b(?: \w+){0,3} (?:says?|said|claims?|thinks?"
-    r"|always|never|must|wants?|decided|agreed|went|chose|picked)\b",
+    r"\b(?:someone|somebody|people|they|he|she|everyone else|the (?:vendor|customer|client|author"
+    r"|article|post|book|paper)s?|marketing|sales|legal|(?:our |the )?(?:users|customers|clients|managers?|boss))\b"
+    r"(?: \w+){0,3} (?:says?|said|claims?|thinks?|always|never|must|wants?|decided|agreed|went|chose|picked)\b",
 )
 PLAN: Final = any_of(
     r"^(?:ok(?:ay)?[,.] |now |next,? |then |first,? |good[,.] |great[,.] |sure[,.] )*(?:i'll|i will"
