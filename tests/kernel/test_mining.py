@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 
 from mnemesh.errors import FailedPrecondition, NotReachable
 from mnemesh.mining import rules
-from mnemesh.mining.credentials import masked
+from mnemesh.mining.credentials import masked, masked_for_model
+from mnemesh.mining.model_findings import parts
 from mnemesh.mining.run import Miner
 from mnemesh.mining.session import Session
 from mnemesh.mining.state import FAILURES_MAX, MinedFile, MiningState, only_miner
@@ -255,9 +257,28 @@ def test_a_session_carries_no_credential_and_nearly_none_passes_the_mask() -> No
     assert sum(masked(text) == text for text in samples) <= len(samples) // 100
     harmless = [sample.text for sample in negatives(1)]
     assert sum(masked(text) != text for text in harmless) <= len(harmless) // 5
+    assert all(masked_for_model(text) != text for text in samples)
     plain = "Add a password reset page to the login form, and pin the version of the auth service to 3.2."
     plain += f" See {uuid.uuid4()} in {'a1' * 20}."
-    assert masked(plain) == plain
+    assert masked_for_model(plain) == plain
+
+
+def test_a_model_of_somebody_else_reads_no_value_where_people_write_credentials() -> None:
+    for line in (
+        "the db pw is {Tr0ub4dor&3} on staging",
+        "cookie: {session=8fj2kd93kfl20dk2}",
+        "creds are {admin:admin123}",
+        "password {geheim123}",
+        "auth: {dGVzdDp0ZXN0MTIz}",
+        "{q7Zt9LmX2vRk4WpB8nYs}",
+        "my pin is {4821}",
+        "{" + "ab12" * 12 + "}",
+        "{AKfycbx8" + "Qr5tLm2Zp0KdVw7}",
+        "the api key is {correct-horse-battery}",
+    ):
+        before, value, after = re.split("[{}]", line)
+        ((heard,),) = parts([Words("user", before + value + after)])
+        assert value not in heard.text
 
 
 def test_a_state_of_an_earlier_version_loses_its_credentials_and_nothing_else(tmp_path: Path) -> None:

@@ -118,6 +118,7 @@ def test_a_credential_is_found_wherever_it_stands_in_a_long_text(seed: int) -> N
         ("Das Passwort für den Router lautet " + "Kestrel42", "password"),
         ("Das Passwort lautet " + "hunter2", "password"),
         ("pwd for jenkins = " + "Kestrel42", "password"),
+        ("The db pw is " + "Tr0ub4dor&3 on staging", "password"),
         ("the pw for the build box: " + "hunter2", "password"),
         ("access_token%3D" + "gh" + "p_" + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2Ks", "GitHub token"),
         ("?next=%2Fhome%26password%3d" + "Kestrel42%21", "password"),
@@ -172,6 +173,8 @@ def test_the_answer_names_the_type_and_not_the_text(text: str, found: str) -> No
         "AKIA AND ASIA ARE PREFIXES OF KEYS",
         "Das Passwort lautet wie der Benutzername",
         "print your pwd for the build = the folder you are in",
+        "the pw is stored in 1Password",
+        "the pw is hashed with bcrypt-12",
         "the family emoji \U0001f468\u200d\U0001f469\u200d\U0001f467 is joined by U+200D; a token%20bucket has a%3Db",
     ],
 )

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from mnemesh.mining import rules
-from mnemesh.mining.credentials import masked
+from mnemesh.mining.credentials import masked_for_model
 from mnemesh.mining.transcript import MODEL_MARK, Words
 from mnemesh.transport.model_reply import listed
 
@@ -50,7 +50,7 @@ def parts(heard: Sequence[Words]) -> list[list[Words]]:
     found: list[list[Words]] = []
     room = 0
     for words in heard:
-        words = Words(words.role, masked(words.text)[:MESSAGE_CHARS_MAX])
+        words = Words(words.role, masked_for_model(words.text)[:MESSAGE_CHARS_MAX])
         room -= len(words.text)
         if not found or room < 0 or len(found[-1]) == MESSAGES_MAX:
             found.append([])

@@ -27,7 +27,8 @@ from mnemesh_memory.secrets.vocabulary import VOCABULARY, alternatives
 NAME_ANCHORS: Final = ("pass", "pw", "secret", "token", "key", "credential", "_auth", *VOCABULARY["foreign password"])
 # "pass" alone is mostly a verb or the end of another word: it counts only right before a colon or equals sign.
 _PASSWORD_NAME: Final = re.compile(
-    r"pass(?:word|wd|wort|phrase|code|e)|(?:(?<![a-z])|(?<=db))(?:pass|pwd?)(?=[\"']?\s?[:=])|sudo pwd|pwd(?= is )"
+    r"pass(?:word|wd|wort|phrase|code|e)|(?:(?<![a-z])|(?<=db))(?:pass|pwd?)(?=[\"']?\s?[:=])|sudo pwd"
+    r"|(?:pwd|(?<![a-z])pw)(?= is )"
     r"|(?<![a-z])pwd?(?= (?:for|of|on|to)(?: [\w.@'-]{1,40}){1,3}? ?[:=])"
     rf"|{alternatives('foreign password')}",
     re.IGNORECASE,
