@@ -289,14 +289,36 @@ async def test_a_file_that_is_read_brings_the_memories_about_it_only_when_that_i
 
 
 @session_loop
+async def test_a_read_in_a_subfolder_brings_memories_that_name_the_file_from_either_folder(
+    shared_node: NodeUnderTest, host: Host
+) -> None:
+    folder = host.project / "src"
+    folder.mkdir()
+    (host.project / ".git").mkdir()
+    await remembered(shared_node, host, "Carts are sorted by price.", paths=["src/cart.py"])
+    await remembered(shared_node, host, "Wheels get oil once a month.", paths=["cart.py"])
+    read = {"tool_name": "Read", "tool_input": {"file_path": str(folder / "cart.py")}, "cwd": str(folder)}
+    text = host.fire("PreToolUse", **read)
+    assert "sorted by price" in text
+    assert "oil once a month" in text
+
+
+@session_loop
+async def test_a_tool_without_a_file_asks_the_node_nothing(shared_node: NodeUnderTest, host: Host) -> None:
+    del shared_node
+    for asked in ({}, {"pattern": "x"}):
+        environ = {"MNEMESH_HOOK_DEBUG": "1"}  # a refusal would be told, and no shim may tell any
+        assert host.fire("PreToolUse", environ=environ, tool_name="Read", tool_input=asked) == ""
+
+
+@session_loop
 async def test_facts_about_a_file_that_is_read_are_few_and_short(shared_node: NodeUnderTest, host: Host) -> None:
     file = host.project / "src" / "cart.py"
     file.parent.mkdir()
     file.write_text("a = 1\n")
-    for colour in ("red", "green", "blue", "white"):
-        text = f"Carts that are {colour} are sorted by {colour}. " + f"{colour} ".rjust(2) * 300
-        await remembered(shared_node, host, text, paths=["src/cart.py"])
+    for said in ("Prices are in cents", "Ana owns refunds", "Retries wait a second", "The zebra test is flaky"):
+        await remembered(shared_node, host, f"{said}. " + f"{said.split()[1]} " * 60, paths=["src/cart.py"])
     read = {"tool_name": "Read", "tool_input": {"file_path": str(file)}}
     text = host.fire("PreToolUse", **read)
     assert len(text) <= READ_CHARS_MAX
-    assert text.count("Carts that are") == READ_RESULTS_MAX
+    assert text.count("\n- [") == READ_RESULTS_MAX

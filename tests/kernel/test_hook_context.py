@@ -74,11 +74,13 @@ def test_fired_triggers_come_first_also_when_nothing_answers_and_they_were_shown
 
 
 def test_a_read_file_brings_no_memory_that_may_not_hold() -> None:
-    answer = an_answer("changed", "contradicted", "sound")
-    answer["results"][0]["memory"] = {"stale": ["names cart.py, which has changed since"]}
-    answer["results"][1]["memory"] = {"older_than": ["018f6f0e"]}
-    text, ids = context.read_block(answer, ())
-    assert (text.count("- ["), ids) == (1, [answer["results"][2]["id"]])
+    answer = an_answer("changed", "contradicted", "replaceable", "shown", *("sound " + word for word in "abcd"))
+    for result, mark in zip(answer["results"], ("stale", "older_than", "may_be_replaced_by"), strict=False):
+        result["memory"] = {mark: ["018f6f0e"]}
+    shown, *sound = [result["id"] for result in answer["results"][3:]]
+    text, ids = context.read_block(answer, [shown])
+    assert (text.count("- ["), ids) == (context.READ_RESULTS_MAX, sound[: context.READ_RESULTS_MAX])
+    assert context.read_question(["a.py"])[1]["limit"] >= len(answer["results"])
 
 
 def test_a_memory_already_shown_is_left_out() -> None:

@@ -6,6 +6,7 @@ the disk, and no credential inside them.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -57,12 +58,19 @@ class CaptureBuffer(SessionFile):
 
 
 def file_of(given: Mapping[str, Any]) -> str:
-    """The file that a call changed, "" for none."""
+    """The file that a call reads or changed, "" for none."""
     asked = given.get("tool_input")
     places = (asked, given) if isinstance(asked, Mapping) else (given,)
     found = (place.get(name) for place in places for name in _PATH_NAMES)
     path = next((value for value in found if isinstance(value, str) and value), "")
     return relative(path, given.get("cwd"))
+
+
+def paths_of(given: Mapping[str, Any], cwd: Path, tree: str) -> list[str]:
+    """The file of a call as memories name it: from the project's `tree`, then as `file_of` does. Each form once."""
+    named = file_of(given)
+    from_tree = relative(os.path.normpath(cwd / named), tree) if named and tree else ""
+    return list(dict.fromkeys(filter(None, (from_tree, named))))
 
 
 def relative(path: str, folder: object) -> str:

@@ -32,7 +32,8 @@ PROMPT_RESULTS_MAX: Final = 5
 MIN_SCORES: Final[Mapping[str, float]] = {"auto": 0.05, "gated": 0.3}
 SESSION_TOKENS: Final = 1_500
 SUBAGENT_TOKENS: Final = 600
-# Of the memories about a file that is read.
+# Of the memories about a file that is read. More are asked for, because some may not hold or were shown.
+READ_ASKED: Final = 12
 READ_RESULTS_MAX: Final = 3
 READ_CHARS_MAX: Final = 700
 READ_MEMORY_CHARS_MAX: Final = 120
@@ -102,20 +103,21 @@ def _unseen(shown: Collection[str], fired: Iterable[Json]) -> set[str]:
     return set(shown) - {memory["id"] for memory in fired}
 
 
-def read_question(path: str) -> Question:
-    """The memories about a file."""
-    return "POST /v1/recall", {"query": "", "paths": [path], "limit": READ_RESULTS_MAX}
+def read_question(paths: Sequence[str]) -> Question:
+    """The memories about a file, by the forms of its path."""
+    return "POST /v1/recall", {"query": "", "paths": list(paths), "limit": READ_ASKED}
 
 
 def read_block(answer: Json, shown: Collection[str]) -> tuple[str, list[str]]:
     """The block for a file that is read, with the ids in it. A memory whose files have changed since, or that a newer
-    one contradicts, may not hold and is left out."""
-    sure = [result for result in answer["results"] if not _doubtful(result.get("memory") or result)]
-    return _block([("", sure)], shown, READ_CHARS_MAX, memory_chars_max=READ_MEMORY_CHARS_MAX)
+    one contradicts or may replace, may not hold and is left out."""
+    new = [result for result in answer["results"] if result["id"] not in shown]
+    sure = [result for result in new if not _doubtful(result.get("memory") or result)]
+    return _block([("", sure[:READ_RESULTS_MAX])], shown, READ_CHARS_MAX, memory_chars_max=READ_MEMORY_CHARS_MAX)
 
 
 def _doubtful(memory: Json) -> bool:
-    return bool(memory.get("stale") or memory.get("older_than"))
+    return bool(memory.get("stale") or memory.get("older_than") or memory.get("may_be_replaced_by"))
 
 
 def session_question(session: str, directory: str, *, anew: bool, tokens: int = SESSION_TOKENS) -> Question:

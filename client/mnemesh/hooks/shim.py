@@ -23,6 +23,7 @@ from mnemesh.hooks.events import Reply
 from mnemesh.hooks.node_http import NodeHttp, Unanswered
 from mnemesh.hooks.shown_memories import ShownMemories
 from mnemesh.transport.project import Project, project_of
+from mnemesh.transport.space import tree_of
 from mnemesh_proto.rendezvous import default_data_dir
 
 if TYPE_CHECKING:
@@ -124,13 +125,17 @@ def _keep(
     from mnemesh.hooks.session_record import SessionRecord
 
     data_dir = default_data_dir(environ)
-    SessionRecord(host, meaning, given, cwd, data_dir, _headers(host, cwd, environ)).keep(environ, until)
+    headers = _headers(host, _project(cwd, environ), environ)
+    SessionRecord(host, meaning, given, cwd, data_dir, headers).keep(environ, until)
 
 
-def _headers(host: str, cwd: Path, environ: Mapping[str, str]) -> Headers:
-    """Space and agent. The agent has the name that the host gives as a client of MCP, so both write one checkpoint."""
+def _project(cwd: Path, environ: Mapping[str, str]) -> Project:
     space = environ.get("MNEMESH_SPACE")
-    project = project_of(cwd, default_data_dir(environ)) if space is None else Project(space)
+    return project_of(cwd, default_data_dir(environ)) if space is None else Project(space)
+
+
+def _headers(host: str, project: Project, environ: Mapping[str, str]) -> Headers:
+    """Space and agent. The agent has the name that the host gives as a client of MCP, so both write one checkpoint."""
     return project.headers(environ.get("MNEMESH_AGENT") or host)
 
 
@@ -154,7 +159,8 @@ def _context(
     environ: Mapping[str, str],
     mode: str,
 ) -> str:
-    headers = _headers(host, cwd, environ)
+    project = _project(cwd, environ)
+    headers = _headers(host, project, environ)
     session = events.session_of(given)
     shown = ShownMemories(default_data_dir(environ), host, session)
     if meaning == events.PROMPT and mode == injection.GATED:
@@ -165,9 +171,12 @@ def _context(
     if meaning == events.PROMPT:
         text, ids = _prompted(node, headers, given["prompt"], mode, session, shown)
     elif meaning == events.READ:
-        from mnemesh.hooks.captures import file_of  # for those who want it
+        from mnemesh.hooks.captures import paths_of  # for those who want it
 
-        answer = node.ask(context.read_question(file_of(given)), headers)
+        paths = paths_of(given, cwd, project.tree or str(tree_of(cwd) or ""))
+        if not paths:
+            return ""
+        answer = node.ask(context.read_question(paths), headers)
         text, ids = context.read_block(answer, shown.ids())
     else:
         subagent = given.get("agent_id") if meaning == events.SUBAGENT_START else ""
