@@ -1,6 +1,7 @@
 """Prompts of MCP: the rows of `prompts.py`, then the caller's own memories of kind `prompt`, by title.
 
-A prompt becomes words of the person who picks it. So no text of a peer, of another principal or of an import is one.
+A prompt becomes words of the person who picks it. So no text of a peer, of another principal or of an import is one,
+and none that an agent wrote or edited: a page that the agent read may have told it to.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import mcp_types as types
+import structlog
 
 from mnemesh_gateway.doors.mcp import prompts
 from mnemesh_gateway.doors.mcp.resources import Context, caller_of, protocol_error
@@ -17,10 +19,13 @@ from mnemesh_gateway.operations.operation_table import by_name
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, NotFound
-from mnemesh_proto.v1 import memory_pb2
+from mnemesh_memory.values.model import Caller
+from mnemesh_proto.v1 import history_pb2, memory_pb2
 
 if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
+
+log = structlog.get_logger("mnemesh.mcp")
 
 KIND: Final = "prompt"
 OWN: Final = "own"
@@ -41,9 +46,14 @@ class PromptHandlers:
     async def list_all(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
         """All prompts of the caller, in the space of the connection."""
         try:
-            stored = await self._stored(ctx)
+            caller = caller_of(self._authenticator, ctx)
         except MnemeshError as error:
             raise protocol_error(types.INTERNAL_ERROR, error) from error
+        try:
+            stored = await self._stored(caller)
+        except MnemeshError as error:  # the other prompts need no memory
+            log.warning("mcp_prompts_not_listed", reason=error.message)
+            stored = {}
         return types.ListPromptsResult(prompts=[*map(_of_row, prompts.ROWS), *map(_of_memory, stored.items())])
 
     async def get(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
@@ -62,29 +72,41 @@ class PromptHandlers:
         return types.GetPromptResult(description=description, messages=[message])
 
     async def _memory(self, ctx: Context, name: str) -> memory_pb2.Memory:
-        found = (await self._stored(ctx)).get(name)
+        caller = caller_of(self._authenticator, ctx)
+        found = (await self._stored(caller)).get(name)
         if found is None:
             raise NotFound(
                 "prompt", name, f"prompts are {', '.join(prompts.BY_NAME)}, and your memories of kind prompt"
             )
         request = memory_pb2.GetRequest(ids=[found.id])  # a listing shortens a cold memory
-        response = await by_name("get").run(self._gate, caller_of(self._authenticator, ctx), request)
+        response = await by_name("get").run(self._gate, caller, request)
         memory: memory_pb2.Memory = response.memory
         return memory
 
-    async def _stored(self, ctx: Context) -> dict[str, memory_pb2.Memory]:
+    async def _stored(self, caller: Caller) -> dict[str, memory_pb2.Memory]:
         """The memories that are prompts, by name; of two with one name the newer."""
-        caller, listing = caller_of(self._authenticator, ctx), by_name("list")
+        listing = by_name("list")
         if not listing.is_for(caller):
             return {}
-        request = memory_pb2.ListRequest(kinds=[KIND], trust=[OWN], limit=LISTED_MAX)
+        request = memory_pb2.ListRequest(kinds=[KIND], trust=[OWN], agent=caller.principal, limit=LISTED_MAX)
         response = await listing.run(self._gate, caller, request)
         named: dict[str, memory_pb2.Memory] = {}
         for memory in response.memories:
             name = _NO_NAME.sub("-", memory.title.lower()).strip("-")[:NAME_CHARS_MAX]
-            if name and name not in prompts.BY_NAME:
+            if name and name not in prompts.BY_NAME and await self._is_of_the_person(caller, memory):
                 named.setdefault(name, memory)
         return named
+
+    async def _is_of_the_person(self, caller: Caller, memory: memory_pb2.Memory) -> bool:
+        """Whether the principal wrote every revision, and no agent of the principal. `by` is the first writer."""
+        if memory.version == 1:
+            return memory.by == caller.principal
+        history = by_name("history")
+        if not history.is_for(caller):
+            return False
+        request = history_pb2.HistoryRequest(id=memory.id, limit=limits.LIST_LIMIT_MAX)
+        response = await history.run(self._gate, caller, request)
+        return all(revision.by == caller.principal for revision in response.revisions) and not response.cursor
 
 
 def _of_row(row: prompts.PromptRow) -> types.Prompt:

@@ -23,7 +23,7 @@ from mnemesh_gateway.doors.mcp.operation_tools import URI_SCHEME
 from mnemesh_gateway.doors.mcp.subscriptions import Follower, Subscriptions
 from mnemesh_gateway.doors.standing_streams import require_unchanged
 from mnemesh_gateway.operations.operation_table import by_name
-from mnemesh_gateway.security.auth import Authenticator
+from mnemesh_gateway.security.auth import Authenticator, agent_name
 from mnemesh_memory.access import grants
 from mnemesh_memory.values.errors import MnemeshError, NotFound
 from mnemesh_memory.values.model import Caller
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
 
 log = structlog.get_logger("mnemesh.mcp")
+# A client of MCP that gives itself no name.
+NAMELESS: Final = "mcp"
 FOLLOWER: Final = "mnemesh.follower"  # in the state of a session
 Context = ServerRequestContext[Any, Request]
 
@@ -172,9 +174,7 @@ class Resources:
     def _checks(self, ctx: Context) -> Callable[[], None]:
         """Raises when the token of this request no longer grants what it does now."""
         headers, caller = headers_of(ctx.request), caller_of(self._authenticator, ctx)
-        client = ctx.session.client_params
-        name = client.client_info.name if client else ""
-        return lambda: require_unchanged(self._authenticator, headers, caller, name)
+        return lambda: require_unchanged(self._authenticator, headers, caller, _name_of(ctx))
 
     def drain(self) -> None:
         """End the streams that follow resources."""
@@ -183,8 +183,14 @@ class Resources:
 
 def caller_of(authenticator: Authenticator, ctx: Context) -> Caller:
     """The caller: the headers of this very request, and the name that the client gave itself."""
+    return authenticator.authenticate(headers_of(ctx.request), _name_of(ctx))
+
+
+def _name_of(ctx: Context) -> str:
+    """The name that the client gave itself, or one for it: a client without would sign as the person."""
     client = ctx.session.client_params
-    return authenticator.authenticate(headers_of(ctx.request), client.client_info.name if client else "")
+    name = client.client_info.name if client else ""
+    return name if agent_name(name) != grants.OWNER else NAMELESS
 
 
 def protocol_error(code: int, error: MnemeshError, **more: str) -> MCPError:
