@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnemesh_actors.index.engine_port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
 from mnemesh_actors.index.episodes import Episodes
+from mnemesh_actors.index.mask import Mask, new_key
 from mnemesh_actors.index.neighbours import pooled, sharing
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.ranked import Passages, ranked, vectors_of
@@ -25,11 +26,9 @@ from mnemesh_actors.index.scope import (
     EVERYTHING,
     SCOPE,
     Lists,
-    Mask,
     Search,
     filters_of,
     in_spaces,
-    new_key,
     superseded_of,
 )
 from mnemesh_actors.index.storage import MACHINE, ShardConfig, ShardStatus, storage_of
