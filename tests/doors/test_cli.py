@@ -233,13 +233,19 @@ def test_what_was_not_given_is_not_sent(cli: Run, node: RecordingNode) -> None:
     assert names == ["id", "importance", "idempotency_key", "clear"]
 
 
-@pytest.mark.parametrize(("alias", "name"), ALIASES.items())
+@pytest.mark.parametrize(("alias", "name"), [one for one in ALIASES.items() if one[1] in ("remember", "recall")])
 def test_other_words_do_the_same_and_are_not_listed(
     cli: Run, bare: Run, node: RecordingNode, alias: str, name: str
 ) -> None:
     assert cli(alias, "--json", "words").status == 0
     assert [call.rpc for call in node.calls] == [name.capitalize()]
     assert f" {alias} " not in bare("--help").out
+
+
+@pytest.mark.parametrize(("alias", "name"), [("map", "navigate"), ("topics", "recall-hierarchical")])
+def test_the_words_of_the_pages_lead_to_the_commands_of_maps(bare: Run, alias: str, name: str) -> None:
+    helped, meant = bare(alias, "--help"), bare(name, "--help")
+    assert (helped.status, helped.out.split()[3:]) == (0, meant.out.split()[3:])
 
 
 def test_text_comes_from_standard_input_or_a_file(

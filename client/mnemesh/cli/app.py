@@ -1,6 +1,6 @@
 """The commands of `mnemesh` put together. A command imports only the module that carries it out.
 
-Other words for remember and recall work as those two do, unlisted.
+Other words for some commands (`ALIASES`) work as these do, unlisted.
 """
 
 from __future__ import annotations

@@ -15,6 +15,8 @@ from mnemesh.cli.plain_options import RECALL
 ALIASES: Final[Mapping[str, str]] = {
     **dict.fromkeys(("save", "store", "write", "retain", "add_memory", "add-memory"), "remember"),
     **dict.fromkeys(("find", "query", "search", "lookup", "retrieve"), "recall"),
+    "map": "navigate",
+    "topics": "recall-hierarchical",
 }
 NUMBERS: Final[Mapping[str, type]] = {"int": int, "float": float}
 
