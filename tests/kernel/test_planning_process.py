@@ -109,6 +109,7 @@ def test_the_node_plans_when_no_child_can(
     child: PlanningProcess, words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(planning_process, "command", lambda module: words)
+    monkeypatch.setattr(planning_process, "END_S", 60.0)
     asked = portion(2)
     with capture_logs() as told:
         assert child.plan(asked) == plan(asked)
