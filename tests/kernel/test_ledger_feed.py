@@ -12,7 +12,7 @@ from ledger_builders import AGENT, GENERATION, OTHER_SPACE, SPACE, Home, Pen, al
 from mnemesh_actors.ledger.commit.commands import Committed, FeedPage, Lookup, Revise, Vectors
 from mnemesh_actors.ledger.feeds import feeds, index_feed
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.ledger.store import uses
+from mnemesh_actors.ledger.store import commit_notes
 from mnemesh_actors.ledger.store.vectors import FIRST, Key
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key
@@ -399,7 +399,7 @@ def test_of_too_many_uses_that_wait_the_oldest_are_lost_and_a_read_writes_nothin
 ) -> None:
     memory = done(ledger, pen.create("one")).memory
     before = ledger._db.total_changes
-    ledger.touch([memory.id, *(f"id-{number}" for number in range(uses.PENDING_MAX - 1))], 5)
+    ledger.touch([memory.id, *(f"id-{number}" for number in range(commit_notes.PENDING_MAX - 1))], 5)
     ledger.touch([memory.id], 6)
     ledger.touch(["one too many"], 7)
     assert ledger._db.total_changes == before
@@ -407,13 +407,13 @@ def test_of_too_many_uses_that_wait_the_oldest_are_lost_and_a_read_writes_nothin
     assert ledger.activity(asked) == {memory.id: (2, 6), "id-1": (1, 5), "one too many": (1, 7)}
     done(ledger, pen.create("two"))
     with home.looked_into() as db:
-        assert db.execute("SELECT count(*) FROM activity").fetchone()[0] == uses.PENDING_MAX
+        assert db.execute("SELECT count(*) FROM activity").fetchone()[0] == commit_notes.PENDING_MAX
 
 
 def test_a_use_can_be_noted_when_nothing_can_be_written(ledger: Ledger, pen: Pen) -> None:
     memory = done(ledger, pen.create("one")).memory
     ledger._db.execute("PRAGMA query_only=ON")
-    for number in range(3 * uses.PENDING_MAX):
+    for number in range(3 * commit_notes.PENDING_MAX):
         ledger.touch([f"id-{number}"], number)
     ledger.touch([memory.id], 9)
     assert ledger.activity([memory.id]) == {memory.id: (1, 9)}
@@ -422,7 +422,7 @@ def test_a_use_can_be_noted_when_nothing_can_be_written(ledger: Ledger, pen: Pen
 
 def test_a_duplicate_in_a_full_list_of_uses_is_written_with_its_commit(ledger: Ledger, pen: Pen) -> None:
     memory = done(ledger, pen.create("one")).memory
-    ledger.touch([f"id-{number}" for number in range(uses.PENDING_MAX)], 5)
+    ledger.touch([f"id-{number}" for number in range(commit_notes.PENDING_MAX)], 5)
     results = all_done(ledger, pen.create("two"), pen.create("one", idempotency_key="k"), pen.create("three"))
     assert [result.action for result in results] == ["ADD", "NOOP", "ADD"]
     assert ledger.activity([memory.id]) == {memory.id: (1, pen.now - 1)}
