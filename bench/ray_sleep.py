@@ -28,6 +28,7 @@ from rich.console import Console
 
 from mnemesh import Client
 from mnemesh.api.batch import BATCH_ITEMS_MAX
+from mnemesh.api.calls.writes import Item
 from mnemesh_actors.astrocytes.planning_process import PlanningProcess
 from mnemesh_actors.runtime.budget import Budget
 from mnemesh_actors.sleep.candidates import batch, fresh_ids
@@ -117,7 +118,7 @@ def planned(bare: Sequence[PlanningProcess], portions: Sequence[Portion]) -> flo
 def told(client: Client, contents: Sequence[Sequence[str]], number: int) -> None:
     """Write the texts into the ten spaces of a round, as `filled` does."""
     for place, part in enumerate(contents):
-        items = [
+        items: list[Item | str] = [
             {"content": text, "kind": "episode" if at % 3 == 0 else "fact", "space": _space(number, place),
              "source": {"session": f"s{at}"}, "force": True, "importance": 0.7}
             for at, text in enumerate(part)

@@ -35,7 +35,7 @@ Answer = tuple[Shares, set[str], Mapping[str, Shares]]
 
 async def measured(histories: Mapping[str, Any], first: int) -> list[Answer]:
     """The answers of the measured half of the questions. `first` is the place of its first question, 0 or 1."""
-    found = []
+    found: list[Answer] = []
     with tempfile.TemporaryDirectory() as folder:
         mesh = await started(Path(folder) / "data")
         try:
