@@ -18,7 +18,7 @@ from mnemesh_proto.v1 import memory_pb2, memory_pb2_grpc, recall_pb2, recall_pb2
 
 CALL_TIMEOUT_S = 60.0
 BATCH_ITEMS = 256
-IN_FLIGHT = 2
+IN_FLIGHT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +46,16 @@ class GrpcClient:
         return len(answer.results)
 
     def import_texts(self, texts: Sequence[str], space: str) -> Iterator[int]:
-        """Store `texts` in batches, two under way at once, as `mnemesh import` does; gives how many are stored."""
+        """Store `texts` in batches, one after the other, as `mnemesh import` does; gives how many are stored."""
         pending = []
         done = 0
         for start in range(0, len(texts), BATCH_ITEMS):
             items = [memory_pb2.RememberRequest(content=t, space=space) for t in texts[start : start + BATCH_ITEMS]]
             request = memory_pb2.RememberBatchRequest(items=items, judge_at_rest=True)
-            pending.append(self.memory.RememberBatch.future(request, metadata=self.metadata, timeout=CALL_TIMEOUT_S))
-            if len(pending) >= IN_FLIGHT:
+            if len(pending) == IN_FLIGHT:
                 done += _stored(pending.pop(0).result())
                 yield done
+            pending.append(self.memory.RememberBatch.future(request, metadata=self.metadata, timeout=CALL_TIMEOUT_S))
         for call in pending:
             done += _stored(call.result())
             yield done

@@ -74,6 +74,15 @@ def test_a_directory_is_stored_section_by_section_and_a_second_time_nothing(
     assert [item.idempotency_key for item in again.items] == [item.idempotency_key for item in request.items]
 
 
+def test_a_batch_that_a_busy_node_refuses_is_stored_before_the_next_one(
+    cli: Run, node: RecordingNode, tmp_path: Path
+) -> None:
+    node.fail["RememberBatch"] += [Failure("RESOURCE_EXHAUSTED", "full", {"retry_after_s": "0.2"})] * 3
+    status, report = cli("import", str(lines(tmp_path / "many.jsonl", 600)))
+    assert (status, report["stored"]) == (0, 600)
+    assert [memory.content for memory in node.memories.values()] == [f"line {number}" for number in range(600)]
+
+
 def test_files_that_a_shell_names_are_stored_together_and_each_is_done_once(
     cli: Run, node: RecordingNode, tmp_path: Path
 ) -> None:

@@ -41,6 +41,7 @@ from mnemesh_memory.values.errors import (
     InvalidArgument,
     MnemeshError,
     NotFound,
+    Overloaded,
     Unavailable,
 )
 from mnemesh_memory.values.ids import derived_id, fingerprint, fresh_id, key_mark
@@ -51,6 +52,7 @@ from mnemesh_memory.values.model import Caller, Checked, Draft, Memory, Patch, W
 # committing and indexing this one.
 STEP_ITEMS = 64
 CHANCE_BYTES = 8
+AHEAD_MAX_MS = 10_000  # The times of new memories rise, also when the clock steps back so far.
 
 
 class Writing:
@@ -59,6 +61,7 @@ class Writing:
     def __init__(self, parts: NodePorts) -> None:
         self._parts = parts
         self._preparing = Preparing(parts)
+        self._begun_at = 0  # The time of the last new memory (ms).
 
     async def remember(self, caller: Caller, draft: Draft) -> Written:
         """Store one memory. Raises InvalidArgument, SecretRefused, AlreadyExists, NotFound, FailedPrecondition."""
@@ -79,6 +82,7 @@ class Writing:
                 prepared = await self._preparing.prepare(caller, drafts[start : start + step], at_rest=at_rest)
                 if pending is not None:
                     results += await pending
+                _keep_order(results if at_rest else (), prepared)
                 pending = asyncio.create_task(self._finish(caller, prepared, siblings))
             if pending is not None:
                 results += await pending
@@ -260,6 +264,9 @@ class Writing:
 
     def _create(self, caller: Caller, item: Prepared) -> Create:
         draft, stamp = item.draft, self._parts.stamp(caller)
+        # Of two memories of one millisecond nobody could say which is newer.
+        behind = self._begun_at - stamp["at"]
+        self._begun_at = stamp["at"] = stamp["at"] + (behind + 1 if 0 <= behind < AHEAD_MAX_MS else 0)
         principal, key = grants.principal_of(caller.agent), draft.idempotency_key
         fresh = fresh_id(stamp["at"], draft.space, principal, stamp["actor"])
         mark = key_mark(caller.agent, key) if key else ""
@@ -368,6 +375,13 @@ def _as_checked(item: Prepared) -> Checked:
 def _failure(item: Prepared) -> MnemeshError:
     assert item.failed is not None
     return item.failed
+
+
+def _keep_order(before: Sequence[Written | MnemeshError], items: Sequence[Prepared]) -> None:
+    """After a text that the writer sends again, because the node was busy, no text is written: each comes again."""
+    busy = next((one for one in before if isinstance(one, Overloaded)), None)
+    for item in items if busy else ():
+        item.failed = busy if item.is_open else item.failed
 
 
 def _written(one: Prepared | Memory) -> Memory | None:

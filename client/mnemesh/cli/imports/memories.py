@@ -1,7 +1,8 @@
 """The command `import`: files into memories, in batches, resumable. Refused items are listed and the rest goes on.
 
-Two batches are under way at a time, so that the node computes while the next one is read. An item counts as done when
-the node has stored it on disk. At the end one wait lets the index catch up.
+One batch is under way at a time, and the next one is read meanwhile. The node therefore stores the items in the order
+of the files, and a later version of a fact replaces an earlier one. An item counts as done when the node has stored it
+on disk. At the end one wait lets the index catch up.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from mnemesh.transport.connection import default_project, local_data_dir
 if TYPE_CHECKING:
     from mnemesh.api.client import Client
 
-BATCHES_IN_FLIGHT: Final = 2
+BATCHES_IN_FLIGHT: Final = 1  # Two would be stored in any order.
 OVERLOADED_TRIES_MAX: Final = 20
 OVERLOADED_PAUSE_MAX_S: Final = 5.0
 INDEX_WAIT_S: Final = 600.0
