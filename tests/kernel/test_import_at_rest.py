@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,10 +15,17 @@ from recall_scene import mesh as mesh
 
 from mnemesh_actors.consumers import contradiction_judge
 from mnemesh_actors.consumers.consumer import ConsumerRunner
+from mnemesh_actors.consumers.contradiction_judge import _at_once
+from mnemesh_actors.consumers.judge_parts import AGENT
+from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerdicts
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
+from mnemesh_actors.ledger.commit.commands import Absorb, Committed, Create, Judge, Tie
+from mnemesh_actors.ledger.feeds.entry_feed import LogEntry
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_memory.values.errors import InvalidArgument
-from mnemesh_memory.values.memory_links import CONTRADICTS, SUPERSEDES
+from mnemesh_actors.node_ports import NodePorts, Stamp
+from mnemesh_actors.remember import writes
+from mnemesh_memory.values.errors import InvalidArgument, Overloaded
+from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, SUPERSEDES
 from mnemesh_memory.values.model import Caller, Link, Memory, Patch, Written
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -142,6 +151,133 @@ async def test_forced_texts_of_an_import_are_not_judged(here: Here) -> None:
     )
     await judged(here.mesh)
     assert [(one.state, one.links) for one in await memories(here, done)] == [("active", ())] * 2
+
+
+async def test_each_new_memory_of_an_import_is_newer_than_the_one_before_it(here: Here) -> None:
+    at = here.mesh._parts.clock() + 5_000
+    here.patch.setattr(NodePorts, "stamp", lambda parts, who: Stamp(agent=who.agent, at=at, actor=parts.entropy(16)))
+    drafts = [here.draft(f"Row {number} of the manifest") for number in range(9)]
+    dated = here.draft("A dated row of the manifest", created_at=1_600_000_000_000)
+    done = await here.mesh.remember_batch(READER, [*drafts, dated], at_rest=True)
+    *times, given = [one.memory.created_at for one in done if isinstance(one, Written)]
+    assert (len(times), times) == (9, sorted(set(times)))
+    assert given == 1_600_000_000_000
+
+
+async def test_no_text_of_an_import_is_written_before_one_that_a_busy_node_refused(here: Here) -> None:
+    commits = here.mesh._parts.commits
+    submit_many = commits.submit_many
+
+    async def busy(commands: Sequence[Create]) -> list[Committed | BaseException]:
+        here.patch.setattr(commits, "submit_many", submit_many)
+        return [*(await submit_many(commands[:-1])), Overloaded("ledger", 1)]
+
+    here.patch.setattr(writes, "STEP_ITEMS", 2)
+    here.patch.setattr(commits, "submit_many", busy)
+    drafts = [here.draft(f"Line {number} of the timetable") for number in range(6)]
+    done = await here.mesh.remember_batch(READER, drafts, at_rest=True)
+    assert isinstance(done[0], Written)
+    assert all(isinstance(one, Overloaded) for one in done[1:])
+
+
+@asynccontextmanager
+async def paused(mesh: Mesh) -> AsyncIterator[None]:
+    """Nothing is judged meanwhile, and everything after it."""
+    runner = _runner(mesh)
+    runner._able.clear()
+    try:
+        yield
+    finally:
+        runner._able.set()
+    await judged(mesh)
+
+
+def between(here: Here, change: Callable[[Postponed], Awaitable[object]]) -> None:
+    """Make a change between the first verdict and its commit."""
+    verdict, changed = PostponedVerdicts._verdict, list[str]()
+
+    async def late(
+        self: PostponedVerdicts, one: Postponed, near: Mapping[str, float], known: Mapping[str, Memory]
+    ) -> Absorb | Judge | None:
+        command = await verdict(self, one, near, known)
+        if command is not None and not changed:
+            changed.append(one.id)
+            await change(one)
+        return command
+
+    here.patch.setattr(PostponedVerdicts, "_verdict", late)
+
+
+async def test_an_edit_before_the_commit_of_a_verdict_is_not_lost(here: Here) -> None:
+    words = "The canteen closes at noon"
+    between(here, lambda one: here.mesh.update(READER, one.id, Patch(content=words)))
+    async with paused(here.mesh):
+        done = await imported(here, "If the winch is wet, nobody climbs", "Nobody climbs if the winch is wet")
+    assert [(one.state, one.content) for one in await memories(here, done)][1] == ("active", words)
+
+
+async def test_a_verdict_that_met_another_change_is_made_again(here: Here) -> None:
+    between(here, lambda one: here.mesh.update(READER, one.id, Patch(importance=0.9)))
+    async with paused(here.mesh):
+        done = await imported(here, "Pilot badges expire after 15 minutes", "Pilot badges expire after 30 minutes")
+    assert [one.state for one in await memories(here, done)] == ["superseded", "active"]
+
+
+async def test_a_memory_that_was_forgotten_before_its_verdict_is_judged_when_it_is_restored(here: Here) -> None:
+    async with paused(here.mesh):
+        done = await imported(here, "Diver badges expire after 15 minutes", "Diver badges expire after 30 minutes")
+        await here.mesh.forget(READER, done[1].memory.id)
+    assert (await memories(here, done[:1]))[0].state == "active"
+    await here.mesh.restore(READER, done[1].memory.id)
+    await judged(here.mesh)
+    assert [one.state for one in await memories(here, done)] == ["superseded", "active"]
+
+
+@pytest.mark.parametrize("bearer", [0, 1])
+async def test_an_imported_decision_that_both_hold_is_kept(here: Here, bearer: int) -> None:
+    other = (await here.remember("Somebody sails at dawn")).id
+    there = other[:-4] + ("0000" if other[-4:] != "0000" else "1111")  # the id on the node of the export
+    drafts = [here.draft(f"Mooring passes expire after {number} minutes") for number in (15, 30)]
+    drafts[bearer] = replace(drafts[bearer], links=(Link(BOTH_HOLD, there),))
+    done = [one for one in await here.mesh.remember_batch(READER, drafts, at_rest=True) if isinstance(one, Written)]
+    await judged(here.mesh)
+    ids = [one.memory.id for one in done]
+    await here.mesh.link(READER, ids[bearer], BOTH_HOLD, ids[1 - bearer])
+    await judged(here.mesh)
+    await here.mesh.unlink(READER, ids[bearer], BOTH_HOLD, there)
+    await judged(here.mesh)
+    found = await memories(here, done)
+    assert [one.state for one in found] == ["active", "active"]
+    assert found[bearer].links == (Link(BOTH_HOLD, ids[1 - bearer]),)
+    assert found[1 - bearer].links == ()
+
+
+async def test_a_mark_of_the_node_itself_keeps_no_verdict_away(here: Here) -> None:
+    async with paused(here.mesh):
+        done = await imported(here, "Cargo badges expire after 15 minutes", "Cargo badges expire after 30 minutes")
+        older, newer = (one.memory for one in done)
+        parts = here.mesh._parts
+        mark = Link(CONTRADICTS, older.id)
+        await parts.commits.submit(
+            Tie(agent=AGENT, at=parts.clock(), actor=parts.entropy(16), id=newer.id, link=mark, put=True)
+        )
+    assert [one.state for one in await memories(here, done)] == ["superseded", "active"]
+
+
+async def test_a_text_that_steps_back_leaves_its_tags(here: Here) -> None:
+    drafts = [here.draft("If the bell is cracked, nobody rings"), here.draft("Nobody rings if the bell is cracked")]
+    drafts[1] = replace(drafts[1], tags=("church",))
+    done = [one for one in await here.mesh.remember_batch(READER, drafts, at_rest=True) if isinstance(one, Written)]
+    await judged(here.mesh)
+    first, last = await memories(here, done)
+    assert (first.tags, last.state) == (("church",), "superseded")
+
+
+async def test_two_entries_of_one_peer_are_judged_by_that_peer() -> None:
+    first = LogEntry(1, "a", "test", erased=False, agent="ana", node="hub", at=0, origin="hub")
+    assert not _at_once(first, replace(first, seq=2, id="b", agent="bob"))
+    assert _at_once(first, replace(first, seq=2, id="b", origin="laptop"))
+    assert _at_once(first, replace(first, seq=2, id="b", origin=""))
 
 
 async def test_a_restart_loses_no_verdict(tmp_path: Path) -> None:

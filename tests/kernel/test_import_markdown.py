@@ -215,6 +215,14 @@ def test_links_within_an_export_lead_to_the_new_memories_once(tmp_path: Path) ->
     assert report.notices == []
 
 
+def test_a_decision_that_both_hold_is_led_to_the_new_memory_without_a_gap(tmp_path: Path) -> None:
+    node, mover = Node(), LinkMover()
+    mover.stored("a.jsonl", exported("a", "both-hold:b"), "new-a")
+    mover.stored("a.jsonl", exported("b"), "new-b")
+    mover.move(node, ImportState(tmp_path / "state"), Report(Found()))  # type: ignore[arg-type]
+    assert node.asked == ["link new-a both-hold new-b", "unlink new-a both-hold b"]
+
+
 def test_a_link_that_the_node_refuses_is_said_and_tried_again_by_the_next_run(tmp_path: Path) -> None:
     report = Report(Found())
     state = ImportState(tmp_path / "state")

@@ -16,12 +16,13 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Final, TypeAlias
 
 import structlog
 
-from mnemesh_actors.consumers.judge_parts import OPERATION_BYTES, JudgeParts
+from mnemesh_actors.consumers.judge_parts import AGENT, OPERATION_BYTES, JudgeParts
 from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerdicts
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
@@ -37,8 +38,6 @@ from mnemesh_memory.values.errors import Aborted, DeadlineExceeded, FailedPrecon
 from mnemesh_memory.values.memory_links import CONTRADICTS
 from mnemesh_memory.values.model import Memory
 
-# Signs the links: the node speaks for its owner, as it does for triggers.
-AGENT: Final = "owner/judge"
 # Two local writers miss each other within this time, when so few entries lie between them.
 AT_ONCE_MS: Final = 10_000
 RECENT_ENTRIES: Final = 32
@@ -84,9 +83,15 @@ class ContradictionJudge:
         await self._read(known, (id_ for one in fresh for id_ in near.get(one.id, ())))
         await self._read(known, (id_ for found in before.values() for id_ in found))
         await self._learn(firsts, known)
-        await self._judge_in_order([postponed[one.id] for one in late], before, known)
-        if postponed:
-            await self._parts.ledger.judged(list(postponed))
+        begin = page.entries[0].seq
+        # A restored memory says no more than it said when it was written.
+        waiting = [
+            replace(postponed[one.id], at=one.created_at) if firsts[one.id][0] < begin else postponed[one.id]
+            for one in late
+        ]
+        await self._judge_in_order(waiting, before, known)
+        if done := [id_ for id_ in postponed if not self._verdicts.waits(known.get(id_), known)]:
+            await self._parts.ledger.judged(done)
         for memory in fresh:
             rivals, found = asked[memory.id], near.get(memory.id, {})
             others = [
@@ -266,7 +271,11 @@ def _at_once(one: LogEntry, other: LogEntry) -> bool:
         one.id != other.id
         and one.space == other.space
         and not one.erased
-        and (bool(one.origin or other.origin) or (one.agent != other.agent and abs(one.at - other.at) <= AT_ONCE_MS))
+        # The peer that brought both judges those two.
+        and (
+            one.origin != other.origin
+            or (not one.origin and one.agent != other.agent and abs(one.at - other.at) <= AT_ONCE_MS)
+        )
     )
 
 

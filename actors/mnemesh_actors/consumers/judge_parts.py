@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from mnemesh_actors.consumers.follower import IndexFollower
 
 OPERATION_BYTES: Final = 16
+# Signs the links: the node speaks for its owner, as it does for triggers.
+AGENT: Final = "owner/judge"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

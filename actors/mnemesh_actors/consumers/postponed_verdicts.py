@@ -1,26 +1,32 @@
 """Verdicts of the write guard at rest, on the memories of a bulk import. Nobody waits for these verdicts. Rules.
 
-1. A memory is judged beside what the log held before it, in the order of the log, as if each were written alone.
+1. A memory is judged beside what the log held before it, in the order of the log, as if each were written alone. A
+   pair that somebody linked is not judged. A mark of the node itself says less than the verdict.
 2. The verdict is carried out in the name of the writer, with the rights of the writer.
 3. A text that an older memory says already steps back for that memory, because the text is stored by now.
+4. A forgotten memory is judged once it is restored. An imported link `both-hold` names an id of another node at first.
+   The memory with the link is judged once the import has led the link to its own memory.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 import structlog
 
-from mnemesh_actors.consumers.judge_parts import OPERATION_BYTES, JudgeParts
+from mnemesh_actors.consumers.judge_parts import AGENT, OPERATION_BYTES, JudgeParts
 from mnemesh_actors.ledger.commit.commands import Absorb, Committed, Judge
 from mnemesh_memory.access.grants import principal_of
-from mnemesh_memory.policy import guard
+from mnemesh_memory.policy import guard, standing
 from mnemesh_memory.policy.neighbourhood import candidates
 from mnemesh_memory.values.errors import Aborted, FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
 from mnemesh_memory.values.model import Caller, Memory
 
+TRIES_MAX: Final = 3
 log = structlog.get_logger("mnemesh.consumers")
 
 
@@ -41,37 +47,79 @@ class PostponedVerdicts:
         self._parts = parts
 
     async def judge(self, one: Postponed, near: Mapping[str, float], known: dict[str, Memory]) -> Committed | None:
-        """Judge a memory beside those of `near`, which were there before it. None when nothing is to be written."""
+        """Judge a memory beside those of `near`, which were there before it. None when nothing is to be written. A
+        change of one of the two meanwhile leads to another judgement, up to TRIES_MAX in all."""
+        near = await self._decidable(one.id, near, known)
+        for _ in range(TRIES_MAX):
+            command = await self._verdict(one, near, known)
+            if command is None:
+                return None
+            try:
+                done = await self._parts.commit(command)
+            except (NotFound, FailedPrecondition, InvalidArgument, Aborted) as error:
+                log.info("verdict_not_carried_out", id=one.id, reason=error.message)
+                known |= await self._parts.ledger.read([one.id, *near])
+                continue
+            if isinstance(command, Absorb):
+                await self._parts.ledger.touch([command.id], command.at)
+            known.update({changed.id: changed for changed in (done.memory, *done.superseded)})
+            log.debug("judged_at_rest", id=one.id, action=done.action)
+            return done
+        return None
+
+    @staticmethod
+    def waits(memory: Memory | None, known: Mapping[str, Memory]) -> bool:
+        """Whether a memory that was to be judged keeps its place for later. `known` has the memories here that its
+        links `both-hold` lead to."""
+        return memory is not None and (memory.state == "forgotten" or not _decided(memory) <= known.keys())
+
+    async def _decidable(self, id_: str, near: Mapping[str, float], known: dict[str, Memory]) -> dict[str, float]:
+        """Those of `near` that don't wait for an import to lead their links to its memories."""
+        memories = [known[one] for one in (id_, *near) if one in known]
+        if ends := [end for memory in memories for end in _decided(memory) if end not in known]:
+            known |= await self._parts.ledger.read(ends)
+        led = [memory.id for memory in memories if not _decided(memory) <= known.keys()]
+        waiting = await self._parts.ledger.postponed(led) if led else {}
+        return {other: cosine for other, cosine in near.items() if other not in waiting}
+
+    async def _without_marks(self, memories: Sequence[Memory]) -> dict[str, Memory]:
+        """The memories by id, without the links `contradicts` of those that the node itself has linked."""
+        contested = [one.id for one in memories if any(link.type == CONTRADICTS for link in one.links)]
+        marked = await self._parts.ledger.changed_by(contested, AGENT) if contested else ()
+        return {
+            one.id: replace(one, links=tuple(link for link in one.links if link.type != CONTRADICTS))
+            if one.id in marked
+            else one
+            for one in memories
+        }
+
+    async def _verdict(
+        self, one: Postponed, near: Mapping[str, float], known: Mapping[str, Memory]
+    ) -> Absorb | Judge | None:
         memory = known.get(one.id)
-        if memory is None or memory.state != "active" or memory.forced:
+        if memory is None or memory.state != "active" or memory.forced or self.waits(memory, known):
             return None
         caller = Caller(one.agent, principal_of(one.agent), role=one.role)
+        said = await self._without_marks([memory, *(known[id_] for id_ in near if id_ in known)])
         beside = [
             replace(item, later=item.later or known[item.id].updated_at > one.at)
-            for item in candidates(caller, memory, near, known, one.at)
+            for item in candidates(caller, said[memory.id], near, known, one.at)
+            if not standing.linked(said[memory.id], said[item.id])
         ]
         if not beside:
             return None
         verdict = await asyncio.to_thread(guard.judge, memory.content, memory.kind, beside, memory.source.session)
-        command = self._command(one, memory, verdict)
-        if command is None:
-            return None
-        try:
-            done = await self._parts.commit(command)
-            if isinstance(command, Absorb):
-                await self._parts.ledger.touch([command.id], command.at)
-        except (NotFound, FailedPrecondition, InvalidArgument, Aborted) as error:
-            # Somebody changed one of the two meanwhile, and has decided so.
-            log.info("verdict_not_carried_out", id=memory.id, action=verdict.action, reason=error.message)
-            return None
-        known.update({changed.id: changed for changed in (done.memory, *done.superseded)})
-        log.debug("judged_at_rest", id=memory.id, action=verdict.action, target=verdict.target_id)
-        return done
-
-    def _command(self, one: Postponed, memory: Memory, verdict: guard.Verdict) -> Absorb | Judge | None:
         at, actor = self._parts.clock(), self._parts.entropy(OPERATION_BYTES)
         if verdict.action == "NOOP":
-            return Absorb(agent=one.agent, at=at, actor=actor, id=verdict.target_id, others=(memory.id,))
+            heads = {id_: known[id_].heads for id_ in (verdict.target_id, memory.id)}
+            return Absorb(
+                agent=one.agent, at=at, actor=actor, id=verdict.target_id, others=(memory.id,), tags=memory.tags,
+                heads=heads,
+            )  # fmt: skip
         if not (verdict.supersedes or verdict.contradicts or verdict.asked):
             return None
         return Judge(agent=one.agent, at=at, actor=actor, id=memory.id, heads=memory.heads, verdict=verdict)
+
+
+def _decided(memory: Memory) -> set[str]:
+    return {link.id for link in memory.links if link.type == BOTH_HOLD}

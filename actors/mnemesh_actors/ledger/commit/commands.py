@@ -135,11 +135,13 @@ class Tie(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Absorb(Command):
-    """Memory `id` takes the place of the active ones among `others`, and gets the `tags` that it lacks."""
+    """Memory `id` takes the place of the active ones among `others`, and gets the `tags` that it lacks. Refused unless
+    each memory of `heads` still has these."""
 
     id: str
     others: tuple[str, ...]
     tags: tuple[str, ...] = ()
+    heads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

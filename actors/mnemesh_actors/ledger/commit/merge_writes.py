@@ -27,7 +27,9 @@ class Merging:
 
     def absorb(self, command: Absorb) -> Committed:
         """Supersede the active ones of `others` by an active memory of the same space. Raises NotFound,
-        FailedPrecondition."""
+        FailedPrecondition, Aborted (other heads)."""
+        for id_, heads in command.heads.items():
+            self._journal.writable(id_, heads)
         memory = self._journal.writable(command.id)
         if memory.state != "active":
             raise FailedPrecondition(f"{memory.id} is {memory.state} by now", field="id", value=memory.id)

@@ -65,6 +65,12 @@ def postponed(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[str
     return {doc: (agent, role) for doc, agent, role in rows}
 
 
+def changed_by(db: sqlite3.Connection, ids: Sequence[str], agent: str) -> set[str]:
+    """Those of `ids` that the agent has changed."""
+    asked = ", ".join("?" * len(ids))
+    return {doc for (doc,) in db.execute(f"SELECT doc FROM entry WHERE doc IN ({asked}) AND agent = ?", (*ids, agent))}
+
+
 def page(db: sqlite3.Connection, after: int, limit: int, head: int, incarnation: str) -> EntryPage:
     """The next `limit` entries after `after`."""
     rows = db.execute(

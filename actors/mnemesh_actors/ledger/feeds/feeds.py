@@ -40,6 +40,7 @@ class Feeds(Mending):
 
     first_entries = question(entry_feed.first_entries)
     postponed = question(entry_feed.postponed)
+    changed_by = question(entry_feed.changed_by)
 
     def judged(self, ids: Sequence[str]) -> None:
         """The write guard has judged these memories, which were postponed."""

@@ -43,9 +43,11 @@ class LinkMover:
                 new = self._ids.get(old, old)
                 if new == old:
                     continue
+                # A decision stands without a gap, because the node judges the memories meanwhile.
+                steps = ((client.unlink, old), (client.link, new))
                 try:
-                    client.unlink(id_, type_, old, wait="durable")
-                    client.link(id_, type_, new, wait="durable")
+                    for step, end in reversed(steps) if type_ == "both-hold" else steps:
+                        step(id_, type_, end, wait="durable")
                 except MnemeshError as error:
                     if not error.refused:
                         raise
