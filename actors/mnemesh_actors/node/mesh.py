@@ -53,7 +53,7 @@ from mnemesh_actors.watch.file_watch import FileWatch
 from mnemesh_actors.watch.watch_operations import Watching
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy.trust import asked_of
-from mnemesh_memory.ranking.answers import Neighbourhood, Recalled
+from mnemesh_memory.ranking.answers import Neighbourhood, Recalled, hit_with
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss, DeadlineExceeded, DiskFull, InvalidArgument, MnemeshError
@@ -205,7 +205,7 @@ class Mesh:
         """The answers with the same marks at their results."""
         marked = iter(await self._marked(caller, [hit.memory for one in answers for hit in one.results]))
         return [
-            replace(one, results=tuple(replace(hit, memory=next(marked)) for hit in one.results)) for one in answers
+            replace(one, results=tuple(hit_with(hit, memory=next(marked)) for hit in one.results)) for one in answers
         ]
 
     def _answered(self, caller: Caller, query: Query, answer: Recalled) -> Recalled:

@@ -73,7 +73,7 @@ class Found:
     def scored(self, score: float) -> Found:
         """With its final score; the change is a part of its own."""
         more = {**self.fused.more, RELEVANCE: score - self.fused.score}
-        return replace(self, fused=self.fused._replace(score=score, more=more))
+        return Found(self.memory, self.fused._replace(score=score, more=more), self.origin)
 
 
 class Matches(NamedTuple):
@@ -114,7 +114,7 @@ def redirected(
 def with_ratings(found: Iterable[Found]) -> list[Found]:
     """The candidates with what their ratings add. Fusion and second look have set the order before."""
     scores = ((item, rated(item.fused, item.memory.useful, item.memory.not_useful)) for item in found)
-    return [item if fused is item.fused else replace(item, fused=fused) for item, fused in scores]
+    return [item if fused is item.fused else Found(item.memory, fused, item.origin) for item, fused in scores]
 
 
 def judged(query: Query, found: Sequence[Found]) -> list[Found]:

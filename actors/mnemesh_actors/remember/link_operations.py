@@ -22,7 +22,7 @@ from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.rows.past_rows import rows_of
 from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_memory.access import grants
-from mnemesh_memory.ranking.answers import Recalled
+from mnemesh_memory.ranking.answers import Recalled, hit_with
 from mnemesh_memory.text.text import estimate_tokens, snippet, title_of
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
@@ -139,7 +139,7 @@ class Linking:
             if type_ in ATTACHED_TYPES:
                 ties.setdefault(id_, []).append((type_, direction, other))
         memories = await granted(self._parts, caller, [hit.memory for hit in answer.results], rows, followed)
-        shown = {one.id: replace(hit, memory=one) for hit, one in zip(answer.results, memories, strict=True)}
+        shown = {one.id: hit_with(hit, memory=one) for hit, one in zip(answer.results, memories, strict=True)}
         ends = await self._ends(caller, rows, {id_ for found in ties.values() for _, _, id_ in found})
         left = None if query.token_budget is None else query.token_budget - answer.tokens_used
         used = 0
@@ -153,7 +153,7 @@ class Linking:
                     text, cost = "", 0
                 used += cost
                 attached.append(_linked(type_, direction, end, text))
-            hits.append(replace(hit, attached=tuple(attached)) if attached else hit)
+            hits.append(hit_with(hit, attached=tuple(attached)) if attached else hit)
         degraded = tuple(dict.fromkeys((*answer.degraded, *rows.left_out)))
         return replace(answer, results=tuple(hits), tokens_used=answer.tokens_used + used, degraded=degraded)
 

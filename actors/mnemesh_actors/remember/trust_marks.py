@@ -11,6 +11,7 @@ from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy import trust
 from mnemesh_memory.values.marks import TRUST_ATTR
 from mnemesh_memory.values.model import Caller, Draft, Memory, Patch
+from mnemesh_memory.values.quick_copy import memory_with
 
 
 async def trusted(parts: NodePorts, caller: Caller, draft: Draft) -> Draft:
@@ -43,4 +44,4 @@ async def classes_of(parts: NodePorts, caller: Caller, memories: Sequence[Memory
 async def with_trust(parts: NodePorts, caller: Caller, memories: Sequence[Memory]) -> list[Memory]:
     """The memories, each with its class."""
     classes = await classes_of(parts, caller, memories)
-    return [replace(memory, trust=classes[memory.id]) for memory in memories]
+    return [memory_with(memory, trust=classes[memory.id]) for memory in memories]

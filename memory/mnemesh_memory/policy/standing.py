@@ -8,13 +8,13 @@ believed first. A link `may-replace` says the same on middling evidence: the old
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
 from mnemesh_memory.policy.validity import SUPERSEDES, successors
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE, OPEN_TYPES
 from mnemesh_memory.values.model import Link, Memory, Replaced
+from mnemesh_memory.values.quick_copy import memory_with
 
 # Of one memory so many of each are told, the latest.
 TOLD_MAX: Final = 3
@@ -81,7 +81,7 @@ def told(memories: Sequence[Memory], others: Mapping[str, Memory]) -> list[Memor
     known = {**others, **{memory.id: memory for memory in memories}}.values()
     newer, likely = contested(known), contested(known, MAY_REPLACE)
     return [
-        replace(
+        memory_with(
             memory,
             replaces=replacements(memory, others),
             older_than=tuple(later.id for later in newer.get(memory.id, ())[:TOLD_MAX]),

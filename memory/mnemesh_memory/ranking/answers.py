@@ -11,6 +11,7 @@ from mnemesh_memory.times.window import TimeRead
 from mnemesh_memory.values.heat_channels import Heat
 from mnemesh_memory.values.memory_links import Linked
 from mnemesh_memory.values.model import Memory
+from mnemesh_memory.values.quick_copy import copier
 
 LOST_NAMED_MAX: Final = 3
 
@@ -38,6 +39,9 @@ class Hit:
     marks: tuple[tuple[int, int], ...] = ()  # Beginning and end of the question's words in the snippet.
     redirected_from: str = ""
     attached: tuple[Linked, ...] = ()  # Memories that resolve this one, or contradict it, in either direction.
+
+
+hit_with: Final = copier(Hit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, replace
 from itertools import starmap
 from typing import Any, Final
@@ -82,24 +82,10 @@ def from_row(row: Sequence[Any], *, tied: bool = True) -> Memory:
     detail = json.loads(detail_text)
     return Memory(
         **dict(zip(_PLAIN, row, strict=False)),
-        heads=tuple(detail["heads"]),
-        version=detail["version"],
+        # Most memories have few of these, and what is absent has its default.
+        **{name: _READ[name](value) for name, value in detail.items() if name in _READ},
         tags=() if tags == NO_TAGS else tuple(json.loads(tags)),
-        importance=detail.get("importance"),
-        paths=tuple(detail.get("paths", ())),
         source=Source(session, detail.get("dir", ""), session_seq),
-        valid_from=detail.get("valid_from"),
-        valid_to=detail.get("valid_to"),
-        keywords=tuple(detail.get("keywords", ())),
-        attrs=detail.get("attrs", {}),
-        links=tuple(starmap(Link, detail.get("links", ()))),
-        conflicts=tuple(map(_revision_in, detail.get("conflicts", ()))),
-        superseded_by=detail.get("superseded_by", ""),
-        useful=detail.get("useful", 0),
-        not_useful=detail.get("not_useful", 0),
-        forced=detail.get("forced", False),
-        notes=tuple(detail.get("notes", ())),
-        arrived_at=detail.get(_ARRIVED, 0),
         tied=tied,
     )
 
@@ -121,6 +107,19 @@ def _revision_out(revision: Revision) -> dict[str, Any]:
 def _revision_in(value: dict[str, Any]) -> Revision:
     lists = {name: tuple(value[name]) for name in ("parents", "keywords", "refs")}
     return Revision(**{**value, **lists, "source": Source(*value["source"])})
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+# The fields of the detail with the way from JSON to each. Others, of a later version, are not read.
+_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
+    **dict.fromkeys((*_DETAILS, "version", "attrs", "useful", "not_useful", "forced", _ARRIVED), _as_it_is),
+    **dict.fromkeys(("heads", "paths", "keywords", "notes"), tuple),
+    "links": lambda links: tuple(starmap(Link, links)),
+    "conflicts": lambda heads: tuple(map(_revision_in, heads)),
+}
 
 
 def _json(value: object) -> str:
