@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_actors.index.engine_port import IndexBackend, QueryRequest, Scored
+from mnemesh_actors.index.engine_port import Filter, HasId, IndexBackend, QueryRequest, Scored
 from mnemesh_actors.index.points import BM25, DENSE
 from mnemesh_actors.index.ranked import SCORE_DECIMALS, Passages, ranked, vectors_of
 from mnemesh_actors.index.scope import ARCHIVE, EVERYTHING, in_spaces
@@ -83,6 +83,8 @@ def sharing(
 ) -> list[list[Scored]]:
     """`near` and, for the texts of these numbers, the memories of their space with the most of these terms, with their
     cosine."""
+    if not spoken:
+        return near
     legs = [
         QueryRequest(
             terms,
@@ -93,14 +95,19 @@ def sharing(
         )
         for number, terms in spoken
     ]
-    lists = ranked(backend, passages, legs) if legs else []
-    vectors = vectors_of(backend, list({id_ for found in lists for id_ in found}))
+    lists = ranked(backend, passages, legs)
     both = [dict(found) for found in near]
-    for (number, _), found in zip(spoken, lists, strict=True):
-        for id_ in found:
-            if id_ in vectors and id_ not in both[number]:
-                cosine = round(float(vectors[id_] @ asked[number][0]), SCORE_DECIMALS)
-                both[number][id_] = cosine
+    others = [
+        (number, tuple(id_ for id_ in found if id_ not in both[number]))
+        for (number, _), found in zip(spoken, lists, strict=True)
+    ]
+    # The index compares them itself, because a vector that leaves the index becomes a list of numbers first.
+    compared = [(number, ids) for number, ids in others if ids]
+    answers = backend.query(
+        [QueryRequest(asked[number][0], DENSE, len(ids), Filter(must=(HasId(ids),))) for number, ids in compared]
+    )
+    for (number, ids), hits in zip(compared, map(dict, answers), strict=True):
+        both[number] |= {id_: round(hits[id_], SCORE_DECIMALS) for id_ in ids if id_ in hits}
     return [list(found.items()) for found in both]
 
 
