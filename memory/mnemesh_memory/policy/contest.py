@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_memory.policy import doubts
-from mnemesh_memory.policy.grammar import VERB_FORMS, meaning
+from mnemesh_memory.policy.grammar import VERB_FORMS
 from mnemesh_memory.policy.pair_features import StatementPair, features
-from mnemesh_memory.policy.slots import Statement
+from mnemesh_memory.policy.slots import STATEMENTS_KEPT, Statement
 
 TREES_FILE: Final = "words/pair_trees.json"
 LABEL_WORDS_MAX: Final = 3
@@ -62,19 +62,19 @@ class Trees:
     depth: int
     feature: NDArray[np.intp]  # By node, its place in `features`.
     threshold: NDArray[np.float64]
-    lower: NDArray[np.intp]
-    upper: NDArray[np.intp]
+    below: NDArray[np.intp]  # At twice the place of a node its lower child, and behind that its upper one.
     weight: NDArray[np.float64]  # Of a leaf.
 
     def likelihood(self, numbers: Mapping[str, float]) -> float:
         """How likely a pair with these features gives two values of one thing, in [0, 1]."""
-        values = np.array([numbers[name] for name in self.features])
+        values = np.array([numbers[name] for name in self.features], np.float64)
         at = self.roots
         for _ in range(self.depth):  # all trees at once: one at a time takes several times as long
-            above = values[self.feature[at]] > self.threshold[at]
-            at = np.where(above, self.upper[at], self.lower[at])
-        weights = np.concatenate(((self.bias,), self.weight[at]))
-        return 1.0 / (1.0 + exp(-float(np.cumsum(weights)[-1])))
+            above = values.take(self.feature.take(at)) > self.threshold.take(at)
+            at = self.below.take(2 * at + above)
+        weights = self.weight.take(at)
+        weights[0] += self.bias
+        return 1.0 / (1.0 + exp(-float(weights.cumsum()[-1])))
 
 
 @lru_cache(maxsize=1)
@@ -93,8 +93,7 @@ def trained() -> Trees:
         depth=max(map(_depth, told["trees"])),
         feature=feature,
         threshold=threshold,
-        lower=lower,
-        upper=upper,
+        below=np.stack((lower, upper), axis=1).ravel(),
         weight=weight,
     )
 
@@ -127,9 +126,13 @@ def judged(older: Statement, newer: Statement, cosine: float) -> Contest | None:
     if is_refused(pair):
         return None
     trees = trained()
-    likelihood, form = trees.likelihood(features(pair)), form_of(pair)
+    likelihood = trees.likelihood(features(pair))
+    named_past = doubts.is_named_past(pair)
+    if likelihood < trees.ask and not (named_past or doubts.is_changed_value(pair)):
+        return None
+    form = form_of(pair)
     limit = trees.limits[form]
-    if doubts.is_named_past(pair):
+    if named_past:
         return Contest(True, pair.stated, _reason(pair), max(likelihood, limit.replace))
     if doubts.is_changed_value(pair):
         likelihood = max(likelihood, limit.link)
@@ -163,19 +166,23 @@ def form_of(pair: StatementPair) -> str:
         return "told"
     steps = sum(step[0] != "equal" for step in pair.aligned.get_opcodes())
     exchanged = steps <= EXCHANGES_MAX and pair.lost and pair.gained
-    return "alike" if exchanged and pair.aligned.ratio() >= ALIKE_MIN else "apart"
+    return "alike" if exchanged and pair.parallel >= ALIKE_MIN else "apart"
 
 
 def restates(newer: Statement, older: Statement) -> bool:
     """Whether a sentence says all of an older one again, none of it denied or called past."""
-    standing = {
-        meaning(newer.key(place)) for place in newer.content if place not in newer.old and place not in newer.negated
-    }
-    said = [meaning(older.key(place)) for place in older.content]
-    grown = len(newer.content) > len(said)
-    return bool(said) and grown and not older.negated and standing.issuperset(said) and not newer.strong
+    grown = len(newer.content) > len(older.content) > 0
+    return grown and not older.negated and not newer.strong and _standing(newer).issuperset(older.meanings.values())
 
 
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
+def _standing(statement: Statement) -> frozenset[str]:
+    """The meanings that a sentence neither denies nor calls past."""
+    gone = statement.old | statement.negated
+    return frozenset(word for at, word in statement.meanings.items() if at not in gone)
+
+
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _is_label(statement: Statement) -> bool:
     """Whether a few words without verb and colon name something and state nothing: "note 7"."""
     named = statement.verb < 0 and len(statement.content) <= LABEL_WORDS_MAX and not statement.strong
@@ -195,6 +202,7 @@ def _numbered_apart(pair: StatementPair) -> bool:
     return any(older[word].isdisjoint(newer[word]) for word in older.keys() & newer.keys())
 
 
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _numbers_of_subject(statement: Statement) -> dict[str, set[str]]:
     """The numbers of its subject by the words before them."""
     found: dict[str, set[str]] = {}

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
 from mnemesh_memory.policy.grammar import BE, CHANGE, NEGATORS, NO_LABELS, PRONOUNS, SINGLE, VERB_FORMS, meaning
 from mnemesh_memory.policy.pair_features import StatementPair
-from mnemesh_memory.policy.slots import Statement
+from mnemesh_memory.policy.slots import STATEMENTS_KEPT, Statement
 
 _HEDGES: Final = frozenset(
     (
@@ -57,6 +58,7 @@ _LABEL: Final = re.compile(r"\b([a-z]{3,})[ -]?#?(\d+)\b(?![.:]\d)")
 _MOMENTS: Final = frozenset(("month", "day", "date", "year", "weekday", "time"))
 
 
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def is_hedged(statement: Statement) -> bool:
     """Whether a sentence proposes, wishes, rejects or doubts, and so states no value."""
     words = statement.words
@@ -77,6 +79,7 @@ def is_rule(statement: Statement) -> bool:
     return bool(_modals(statement))
 
 
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _modals(statement: Statement) -> frozenset[str]:
     """ "Should", and "may" before a verb: the month is none."""
     words = [word for word in statement.words if word not in NEGATORS]
@@ -140,6 +143,7 @@ def _modifiers(pair: StatementPair) -> list[int]:
     return [at for at in pair.gained if at + 1 in shared and pair.newer.tokens[at].dimension not in _MOMENTS]
 
 
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _scoped(statement: Statement) -> dict[int, str]:
     """Words behind "in", "on" or "for" that say in which case a value holds, each with that preposition. Values, and
     the place that a verb asks for, are none."""

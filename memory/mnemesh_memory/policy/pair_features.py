@@ -5,10 +5,10 @@ The pair judge reads these numbers. No number depends on a topic, and each is bo
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import log
 from typing import Final
 
@@ -30,8 +30,7 @@ from mnemesh_memory.policy.grammar import (
     VERBS,
     meaning,
 )
-from mnemesh_memory.policy.slots import Statement
-from mnemesh_memory.policy.tokens import Token
+from mnemesh_memory.policy.slots import STATEMENTS_KEPT, Statement
 
 # So many letters in common make two words forms of one: "Hesse" and "Hessian".
 FORMS_CHARS: Final = 5
@@ -82,8 +81,8 @@ class StatementPair:
     def replaced_values(self) -> list[tuple[str, str]]:
         """Values of the older statement with the other value of their dimension in the newer one, as written."""
         found = []
-        lost = [token for token in self.older.tokens if token.dimension and token.key not in self._keys_after]
-        gained = [token for token in self.newer.tokens if token.dimension and token.key not in self._keys_before]
+        lost = [token for token in self.older.tokens if token.dimension and token.key not in self.newer.token_keys]
+        gained = [token for token in self.newer.tokens if token.dimension and token.key not in self.older.token_keys]
         for one in lost:
             other = next((token for token in gained if token.dimension == one.dimension), None)
             if other is not None:
@@ -94,8 +93,8 @@ class StatementPair:
     def replaced_names(self) -> tuple[list[str], list[str]]:
         """Names of the older statement alone, and names of the newer one alone."""
         return (
-            [self.older.tokens[at].text for at in self.lost if _is_name(self.older.tokens, at)],
-            [self.newer.tokens[at].text for at in self.gained if _is_name(self.newer.tokens, at)],
+            [self.older.tokens[at].text for at in self.lost if at in self.older.names],
+            [self.newer.tokens[at].text for at in self.gained if at in self.newer.names],
         )
 
     @cached_property
@@ -105,7 +104,10 @@ class StatementPair:
 
     @cached_property
     def opposite(self) -> bool:
-        before, after = (self._keys_before - self._keys_after) & OPPOSED, self._keys_after - self._keys_before
+        before, after = (
+            (self.older.token_keys - self.newer.token_keys) & OPPOSED,
+            self.newer.token_keys - self.older.token_keys,
+        )
         return any(frozenset((one, other)) in OPPOSITES for one in before for other in after)
 
     @cached_property
@@ -114,17 +116,17 @@ class StatementPair:
         return SequenceMatcher(None, self.older.spoken, self.newer.spoken, autojunk=False)
 
     @cached_property
-    def _keys_before(self) -> frozenset[str]:
-        return frozenset(token.key for token in self.older.tokens)
-
-    @cached_property
-    def _keys_after(self) -> frozenset[str]:
-        return frozenset(token.key for token in self.newer.tokens)
+    def parallel(self) -> float:
+        """How much of both the aligned words are."""
+        return self.aligned.ratio()
 
 
 def features(pair: StatementPair) -> dict[str, float]:
     """The numbers of a pair, by name."""
-    return {name: float(value) for part in _PARTS for name, value in part(pair).items()}
+    numbers: dict[str, float] = {}
+    for part in _PARTS:
+        numbers |= part(pair)
+    return numbers
 
 
 Part = dict[str, float]
@@ -137,7 +139,7 @@ def _words(pair: StatementPair) -> Part:
     forms_lost = [at for at in pair.lost if not _has_form(pair.before[at], begun_after)]
     forms_gained = [at for at in pair.gained if not _has_form(pair.after[at], begun_before)]
     return {
-        "likeness": max(pair.cosine, pair.aligned.ratio()),
+        "likeness": max(pair.cosine, pair.parallel),
         "words before": len(pair.before),
         "words after": len(pair.after),
         "length": log((len(pair.after) + 1) / (len(pair.before) + 1)),
@@ -150,8 +152,8 @@ def _words(pair: StatementPair) -> Part:
         "gained forms": len(forms_gained),
         "forms before": 1 - len(forms_lost) / max(1, len(pair.before)),
         "forms after": 1 - len(forms_gained) / max(1, len(pair.after)),
-        "lost plain": sum(not _is_value_or_name(pair.older.tokens, at) for at in forms_lost),
-        "gained plain": sum(not _is_value_or_name(pair.newer.tokens, at) for at in forms_gained),
+        "lost plain": sum(not _is_value_or_name(pair.older, at) for at in forms_lost),
+        "gained plain": sum(not _is_value_or_name(pair.newer, at) for at in forms_gained),
     }
 
 
@@ -160,7 +162,7 @@ def _values(pair: StatementPair) -> Part:
     before, after = _by_dimension(pair.older), _by_dimension(pair.newer)
     both = before.keys() & after.keys()
     names_lost, names_gained = pair.replaced_names
-    names_kept = sum(_is_name(pair.older.tokens, at) for at in pair.older.content if pair.before[at] in pair.shared)
+    names_kept = sum(at in pair.older.names for at, word in pair.before.items() if word in pair.shared)
     return {
         "values replaced": sum(bool(before[one] - after[one]) and bool(after[one] - before[one]) for one in both),
         "values kept": sum(len(before[one] & after[one]) for one in both),
@@ -177,10 +179,8 @@ def _values(pair: StatementPair) -> Part:
 def _roles(pair: StatementPair) -> Part:
     """Parts of one statement in the parts of the other."""
     older, newer = pair.older, pair.newer
-    subject = [pair.before[at] for at in older.content if at < older.verb]
-    object_ = [pair.before[at] for at in older.content if at > older.verb]
-    new_subject = [pair.after[at] for at in newer.content if at < newer.verb]
-    new_object = [pair.after[at] for at in newer.content if at > newer.verb]
+    subject, object_ = older.sides
+    new_subject, new_object = newer.sides
     before, after = list(pair.before.values()), list(pair.after.values())
     verbs = older.verb >= 0 and newer.verb >= 0
     return {
@@ -214,7 +214,7 @@ def _cues(pair: StatementPair) -> Part:
     newer, older = pair.newer, pair.older
     known = set(pair.before.values())
     past = [at for at in newer.old if at in pair.after and newer.key(at) not in LIGHT]
-    said = [at for at in past if _is_value_or_name(newer.tokens, at)]
+    said = [at for at in past if _is_value_or_name(newer, at)]
     allowed, allows = _permission(older), _permission(newer)
     return {
         "tells of a change": newer.strong,
@@ -253,7 +253,7 @@ def _order(pair: StatementPair) -> Part:
     end = min(_in_common(one[::-1], other[::-1]), min(len(one), len(other)) - start)
     return {
         "turned": bool(_turns(pair.older) & {(word, right, left) for word, left, right in _turns(pair.newer)}),
-        "parallel": pair.aligned.ratio(),
+        "parallel": pair.parallel,
         "exchanges": len(exchanged),
         "exchanges of content": sum(a and b for a, b in told),
         "exchanges with content": sum(a or b for a, b in told),
@@ -270,6 +270,7 @@ def _order(pair: StatementPair) -> Part:
     }
 
 
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _turns(statement: Statement) -> set[tuple[str, str, str]]:
     """Each word that orders two things, with the content words on its left and on its right."""
     found = set()
@@ -327,6 +328,7 @@ def _slot(pair: StatementPair) -> Part:
 _PARTS: Final[tuple[Callable[[StatementPair], Part], ...]] = (_words, _values, _roles, _cues, _order, _kinds, _slot)
 
 
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _act(statement: Statement) -> str:
     """The verb that says what happens: the participle behind "is", else the first verb; "" without any."""
     verb = statement.verb
@@ -345,6 +347,7 @@ def _runs(places: Sequence[int]) -> int:
     return sum(at - 1 not in places for at in places)
 
 
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _by_dimension(statement: Statement) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for token in statement.tokens:
@@ -354,14 +357,8 @@ def _by_dimension(statement: Statement) -> dict[str, set[str]]:
     return found
 
 
-def _is_name(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a word behind the first is written like a name or an identifier."""
-    token = tokens[at]
-    return at > 0 and not token.dimension and (token.text[:1].isupper() or any(map(str.isdigit, token.text)))
-
-
-def _is_value_or_name(tokens: Sequence[Token], at: int) -> bool:
-    return bool(tokens[at].dimension) or _is_name(tokens, at)
+def _is_value_or_name(statement: Statement, at: int) -> bool:
+    return bool(statement.tokens[at].dimension) or at in statement.names
 
 
 def _has_form(word: str, begun: set[str]) -> bool:
@@ -369,6 +366,7 @@ def _has_form(word: str, begun: set[str]) -> bool:
     return len(word) >= FORMS_CHARS and word[:FORMS_CHARS] in begun
 
 
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _permission(statement: Statement) -> float:
     """1 for a permission, -1 for a prohibition, 2 for a demand, 0 for none."""
     words = frozenset(statement.words)
@@ -380,10 +378,9 @@ def _permission(statement: Statement) -> float:
     return sign if words & ALLOWS else 0.0
 
 
-def _share(words: Sequence[str], known: Iterable[str]) -> float:
+def _share(words: Sequence[str], known: Collection[str]) -> float:
     """The share of the words that are known; a half when there are none."""
-    held = set(known)
-    return _average([word in held for word in words])
+    return _average([word in known for word in words])
 
 
 def _average(values: Sequence[float]) -> float:

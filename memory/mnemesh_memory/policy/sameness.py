@@ -135,6 +135,8 @@ def _loosened(content: str) -> str:
 
 def same(one: Statement, other: Statement) -> bool:
     """Whether two sentences say the same but for wording and the place of a clause, a phrase or list items."""
+    if _telling(one) != _telling(other):
+        return False  # most pairs, at a glance
     before, after = worded(one), worded(other)
     if spoken(before) == spoken(after):
         return True
@@ -144,6 +146,12 @@ def same(one: Statement, other: Statement) -> bool:
     before, after = _without(_paused(before), more[0]), _without(_paused(after), more[1])
     turns = (before, *_turns(before))
     return any(spoken(turn) == spoken(after) for turn in turns) or _reordered(before, after)
+
+
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
+def _telling(statement: Statement) -> tuple[str, ...]:
+    """The words of a sentence, sorted, but for those that one of two texts may have more."""
+    return tuple(sorted(word for word in spoken(worded(statement)) if word not in _LEAN))
 
 
 def _paused(words: Words) -> Words:

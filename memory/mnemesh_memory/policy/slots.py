@@ -71,7 +71,7 @@ _PHRASES_BY_WORD: Final = {  # by the first word
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # Equal by identity: what is cached of a statement needs no hash of its tokens.
 class Statement:
     """One sentence as it is compared. Sets hold places in `tokens`."""
 
@@ -104,6 +104,26 @@ class Statement:
     def meanings(self) -> dict[int, str]:
         """The meaning of each content word, by place."""
         return {place: meaning(self.tokens[place].key) for place in self.content}
+
+    @cached_property
+    def token_keys(self) -> frozenset[str]:
+        """The keys of all tokens."""
+        return frozenset(token.key for token in self.tokens)
+
+    @cached_property
+    def names(self) -> frozenset[int]:
+        """The places of words behind the first that are written like names or identifiers."""
+        return frozenset(
+            at
+            for at, token in enumerate(self.tokens)
+            if at > 0 and not token.dimension and (token.text[:1].isupper() or any(map(str.isdigit, token.text)))
+        )
+
+    @cached_property
+    def sides(self) -> tuple[list[str], list[str]]:
+        """The meanings before the first verb, and those behind it."""
+        meanings = self.meanings.items()
+        return [word for at, word in meanings if at < self.verb], [word for at, word in meanings if at > self.verb]
 
     @cached_property
     def plain(self) -> tuple[str, ...]:

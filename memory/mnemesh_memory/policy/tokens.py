@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
@@ -17,6 +18,7 @@ from mnemesh_memory.policy.grammar import (
     NUMBERS,
     RHYTHMS,
     STRETCHES,
+    WORDS_KEPT,
     stem,
 )
 from mnemesh_memory.times.vocabulary import MONTHS
@@ -100,7 +102,7 @@ def _read(text: str) -> Iterator[Token]:
         if kind == "mark":
             yield Token("->" if word == "\u2192" else word, word, mark=True)
         elif kind == "word":
-            bare = _CLITIC.sub("", word)
+            bare = _CLITIC.sub("", word) if "'" in word or "\u2019" in word else word
             if bare:
                 yield _word(bare)
         elif kind in ("number", "version"):
@@ -109,6 +111,7 @@ def _read(text: str) -> Iterator[Token]:
             yield Token(word.rstrip(".,;:!?"), word.rstrip(".,;:!?/"), kind)
 
 
+@lru_cache(maxsize=WORDS_KEPT)
 def _word(word: str) -> Token:
     folded = word.casefold()
     if folded in NUMBERS:

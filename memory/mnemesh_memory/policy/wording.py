@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from mnemesh_memory.policy.grammar import ARTICLES, BE, NEGATORS, NUMBERS, RHYTHMS
+from mnemesh_memory.policy.grammar import ARTICLES, BE, NEGATORS, NUMBERS, RHYTHMS, WORDS_KEPT
 from mnemesh_memory.policy.slots import STATEMENTS_KEPT, Statement
 from mnemesh_memory.policy.tokens import UNIT_ADJECTIVES, UNIT_NAMES, WEEKDAYS, Token
 from mnemesh_memory.wordlists import table
@@ -127,6 +127,7 @@ def _value(token: Token) -> str:
     return text.replace(",", "") if _DIGITS.fullmatch(text) else text
 
 
+@lru_cache(maxsize=WORDS_KEPT)
 def _spelling(word: str) -> str:
     """A word with z where both spellings are in use: "organise" and "organize"."""
     return re.sub(r"(?<=\w{4})is(e|ed|es|er|ers|ing|ation|ations)$", r"iz\1", word)
