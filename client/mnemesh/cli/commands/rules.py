@@ -10,6 +10,7 @@ from mnemesh.cli.given import given
 from mnemesh.cli.options import Id, Number, Space, Text, Texts, argument, asks, option
 from mnemesh.cli.people.memories import BOLD, DIM, clip, end_of_page, paint
 from mnemesh.cli.shell import Shell, one_line
+from mnemesh.short_id import short_id
 
 HELP: Final = "Add, list and remove rules of recall: memories that count more, less or not at all."
 
@@ -60,7 +61,9 @@ def _removed(done: values.DeletedRule) -> Iterator[str]:
 def _shown(rule: values.Rule) -> Iterator[str]:
     scope = [f"{name} {one_line(place)}" for name, place in (("in", rule.directory), ("about", rule.file)) if place]
     where = one_line(rule.space) if rule.id else "the node's settings"
-    yield "  ".join((paint(rule.id or "-", BOLD), one_line(rule.condition), one_line(rule.effect), *scope, where))
+    yield "  ".join(
+        (paint(short_id(rule.id) or "-", BOLD), one_line(rule.condition), one_line(rule.effect), *scope, where)
+    )
     if rule.revoked:
         yield paint("    does not count: the token of its writer is revoked", DIM)
     if rule.content:

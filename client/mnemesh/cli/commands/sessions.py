@@ -155,7 +155,7 @@ def _requirements(page: values.Requirements) -> Iterator[str]:
 
 def _requirement(requirement: values.Requirement) -> Iterator[str]:
     note = f"  ({one_line(requirement.note)})" if requirement.note else ""
-    yield f"{paint(requirement.id, BOLD)}  {requirement.status}{note}  {clip(one_line(requirement.content))}"
+    yield f"{paint(short_id(requirement.id), BOLD)}  {requirement.status}{note}  {clip(one_line(requirement.content))}"
 
 
 def _rest(page: values.SessionRuns | values.Requirements, empty: str) -> Iterator[str]:
@@ -204,7 +204,7 @@ def _groups(groups: Iterable[values.ContextGroup]) -> Iterator[str]:
 
 def _checkpoint(checkpoint: values.Checkpoint) -> Iterator[str]:
     session = f"  session {one_line(checkpoint.session)}" if checkpoint.session else ""
-    yield f"{paint(checkpoint.id, BOLD)}  {one_line(checkpoint.space)}{session}  no. {checkpoint.number}"
+    yield f"{paint(short_id(checkpoint.id), BOLD)}  {one_line(checkpoint.space)}{session}  no. {checkpoint.number}"
     if checkpoint.task:
         yield f"  {one_line(checkpoint.task)}"
     lists = (

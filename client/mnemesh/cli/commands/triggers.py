@@ -10,6 +10,7 @@ from mnemesh.cli.given import given
 from mnemesh.cli.options import Id, Number, Space, Text, TextFile, Texts, Words, asks, option
 from mnemesh.cli.people.memories import BOLD, clip, end_of_page, paint
 from mnemesh.cli.shell import Shell, one_line, text_of
+from mnemesh.short_id import short_id
 
 HELP: Final = "Add, list and remove triggers: memories that report back when something comes up."
 
@@ -60,7 +61,8 @@ def _removed(done: values.DeletedTrigger) -> Iterator[str]:
 
 def _shown(trigger: values.Trigger) -> Iterator[str]:
     state = "fired" if trigger.fired else "every time" if trigger.repeating else "once"
-    yield f"{paint(trigger.id, BOLD)}  {trigger.on} {one_line(trigger.pattern)}  {state}  {one_line(trigger.space)}"
+    id_ = paint(short_id(trigger.id), BOLD)
+    yield f"{id_}  {trigger.on} {one_line(trigger.pattern)}  {state}  {one_line(trigger.space)}"
     yield f"    {clip(one_line(trigger.title or trigger.content))}"
 
 

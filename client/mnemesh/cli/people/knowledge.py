@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from mnemesh.api import values
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, lacks, paint, shown_time
 from mnemesh.cli.shell import count_of, one_line
-from mnemesh.short_id import short_id
+from mnemesh.short_id import short_id, with_short_ids
 
 DATE_CHARS = 10
 
@@ -143,7 +143,7 @@ def room(found: values.Room) -> Iterator[str]:
         near = paint("start", YELLOW) if point.start else f"{point.score:.3f}"
         yield f"{near}  {short_id(point.id)}  {clip(one_line(point.text))}"
         for reason in point.reasons:
-            yield paint(f"    {reason}", DIM)
+            yield paint(f"    {with_short_ids(reason)}", DIM)
     if all(point.start for point in found.points):
         yield "nothing else was used together with this; `mnemesh related ID` shows what is alike"
     yield paint(f"{count_of(found.examined, 'pair')} of memories looked at", DIM)
