@@ -116,8 +116,9 @@ every tool when the project's own settings give the name `mnemesh` to another pr
 A file that an agent reads can bring facts about the file. This is off, because a hook at each read costs the start of
 a program. `mnemesh install claude-code --reads` writes the hook, `--no-reads` takes the hook out, and an `install`
 without either changes nothing there. A read then brings up to {read_results} facts of up to {read_memory} characters,
-together at most {read:,} characters. Only memories with the file in `paths` count, each once in a session. No memory is
-shown after a change of a file that the text names, or beside a newer contradicting memory. `reads = false` in
+together at most {read:,} characters. Only memories with the file in `paths` count, each once in a session. The path may
+begin at the project's folder or at the session's. No memory is shown after a change of a file that the text names, or
+beside a newer memory that contradicts or may replace the older. `reads = false` in
 `.mnemesh.toml`, or `MNEMESH_READS=off`, ends the facts for a project.
 
 A project chooses in `.mnemesh.toml`. `hooks = false` ends all hooks of the project. `inject = "WORD"`, or the variable
