@@ -18,7 +18,6 @@ from mnemesh_proto.v1 import memory_pb2, memory_pb2_grpc, recall_pb2, recall_pb2
 
 CALL_TIMEOUT_S = 60.0
 BATCH_ITEMS = 256
-IN_FLIGHT = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +46,11 @@ class GrpcClient:
 
     def import_texts(self, texts: Sequence[str], space: str) -> Iterator[int]:
         """Store `texts` in batches, one after the other, as `mnemesh import` does; gives how many are stored."""
-        pending = []
         done = 0
         for start in range(0, len(texts), BATCH_ITEMS):
             items = [memory_pb2.RememberRequest(content=t, space=space) for t in texts[start : start + BATCH_ITEMS]]
             request = memory_pb2.RememberBatchRequest(items=items, judge_at_rest=True)
-            if len(pending) == IN_FLIGHT:
-                done += _stored(pending.pop(0).result())
-                yield done
-            pending.append(self.memory.RememberBatch.future(request, metadata=self.metadata, timeout=CALL_TIMEOUT_S))
-        for call in pending:
-            done += _stored(call.result())
+            done += _stored(self.memory.RememberBatch(request, metadata=self.metadata, timeout=CALL_TIMEOUT_S))
             yield done
 
 
