@@ -4,6 +4,7 @@ the newer comes first, and the older is marked."""
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -12,14 +13,14 @@ from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
-from mnemesh_actors.recall.results import Found, answering, newest_first
+from mnemesh_actors.recall.results import Found, answering, likely_first, newest_first
 from mnemesh_actors.remember.history_operations import MARKS_PAGE
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.session_context import ContextQuery
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE
-from mnemesh_memory.values.model import Caller, Link, ListQuery, Memory, Patch, Replaced
+from mnemesh_memory.values.model import Caller, Link, ListQuery, Memory, Patch, Query, Replaced
 from mnemesh_memory.values.past import BOTH
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -108,6 +109,38 @@ async def test_of_two_of_which_one_may_replace_the_other_the_newer_comes_first_w
         assert not marks.get(newer.id), surface
     near = await here.mesh.related(READER, newer.id)
     assert [one.memory.may_be_replaced_by for one in near.results] == [(newer.id,)]
+
+
+async def test_a_mark_moves_no_memory_that_answers_another_question_and_changes_no_score(here: Here) -> None:
+    texts = ("logs to Loki", "is written in Go", "calls the tax API")
+    told = [await here.remember(f"The billing service {text}", force=True) for text in texts]
+    question = "where does the billing service log to"
+    before = {hit.memory.id: hit.score for hit in (await here.recall(question)).results}
+    assert next(iter(before)) == told[0].id
+    for older, newer in pairwise(told):
+        await here.mesh.link(READER, newer.id, MAY_REPLACE, older.id)
+    await here.mesh.link(READER, told[2].id, MAY_REPLACE, told[0].id)
+    marked = (await here.recall(question)).results
+    assert {hit.memory.id: hit.score for hit in marked} == before
+    assert marked[0].memory.id == told[0].id
+    assert marked[0].memory.may_be_replaced_by == (told[2].id, told[1].id)
+    assert (await here.recall(question, limit=1)).results[0].memory.id == told[0].id
+
+
+async def test_marks_move_a_memory_once_and_only_past_results_that_it_answers_nearly_as_well_as(here: Here) -> None:
+    memories = [await here.remember(f"berth {number} holds", force=True) for number in range(3)]
+    first, second, third = memories
+
+    def order(*cosines: float) -> list[int]:
+        found = [Found(one, Fused(one.id, 0.5, cosine=cosine)) for one, cosine in zip(memories, cosines, strict=True)]
+        likely = {first.id: [second], second.id: [third]}
+        shown = likely_first(Query(text="x", spaces=(here.space,)), found, likely, {})
+        assert all(item in found for item in shown)
+        return [memories.index(item.memory) for item in shown]
+
+    assert order(0.7, 0.69, 0.69) == [1, 0, 2]
+    assert order(0.7, 0.5, 0.49) == [0, 2, 1]
+    assert order(0.7, 0.5, 0.1) == [0, 1, 2]
 
 
 async def test_a_mark_brings_in_nothing_that_does_not_match(here: Here) -> None:

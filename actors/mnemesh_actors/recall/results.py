@@ -38,8 +38,8 @@ SORTED_SHARE_MIN: Final = 0.5
 # Of the score of an older memory: a newer one that fits less does not answer in its place. A question that names the
 # old value of a short statement leaves its newer value nearly a half.
 NEWER_SHARE_MIN: Final = 0.4
-# The same of a newer memory that may replace the older one, as nobody has decided.
-LIKELY_SHARE_MIN: Final = 0.5
+# Of the score of each result that a mere `may-replace` brings a newer memory past, as nobody has decided.
+LIKELY_SHARE_MIN: Final = 0.8
 RELEVANCE: Final = "relevance"
 RERANK: Final = "rerank"
 NEWER: Final = "newer"
@@ -148,14 +148,12 @@ def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
     )
 
 
-def answering(
-    found: Sequence[Found], newer: Mapping[str, Sequence[Memory]], least: float = NEWER_SHARE_MIN
-) -> dict[str, list[Memory]]:
-    """Of the newer memories those that answer the question by themselves: with this share of the older one's score at
-    least."""
+def answering(found: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
+    """Of the newer memories those that answer the question by themselves: with NEWER_SHARE_MIN of the older one's score
+    at least."""
     scores = {item.memory.id: item.fused.score for item in found}
     return {
-        id_: [one for one in later if scores.get(one.id, 0.0) >= least * scores.get(id_, 0.0) > 0]
+        id_: [one for one in later if scores.get(one.id, 0.0) >= NEWER_SHARE_MIN * scores.get(id_, 0.0) > 0]
         for id_, later in newer.items()
     }
 
@@ -172,6 +170,34 @@ def newest_first(found: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) 
             item = replace(item, fused=item.fused._replace(score=floor, more=more))
         shown.append(item)
     return shown
+
+
+def likely_first(
+    query: Query,
+    found: Sequence[Found],
+    likely: Mapping[str, Sequence[Memory]],
+    newer: Mapping[str, Sequence[Memory]],
+) -> list[Found]:
+    """The results with each memory that may replace another (`likely`, by its id) before the other, when its own score
+    is nearly that of each result passed over. Nothing else moves, nothing moves twice, and no score changes. A memory
+    never passes one that contradicts it and is `newer`."""
+    places = {item.memory.id: place for place, item in enumerate(found)}
+    placed: dict[str, Found] = {}
+    for place, item in enumerate(found):
+        for one in likely.get(item.memory.id, ()) if item.memory.id not in placed else ():
+            passed = found[place : places.get(one.id, 0)]
+            if not passed or one.id in placed or any(above.memory in newer.get(one.id, ()) for above in passed):
+                continue
+            own, *others = (_alone(query, at) for at in (found[places[one.id]], *passed))
+            if own >= LIKELY_SHARE_MIN * max(others) > 0:
+                placed[one.id] = found[places[one.id]]
+        placed.setdefault(item.memory.id, item)
+    return list(placed.values())
+
+
+def _alone(query: Query, item: Found) -> float:
+    """The final score of a result, were it the only one."""
+    return judged(query, [item])[0].fused.score
 
 
 def end_of_equals(fused: Sequence[Fused], at: int, score: float) -> int:

@@ -19,13 +19,13 @@ from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.refinement import optional_weights, second_look
 from mnemesh_actors.recall.results import (
-    LIKELY_SHARE_MIN,
     Found,
     Matches,
     answering,
     doubtful,
     heat_parts_of,
     judged,
+    likely_first,
     lying_in,
     newer_of_ties_first,
     newest_first,
@@ -223,29 +223,34 @@ class Retrieval:
         if within := stretch_missed(query, found):
             inside, _, _ = await self._choice.pick(within, lying_in(within, fused, candidates))
             found = [*found[: query.limit - 1], inside[0]] if inside else found
-        if query.sort == "relevance":
-            found = await self._newer_first(found)
+        found = self._newer_first(found) if query.sort == "relevance" else found
         # In the order of relevance no score depends on results beyond the limit.
         whole = query.min_score and query.sort != "relevance"
-        shown = judged(query, found if whole else found[: query.limit])
+        first = found if whole else self._likely_first(found)[: query.limit]
+        ids = [item.memory.id for item in first]
+        scores = {item.memory.id: item for item in judged(query, [one for one in found if one.memory.id in ids])}
+        shown = [scores[id_] for id_ in ids]
         surest = max((item.fused.score for item in judged(query, best)), default=0.0)
         passing = [item for item in shown if item.fused.score >= query.min_score]
         return Matches(passing, covered, surest, (*degraded, *self._rows.left_out), explainer)
 
-    async def _newer_first(self, found: list[Found]) -> list[Found]:
+    def _newer_first(self, found: list[Found]) -> list[Found]:
         """Of two memories that contradict each other the newer one comes first, with the score of the older one, when
-        it answers by itself. A mere `may-replace` asks for nearly as good an answer. For a question about the past the
-        memory that held then comes before its successors."""
+        it answers by itself. For a question about the past the memory that held then comes before its successors."""
         tied = [item.memory for item in found if item.memory.tied]
         if len(tied) < 2:
             return found
         first = answering(found, standing.contested(tied))
-        likely = answering(found, standing.contested(tied, MAY_REPLACE), LIKELY_SHARE_MIN)
-        for id_, later in likely.items():
-            first[id_] = [*first.get(id_, ()), *(one for one in later if one not in first.get(id_, ()))]
         if self._query.asked_at is not None and not self._query.include_superseded:
             first |= standing.held_before(tied)
         return newest_first(found, first) if first else found
+
+    def _likely_first(self, found: list[Found]) -> list[Found]:
+        """Of two memories of which one may replace the other the newer one comes first, when it answers nearly as
+        well."""
+        tied = [item.memory for item in found if item.memory.tied]
+        likely = standing.contested(tied, MAY_REPLACE) if self._query.sort == "relevance" and len(tied) > 1 else {}
+        return likely_first(self._query, found, likely, standing.contested(tied)) if likely else found
 
     async def _matching(self) -> tuple[list[str], list[str]] | None:
         """The memories that pass, when only the ledger can judge; None when the index can, or each row is judged."""
