@@ -28,7 +28,7 @@ HALVES: Final = ("given", "held_out", "held_out_2")
 # Pairs that the trees are trained on, beside the given half.
 SEEN: Final = ("tuned", "wide_a", "wide_b")
 LABELS: Final = ("duplicate", "paraphrase", "update", "contradiction", "distinct", "elaboration")
-VERDICTS: Final = ("NOOP", "SUPERSEDE", "contradicts", "asked", "ADD")
+VERDICTS: Final = ("NOOP", "SUPERSEDE", "contradicts", "marked", "asked", "ADD")
 BATCH: Final = 32
 
 
@@ -48,11 +48,11 @@ def verdict_of(pair: Pair) -> Verdict:
 
 
 def outcome(verdict: Verdict) -> str:
-    """The column of a verdict: its action. A text that is added counts as "contradicts" when a link says so, and as
-    "asked" when the writer is asked about the older text."""
+    """The column of a verdict: its action. A text that is added counts as "contradicts" or "marked" when a link says
+    so, and as "asked" when only the writer is asked about the older text."""
     if verdict.action != "ADD" or not verdict.target_id:
         return verdict.action
-    return "contradicts" if verdict.contradicts else "asked"
+    return "contradicts" if verdict.contradicts else "marked" if verdict.marked else "asked"
 
 
 def pairs_of(half: str) -> list[Pair]:
@@ -82,14 +82,16 @@ def figures(counts: Counter[tuple[str, str]]) -> dict[str, tuple[float, str]]:
         "updates and contradictions dropped": (share(contested, ["NOOP"]), "0"),
         "linked or superseded": (share(contested, ["SUPERSEDE", "contradicts"]), ">= .85"),
         "superseded alone": (share(contested, ["SUPERSEDE"]), ""),
-        "linked, superseded or asked": (share(contested, ["SUPERSEDE", "contradicts", "asked"]), ""),
+        "linked, superseded or marked": (share(contested, ["SUPERSEDE", "contradicts", "marked"]), ""),
+        "linked, superseded, marked or asked": (share(contested, ["SUPERSEDE", "contradicts", "marked", "asked"]), ""),
         "duplicates and paraphrases caught": (share(repeated, ["NOOP"]), ">= .95"),
         "distinct or elaborating, not ADD": (share(apart, ["NOOP", "SUPERSEDE"]), "<= .01"),
         "distinct or elaborating, superseded or linked": (
             share(apart, ["SUPERSEDE", "contradicts"]),
             "<= .02",
         ),
-        "distinct or elaborating, asked": (share(apart, ["asked"]), ""),
+        "distinct or elaborating, marked": (share(apart, ["marked"]), ""),
+        "distinct or elaborating, marked or asked": (share(apart, ["marked", "asked"]), ""),
     }
 
 

@@ -27,7 +27,16 @@ from mnemesh import Client
 RESULT: Final = Path(__file__).resolve().parent / "results" / "histories.json"
 HALVES: Final = ("given", "held_out")
 WAYS: Final = ("plainly", "hints heard", "by hand")
-COUNTS: Final = ("to replace", "replaced", "replaced wrongly", "linked", "asked", "asked needlessly")
+COUNTS: Final = (
+    "to replace",
+    "replaced",
+    "replaced wrongly",
+    "linked",
+    "marked",
+    "marked wrongly",
+    "asked",
+    "asked needlessly",
+)
 DIGITS: Final = 3
 _NAMED: Final = re.compile(r'call supersede\(id="([^"]+)"')
 
@@ -72,6 +81,7 @@ def told(client: Client, data: dict[str, Any], space: str, way: str) -> dict[str
         ids[memory["id"]] = done.memory.id
         gone = {link.id for link in done.memory.links if link.type == "supersedes"}
         beside = {link.id for link in done.memory.links if link.type == "contradicts"}
+        marked = {link.id for link in done.memory.links if link.type == "may-replace"}
         wanted = {ids[memory["supersedes"]]} if memory["supersedes"] else set()
         named_now = set(_NAMED.findall(done.hint)) if done.action == "ADD" else set()
         if way == "hints heard" and named_now & wanted:
@@ -82,6 +92,8 @@ def told(client: Client, data: dict[str, Any], space: str, way: str) -> dict[str
         counts["replaced"] += len(gone & wanted)
         counts["replaced wrongly"] += len(gone - wanted)
         counts["linked"] += len(beside & wanted)
+        counts["marked"] += len(marked & wanted)
+        counts["marked wrongly"] += len(marked - wanted)
     for question in data["questions"]:
         if question["contested"]:
             results = client.recall(question["text"], space=space, limit=1).results

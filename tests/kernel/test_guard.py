@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import permutations
 from pathlib import Path
 from typing import Final
 
@@ -212,6 +213,32 @@ def test_no_contested_pair_is_dropped_and_nearly_all_are_replaced_linked_or_mark
     assert found.count("NOOP") == 0
     assert found.count("ADD") <= 0.05 * len(found)
     assert found.count("may-replace") <= 0.2 * len(found)
+
+
+@pytest.mark.parametrize("label", ["distinct", "elaboration"])
+def test_few_pairs_that_both_hold_are_marked(label: str) -> None:
+    pairs = [pair for pair in PAIRS if pair["label"] == label]
+    found = [judge(pair["newer"], "fact", [memory(pair["older"], cosine=pair["cosine"])]) for pair in pairs]
+    assert sum(bool(verdict.marked) for verdict in found) <= 0.02 * len(found)
+    assert all(set(verdict.marked) <= set(verdict.asked) for verdict in found)
+
+
+ATTRIBUTES: Final = [
+    f"The billing service {said}"
+    for said in ("logs to Loki", "is written in Go", "is hosted in Frankfurt", "calls the tax API")
+]
+
+
+@pytest.mark.parametrize(("older", "newer"), [*permutations(ATTRIBUTES, 2)])
+@pytest.mark.parametrize("cosine", [0.4, 0.6, 0.8])
+def test_another_attribute_of_one_subject_is_never_marked(older: str, newer: str, cosine: float) -> None:
+    verdict = judge(newer, "fact", [memory(older, cosine=cosine)])
+    assert (verdict.action, verdict.marked) == ("ADD", ())
+
+
+def test_a_likely_replacement_is_marked() -> None:
+    verdict = judge("Bob leads the platform team", "fact", [memory("Alice leads the platform team")])
+    assert verdict.marked == verdict.asked == ("old",)
 
 
 def test_a_writer_is_asked_about_middling_evidence_and_about_two_memories_at_most() -> None:

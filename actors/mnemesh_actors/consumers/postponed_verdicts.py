@@ -116,7 +116,7 @@ class PostponedVerdicts:
                 agent=one.agent, at=at, actor=actor, id=verdict.target_id, others=(memory.id,), tags=memory.tags,
                 heads=heads,
             )  # fmt: skip
-        if not (verdict.supersedes or verdict.contradicts or verdict.asked):
+        if not (verdict.supersedes or verdict.contradicts or verdict.marked):
             return None
         return Judge(agent=one.agent, at=at, actor=actor, id=memory.id, heads=memory.heads, verdict=verdict)
 

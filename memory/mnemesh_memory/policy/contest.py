@@ -39,12 +39,14 @@ class Contest:
     reason: str
     likelihood: float = 1.0
     doubtful: bool = False  # The newer one may speak of another member or case: then a link is the most.
-    linked: bool = True  # The evidence suffices for a link. Without, only the writer is asked.
+    linked: bool = True  # The evidence suffices for a link `contradicts`. Without, the writer is asked.
+    marked: bool = True  # The evidence suffices for a link `may-replace`. Without, the writer is only asked.
 
 
 class Limits(NamedTuple):
     """The likelihoods from which on a pair is judged."""
 
+    mark: float  # From here on the newer one is marked as a likely replacement.
     link: float  # From here on two statements contradict.
     replace: float  # From here on the newer one replaces the older one.
 
@@ -142,7 +144,9 @@ def judged(older: Statement, newer: Statement, cosine: float) -> Contest | None:
     narrower = form == "told" and not pair.lost and doubts.is_past_in_a_case(pair)
     rule = not pair.stated and doubts.is_rule(newer) and not doubts.is_rule(older)
     strong = likelihood >= limit.replace and not (doubtful or rule or narrower)
-    return Contest(strong, pair.stated, _reason(pair), likelihood, doubtful, likelihood >= limit.link)
+    linked = likelihood >= limit.link
+    marked = likelihood >= limit.mark and not doubts.is_other_attribute(pair)
+    return Contest(strong, pair.stated, _reason(pair), likelihood, doubtful, linked, linked or marked)
 
 
 def is_refused(pair: StatementPair) -> bool:

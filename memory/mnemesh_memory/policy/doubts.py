@@ -195,6 +195,30 @@ def is_changed_value(pair: StatementPair) -> bool:
     )
 
 
+def is_other_attribute(pair: StatementPair) -> bool:
+    """Whether the two tell different things of one subject: "logs to Loki" and "is written in Go". Both share words of
+    the subject alone, have other verbs, and tell of no change."""
+    older, newer = pair.older, pair.newer
+    if pair.stated or min(older.verb, newer.verb) < 0 or pair.replaced_values or pair.denied or pair.opposite:
+        return False
+    subjects = [{one.meanings[at] for at in one.content if at < one.verb} for one in (older, newer)]
+    behind = [{one.meanings[at] for at in one.content if at > one.verb} for one in (older, newer)]
+    of_subject = pair.shared <= subjects[0] & subjects[1] and pair.shared.isdisjoint(behind[0] | behind[1])
+    return bool(pair.shared) and of_subject and _predicate(older) != _predicate(newer)
+
+
+def _predicate(statement: Statement) -> str:
+    """The meaning of the verb; behind "is" that of a participle."""
+    at = statement.verb
+    if statement.words[at] in BE and at + 1 < len(statement.tokens) and _is_participle(statement.words[at + 1]):
+        at += 1
+    return meaning(statement.key(at))
+
+
+def _is_participle(word: str) -> bool:
+    return word in VERB_FORMS or (len(word) > len("need") and word.endswith("ed"))
+
+
 def is_of_other_things(one: str, other: str, *, stated: bool) -> bool:
     """Whether the texts speak of things with other numbers, such as valve 3 and valve 4. With a stated change one
     label may be the new value, when another is the same in both."""

@@ -78,7 +78,8 @@ class Verdict:
     similarity: float = 0.0
     supersedes: tuple[str, ...] = ()
     contradicts: tuple[str, ...] = ()
-    asked: tuple[str, ...] = ()  # Its writer is asked about these. A link `may-replace` leads there.
+    asked: tuple[str, ...] = ()  # Its writer is asked about these.
+    marked: tuple[str, ...] = ()  # A link `may-replace` leads to those of `asked` that it likely replaces.
     hint: str = ""
     heads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # Of the memories that are named here.
 
@@ -164,6 +165,7 @@ def _asked(likely: Sequence[Replaced], fresh: float, heads: Mapping[str, tuple[s
         target_id=target.id,
         similarity=target.cosine,
         asked=tuple(item.id for item, _ in likely[:ASKED_MAX]),
+        marked=tuple(item.id for item, found in likely[:ASKED_MAX] if found.marked),
         heads=heads,
         hint="; ".join(_replacing(one) for one, _ in likely[:ASKED_MAX]),
     )

@@ -94,10 +94,10 @@ class Verdicts:
 
 def links_of(verdict: Verdict | None, standing: Mapping[str, Memory], outdated: Sequence[Memory]) -> Iterator[Link]:
     """Links to the memories that step back, and to those that a new one contradicts, among them what could not step
-    back, and to those of which its writer is asked."""
+    back, and to those that it likely replaces."""
     closed = [memory.id for memory in outdated]
     yield from (Link(SUPERSEDES, id_) for id_ in closed)
     for id_ in (*verdict.supersedes, *verdict.contradicts) if verdict else ():
         if id_ in standing and id_ not in closed:
             yield Link(CONTRADICTS, id_)
-    yield from (Link(MAY_REPLACE, id_) for id_ in (verdict.asked if verdict else ()) if id_ in standing)
+    yield from (Link(MAY_REPLACE, id_) for id_ in (verdict.marked if verdict else ()) if id_ in standing)
