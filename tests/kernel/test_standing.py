@@ -20,7 +20,7 @@ from mnemesh_memory.policy.session_context import ContextQuery
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE
-from mnemesh_memory.values.model import Caller, Link, ListQuery, Memory, Patch, Query, Replaced
+from mnemesh_memory.values.model import Caller, Link, ListQuery, Memory, Patch, Replaced
 from mnemesh_memory.values.past import BOTH
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -131,23 +131,65 @@ async def test_marks_move_a_memory_once_and_only_past_results_that_it_answers_ne
     memories = [await here.remember(f"berth {number} holds", force=True) for number in range(3)]
     first, second, third = memories
 
-    def order(*cosines: float) -> list[int]:
-        found = [Found(one, Fused(one.id, 0.5, cosine=cosine)) for one, cosine in zip(memories, cosines, strict=True)]
+    def order(*scores: float) -> list[int]:
+        found = [Found(one, Fused(one.id, score)) for one, score in zip(memories, scores, strict=True)]
         likely = {first.id: [second], second.id: [third]}
-        shown = likely_first(Query(text="x", spaces=(here.space,)), found, likely, {})
+        shown = likely_first(found, likely, {})
         assert all(item in found for item in shown)
         return [memories.index(item.memory) for item in shown]
 
     assert order(0.7, 0.69, 0.69) == [1, 0, 2]
     assert order(0.7, 0.5, 0.49) == [0, 2, 1]
-    assert order(0.7, 0.5, 0.1) == [0, 1, 2]
+    assert order(0.7, 0.5, 0.1) == order(0.0, 0.0, 0.0) == [0, 1, 2]
 
 
 async def test_a_mark_brings_in_nothing_that_does_not_match(here: Here) -> None:
-    older, newer = await marked(here)
-    await here.mesh.update(READER, newer.id, Patch(content="Quay eleven floods in autumn"))
+    older = await here.remember("Alice leads the platform team")
+    newer = await here.remember("Quay eleven floods in autumn", force=True, links=(Link(MAY_REPLACE, older.id),))
     results = (await here.recall("Alice leads the platform team", limit=1)).results
     assert [(hit.memory.id, hit.memory.may_be_replaced_by) for hit in results] == [(older.id, (newer.id,))]
+
+
+@pytest.mark.parametrize("side", ["older", "newer"])
+async def test_a_mark_ends_when_either_text_is_revised(here: Here, side: str) -> None:
+    older, newer = await marked(here)
+    changed = older if side == "older" else newer
+    await here.mesh.update(READER, changed.id, Patch(content="Quay eleven floods in autumn"))
+    ((one,), _) = await here.mesh.get(READER, [older.id])
+    assert one.may_be_replaced_by == ()
+    assert not (await here.mesh.conflicts(READER, [here.space])).contradictions_total
+    assert not [one for one in (await here.mesh.hygiene(READER, (here.space,))).findings if one.type == "contradiction"]
+
+
+async def test_a_text_that_was_revised_before_the_newer_one_was_written_is_marked(here: Here) -> None:
+    older = await here.remember("Carol leads the platform team")
+    await here.mesh.update(READER, older.id, Patch(content="Alice leads the platform team"))
+    done = await here.mesh.remember(READER, here.draft("Bob leads the platform team"))
+    ((one,), _) = await here.mesh.get(READER, [older.id])
+    assert one.may_be_replaced_by == (done.memory.id,)
+
+
+@pytest.mark.parametrize("type_", [CONTRADICTS, MAY_REPLACE])
+async def test_a_link_to_another_space_marks_nothing_as_nobody_could_settle_the_pair(here: Here, type_: str) -> None:
+    older = await here.remember("Quay twelve is free", force=True)
+    elsewhere = f"{here.space}x"
+    draft = here.draft("Quay twelve is taken", force=True, links=(Link(type_, older.id),))
+    await here.mesh.remember(READER, replace(draft, space=elsewhere))
+    ((one,), _) = await here.mesh.get(READER, [older.id])
+    assert (one.older_than, one.may_be_replaced_by) == ((), ())
+    assert not (await here.mesh.conflicts(READER, [here.space, elsewhere])).contradictions_total
+
+
+async def test_a_context_puts_a_contradicting_and_a_likely_newer_memory_before_an_older_one(here: Here) -> None:
+    older = await here.remember("Quay seven is free", force=True, tier="pinned")
+    links = {type_: (Link(type_, older.id),) for type_ in (CONTRADICTS, MAY_REPLACE)}
+    sure = await here.remember("Quay seven is taken", force=True, tier="pinned", links=links[CONTRADICTS])
+    likely = await here.remember("Quay seven is let", force=True, tier="pinned", links=links[MAY_REPLACE])
+    newer = standing.unsettled([older, sure, likely])
+    assert [one.id for one in newer[older.id]] == [sure.id, likely.id]
+    context = await here.mesh.context(READER, ContextQuery(spaces=(here.space,)))
+    (pinned,) = [group for group in context.groups if group.name == "pinned"]
+    assert [one.id for one in pinned.memories][-1] == older.id
 
 
 @pytest.mark.parametrize("way", ["resolve", "unlink", "supersede"])
@@ -212,14 +254,10 @@ async def test_the_order_follows_the_time_since_when_a_statement_holds(here: Her
 async def test_a_reader_without_a_grant_hears_of_no_other_memory(here: Here) -> None:
     secret = await here.mesh.remember(READER, replace(here.draft("secret", force=True), space="test/hidden"))
     shared = await here.remember("Ask the keeper of quay ten", links=(Link(CONTRADICTS, secret.memory.id),))
-    later = await here.mesh.remember(
-        READER, replace(here.draft("later", force=True, links=(Link(CONTRADICTS, shared.id),)), space="test/hidden")
-    )
     guest = Caller("guest/a", "guest", role="reader", spaces=(here.space,))
     ((seen,), _) = await here.mesh.get(guest, [shared.id])
-    assert seen.older_than == ()
     ((own,), _) = await here.mesh.get(READER, [shared.id])
-    assert own.older_than == (later.memory.id,)
+    assert (seen.links, own.links) == ((), (Link(CONTRADICTS, secret.memory.id),))
 
 
 async def test_words_of_the_past_find_what_held_then(here: Here) -> None:

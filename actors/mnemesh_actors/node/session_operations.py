@@ -39,7 +39,6 @@ from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.validation.filters import states_rule
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DeadlineExceeded, Unavailable
-from mnemesh_memory.values.memory_links import MAY_REPLACE
 from mnemesh_memory.values.model import Caller, Draft, Memory, Patch, Query, Source
 
 # The least score of an answer to the question of a context.
@@ -170,7 +169,7 @@ class Sessions:
         memories = {memory.id: memory for group in groups.values() for memory in group}
         read = await granted(self._parts, caller, list(memories.values()))
         told = {memory.id: memory for memory in await displayed(self._parts, read)}
-        newer = precedence.contested(told.values(), MAY_REPLACE) | precedence.contested(told.values())
+        newer = precedence.unsettled(told.values())
         ids = {name: list(dict.fromkeys(memory.id for memory in group)) for name, group in groups.items()}
         return {name: precedence.newer_first([told[id_] for id_ in group], group, newer) for name, group in ids.items()}
 

@@ -173,10 +173,7 @@ def newest_first(found: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) 
 
 
 def likely_first(
-    query: Query,
-    found: Sequence[Found],
-    likely: Mapping[str, Sequence[Memory]],
-    newer: Mapping[str, Sequence[Memory]],
+    found: Sequence[Found], likely: Mapping[str, Sequence[Memory]], newer: Mapping[str, Sequence[Memory]]
 ) -> list[Found]:
     """The results with each memory that may replace another (`likely`, by its id) before the other, when its own score
     is nearly that of each result passed over. Nothing else moves, nothing moves twice, and no score changes. A memory
@@ -188,16 +185,11 @@ def likely_first(
             passed = found[place : places.get(one.id, 0)]
             if not passed or one.id in placed or any(above.memory in newer.get(one.id, ()) for above in passed):
                 continue
-            own, *others = (_alone(query, at) for at in (found[places[one.id]], *passed))
-            if own >= LIKELY_SHARE_MIN * max(others) > 0:
-                placed[one.id] = found[places[one.id]]
+            mover = found[places[one.id]]
+            if mover.fused.score >= LIKELY_SHARE_MIN * max(above.fused.score for above in passed) > 0:
+                placed[one.id] = mover
         placed.setdefault(item.memory.id, item)
     return list(placed.values())
-
-
-def _alone(query: Query, item: Found) -> float:
-    """The final score of a result, were it the only one."""
-    return judged(query, [item])[0].fused.score
 
 
 def end_of_equals(fused: Sequence[Fused], at: int, score: float) -> int:

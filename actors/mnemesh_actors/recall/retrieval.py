@@ -250,7 +250,7 @@ class Retrieval:
         well."""
         tied = [item.memory for item in found if item.memory.tied]
         likely = standing.contested(tied, MAY_REPLACE) if self._query.sort == "relevance" and len(tied) > 1 else {}
-        return likely_first(self._query, found, likely, standing.contested(tied)) if likely else found
+        return likely_first(found, likely, standing.contested(tied)) if likely else found
 
     async def _matching(self) -> tuple[list[str], list[str]] | None:
         """The memories that pass, when only the ledger can judge; None when the index can, or each row is judged."""

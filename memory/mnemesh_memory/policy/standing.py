@@ -34,15 +34,34 @@ def pairs(memories: Iterable[Memory], type_: str = CONTRADICTS) -> set[Pair]:
 
 def contested(memories: Collection[Memory], type_: str = CONTRADICTS) -> dict[str, list[Memory]]:
     """By id of each memory that a link of a type contests the newer memories, the newest first. All are active. A
-    memory that had ended when the newer memory began is not contested."""
+    memory that had ended when the newer memory began is not contested. A mere mark is of the two texts that the guard
+    compared, so a later revision of either ends the mark."""
     known = {memory.id: memory for memory in memories if memory.state == "active"}
     newer: dict[str, list[Memory]] = {}
     for pair in pairs(memories, type_) - pairs(memories, BOTH_HOLD):
         if len(pair) == 2 and pair <= known.keys():
             older, later = sorted((known[id_] for id_ in pair), key=age)
+            if not _is_open(older, later, type_):
+                continue
             if older.valid_to is None or older.valid_to > happened_at(later):
                 newer.setdefault(older.id, []).append(later)
     return {id_: sorted(found, key=age, reverse=True) for id_, found in newer.items()}
+
+
+def _is_open(one: Memory, other: Memory, type_: str) -> bool:
+    """Whether a link of a type may mark one of two. No memory replaces one of another space, so nobody could settle the
+    pair. A mere mark ends with a revision after both were written."""
+    revised = max(one.updated_at, other.updated_at) > max(one.created_at, other.created_at)
+    return one.space == other.space and not (type_ == MAY_REPLACE and revised)
+
+
+def unsettled(memories: Collection[Memory]) -> dict[str, list[Memory]]:
+    """By id of each older memory the newer ones that contradict the memory, and then those that may replace it."""
+    newer = contested(memories)
+    for id_, likely in contested(memories, MAY_REPLACE).items():
+        sure = newer.get(id_, [])
+        newer[id_] = [*sure, *(one for one in likely if one not in sure)]
+    return newer
 
 
 def undecided(one: Memory, other: Memory) -> str:
@@ -51,7 +70,8 @@ def undecided(one: Memory, other: Memory) -> str:
     if pairs(both, BOTH_HOLD):
         return ""
     pair = frozenset((one.id, other.id))
-    return next((type_ for type_ in OPEN_TYPES if pair in pairs(both, type_)), "")
+    open_types = (type_ for type_ in OPEN_TYPES if _is_open(one, other, type_))
+    return next((type_ for type_ in open_types if pair in pairs(both, type_)), "")
 
 
 def held_before(memories: Collection[Memory]) -> dict[str, list[Memory]]:

@@ -110,19 +110,21 @@ def derived(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str]]
 def contradictions(
     db: sqlite3.Connection, spaces: Sequence[str], after: OpenPair, limit: int
 ) -> tuple[list[OpenPair], int, int]:
-    """Up to `limit` pairs of active memories of `spaces`, patterns, that a link of OPEN_TYPES joins and no link
-    `both-hold`, from `after` on. Also how many there are in all, and how many of them are mere marks. Those that
-    contradict each other come first, then in order of their ids."""
+    """Up to `limit` pairs of active memories of a space of `spaces`, patterns, that a link of OPEN_TYPES joins and no
+    link `both-hold`, from `after` on. A mark ends with a revision after both were written. Also how many there are in
+    all, and how many of them are mere marks. Those that contradict each other come first, then in order of their
+    ids."""
     seen, patterns = covered(spaces)
     joined = " AND ".join(f"{side}.state = 'active' AND {seen.replace('space', side + '.space')}" for side in "ab")
     pairs = (
         "SELECT min(l.type <> ?) AS likely, min(l.source, l.target) AS one, max(l.source, l.target) AS other "
         "FROM link AS l JOIN memory AS a ON a.id = l.source JOIN memory AS b ON b.id = l.target "
-        f"WHERE l.type IN ({marks(OPEN_TYPES)}) AND a.id <> b.id AND {joined} AND NOT EXISTS ("
+        f"WHERE l.type IN ({marks(OPEN_TYPES)}) AND a.id <> b.id AND a.space = b.space AND {joined} AND (l.type = ? "
+        "OR max(a.updated_at, b.updated_at) <= max(a.created_at, b.created_at)) AND NOT EXISTS ("
         "SELECT 1 FROM link AS agreed WHERE agreed.type = ? AND (agreed.source = a.id AND agreed.target = b.id "
         "OR agreed.source = b.id AND agreed.target = a.id)) GROUP BY one, other"
     )
-    values = (CONTRADICTS, *OPEN_TYPES, *patterns, *patterns, BOTH_HOLD)
+    values = (CONTRADICTS, *OPEN_TYPES, *patterns, *patterns, CONTRADICTS, BOTH_HOLD)
     counts = db.execute(f"SELECT count(*), coalesce(sum(likely), 0) FROM ({pairs})", values).fetchone()
     total, likely = map(int, counts)
     if not total:
