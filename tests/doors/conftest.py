@@ -16,7 +16,7 @@ from scenario_doors import NETWORKED_DOORS
 from mnemesh_actors.storage.data_directory import open_directory
 
 # A memory of kind prompt is cold as soon as it is written, and all others cool as usual.
-HALF_LIVES = "prompt=0.00000001"
+HALF_LIVES = "prompt=0.0000000001"
 
 
 @pytest.fixture(scope="session")

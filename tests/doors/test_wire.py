@@ -92,6 +92,8 @@ def fill(message: Message, value: Any, names: dict[str, str] | None = None) -> A
             continue  # spares recall a question to the ledger; what it says, `linked` tells
         if (type(value), field.name) == (model.Memory, "arrived_at"):
             continue  # of the node alone; the age in `heat` tells it
+        if (type(value), field.name) == (model.Memory, "forced"):
+            continue  # for the judges of the nodes alone
         if (type(value), field.name) == (model.Query, "about") or field.name == "asked_at":
             continue  # read from the words of the query, by nobody else
         if field.name in ("hidden", "knowledge", "weighing"):

@@ -23,7 +23,7 @@ from mnemesh_gateway.operations.gate import MeshGate
 from mnemesh_memory.policy.heat import half_lives_of
 
 # As in the node that the other doors share.
-HALF_LIVES = "prompt=0.00000001"
+HALF_LIVES = "prompt=0.0000000001"
 DOORS = ("in-process", *NETWORKED_DOORS)
 
 
