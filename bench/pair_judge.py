@@ -1,7 +1,7 @@
 """`python -m bench.pair_judge`: train the trees by which the write guard judges a pair, and write their data file.
 
 The pairs are those of tests/data/guard (`given`, `tuned`, `made`, `wide_a`, `wide_b`) and of the given histories of
-tests/data/team. What is held out is never read. Each threshold comes from pairs of a hand that the trees had not seen.
+tests/data/team. Files held out are never read. Each threshold comes from pairs of a hand that the trees had not seen.
 Five hands wrote the pairs, the histories, the facts made for training, and the two files of wide wording.
 
 J. Friedman, "Greedy function approximation: a gradient boosting machine", Annals of Statistics 29 (2001).

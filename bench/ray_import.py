@@ -17,7 +17,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
@@ -34,7 +33,7 @@ from rich.console import Console
 
 from mnemesh import Client
 from mnemesh.api.batch import BATCH_ITEMS_MAX
-from mnemesh.cli.imports.memories import BATCHES_IN_FLIGHT
+from mnemesh.api.calls.writes import Item
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
 from mnemesh_actors.generations.space_factory import spawn_embedders
 from mnemesh_actors.models import ModelConfig
@@ -42,7 +41,7 @@ from mnemesh_actors.remember.deadlines import EMBEDDED_BYTES
 from mnemesh_actors.runtime.base import Place
 from mnemesh_actors.runtime.ray import RayHandle, RayRuntime
 
-Item = TypeVar("Item")
+Element = TypeVar("Element")
 RESULTS = Path(__file__).resolve().parent / "results" / "ray_import.json"
 RATIO_MIN = 0.85
 WORKERS = 2
@@ -104,7 +103,7 @@ def main(argv: Sequence[str]) -> int:
     return 0
 
 
-def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+def chunks(items: Sequence[Element], size: int) -> Iterator[Sequence[Element]]:
     """`size` of them at a time."""
     return (items[start : start + size] for start in range(0, len(items), size))
 
@@ -150,14 +149,12 @@ def _portions(texts: Sequence[str]) -> Iterator[list[str]]:
 def _imported(client: Client, texts: Sequence[str]) -> float:
     """Texts a second until the last is acknowledged, sent as `mnemesh import` sends them."""
 
-    def store(batch: Sequence[str]) -> None:
-        for outcome in client.remember_batch([{"content": text, "space": SPACE} for text in batch], wait="durable"):
+    began = time.perf_counter()
+    for batch in chunks(texts, BATCH_ITEMS_MAX):
+        items: list[Item | str] = [{"content": text, "space": SPACE} for text in batch]
+        for outcome in client.remember_batch(items, wait="durable", judge_at_rest=True):
             if isinstance(outcome, Exception):
                 raise outcome
-
-    began = time.perf_counter()
-    with ThreadPoolExecutor(BATCHES_IN_FLIGHT) as threads:
-        list(threads.map(store, chunks(texts, BATCH_ITEMS_MAX)))
     return len(texts) / (time.perf_counter() - began)
 
 

@@ -26,9 +26,9 @@ from mnemesh_memory.consolidation.steps import Portion, Proposal
 from mnemesh_memory.values.errors import Unavailable
 
 REST_S: Final = 10.0
-PLAN_S: Final = 60.0  # a memory takes about 1 ms
-END_S: Final = 1.0  # until a child that has closed its pipe has ended
-CHILDREN_MAX: Final = 2  # of one plan
+PLAN_S: Final = 60.0  # A memory takes about 1 ms.
+END_S: Final = 1.0  # From the closed pipe of a child to its end.
+CHILDREN_MAX: Final = 2  # A plan asks no more children.
 # A child that has ended, or runs other code than the node since an upgrade.
 UNABLE: Final = (OSError, EOFError, AttributeError, ImportError, pickle.UnpicklingError)
 log = structlog.get_logger("mnemesh.sleep")

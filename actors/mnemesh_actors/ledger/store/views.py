@@ -19,7 +19,7 @@ from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.values.errors import DataLoss, MnemeshError, NotFound
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query
 
-# What a recall, the marks of its results, and a table that follows the log need of the memories with these ids.
+# Reads of memories by id, for a recall, for the marks of results and for a table that follows the log.
 QUICK = ("read", "touch", "from_peers", "activity", "ties", "hidden", "tagged")
 QUICK_ROWS_MAX = 64
 # The texts of a draft for a quick lookup with its vectors.

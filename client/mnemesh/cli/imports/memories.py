@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -39,7 +38,6 @@ from mnemesh.transport.connection import default_project, local_data_dir
 if TYPE_CHECKING:
     from mnemesh.api.client import Client
 
-BATCHES_IN_FLIGHT: Final = 1  # Two would be stored in any order.
 OVERLOADED_TRIES_MAX: Final = 20
 OVERLOADED_PAUSE_MAX_S: Final = 5.0
 INDEX_WAIT_S: Final = 600.0
@@ -140,35 +138,33 @@ def life_of(client: Client) -> str:
 
 @dataclass(slots=True)
 class _Importer:
-    """Sends items in batches. An acknowledged item is noted at once, also when it is asked to stop."""
+    """Sends items in batches, one after the other, because two at once would be stored in any order. The next batch is
+    read meanwhile. An acknowledged item is noted at once, also when it is asked to stop."""
 
     client: Client
     done: ImportState
     report: Report
     bar: Bar
     links: LinkMover = field(default_factory=LinkMover)
-    under_way: deque[tuple[Batch, Future[list[Outcome]]]] = field(default_factory=deque)
+    under_way: tuple[Batch, Future[list[Outcome]]] | None = None
 
     def run(self, items: Iterable[Work]) -> None:
         """Store all items. Raises the error of a batch that failed as a whole. After a request to stop, notes the work
         under way and raises KeyboardInterrupt.
         """
-        with CtrlC(self.client.close) as stop, ThreadPoolExecutor(BATCHES_IN_FLIGHT, "import") as threads:
+        with CtrlC(self.client.close) as stop, ThreadPoolExecutor(1, "import") as sender:
             try:
                 for batch in _batches(self._fresh(items)):
-                    if len(self.under_way) == BATCHES_IN_FLIGHT:
-                        self._finish_oldest()
+                    self._finish()
                     if stop.asked:
                         break
-                    self.under_way.append((batch, threads.submit(_store, self.client, batch)))
-                while self.under_way:
-                    self._finish_oldest()
+                    self.under_way = (batch, sender.submit(_store, self.client, batch))
+                self._finish()
                 if not stop.asked:
                     self.links.move(self.client, self.done, self.report)
             except MnemeshError:
-                while self.under_way:
-                    with suppress(MnemeshError):  # the first failure is the one that is reported
-                        self._finish_oldest()
+                with suppress(MnemeshError):  # the first failure is the one that is reported
+                    self._finish()
                 if not stop.asked:
                     told = f"stopped after {self.report.stored} stored items; the same command goes on from here"
                     print(f"mnemesh: {told}", file=sys.stderr, flush=True)
@@ -188,8 +184,10 @@ class _Importer:
             else:
                 yield work
 
-    def _finish_oldest(self) -> None:
-        batch, future = self.under_way.popleft()
+    def _finish(self) -> None:
+        if self.under_way is None:
+            return
+        (batch, future), self.under_way = self.under_way, None
         outcomes = future.result()
         stored: dict[str, str] = {}
         for work, outcome in zip(batch, outcomes, strict=True):
