@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
-from mnemesh_memory.policy.guard import Candidate, Verdict, judge
+from mnemesh_memory.policy.judge.guard import Candidate, Verdict, judge
 
 DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data" / "guard"
 HALVES: Final = ("given", "held_out", "held_out_2")

@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from mnemesh_memory.policy.heat import DAY_MS, HALF_LIFE_DAYS, HeatColumns, heat_of_columns
+from mnemesh_memory.policy.dynamics.heat import DAY_MS, HALF_LIFE_DAYS, HeatColumns, heat_of_columns
 
 MEMORIES: Final = 100_000
 RUNS: Final = 20

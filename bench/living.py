@@ -31,11 +31,18 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
-from mnemesh_memory.policy.engram import MEMORIES_MAX, NEIGHBOURS_MAX, REACH_MS, EngramTable, Neighbour, nearest
-from mnemesh_memory.policy.forgetting import shown
-from mnemesh_memory.policy.guard import Candidate, judge
-from mnemesh_memory.policy.reconsolidation import Labile, reconsolidated
-from mnemesh_memory.policy.surprisal import SURPRISING_BITS, continuity, surprise
+from mnemesh_memory.policy.dynamics.engram import (
+    MEMORIES_MAX,
+    NEIGHBOURS_MAX,
+    REACH_MS,
+    EngramTable,
+    Neighbour,
+    nearest,
+)
+from mnemesh_memory.policy.dynamics.forgetting import shown
+from mnemesh_memory.policy.dynamics.reconsolidation import Labile, reconsolidated
+from mnemesh_memory.policy.dynamics.surprisal import SURPRISING_BITS, continuity, surprise
+from mnemesh_memory.policy.judge.guard import Candidate, judge
 from mnemesh_memory.text.text import estimate_tokens
 
 DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data"

@@ -23,10 +23,10 @@ from bench.corpora import TEAM
 from numpy.typing import NDArray
 
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
-from mnemesh_memory.policy.contest import FORMS, TREES_FILE, form_of, is_refused
-from mnemesh_memory.policy.guard import RECORDS
-from mnemesh_memory.policy.pair_features import StatementPair, features
-from mnemesh_memory.policy.slots import statement
+from mnemesh_memory.policy.judge.contest import FORMS, TREES_FILE, form_of, is_refused
+from mnemesh_memory.policy.judge.guard import RECORDS
+from mnemesh_memory.policy.judge.pair_features import StatementPair, features
+from mnemesh_memory.policy.judge.slots import statement
 
 GUARD: Final = TEAM.parent / "guard"
 TARGET: Final = Path(__file__).resolve().parent.parent / "memory" / "mnemesh_memory" / TREES_FILE

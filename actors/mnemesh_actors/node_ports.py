@@ -19,12 +19,12 @@ from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.budget import Foreground
 from mnemesh_actors.runtime.zones import machine_zone
-from mnemesh_memory.policy.engram import EngramTable
-from mnemesh_memory.policy.heat import HALF_LIFE_DAYS, HalfLives
-from mnemesh_memory.policy.reconsolidation import LabileWindow
-from mnemesh_memory.policy.stored_rules import RuleTable
-from mnemesh_memory.policy.surprisal import NoveltySamples
-from mnemesh_memory.policy.triggers import TriggerTable
+from mnemesh_memory.policy.dynamics.engram import EngramTable
+from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, HalfLives
+from mnemesh_memory.policy.dynamics.reconsolidation import LabileWindow
+from mnemesh_memory.policy.dynamics.surprisal import NoveltySamples
+from mnemesh_memory.policy.rules.stored_rules import RuleTable
+from mnemesh_memory.policy.rules.triggers import TriggerTable
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.model import Caller
 from mnemesh_memory.values.rules import Rule

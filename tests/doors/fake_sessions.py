@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from mnemesh_memory.policy import checkpoints, requirements, session_context, session_runs
-from mnemesh_memory.policy.checkpoints import Checkpoint, Standing
-from mnemesh_memory.policy.requirements import Requirement
-from mnemesh_memory.policy.session_context import PINNED, RECENT, ContextQuery, SessionContext
-from mnemesh_memory.policy.session_runs import SessionRun, Told
+from mnemesh_memory.policy.sessions import checkpoints, requirements, session_context, session_runs
+from mnemesh_memory.policy.sessions.checkpoints import Checkpoint, Standing
+from mnemesh_memory.policy.sessions.requirements import Requirement
+from mnemesh_memory.policy.sessions.session_context import PINNED, RECENT, ContextQuery, SessionContext
+from mnemesh_memory.policy.sessions.session_runs import SessionRun, Told
 from mnemesh_memory.values.model import Caller, Draft, Memory, Source, Written
 
 

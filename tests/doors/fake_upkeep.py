@@ -13,10 +13,11 @@ from mnemesh_actors.files.project_files import FileState
 from mnemesh_actors.recall.file_validation import Validated, Validation
 from mnemesh_actors.remember.tidying import ACTIONS, FINDINGS, Tidied
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import hygiene, patches, stored_rules, triggers
+from mnemesh_memory.policy import hygiene, patches
 from mnemesh_memory.policy.hygiene import Duplicates, Report
-from mnemesh_memory.policy.stored_rules import StoredRule
-from mnemesh_memory.policy.triggers import Trigger
+from mnemesh_memory.policy.rules import stored_rules, triggers
+from mnemesh_memory.policy.rules.stored_rules import StoredRule
+from mnemesh_memory.policy.rules.triggers import Trigger
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument

@@ -8,7 +8,7 @@ from recall_scene import here as here
 from recall_scene import mesh as mesh
 
 from mnemesh_actors.remember.drafts import Prepared, rounds
-from mnemesh_memory.policy import guard
+from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.values.model import Draft, Memory, Written
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from mnemesh_memory.policy.guard import Candidate, Verdict, judge
-from mnemesh_memory.policy.reconsolidation import Labile, reconsolidated
+from mnemesh_memory.policy.dynamics.reconsolidation import Labile, reconsolidated
+from mnemesh_memory.policy.judge.guard import Candidate, Verdict, judge
 
 
 def memory(text: str, kind: str = "fact", *, settled: bool = False) -> Candidate:

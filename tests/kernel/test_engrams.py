@@ -13,7 +13,7 @@ from recall_scene import READER, Here, started
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
-from mnemesh_memory.policy.engram import CAPACITY, MINUTE_MS, NEIGHBOURS_MAX, REACH_MS, EngramTable, in_words
+from mnemesh_memory.policy.dynamics.engram import CAPACITY, MINUTE_MS, NEIGHBOURS_MAX, REACH_MS, EngramTable, in_words
 
 times = st.integers(-REACH_MS, 20 * REACH_MS)
 writes = st.lists(st.tuples(times, st.sampled_from(["a", "b", "c"]), st.sampled_from(["s", "t"])), max_size=120)

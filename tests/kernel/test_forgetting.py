@@ -14,7 +14,7 @@ from test_heat_life import BEGUN, READER, Clock, running
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.storage.data_directory import open_directory
-from mnemesh_memory.policy.forgetting import (
+from mnemesh_memory.policy.dynamics.forgetting import (
     DISTORTION_MAX,
     FULL,
     GAP,

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.policy.grammar import LEADS, PREPOSITIONS
-from mnemesh_memory.policy.guard import Candidate, judge, subject_terms
-from mnemesh_memory.policy.sameness import says_the_same
-from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statements
-from mnemesh_memory.policy.tokens import TOKENS_MAX
+from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS
+from mnemesh_memory.policy.judge.guard import Candidate, judge, subject_terms
+from mnemesh_memory.policy.judge.sameness import says_the_same
+from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statements
+from mnemesh_memory.policy.judge.tokens import TOKENS_MAX
 
 PAIRS: Final = [
     json.loads(line)

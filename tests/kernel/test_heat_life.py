@@ -15,7 +15,7 @@ from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory
-from mnemesh_memory.policy.heat import DAY_MS, HALF_LIFE_DAYS
+from mnemesh_memory.policy.dynamics.heat import DAY_MS, HALF_LIFE_DAYS
 from mnemesh_memory.values.heat_channels import Heat
 from mnemesh_memory.values.model import Caller, Draft, Query
 

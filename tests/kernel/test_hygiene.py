@@ -19,7 +19,7 @@ from recall_scene import mesh as mesh
 
 from mnemesh_actors.recall import hygiene_report
 from mnemesh_memory.policy import hygiene
-from mnemesh_memory.policy.heat import DAY_MS
+from mnemesh_memory.policy.dynamics.heat import DAY_MS
 from mnemesh_memory.policy.hygiene import Finding, is_idle, near_pairs, tidy
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, PermissionDenied

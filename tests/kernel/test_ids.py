@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.policy.heat import HALF_LIFE_DAYS
+from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS
 from mnemesh_memory.values import kinds
 from mnemesh_memory.values.ids import belongs, derived_id, fingerprint, fresh_id, key_mark
 from mnemesh_memory.values.kinds import DEFAULT_KIND, KIND_FOLD, KINDS, fold_kind

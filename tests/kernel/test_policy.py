@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.policy.guard import NEAR_MIN, REPLACES_MIN, advice, answer, near, novelty
-from mnemesh_memory.policy.heat import (
+from mnemesh_memory.policy.dynamics.heat import (
     DAY_MS,
     HALF_LIFE_DAYS,
     HALF_LIVES_ALLOWED,
@@ -21,9 +20,10 @@ from mnemesh_memory.policy.heat import (
     heat_of_columns,
     heat_parts,
 )
-from mnemesh_memory.policy.recall_rules import RULES_MAX, narrowed, rules_of, weighed
-from mnemesh_memory.policy.sameness import almost_identical
-from mnemesh_memory.policy.valence import valence
+from mnemesh_memory.policy.dynamics.valence import valence
+from mnemesh_memory.policy.judge.guard import NEAR_MIN, REPLACES_MIN, advice, answer, near, novelty
+from mnemesh_memory.policy.judge.sameness import almost_identical
+from mnemesh_memory.policy.rules.recall_rules import RULES_MAX, narrowed, rules_of, weighed
 from mnemesh_memory.ranking.scores import liking
 from mnemesh_memory.ranking.session_coherence import coherence
 from mnemesh_memory.values.errors import InvalidArgument

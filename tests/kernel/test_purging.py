@@ -28,7 +28,7 @@ from mnemesh_actors.remember.removal import BulkForgetting, Purging
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_crdt.changes.envelope import Entry
-from mnemesh_memory.policy import guard
+from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.values.errors import DeadlineExceeded, NotFound
 from mnemesh_memory.values.model import Caller, ListQuery, Memory
 

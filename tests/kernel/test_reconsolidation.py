@@ -15,8 +15,15 @@ from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
-from mnemesh_memory.policy.guard import Candidate, judge
-from mnemesh_memory.policy.reconsolidation import LABILE_MAX, MINUTE_MS, Labile, LabileWindow, mismatch, reconsolidated
+from mnemesh_memory.policy.dynamics.reconsolidation import (
+    LABILE_MAX,
+    MINUTE_MS,
+    Labile,
+    LabileWindow,
+    mismatch,
+    reconsolidated,
+)
+from mnemesh_memory.policy.judge.guard import Candidate, judge
 from mnemesh_memory.values.model import Caller, Memory, Patch
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "guard"

@@ -15,8 +15,8 @@ from recall_scene import mesh as mesh
 
 from mnemesh_actors.node import session_records
 from mnemesh_actors.remember.deadlines import find
-from mnemesh_memory.policy import preferences, requirements, session_runs
-from mnemesh_memory.policy.session_runs import Told
+from mnemesh_memory.policy.sessions import preferences, requirements, session_runs
+from mnemesh_memory.policy.sessions.session_runs import Told
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument
 from mnemesh_memory.values.model import Memory, Patch

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.policy import checkpoints, session_context
-from mnemesh_memory.policy.checkpoints import HEADINGS, Standing
-from mnemesh_memory.policy.session_context import GROUPS, SHARES, GivenMemories
+from mnemesh_memory.policy.sessions import checkpoints, session_context
+from mnemesh_memory.policy.sessions.checkpoints import HEADINGS, Standing
+from mnemesh_memory.policy.sessions.session_context import GROUPS, SHARES, GivenMemories
 from mnemesh_memory.text.text import estimate_tokens
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument

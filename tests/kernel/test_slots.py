@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mnemesh_memory.policy.slots import Statement, is_decision, statement, statements
+from mnemesh_memory.policy.judge.slots import Statement, is_decision, statement, statements
 
 
 def shown(one: Statement, places: frozenset[int]) -> list[str]:

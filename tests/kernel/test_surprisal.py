@@ -12,7 +12,7 @@ from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
-from mnemesh_memory.policy.surprisal import (
+from mnemesh_memory.policy.dynamics.surprisal import (
     CONTINUITY_MS,
     DISCOUNT,
     SAMPLES_MAX,

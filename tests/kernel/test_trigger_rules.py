@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh_memory.policy.triggers import (
+from mnemesh_memory.policy.rules.triggers import (
     FIRED_TAG,
     ON,
     TAG,

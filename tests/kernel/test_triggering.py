@@ -13,7 +13,7 @@ from recall_scene import here as here
 from recall_scene import mesh as mesh
 
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_memory.policy.triggers import FIRED_TAG, TAG, Trigger
+from mnemesh_memory.policy.rules.triggers import FIRED_TAG, TAG, Trigger
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, PermissionDenied, Unavailable
 from mnemesh_memory.values.model import Caller, Draft, Patch, Query, Source

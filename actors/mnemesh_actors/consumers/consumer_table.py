@@ -18,11 +18,11 @@ from mnemesh_actors.knowledge.graph_follower import GraphFollower
 from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ports import Consumer, LedgerPort
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_memory.policy import stored_rules
-from mnemesh_memory.policy import triggers as trigger_table
-from mnemesh_memory.policy.engram import EngramTable
-from mnemesh_memory.policy.stored_rules import RuleTable
-from mnemesh_memory.policy.triggers import TriggerTable
+from mnemesh_memory.policy.dynamics.engram import EngramTable
+from mnemesh_memory.policy.rules import stored_rules
+from mnemesh_memory.policy.rules import triggers as trigger_table
+from mnemesh_memory.policy.rules.stored_rules import RuleTable
+from mnemesh_memory.policy.rules.triggers import TriggerTable
 from mnemesh_memory.values import limits
 
 

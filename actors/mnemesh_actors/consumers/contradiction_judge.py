@@ -30,7 +30,9 @@ from mnemesh_actors.ledger.commit.commands import Tie
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage, LogEntry
 from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.runtime.base import Handle
-from mnemesh_memory.policy import guard, standing, triggers
+from mnemesh_memory.policy import standing
+from mnemesh_memory.policy.judge import guard
+from mnemesh_memory.policy.rules import triggers
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.text.traits import happened_at

@@ -6,7 +6,7 @@ Entries of the log say all that is needed: memory, space, author and time. No te
 from __future__ import annotations
 
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
-from mnemesh_memory.policy.engram import EngramTable
+from mnemesh_memory.policy.dynamics.engram import EngramTable
 
 
 class EngramFollower:

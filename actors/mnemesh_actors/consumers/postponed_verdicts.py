@@ -20,7 +20,8 @@ import structlog
 from mnemesh_actors.consumers.judge_parts import AGENT, OPERATION_BYTES, JudgeParts
 from mnemesh_actors.ledger.commit.commands import Absorb, Committed, Judge
 from mnemesh_memory.access.grants import principal_of
-from mnemesh_memory.policy import guard, standing
+from mnemesh_memory.policy import standing
+from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.neighbourhood import candidates
 from mnemesh_memory.values.errors import Aborted, FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS

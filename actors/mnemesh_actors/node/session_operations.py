@@ -18,10 +18,10 @@ from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.remember.deadlines import answered
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
-from mnemesh_memory.policy import checkpoints, session_context
 from mnemesh_memory.policy import standing as precedence
-from mnemesh_memory.policy.checkpoints import Checkpoint, Standing
-from mnemesh_memory.policy.session_context import (
+from mnemesh_memory.policy.sessions import checkpoints, session_context
+from mnemesh_memory.policy.sessions.checkpoints import Checkpoint, Standing
+from mnemesh_memory.policy.sessions.session_context import (
     ANSWERS,
     HOT,
     PINNED,

@@ -9,9 +9,9 @@ from typing import Final
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import answered, find
 from mnemesh_actors.remember.writes import Writing
-from mnemesh_memory.policy import requirements, session_runs
-from mnemesh_memory.policy.requirements import Requirement
-from mnemesh_memory.policy.session_runs import SessionRun, Told
+from mnemesh_memory.policy.sessions import requirements, session_runs
+from mnemesh_memory.policy.sessions.requirements import Requirement
+from mnemesh_memory.policy.sessions.session_runs import SessionRun, Told
 from mnemesh_memory.secrets.mask import masked
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values import limits

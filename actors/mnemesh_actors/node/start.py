@@ -46,7 +46,7 @@ from mnemesh_actors.streams.sync_port import Syncing, signing_with
 from mnemesh_actors.transcripts.transcript_operations import Transcribing
 from mnemesh_actors.watch.cursor_seal import CursorSeal
 from mnemesh_crdt.sync.handshake import Me
-from mnemesh_memory.policy import stored_rules, triggers
+from mnemesh_memory.policy.rules import stored_rules, triggers
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
 

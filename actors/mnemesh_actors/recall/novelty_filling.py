@@ -12,7 +12,7 @@ import structlog
 
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.related import stored_vectors
-from mnemesh_memory.policy.surprisal import SAMPLES_MAX
+from mnemesh_memory.policy.dynamics.surprisal import SAMPLES_MAX
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import ListQuery

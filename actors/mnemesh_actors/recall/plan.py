@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from mnemesh_actors.recall.results import cost_of
 from mnemesh_actors.recall.subject import asked_kind, asks_for_everything
 from mnemesh_actors.runtime.zones import name_of
-from mnemesh_memory.policy.recall_rules import narrowed
+from mnemesh_memory.policy.rules.recall_rules import narrowed
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.explanation import Share
 from mnemesh_memory.text.traits import happened_at

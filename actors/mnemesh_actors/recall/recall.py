@@ -22,9 +22,9 @@ from mnemesh_actors.recall.retrieval import Ends, Retrieval
 from mnemesh_actors.recall.search_calls import SEARCHES_A_CALL_MAX, IndexCalls
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.runtime.zones import zone_named
-from mnemesh_memory.policy import session_runs
 from mnemesh_memory.policy.emptiness import left_out
-from mnemesh_memory.policy.recall_rules import narrowed
+from mnemesh_memory.policy.rules.recall_rules import narrowed
+from mnemesh_memory.policy.sessions import session_runs
 from mnemesh_memory.policy.trust import asked_of
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.fusion import scaled_weights

@@ -12,7 +12,7 @@ from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.consolidation.votes import votes
-from mnemesh_memory.policy.recall_rules import weighed
+from mnemesh_memory.policy.rules.recall_rules import weighed
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.ranking.second_look import LOOKED_AT, Look, Sight, lifted, lowered
 from mnemesh_memory.ranking.signals import OPTIONAL

@@ -15,8 +15,8 @@ from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.memory_lookup import find_many, granted
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import guard
-from mnemesh_memory.policy.engram import in_words
+from mnemesh_memory.policy.dynamics.engram import in_words
+from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.ranking.answers import Nearby, Neighbourhood, left_out
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, snippet

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.index.shard import Search
-from mnemesh_memory.policy.session_runs import APART
+from mnemesh_memory.policy.sessions.session_runs import APART
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.values import limits

@@ -14,10 +14,10 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from mnemesh_actors.embedding.embedder import Vector
-from mnemesh_memory.policy import preferences
-from mnemesh_memory.policy.heat import HALF_LIFE_DAYS, HalfLives, heat_parts
+from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, HalfLives, heat_parts
+from mnemesh_memory.policy.dynamics.valence import valence
+from mnemesh_memory.policy.sessions import preferences
 from mnemesh_memory.policy.standing import newer_first
-from mnemesh_memory.policy.valence import valence
 from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.ranking.candidates import Candidate
 from mnemesh_memory.ranking.coverage import share, terms

@@ -38,7 +38,7 @@ from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vect
 from mnemesh_actors.rows.past_rows import rows_of
 from mnemesh_actors.rows.word_counts import scored
 from mnemesh_memory.policy import standing
-from mnemesh_memory.policy.heat import HALF_LIFE_DAYS
+from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.coverage import coverage

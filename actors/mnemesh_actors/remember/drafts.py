@@ -18,11 +18,12 @@ from mnemesh_actors.ledger.commit.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import guard, reconsolidation
+from mnemesh_memory.policy.dynamics import reconsolidation
+from mnemesh_memory.policy.dynamics.surprisal import Surprise, continuity, surprise
+from mnemesh_memory.policy.judge import guard
+from mnemesh_memory.policy.judge.sameness import almost_identical
 from mnemesh_memory.policy.neighbourhood import candidates
 from mnemesh_memory.policy.purposes import KNOWLEDGE, purpose_of
-from mnemesh_memory.policy.sameness import almost_identical
-from mnemesh_memory.policy.surprisal import Surprise, continuity, surprise
 from mnemesh_memory.policy.validity import SUPERSEDES
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key, snippet, title_of

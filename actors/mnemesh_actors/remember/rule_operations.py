@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import find
 from mnemesh_actors.remember.writes import Writing
-from mnemesh_memory.policy import stored_rules
-from mnemesh_memory.policy.stored_rules import TAG, StoredRule
+from mnemesh_memory.policy.rules import stored_rules
+from mnemesh_memory.policy.rules.stored_rules import TAG, StoredRule
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values.errors import FailedPrecondition
 from mnemesh_memory.values.model import Caller, Draft, ListQuery

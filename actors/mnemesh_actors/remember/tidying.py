@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import file_references, hygiene, stored_rules, triggers
+from mnemesh_memory.policy import file_references, hygiene
 from mnemesh_memory.policy.hygiene import Report
+from mnemesh_memory.policy.rules import stored_rules, triggers
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import MnemeshError

@@ -19,8 +19,8 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import committed, find, refuse_move
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import triggers
-from mnemesh_memory.policy.triggers import FIRED_TAG, TAG, Occasion, Trigger
+from mnemesh_memory.policy.rules import triggers
+from mnemesh_memory.policy.rules.triggers import FIRED_TAG, TAG, Occasion, Trigger
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError
 from mnemesh_memory.values.model import Caller, Draft, ListQuery, Memory, Patch, Query, Written

@@ -28,8 +28,8 @@ from mnemesh_actors.remember.deadlines import (
 from mnemesh_actors.remember.drafts import Prepared, Preparing, Siblings, rounds
 from mnemesh_actors.remember.trust_marks import keeping, trusted
 from mnemesh_memory.access import grants
-from mnemesh_memory.policy import guard, patches
-from mnemesh_memory.policy.patches import patched, succeeding
+from mnemesh_memory.policy.judge import guard
+from mnemesh_memory.policy.patches import anchored, patched, reason_of, succeeding
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
@@ -322,9 +322,9 @@ class Writing:
     ) -> Written:
         """A revision that pins the memory `key` for `reason`, or lets it go. Raises InvalidArgument, SecretRefused,
         NotFound, PermissionDenied, FailedPrecondition (forgotten)."""
-        clean = patches.reason_of(reason, release)
+        clean = reason_of(reason, release)
         memory = await find(self._parts, caller, key)
-        patch = replace(patches.anchored(memory, clean), expected_heads=memory.heads, wait=wait)
+        patch = replace(anchored(memory, clean), expected_heads=memory.heads, wait=wait)
         return await self.update(caller, memory.id, patch)
 
     async def forget(self, caller: Caller, key: str, wait: str = "indexed") -> Written:

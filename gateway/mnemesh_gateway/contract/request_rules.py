@@ -15,8 +15,9 @@ from mnemesh_memory.access import grants
 from mnemesh_memory.graph import answers
 from mnemesh_memory.graph.causes import WINDOW_H_MAX
 from mnemesh_memory.maps import answers as maps
-from mnemesh_memory.policy import requirements, session_runs, triggers
-from mnemesh_memory.policy.rule_grammar import TEXT_BYTES_MAX
+from mnemesh_memory.policy.rules import triggers
+from mnemesh_memory.policy.rules.rule_grammar import TEXT_BYTES_MAX
+from mnemesh_memory.policy.sessions import requirements, session_runs
 from mnemesh_memory.transcripts.sessions import ROLES
 from mnemesh_memory.validation.request_checks import CLEARABLE, ORDERS
 from mnemesh_memory.values import limits, quotas

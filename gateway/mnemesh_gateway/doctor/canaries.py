@@ -15,8 +15,9 @@ from urllib.parse import urlencode
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
 from mnemesh_gateway.doctor.process_checks import ask
-from mnemesh_memory.policy import session_runs, stored_rules
-from mnemesh_memory.policy.stored_rules import TAG as RULE
+from mnemesh_memory.policy.rules import stored_rules
+from mnemesh_memory.policy.rules.stored_rules import TAG as RULE
+from mnemesh_memory.policy.sessions import session_runs
 from mnemesh_memory.validation.filters import rule_holds
 from mnemesh_memory.values.errors import InvalidArgument, count_of
 from mnemesh_memory.values.limits import LIST_LIMIT_MAX

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from mnemesh_gateway.contract import wire
 from mnemesh_gateway.contract.wire import Answer
-from mnemesh_memory.policy.checkpoints import Standing
-from mnemesh_memory.policy.session_context import BUDGET, ContextQuery
-from mnemesh_memory.policy.session_runs import Told
+from mnemesh_memory.policy.sessions.checkpoints import Standing
+from mnemesh_memory.policy.sessions.session_context import BUDGET, ContextQuery
+from mnemesh_memory.policy.sessions.session_runs import Told
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1 import session_pb2
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, TypeAlias
 
-from mnemesh_memory.policy.contest import contest
-from mnemesh_memory.policy.grammar import (
+from mnemesh_memory.policy.judge.contest import contest
+from mnemesh_memory.policy.judge.grammar import (
     ARTICLES,
     BE,
     DETERMINERS,
@@ -26,8 +26,8 @@ from mnemesh_memory.policy.grammar import (
     VERB_FORMS,
     VERBS,
 )
-from mnemesh_memory.policy.sameness import says_the_same
-from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, Statement, statements
+from mnemesh_memory.policy.judge.sameness import says_the_same
+from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, Statement, statements
 
 # Dimensions of the moment of an event, which say nothing about the event.
 MOMENTS: Final = frozenset(("day", "date", "month", "weekday"))

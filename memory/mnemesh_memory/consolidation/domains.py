@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from mnemesh_memory.policy.slots import is_decision
+from mnemesh_memory.policy.judge.slots import is_decision
 from mnemesh_memory.values.model import Memory
 
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from mnemesh_memory.consolidation.domains import Domain
 from mnemesh_memory.consolidation.steps import UNEXPLAINED, Gap
-from mnemesh_memory.policy.guard import RECORDS
+from mnemesh_memory.policy.judge.guard import RECORDS
 from mnemesh_memory.values.model import Memory
 
 USES_MIN: Final = 3

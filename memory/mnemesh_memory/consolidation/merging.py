@@ -8,8 +8,8 @@ from typing import Final
 from mnemesh_memory.consolidation.agreement import restates, same_digits
 from mnemesh_memory.consolidation.domains import Domain
 from mnemesh_memory.consolidation.steps import MERGE, PROMOTED, Portion, Step
-from mnemesh_memory.policy import triggers
-from mnemesh_memory.policy.guard import RECORDS
+from mnemesh_memory.policy.judge.guard import RECORDS
+from mnemesh_memory.policy.rules import triggers
 from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.values.model import Memory
 

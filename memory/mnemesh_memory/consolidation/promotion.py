@@ -17,7 +17,7 @@ from mnemesh_memory.consolidation.agreement import Reading, consistent, overlap,
 from mnemesh_memory.consolidation.derived_id import promotion
 from mnemesh_memory.consolidation.domains import Domain, domain_of, named
 from mnemesh_memory.consolidation.steps import EXTEND, MERGE, PROMOTE, Portion, Promotion, Step
-from mnemesh_memory.policy.slots import sentences
+from mnemesh_memory.policy.judge.slots import sentences
 from mnemesh_memory.policy.trust import least
 from mnemesh_memory.values.limits import LINKS_MAX
 from mnemesh_memory.values.model import Memory

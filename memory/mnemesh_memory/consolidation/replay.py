@@ -12,8 +12,8 @@ from typing import Final
 from mnemesh_memory.consolidation.agreement import contested, overlap, read, restates
 from mnemesh_memory.consolidation.domains import Domain
 from mnemesh_memory.consolidation.steps import LINK, Portion, Step
-from mnemesh_memory.policy.guard import RECORDS
-from mnemesh_memory.policy.heat import DEFAULT_IMPORTANCE
+from mnemesh_memory.policy.dynamics.heat import DEFAULT_IMPORTANCE
+from mnemesh_memory.policy.judge.guard import RECORDS
 from mnemesh_memory.values.memory_links import MAY_REPLACE
 from mnemesh_memory.values.model import Memory
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 
 from mnemesh_memory.consolidation.domains import DOMAINS
-from mnemesh_memory.policy.heat import DAY_MS
+from mnemesh_memory.policy.dynamics.heat import DAY_MS
 from mnemesh_memory.values.model import Memory
 
 

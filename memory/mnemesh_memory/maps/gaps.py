@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 from mnemesh_memory.consolidation.steps import Gap
 from mnemesh_memory.maps.answers import GAP_TYPES, GAPS_MAX, OpenPoint
-from mnemesh_memory.policy import checkpoints
-from mnemesh_memory.policy.session_context import QUESTION_TAGS
+from mnemesh_memory.policy.sessions import checkpoints
+from mnemesh_memory.policy.sessions.session_context import QUESTION_TAGS
 from mnemesh_memory.text.text import title_of
 from mnemesh_memory.values.model import Memory
 

@@ -14,12 +14,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_memory.policy import triggers
-from mnemesh_memory.policy.guard import Candidate, judge
-from mnemesh_memory.policy.heat import HALF_LIFE_DAYS, HalfLives, heat_parts
-from mnemesh_memory.policy.sameness import says_the_same
+from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, HalfLives, heat_parts
+from mnemesh_memory.policy.dynamics.valence import valence
+from mnemesh_memory.policy.judge.guard import Candidate, judge
+from mnemesh_memory.policy.judge.sameness import says_the_same
+from mnemesh_memory.policy.rules import triggers
 from mnemesh_memory.policy.standing import age, pairs, undecided
-from mnemesh_memory.policy.valence import valence
 from mnemesh_memory.ranking.scores import liking
 from mnemesh_memory.text.text import snippet, title_of
 from mnemesh_memory.values.heat_channels import Heat

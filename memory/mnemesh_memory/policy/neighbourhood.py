@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mnemesh_memory.access.grants import OWNER, principal_of
-from mnemesh_memory.policy import guard, standing, stored_rules, triggers
+from mnemesh_memory.policy import standing
+from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.purposes import purpose_of
+from mnemesh_memory.policy.rules import stored_rules, triggers
 from mnemesh_memory.values.memory_links import BOTH_HOLD
 from mnemesh_memory.values.model import Caller, Draft, Memory
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from mnemesh_memory.policy import session_runs, stored_rules
+from mnemesh_memory.policy.rules import stored_rules
+from mnemesh_memory.policy.sessions import session_runs
 from mnemesh_memory.validation.filters import states_rule
 from mnemesh_memory.values.model import Draft, Memory
 

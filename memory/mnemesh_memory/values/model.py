@@ -204,7 +204,7 @@ class Memory:
     linked: tuple[Linked, ...] = ()  # Both ends of its links. Only `get` fills them.
     linked_more: int = 0  # Count of further links to this memory, left out.
     notes: tuple[str, ...] = ()  # Parts of the memory too large to show, in words.
-    shown: str = ""  # gist or tags when `content` is shortened for display, see policy/forgetting.
+    shown: str = ""  # gist or tags when `content` is shortened for display, see policy/dynamics/forgetting.
     replaces: tuple[Replaced, ...] = ()  # Memories that it took the place of, the latest first. Not stored.
     older_than: tuple[str, ...] = ()  # Newer ones that contradict it while both stand: it may not hold. Not stored.
     may_be_replaced_by: tuple[str, ...] = ()  # Newer ones, on middling evidence: nobody has decided. Not stored.

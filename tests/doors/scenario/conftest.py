@@ -20,7 +20,7 @@ from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_gateway.operations.gate import MeshGate
-from mnemesh_memory.policy.heat import half_lives_of
+from mnemesh_memory.policy.dynamics.heat import half_lives_of
 
 # As in the node that the other doors share.
 HALF_LIVES = "prompt=0.0000000001"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from mnemesh_memory.policy.guard import Verdict
+from mnemesh_memory.policy.judge.guard import Verdict
 from mnemesh_memory.policy.purposes import KNOWLEDGE
 from mnemesh_memory.values.model import Draft, Link, Memory, Patch
 

@@ -10,7 +10,7 @@ from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_crdt.document.document import Edit
 from mnemesh_crdt.document.revisions import shown
 from mnemesh_memory.access.grants import OWNER, principal_of
-from mnemesh_memory.policy.guard import Verdict
+from mnemesh_memory.policy.judge.guard import Verdict
 from mnemesh_memory.values.errors import FailedPrecondition
 from mnemesh_memory.values.memory_links import CONTRADICTS, MAY_REPLACE, SUPERSEDES
 from mnemesh_memory.values.model import Link, Memory

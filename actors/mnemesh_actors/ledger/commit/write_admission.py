@@ -23,7 +23,7 @@ from mnemesh_crdt.changes.envelope import CHANGE
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
 from mnemesh_crdt.document.revisions import SUPERSEDED_BY, supersede
 from mnemesh_memory.access.grants import principal_of
-from mnemesh_memory.policy.guard import RECORDS, Verdict, although
+from mnemesh_memory.policy.judge.guard import RECORDS, Verdict, although
 from mnemesh_memory.policy.patches import patched
 from mnemesh_memory.policy.purposes import KNOWLEDGE, purpose_of
 from mnemesh_memory.validation import field_checks

@@ -12,7 +12,7 @@ from typing import Any
 
 from mnemesh_actors.ledger.store.row_filters import HAPPENED, KNOWLEDGE, conditions, covered, time_of
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows, marks
-from mnemesh_memory.policy.heat import VALENCE_MOST, HeatRow, columns_of, heat_of_columns
+from mnemesh_memory.policy.dynamics.heat import VALENCE_MOST, HeatRow, columns_of, heat_of_columns
 from mnemesh_memory.policy.validity import SUPERSEDES
 from mnemesh_memory.ranking.scores import liking
 from mnemesh_memory.text.traits import happened_at

@@ -13,9 +13,10 @@ from typing import Any, Final
 from mnemesh_actors.ledger.store import reads
 from mnemesh_actors.ledger.store.rows import NO_TAGS, marks
 from mnemesh_actors.ledger.store.schema import OPENING
-from mnemesh_memory.policy import checkpoints, preferences, requirements, session_runs, triggers
-from mnemesh_memory.policy.heat import heat
-from mnemesh_memory.policy.session_context import (
+from mnemesh_memory.policy.dynamics.heat import heat
+from mnemesh_memory.policy.rules import triggers
+from mnemesh_memory.policy.sessions import checkpoints, preferences, requirements, session_runs
+from mnemesh_memory.policy.sessions.session_context import (
     DECISIONS,
     HOT,
     PINNED,
@@ -26,7 +27,7 @@ from mnemesh_memory.policy.session_context import (
     REQUIREMENTS,
     RUNS,
 )
-from mnemesh_memory.policy.session_context import RULES as WORKING_RULES
+from mnemesh_memory.policy.sessions.session_context import RULES as WORKING_RULES
 from mnemesh_memory.ranking.scores import liking
 from mnemesh_memory.values.model import Memory
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy.patches import REASON_BYTES_MAX
-from mnemesh_memory.policy.rule_grammar import GLOB_SIGNS_MAX
+from mnemesh_memory.policy.rules.rule_grammar import GLOB_SIGNS_MAX
 from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.times.window import TIME_WORDS
 from mnemesh_memory.transcripts.sessions import ROLES

@@ -26,10 +26,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from mnemesh_memory.policy.contest import Contest, contest, restates
-from mnemesh_memory.policy.guard import RECORDS, Candidate, Verdict, stands_unstated
-from mnemesh_memory.policy.sameness import says_the_same
-from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statement
+from mnemesh_memory.policy.judge.contest import Contest, contest, restates
+from mnemesh_memory.policy.judge.guard import RECORDS, Candidate, Verdict, stands_unstated
+from mnemesh_memory.policy.judge.sameness import says_the_same
+from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statement
 from mnemesh_memory.text.text import sentences
 from mnemesh_memory.values.limits import LABILE_MINUTES
 from mnemesh_memory.values.model import Memory

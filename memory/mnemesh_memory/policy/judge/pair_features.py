@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from math import log
 from typing import Final
 
-from mnemesh_memory.policy.grammar import (
+from mnemesh_memory.policy.judge.grammar import (
     ALLOWS,
     DEMANDS,
     FORBIDS,
@@ -30,7 +30,7 @@ from mnemesh_memory.policy.grammar import (
     VERBS,
     meaning,
 )
-from mnemesh_memory.policy.slots import STATEMENTS_KEPT, Statement
+from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement
 
 # So many letters in common make two words forms of one: "Hesse" and "Hessian".
 FORMS_CHARS: Final = 5

@@ -22,7 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from mnemesh_memory.policy.valence import stretch
+from mnemesh_memory.policy.dynamics.valence import stretch
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.heat_channels import Heat
 from mnemesh_memory.values.kinds import KINDS

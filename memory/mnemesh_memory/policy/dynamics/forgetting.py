@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from mnemesh_memory.policy.slots import is_decision
+from mnemesh_memory.policy.judge.slots import is_decision
 from mnemesh_memory.text.text import estimate_tokens, marks, sentences
 from mnemesh_memory.values.model import Memory
 from mnemesh_memory.wordlists import COMMON_WORDS

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from mnemesh_memory.policy.stored_rules import rule_of
+from mnemesh_memory.policy.rules.stored_rules import rule_of
 from mnemesh_memory.text.text import estimate_tokens, snippet
 from mnemesh_memory.validation.filters import rule_holds, ruled
 from mnemesh_memory.values import limits

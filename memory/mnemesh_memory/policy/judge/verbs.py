@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from mnemesh_memory.policy.grammar import (
+from mnemesh_memory.policy.judge.grammar import (
     AUXILIARIES,
     BE,
     CHANGE_BASES,
@@ -19,7 +19,7 @@ from mnemesh_memory.policy.grammar import (
     VERB_BASES,
     VERB_FORMS,
 )
-from mnemesh_memory.policy.tokens import Token, is_past
+from mnemesh_memory.policy.judge.tokens import Token, is_past
 
 # Stems of "this", "does", "is", "has" and "was", which end in s and are no plurals.
 _NO_PLURALS: Final = frozenset(("thi", "doe", "i", "ha", "wa"))

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from mnemesh_memory.policy import doubts
-from mnemesh_memory.policy.contest import Contest, judged, restates
-from mnemesh_memory.policy.grammar import CHANGES, LIGHT
-from mnemesh_memory.policy.sameness import almost_identical, same, says_the_same
-from mnemesh_memory.policy.slots import (
+from mnemesh_memory.policy.judge import doubts
+from mnemesh_memory.policy.judge.contest import Contest, judged, restates
+from mnemesh_memory.policy.judge.grammar import CHANGES, LIGHT
+from mnemesh_memory.policy.judge.sameness import almost_identical, same, says_the_same
+from mnemesh_memory.policy.judge.slots import (
     LOOKED_AT_CHARS,
     Statement,
     is_decision,

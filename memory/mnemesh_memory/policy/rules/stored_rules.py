@@ -15,8 +15,8 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from mnemesh_memory.access.grants import principal_of
-from mnemesh_memory.policy import rule_grammar
-from mnemesh_memory.policy.recall_rules import HIDE, RULES_MAX, weight_of
+from mnemesh_memory.policy.rules import rule_grammar
+from mnemesh_memory.policy.rules.recall_rules import HIDE, RULES_MAX, weight_of
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.validation.filters import states_rule
 from mnemesh_memory.values import limits

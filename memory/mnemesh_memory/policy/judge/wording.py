@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from mnemesh_memory.policy.grammar import ARTICLES, BE, NEGATORS, NUMBERS, RHYTHMS, WORDS_KEPT
-from mnemesh_memory.policy.slots import STATEMENTS_KEPT, Statement
-from mnemesh_memory.policy.tokens import UNIT_ADJECTIVES, UNIT_NAMES, WEEKDAYS, Token
+from mnemesh_memory.policy.judge.grammar import ARTICLES, BE, NEGATORS, NUMBERS, RHYTHMS, WORDS_KEPT
+from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement
+from mnemesh_memory.policy.judge.tokens import UNIT_ADJECTIVES, UNIT_NAMES, WEEKDAYS, Token
 from mnemesh_memory.wordlists import table
 
 # Words that a short form leaves out.

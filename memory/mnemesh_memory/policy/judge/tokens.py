@@ -9,7 +9,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Final, NamedTuple
 
-from mnemesh_memory.policy.grammar import (
+from mnemesh_memory.policy.judge.grammar import (
     AUXILIARIES,
     CHANGE,
     FUNCTION_WORDS,

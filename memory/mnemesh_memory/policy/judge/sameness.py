@@ -14,10 +14,10 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final
 
-from mnemesh_memory.policy.grammar import LEADS, PREPOSITIONS, VERB_BASES
-from mnemesh_memory.policy.slots import LOOKED_AT_CHARS, STATEMENTS_KEPT, Statement, statements
-from mnemesh_memory.policy.tokens import TOKENS_MAX
-from mnemesh_memory.policy.wording import EXCHANGED, UNSPOKEN, spoken, worded
+from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS, VERB_BASES
+from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, STATEMENTS_KEPT, Statement, statements
+from mnemesh_memory.policy.judge.tokens import TOKENS_MAX
+from mnemesh_memory.policy.judge.wording import EXCHANGED, UNSPOKEN, spoken, worded
 
 Words = tuple[str, ...]
 

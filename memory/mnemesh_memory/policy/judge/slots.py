@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Final
 
-from mnemesh_memory.policy.grammar import (
+from mnemesh_memory.policy.judge.grammar import (
     ADDITIVE,
     ARTICLES,
     BE,
@@ -31,8 +31,8 @@ from mnemesh_memory.policy.grammar import (
     SUBORDINATORS,
     meaning,
 )
-from mnemesh_memory.policy.tokens import Token, is_past, tokens_of
-from mnemesh_memory.policy.verbs import first_verb, happened, is_perfect
+from mnemesh_memory.policy.judge.tokens import Token, is_past, tokens_of
+from mnemesh_memory.policy.judge.verbs import first_verb, happened, is_perfect
 
 SENTENCES_MAX: Final = 16
 LOOKED_AT_CHARS: Final = 4000

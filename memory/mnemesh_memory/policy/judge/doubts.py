@@ -8,9 +8,9 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from mnemesh_memory.policy.grammar import BE, CHANGE, NEGATORS, NO_LABELS, PRONOUNS, SINGLE, VERB_FORMS, meaning
-from mnemesh_memory.policy.pair_features import StatementPair
-from mnemesh_memory.policy.slots import STATEMENTS_KEPT, Statement
+from mnemesh_memory.policy.judge.grammar import BE, CHANGE, NEGATORS, NO_LABELS, PRONOUNS, SINGLE, VERB_FORMS, meaning
+from mnemesh_memory.policy.judge.pair_features import StatementPair
+from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement
 
 _HEDGES: Final = frozenset(
     (

@@ -18,10 +18,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_memory.policy import doubts
-from mnemesh_memory.policy.grammar import VERB_FORMS
-from mnemesh_memory.policy.pair_features import StatementPair, features
-from mnemesh_memory.policy.slots import STATEMENTS_KEPT, Statement
+from mnemesh_memory.policy.judge import doubts
+from mnemesh_memory.policy.judge.grammar import VERB_FORMS
+from mnemesh_memory.policy.judge.pair_features import StatementPair, features
+from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement
 
 TREES_FILE: Final = "words/pair_trees.json"
 LABEL_WORDS_MAX: Final = 3
