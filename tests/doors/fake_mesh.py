@@ -366,13 +366,13 @@ class FakeMesh(
     async def export(
         self,
         caller: model.Caller,
-        spaces: Sequence[str] = (),
+        asked: model.ListQuery,
         include_forgotten: bool = False,
         include_superseded: bool = False,
     ) -> AsyncIterator[model.Memory]:
         states = ["active", *["forgotten"] * include_forgotten, *["superseded"] * include_superseded]
         for memory in list(self.memories.values()):
-            if memory.state in states and (not spaces or memory.space in spaces):
+            if memory.state in states and (not asked.spaces or memory.space in asked.spaces):
                 yield memory
                 if self.break_export is not None:
                     raise self.break_export

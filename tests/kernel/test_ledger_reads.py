@@ -201,6 +201,18 @@ def test_an_export_page_goes_on_after_the_last_one(ledger: Ledger, pen: Pen) -> 
     assert names(ledger.export_page((), ("forgotten", "superseded"), (0, ""), 99)) == ["2"]
 
 
+def test_an_export_page_obeys_the_filters(ledger: Ledger, pen: Pen) -> None:
+    done(ledger, pen.create("plain"))
+    tagged = done(ledger, pen.create("tagged", tags=("keep",))).memory
+    for only, expected in (
+        (ListQuery(tags_any=("keep", "other")), ["tagged"]),
+        (ListQuery(since=tagged.created_at), ["tagged"]),
+        (ListQuery(before=tagged.created_at), ["plain"]),
+        (ListQuery(kinds=("decision",)), []),
+    ):
+        assert names(ledger.export_page((SPACE,), ("active",), (0, ""), 99, only)) == expected
+
+
 # ---- as of ----------------------------------------------------------------------------------------------------------
 
 

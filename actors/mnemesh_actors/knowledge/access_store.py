@@ -61,14 +61,14 @@ class AccessStore:
             self._add(pairs, now)
         self._mark.touch(0o600)
 
-    def pairs(self, within: Sequence[str]) -> CoAccess:
-        """The pairs with both memories in spaces of `within`."""
+    def pairs(self, within: Sequence[str], around: Sequence[str] = ()) -> CoAccess:
+        """The pairs with both memories in spaces of `within`, and with a memory of `around` unless that is empty."""
         try:
             with self._file.reading() as db:
-                return _pairs(db, within)
+                return _pairs(db, within, around)
         except DataLoss:  # by now an empty one lies there
             with self._file.reading() as db:
-                return _pairs(db, within)
+                return _pairs(db, within, around)
 
     def _add(self, pairs: Mapping[tuple[Used, Used], int], now: int) -> None:
         weight = forward_weight(now)
@@ -86,12 +86,17 @@ class AccessStore:
                 db.execute("DELETE FROM place WHERE number NOT IN (SELECT one FROM pair UNION SELECT other FROM pair)")
 
 
-def _pairs(db: sqlite3.Connection, within: Sequence[str]) -> CoAccess:
+def _pairs(db: sqlite3.Connection, within: Sequence[str], around: Sequence[str]) -> CoAccess:
     spaces = [space for (space,) in db.execute("SELECT DISTINCT space FROM place") if grants.any_matches(within, space)]
     marks = ", ".join("?" * len(spaces))
     places = db.execute(f"SELECT number, id FROM place WHERE space IN ({marks}) ORDER BY id", spaces).fetchall()
     at = {number: place for place, (number, _) in enumerate(places)}
-    rows = [row for row in db.execute("SELECT one, other, weight, count FROM pair") if row[0] in at and row[1] in at]
+    near = frozenset(around)
+    named = [number for number, id_ in places if id_ in near]
+    touching = ", ".join("?" * len(named))
+    where = f" WHERE one IN ({touching}) OR other IN ({touching})" if around else ""
+    found = db.execute(f"SELECT one, other, weight, count FROM pair{where}", named * 2 if around else ())
+    rows = [row for row in found if row[0] in at and row[1] in at]
     return CoAccess(
         ids=tuple(id_ for _, id_ in places),
         ends=np.array([at[row[0]] for row in rows], np.int64),

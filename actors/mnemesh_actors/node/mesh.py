@@ -120,7 +120,8 @@ class Mesh:
         self.rollback, self.resolve = histories.rollback, histories.resolve
         self.create_trigger, self.delete_trigger = triggering.create, triggering.delete
         self.list_triggers = triggering.page
-        sessions = Sessions(parts, writing, self._recalling, triggering)
+        self._navigating = Navigating(parts, self._recalling.recall, access, notices)
+        sessions = Sessions(parts, writing, self._recalling, triggering, self._navigating.predicted)
         self.checkpoint, self.resume, self.context = sessions.checkpoint, sessions.resume, sessions.context
         self.seed_project = ProjectSeeding(parts, writing).seed_project
         self.rules, ruling = parts.rules, Ruling(parts, writing)
@@ -135,7 +136,6 @@ class Mesh:
         maps = SpaceMaps(parts, self._recalling.recall)
         self.story, self.gaps, self.space_coverage = maps.story, maps.gaps, maps.coverage
         self.recall_hierarchical, self.drill_down = maps.recall_hierarchical, maps.drill_down
-        self._navigating = Navigating(parts, self._recalling.recall, access, notices)
         self.navigate, linking.cited = self._navigating.navigate, self._navigating.note
         self._file_watch = FileWatch(parts.ledger, parts.files, on=parts.config.watches_files).start()
         self._last = AsyncExitStack()
@@ -284,15 +284,16 @@ class Mesh:
     async def export(
         self,
         caller: Caller,
-        spaces: Sequence[str] = (),
+        asked: ListQuery,
         include_forgotten: bool = False,
         include_superseded: bool = False,
     ) -> AsyncIterator[Memory]:
-        """Every memory with all its fields, oldest first; all spaces that the caller may see when none is named."""
-        named = request_checks.read_spaces(spaces, caller) if spaces else grants.readable(caller)
+        """Memories with all their fields, oldest first; of all spaces that the caller may see when none is named."""
+        clean = request_checks.list_query(replace(asked, everywhere=not asked.spaces), caller)
+        named = clean.spaces if clean.within is None else clean.within
         states = ["active", *["forgotten"] * include_forgotten, *["superseded"] * include_superseded]
         after = (-1, "")
-        while page := await self._parts.ledger.export_page(named, states, after, EXPORT_PAGE):
+        while page := await self._parts.ledger.export_page(named, states, after, EXPORT_PAGE, clean):
             for memory in await granted(self._parts, caller, page):
                 yield memory
             after = (page[-1].created_at, page[-1].id)

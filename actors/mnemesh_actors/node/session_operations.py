@@ -6,7 +6,7 @@ Neither resume nor context counts as a use of what is shown, or hot memories wou
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
@@ -25,6 +25,7 @@ from mnemesh_memory.policy.sessions.session_context import (
     ANSWERS,
     HOT,
     PINNED,
+    PREDICTED,
     QUESTIONS,
     REQUIREMENTS,
     RUNS,
@@ -45,16 +46,22 @@ from mnemesh_memory.values.model import Caller, Draft, Memory, Patch, Query, Sou
 ANSWER_SCORE_MIN: Final = 0.05
 # Of the budget of resume, for the checkpoint itself.
 CHECKPOINT_SHARE: Final = 0.6
+# See Navigating.predicted.
+Predict = Callable[[Caller, Sequence[str], Sequence[str], int], Awaitable[list[Memory]]]
 
 
 class Sessions:
-    """`writing` stores checkpoints, `recalling` answers questions, `triggering` says what a question sets off."""
+    """`writing` stores checkpoints, `recalling` answers questions, `triggering` says what a question sets off, and
+    `predict` what is likely needed next."""
 
-    def __init__(self, parts: NodePorts, writing: Writing, recalling: Recalling, triggering: Triggering) -> None:
+    def __init__(
+        self, parts: NodePorts, writing: Writing, recalling: Recalling, triggering: Triggering, predict: Predict
+    ) -> None:
         self._parts = parts
         self._writing = writing
         self._recalling = recalling
         self._triggering = triggering
+        self._predict = predict
         self._given = GivenMemories()
 
     async def checkpoint(
@@ -112,17 +119,19 @@ class Sessions:
         field_checks.whole("token_budget", budget, limits.CONTEXT_BUDGET_MIN, limits.CONTEXT_BUDGET_MAX)
         async with self._in_time():
             last = await self._parts.ledger.last_tagged(named, checkpoints.TAG, session or None, agent)
-            opening = await self._told(caller, await self._opening(caller, named))
+            opening = await self._opening(caller, named)
+            opening[PREDICTED], degraded = await self._predicted(caller, named, ())
+            opening = await self._told(caller, opening)
         checkpoint, used = None, 0
         if last is not None:
             room = int(CHECKPOINT_SHARE * budget) - session_context.MEMORY_TOKENS
             standing = checkpoints.shortened(checkpoints.read(last.content), room)
             checkpoint = checkpoints.checkpoint_of(replace(last, content=checkpoints.text_of(standing)))
             used = estimate_tokens(checkpoints.text_of(standing)) + session_context.MEMORY_TOKENS
-        kept = {name: opening.get(name, []) for name in (PINNED, REQUIREMENTS, QUESTIONS, RUNS, HOT)}
+        kept = {name: opening.get(name, []) for name in (PINNED, REQUIREMENTS, QUESTIONS, RUNS, PREDICTED, HOT)}
         known = {last.id} if last is not None else ()
         found = session_context.chosen(kept, known, max(0, budget - used), self._parts.clock())
-        return checkpoint, replace(found, tokens_used=found.tokens_used + used)
+        return checkpoint, replace(found, tokens_used=found.tokens_used + used, degraded=degraded)
 
     async def context(self, caller: Caller, asked: ContextQuery) -> SessionContext:
         """The context of a session, without memories that the session was given before. Raises InvalidArgument,
@@ -147,6 +156,7 @@ class Sessions:
             fired = self._triggering.recalled(caller, clean, named)
             armed = await self._parts.ledger.read(list(fired)) if fired else {}
             opening |= {ANSWERS: answers, TRIGGERED: [armed[id_] for id_ in fired if id_ in armed]}
+            opening[PREDICTED], unpredicted = await self._predicted(caller, named, [one.id for one in answers])
             opening = await self._told(caller, opening)
         key = (session, caller.agent, named)
         if asked.anew:
@@ -154,14 +164,26 @@ class Sessions:
         given = frozenset(self._given.of(key))
         found = session_context.chosen(opening, given, asked.budget, self._parts.clock(), text)
         self._given.add(key, found.ids)
-        return replace(found, continued=bool(given), degraded=degraded)
+        return replace(found, continued=bool(given), degraded=(*degraded, *unpredicted))
 
     async def _opening(self, caller: Caller, spaces: Sequence[str]) -> dict[str, list[Memory]]:
         """The groups by the ledger, without stored rules and without memories that a rule hides."""
         found = await self._parts.ledger.opening(spaces, limits.CONTEXT_GROUP_MAX, self._parts.clock())
+        return {name: self._allowed(caller, spaces, memories) for name, memories in found.items()}
+
+    async def _predicted(
+        self, caller: Caller, spaces: Sequence[str], start: Sequence[str]
+    ) -> tuple[list[Memory], tuple[str, ...]]:
+        """What is likely needed next to `start`, and why nothing can be said."""
+        try:
+            found = await self._predict(caller, start, spaces, limits.CONTEXT_GROUP_MAX)
+        except Unavailable as error:
+            return [], (error.message,)
+        return self._allowed(caller, spaces, [one for one in found if one.tier != "archive"]), ()
+
+    def _allowed(self, caller: Caller, spaces: Sequence[str], memories: Sequence[Memory]) -> list[Memory]:
         rules = (*self._parts.config.rules, *self._parts.rules.of(spaces, caller.private_space))
-        known = {name: [one for one in memories if not states_rule(one)] for name, memories in found.items()}
-        return {name: session_context.allowed(memories, rules) for name, memories in known.items()}
+        return session_context.allowed([one for one in memories if not states_rule(one)], rules)
 
     async def _told(self, caller: Caller, groups: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
         """The groups with what other memories say of each. Of two that contradict each other, or of which one

@@ -89,6 +89,19 @@ class Navigating:
         points = await asyncio.to_thread(_points, pairs, shown, start, near, known)
         return Room(points=points, examined=len(pairs.ends), degraded=degraded)
 
+    async def predicted(self, caller: Caller, start: Sequence[str], spaces: Sequence[str], limit: int) -> list[Memory]:
+        """What was used together with the memories of `start`, and is likely needed next, the nearest first. Without a
+        start, what the caller used last is one. Raises Unavailable."""
+        begun = list(start) or self._trails.last(caller.agent)
+        if not begun:
+            return []
+        await self._keep()
+        pairs = await self._store.pairs(spaces, begun)
+        near = await asyncio.to_thread(nearness, pairs, dict.fromkeys(begun, 1.0)) if pairs.ids else {}
+        wanted = [id_ for id_ in near if id_ not in begun][: SPARE * limit]
+        known = await self._parts.ledger.read(wanted)
+        return [known[id_] for id_ in wanted if id_ in known and known[id_].state == "active"][:limit]
+
     async def close(self) -> None:
         """Keep the steps noted so far."""
         await asyncio.gather(*self._keeping, return_exceptions=True)

@@ -754,9 +754,14 @@ class AsyncOperations:
         spaces: Words | None = None,
         include_forgotten: bool = False,
         include_superseded: bool = False,
+        tags_any: Words | None = None,
+        kinds: Words | None = None,
+        since: Time | None = None,
+        before: Time | None = None,
     ) -> AsyncIterator[values.Memory]:
         """Every memory with all fields, one by one in ledger order, as a stream. Without spaces, all that the caller may
-        see. A broken connection raises; nothing is asked for twice.
+        see. With filters only those that were created in this time, have one of the tags, or are of one of the kinds. A
+        broken connection raises; nothing is asked for twice.
 
         >>> texts = [memory.content for memory in client.export(space="team/payments")]
         """
@@ -764,7 +769,14 @@ class AsyncOperations:
 
         return self._receive(
             export(
-                space=space, spaces=spaces, include_forgotten=include_forgotten, include_superseded=include_superseded
+                space=space,
+                spaces=spaces,
+                include_forgotten=include_forgotten,
+                include_superseded=include_superseded,
+                tags_any=tags_any,
+                kinds=kinds,
+                since=since,
+                before=before,
             )
         )
 

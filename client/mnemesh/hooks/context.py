@@ -47,7 +47,8 @@ TRIGGERED: Final = "Triggered"
 HEADINGS: Final[Mapping[str, str]] = {
     "triggered": TRIGGERED, "pinned": "Pinned", "answers": "Answers", "preferences": "Preferences",
     "rules": "Working rules", "requirements": "Open requirements", "questions": "Open questions",
-    "decisions": "Decisions", "recent": "Recent work", "runs": "Earlier sessions", "hot": "Often used",
+    "decisions": "Decisions", "predicted": "Likely needed next", "recent": "Recent work", "runs": "Earlier sessions",
+    "hot": "Often used",
 }  # fmt: skip
 CHECKPOINT_PARTS: Final[Mapping[str, str]] = {
     "questions": "Open questions", "next_steps": "Next steps", "decisions": "Decisions", "errors": "Errors",

@@ -193,6 +193,11 @@ def list_query(item: memory_pb2.ListRequest) -> model.ListQuery:
     return value_of(model.ListQuery, item, spaces=spaces(item))
 
 
+def exported(item: memory_pb2.ExportRequest) -> model.ListQuery:
+    """The memories of an export."""
+    return value_of(model.ListQuery, item, spaces=spaces(item))
+
+
 def memory(read: model.Memory) -> memory_pb2.Memory:
     """A memory as it is read."""
     return memory_pb2.Memory(**_memory(read, read.content))

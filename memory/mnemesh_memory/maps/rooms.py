@@ -47,6 +47,10 @@ class Trails:
     def __init__(self) -> None:
         self._trails: OrderedDict[str, deque[tuple[Used, int]]] = OrderedDict()
 
+    def last(self, agent: str) -> list[str]:
+        """The memories that an agent used last."""
+        return [id_ for (id_, _), _ in self._trails.get(agent, ())]
+
     def step(self, agent: str, used: Sequence[Used], now: int) -> Counter[tuple[Used, Used]]:
         """The pairs that a step of `agent` adds, each in order of ids."""
         fresh = list(dict.fromkeys(used))[:STEP_MEMORIES]

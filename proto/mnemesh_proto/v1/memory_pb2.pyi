@@ -651,16 +651,24 @@ class StatsResponse(_message.Message):
     def __init__(self, memories: _Optional[int] = ..., forgotten: _Optional[int] = ..., superseded: _Optional[int] = ..., conflicted: _Optional[int] = ..., kinds: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., tags: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., spaces: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., agents: _Optional[_Iterable[_Union[Count, _Mapping]]] = ..., tags_total: _Optional[int] = ..., spaces_total: _Optional[int] = ..., agents_total: _Optional[int] = ...) -> None: ...
 
 class ExportRequest(_message.Message):
-    __slots__ = ("spaces", "include_forgotten", "include_superseded", "space")
+    __slots__ = ("spaces", "include_forgotten", "include_superseded", "space", "tags_any", "kinds", "since", "before")
     SPACES_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_FORGOTTEN_FIELD_NUMBER: _ClassVar[int]
     INCLUDE_SUPERSEDED_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
+    TAGS_ANY_FIELD_NUMBER: _ClassVar[int]
+    KINDS_FIELD_NUMBER: _ClassVar[int]
+    SINCE_FIELD_NUMBER: _ClassVar[int]
+    BEFORE_FIELD_NUMBER: _ClassVar[int]
     spaces: _containers.RepeatedScalarFieldContainer[str]
     include_forgotten: bool
     include_superseded: bool
     space: str
-    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., include_forgotten: _Optional[bool] = ..., include_superseded: _Optional[bool] = ..., space: _Optional[str] = ...) -> None: ...
+    tags_any: _containers.RepeatedScalarFieldContainer[str]
+    kinds: _containers.RepeatedScalarFieldContainer[str]
+    since: _timestamp_pb2.Timestamp
+    before: _timestamp_pb2.Timestamp
+    def __init__(self, spaces: _Optional[_Iterable[str]] = ..., include_forgotten: _Optional[bool] = ..., include_superseded: _Optional[bool] = ..., space: _Optional[str] = ..., tags_any: _Optional[_Iterable[str]] = ..., kinds: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class ExportResponse(_message.Message):
     __slots__ = ("memory",)

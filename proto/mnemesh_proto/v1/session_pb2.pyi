@@ -87,16 +87,18 @@ class ResumeRequest(_message.Message):
     def __init__(self, session: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ..., agent: _Optional[str] = ..., token_budget: _Optional[int] = ...) -> None: ...
 
 class ResumeResponse(_message.Message):
-    __slots__ = ("checkpoint", "groups", "tokens_used", "left_out")
+    __slots__ = ("checkpoint", "groups", "tokens_used", "left_out", "degraded")
     CHECKPOINT_FIELD_NUMBER: _ClassVar[int]
     GROUPS_FIELD_NUMBER: _ClassVar[int]
     TOKENS_USED_FIELD_NUMBER: _ClassVar[int]
     LEFT_OUT_FIELD_NUMBER: _ClassVar[int]
+    DEGRADED_FIELD_NUMBER: _ClassVar[int]
     checkpoint: Checkpoint
     groups: _containers.RepeatedCompositeFieldContainer[ContextGroup]
     tokens_used: int
     left_out: int
-    def __init__(self, checkpoint: _Optional[_Union[Checkpoint, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[ContextGroup, _Mapping]]] = ..., tokens_used: _Optional[int] = ..., left_out: _Optional[int] = ...) -> None: ...
+    degraded: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, checkpoint: _Optional[_Union[Checkpoint, _Mapping]] = ..., groups: _Optional[_Iterable[_Union[ContextGroup, _Mapping]]] = ..., tokens_used: _Optional[int] = ..., left_out: _Optional[int] = ..., degraded: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ContextRequest(_message.Message):
     __slots__ = ("query", "session", "task", "spaces", "space", "dir", "paths", "token_budget", "anew")

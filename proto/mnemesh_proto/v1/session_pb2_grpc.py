@@ -84,14 +84,14 @@ class SessionServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Resume(self, request, context):
-        """Give what a session needs to go on: its last checkpoint, then pinned memories, open requirements, open questions, the records of the last sessions and hot memories.
+        """Give what a session needs to go on: its last checkpoint, then pinned memories, open requirements, open questions, the records of the last sessions, memories that are likely needed next, and hot memories.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Context(self, request, context):
-        """Give what to know when work begins: pinned memories, preferences, working rules, open requirements and questions, recent work, hot memories, and what answers a question. A session gets no memory twice.
+        """Give what to know when work begins: pinned memories, preferences, working rules, open requirements and questions, recent work, hot memories, memories that are likely needed next, and what answers a question. A session gets no memory twice.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -80,6 +80,17 @@ async def test_a_session_begins_with_what_matters_and_is_told_nothing_twice(door
     assert names(resumed)[0] == "pinned"
 
 
+async def test_what_was_used_together_comes_with_the_answer(door: Door, space: str) -> None:
+    texts = ("The harbour crane lifts forty tons.", "Jasmine tea is brewed at eighty degrees.")
+    crane, tea = [(await remember(door, space, text))["memory"]["id"] for text in texts]
+    asked = {"query": "how many tons does the harbour crane lift?", "spaces": [space]}
+    assert "predicted" not in names(await door.call("context", **asked))
+    for _ in range(2):
+        await door.call("get", ids=[crane, tea])
+    found = {group["name"]: group["memories"] for group in (await door.call("context", **asked))["groups"]}
+    assert [[memory["id"] for memory in found[name]] for name in ("answers", "predicted")] == [[crane], [tea]]
+
+
 async def test_a_context_obeys_the_rules_that_hide(door: Door, space: str) -> None:
     await remember(door, space, "The user wants pnpm.", kind="preference")
     shown = (await remember(door, space, "Deploys run from CI.", kind="decision"))["memory"]["id"]

@@ -7,11 +7,13 @@ import binascii
 import json
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import compress
 from typing import Any
 
 from mnemesh_actors.ledger.store.row_filters import HAPPENED, KNOWLEDGE, conditions, covered, time_of
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row, from_rows, marks
+from mnemesh_memory.access.grants import EVERY_SPACE
 from mnemesh_memory.policy.dynamics.heat import VALENCE_MOST, HeatRow, columns_of, heat_of_columns
 from mnemesh_memory.policy.validity import SUPERSEDES
 from mnemesh_memory.ranking.scores import liking
@@ -25,6 +27,7 @@ from mnemesh_memory.values.model import ListQuery, Memory, Page, Query, Stats
 from mnemesh_memory.values.rules import Ruled
 
 FACETS_MAX = 200
+EVERYTHING = ListQuery()
 # Filters that a recall and a listing have in common.
 _SHARED = (
     *("spaces", "kinds", "tags_any", "tags_all", "tags_none", "since", "before", "valid_at"),
@@ -309,10 +312,16 @@ def stats(db: sqlite3.Connection, spaces: Sequence[str]) -> Stats:
 
 
 def export_page(
-    db: sqlite3.Connection, spaces: Sequence[str], states: Sequence[str], after: tuple[int, str], limit: int
+    db: sqlite3.Connection,
+    spaces: Sequence[str],
+    states: Sequence[str],
+    after: tuple[int, str],
+    limit: int,
+    only: ListQuery = EVERYTHING,
 ) -> list[Memory]:
-    """Memories after (created_at, id), oldest first. Of `spaces`, which may be patterns, or of all when empty."""
-    where, values = covered(spaces or None)
+    """Memories after (created_at, id), oldest first. Of `spaces`, which may be patterns, or of all when empty, under
+    the other filters of `only`."""
+    where, values = conditions(replace(only, within=tuple(spaces) or (EVERY_SPACE,), state="all"))
     rows = db.execute(
         f"SELECT {COLUMNS} FROM memory WHERE {where} AND state IN ({marks(states)}) "
         "AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?",

@@ -91,12 +91,18 @@ def export(
     spaces: Words | None = None,
     include_forgotten: bool = False,
     include_superseded: bool = False,
+    tags_any: Words | None = None,
+    kinds: Words | None = None,
+    since: Time | None = None,
+    before: Time | None = None,
 ) -> Call[values.Memory]:
     """Every memory with all fields, one by one in ledger order, as a stream. Without spaces, all that the caller may
-    see. A broken connection raises; nothing is asked for twice.
+    see. With filters only those that were created in this time, have one of the tags, or are of one of the kinds. A
+    broken connection raises; nothing is asked for twice.
 
     >>> texts = [memory.content for memory in client.export(space="team/payments")]
     """
     states = {"include_forgotten": include_forgotten, "include_superseded": include_superseded}
-    fields = {"spaces": places(space, spaces), **states}
+    filters = {"tags_any": tags_any, "kinds": kinds, "since": since, "before": before}
+    fields = {"spaces": places(space, spaces), **states, **filters}
     return ask(memory_pb2, "Export", fields, _memory, repeatable=False, timeout_s=EXPORT_TIMEOUT_S)

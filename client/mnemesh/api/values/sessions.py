@@ -69,6 +69,7 @@ class Resumed:
     groups: tuple[ContextGroup, ...]
     tokens_used: int
     left_out: int
+    degraded: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

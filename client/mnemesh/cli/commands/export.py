@@ -17,7 +17,7 @@ from typing import Annotated, Final, TextIO
 import typer
 
 from mnemesh.api.values.memories import Memory
-from mnemesh.cli.options import Texts
+from mnemesh.cli.options import Text, Texts, each
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import InvalidArgument, why
 from mnemesh.importing.export import jsonl_line, markdown_path, markdown_text
@@ -32,6 +32,10 @@ def export(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PATH", help=OUTPUT_HELP)] = None,
     format: Annotated[str, typer.Option("--format", help="jsonl or markdown.")] = "jsonl",
     space: Texts = None,
+    tag: Annotated[Texts, each("ExportRequest.tags_any", "--tag", "-t", metavar="TAG")] = None,
+    kind: Annotated[Texts, each("ExportRequest.kinds", "--kind", "-k", metavar="KIND")] = None,
+    since: Text = None,
+    before: Text = None,
     include_forgotten: bool = False,
     include_superseded: bool = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help=OVERWRITE_HELP)] = False,
@@ -45,7 +49,13 @@ def export(
         raise InvalidArgument("--output", "nothing", allowed, missing=True)
     with shell.client() as client:
         memories = client.export(
-            space=space, include_forgotten=include_forgotten, include_superseded=include_superseded
+            space=space,
+            tags_any=tag,
+            kinds=kind,
+            since=since,
+            before=before,
+            include_forgotten=include_forgotten,
+            include_superseded=include_superseded,
         )
         if output is None:
             if isinstance(sys.stdout, io.TextIOWrapper):

@@ -20,13 +20,15 @@ from mnemesh_memory.values.model import Memory, Replaced
 from mnemesh_memory.values.rules import Rule
 
 BUDGET: Final = 1_500
-TRIGGERED, PINNED, ANSWERS, PREFERENCES, RULES, REQUIREMENTS, QUESTIONS, DECISIONS, RECENT, RUNS, HOT = GROUPS = (
-    "triggered", "pinned", "answers", "preferences", "rules", "requirements", "questions", "decisions", "recent",
-    "runs", "hot",
+(
+    TRIGGERED, PINNED, ANSWERS, PREFERENCES, RULES, REQUIREMENTS, QUESTIONS, DECISIONS, PREDICTED, RECENT, RUNS, HOT,
+) = GROUPS = (
+    "triggered", "pinned", "answers", "preferences", "rules", "requirements", "questions", "decisions", "predicted",
+    "recent", "runs", "hot",
 )  # fmt: skip
 # The part of the budget that each group may take before the others had theirs. They sum to 1.
 SHARES: Final[Mapping[str, float]] = MappingProxyType(
-    dict(zip(GROUPS, (0.10, 0.22, 0.18, 0.10, 0.08, 0.06, 0.05, 0.06, 0.08, 0.04, 0.03), strict=True))
+    dict(zip(GROUPS, (0.10, 0.20, 0.18, 0.10, 0.08, 0.06, 0.05, 0.06, 0.04, 0.06, 0.04, 0.03), strict=True))
 )
 # A memory tagged so, without a link of type resolved-by, is an open question.
 QUESTION_TAGS: Final = ("question", "open-question")
