@@ -176,7 +176,7 @@ def test_every_field_of_each_request_has_a_place_in_its_domain_value() -> None:
         (memory_pb2.Memory, model.Memory, {}),
     ]
     for message, value, renamed in pairs:
-        known = {field.name for field in fields(value)} | {"key", "anchor"}  # read from the attributes
+        known = {field.name for field in fields(value)} | {"key", "anchor", "suspicious"}  # read from other fields
         if "spaces" in known:
             known.add("space")  # one more of them
         assert {renamed.get(f.name, f.name) for f in fields_of(descriptor_of(message))} <= known

@@ -35,7 +35,7 @@ def memory(**fields: Any) -> Memory:
         "valid_from": datetime(2026, 5, 1, 12, 0, 0, 123000, tzinfo=UTC), "valid_to": None, "keywords": ("release",),
         "attrs": {"owner": "Ann #1"}, "links": (Link(type="see-also", id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a12"),),
         "by": "owner/claude", "created_at": datetime(2026, 5, 1, tzinfo=UTC), "updated_at": None, "heads": ("1@a",),
-        "version": 1, "conflicts": (), "superseded_by": "",
+        "version": 1, "conflicts": (), "superseded_by": "", "suspicious": False,
     }  # fmt: skip
     return Memory(**{**given_fields, **fields})
 

@@ -20,6 +20,7 @@ from mnemesh_memory.secrets.detector import find_secret
 from mnemesh_memory.seeding import seeds
 from mnemesh_memory.seeding.snapshot import ProjectSnapshot, is_suspicious
 from mnemesh_memory.seeding.topics import TOPICS
+from mnemesh_memory.values import injection
 from mnemesh_memory.values.model import Memory
 
 WORKFLOW = "jobs:\n  a:\n    steps:\n      - run: make test\n      - name: x\n        run: |\n          make lint\n"
@@ -94,7 +95,9 @@ def test_whatever_the_files_say_seeds_are_bounded_and_hold_no_credential(
     assert again == found
 
 
-@pytest.mark.parametrize("judged", [is_suspicious, rules.is_suspicious], ids=["seeds", "mining"])
+@pytest.mark.parametrize(
+    "judged", [is_suspicious, rules.is_suspicious, injection.is_suspicious], ids=["seeds", "mining", "memories"]
+)
 def test_orders_to_a_model_are_flagged_and_honest_words_of_a_project_are_not(judged: Callable[[str], bool]) -> None:
     honest = (
         "Keys are in ~/.ssh/deploy_rsa.", "Run cat .env.example first.", "A family: \U0001f468\u200d\U0001f469.",

@@ -202,12 +202,14 @@ def _line(memory: Json, chars_max: int = MEMORY_CHARS_MAX) -> str:
 
 
 def _standing(memory: Json) -> str:
-    """The predecessors of a memory, and the mark of newer memories that contradict or may replace it."""
+    """The predecessors of a memory, and the marks of doubt: newer memories that contradict or may replace it, and words
+    of prompt injection."""
     replaced = [f"replaces {short_id(one['id'])} since {one['since'][:10]}" for one in memory.get("replaces", ())]
     newer = [short_id(id_) for id_ in memory.get("older_than", ())]
     likely = [short_id(id_) for id_ in memory.get("may_be_replaced_by", ())]
     marks = [*replaced, *([f"older than {', '.join(newer)}, may not hold"] if newer else [])]
     marks += [f"{', '.join(likely)} {'is' if len(likely) == 1 else 'are'} newer and may replace this"] if likely else []
+    marks += ["holds a pattern of prompt injection"] if memory.get("suspicious") else []
     return "".join(f"; {mark}" for mark in marks)
 
 

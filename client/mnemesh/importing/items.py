@@ -26,7 +26,7 @@ SESSION_BYTES_MAX: Final = 200
 DERIVED: Final = frozenset(
     {"id", "state", "by", "updated_at", "heads", "version", "conflicts", "superseded_by"}
     | {"useful", "not_useful", "linked", "linked_more", "notes"}
-    | {"shown", "anchor", "stale", "trust", "replaces", "older_than", "may_be_replaced_by"}
+    | {"shown", "anchor", "stale", "trust", "replaces", "older_than", "may_be_replaced_by", "suspicious"}
 )
 GIVEN: Final = (
     "content", "kind", "title", "space", "tags", "importance", "paths", "source", "valid_from", "valid_to",

@@ -19,7 +19,7 @@ from mnemesh_gateway.contract import status
 from mnemesh_gateway.contract.descriptors import TIMESTAMP, descriptor_of, fields_of, inner_message, is_map, is_message
 from mnemesh_gateway.contract.message_json import BARE_MESSAGES, AnyMessage
 from mnemesh_memory.ranking import answers
-from mnemesh_memory.values import model, past
+from mnemesh_memory.values import injection, model, past
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.values.spaces import space_path
 from mnemesh_proto.v1 import history_pb2, hygiene_pb2, memory_pb2, recall_pb2
@@ -219,6 +219,7 @@ def _memory(read: model.Memory, content: str) -> dict[str, Any]:
         "anchor": read.anchor, "stale": read.stale, "trust": read.trust,
         "replaces": [{"id": one.id, "since": timestamp(one.since)} for one in read.replaces],
         "older_than": read.older_than, "may_be_replaced_by": read.may_be_replaced_by,
+        "suspicious": injection.is_marked(read),
     }  # fmt: skip
 
 

@@ -8,27 +8,17 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from mnemesh_memory.secrets.mask import masked
+from mnemesh_memory.values import injection
 
 WORDS_CHARS_MAX: Final = 240  # Quoted of one line of a file.
 ITEMS_MAX: Final = 16  # Of one list.
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]+")
-# Words by which a file speaks to a model or a shell instead of to a reader.
-_SUSPICIOUS: Final = re.compile(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|above|earlier|all|other|your|everything)\b.{0,40}"
-    r"\b(?:instructions?|rules?|prompts?|messages?|told)\b"
-    r"|\byou are now\b(?! (?:able|allowed|connected|done|free|in|logged|on|ready|using)\b)"
-    r"|\b(?:system|developer) prompt\b"
-    r"|\b(?:do not|don't|never) (?:tell|inform|mention|show|ask)\b.{0,30}\buser\b"
-    r"|\b(?:reveal|print|send|upload|post|exfiltrate)\b.{0,60}"
-    r"(?:\b(?:secrets?|passwords?|credentials?|tokens?(?! (?:budget|count|limit|usage)))\b"
-    r"|(?<!\w)\.(?:env|ssh)\b(?!\.example))"
-    r"|\b(?:curl|wget)\b[^|]*\|\s*(?:ba|z)?sh\b|</?(?:system|instructions?|important)\b"
-    r"|\bremember (?:this|that|the following|forever)\b"
+# Words by which a file asks to be remembered.
+_ASKS: Final = re.compile(
+    r"\bremember (?:this|that|the following|forever)\b"
     r"|\b(?:add|store|save)\b.{0,30}\b(?:to|in) (?:your |the )?memory\b",
     re.IGNORECASE,
 )
-# Characters that hide words from a person.
-_HIDDEN: Final = re.compile(r"[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +56,8 @@ def quoted(words: object, most: int = WORDS_CHARS_MAX) -> str:
 
 
 def is_suspicious(text: str) -> bool:
-    """Whether a text holds a pattern of prompt injection."""
-    return _SUSPICIOUS.search(text) is not None or _HIDDEN.search(text) is not None
+    """Whether a text of a file holds a pattern of prompt injection."""
+    return injection.is_suspicious(text) or _ASKS.search(text) is not None
 
 
 def listed(items: Iterable[str], most: int = ITEMS_MAX) -> str:

@@ -70,7 +70,7 @@ class Head(_message.Message):
     def __init__(self, revision: _Optional[str] = ..., content: _Optional[str] = ..., title: _Optional[str] = ..., by: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
 
 class Memory(_message.Message):
-    __slots__ = ("id", "space", "kind", "title", "content", "state", "tags", "importance", "tier", "paths", "source", "valid_from", "valid_to", "keywords", "attrs", "links", "by", "created_at", "updated_at", "heads", "version", "conflicts", "superseded_by", "useful", "not_useful", "linked", "linked_more", "notes", "shown", "anchor", "stale", "trust", "replaces", "older_than", "may_be_replaced_by")
+    __slots__ = ("id", "space", "kind", "title", "content", "state", "tags", "importance", "tier", "paths", "source", "valid_from", "valid_to", "keywords", "attrs", "links", "by", "created_at", "updated_at", "heads", "version", "conflicts", "superseded_by", "useful", "not_useful", "linked", "linked_more", "notes", "shown", "anchor", "stale", "trust", "replaces", "older_than", "may_be_replaced_by", "suspicious")
     class AttrsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -113,6 +113,7 @@ class Memory(_message.Message):
     REPLACES_FIELD_NUMBER: _ClassVar[int]
     OLDER_THAN_FIELD_NUMBER: _ClassVar[int]
     MAY_BE_REPLACED_BY_FIELD_NUMBER: _ClassVar[int]
+    SUSPICIOUS_FIELD_NUMBER: _ClassVar[int]
     id: str
     space: str
     kind: str
@@ -148,7 +149,8 @@ class Memory(_message.Message):
     replaces: _containers.RepeatedCompositeFieldContainer[Replaced]
     older_than: _containers.RepeatedScalarFieldContainer[str]
     may_be_replaced_by: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., state: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., importance: _Optional[float] = ..., tier: _Optional[str] = ..., paths: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Iterable[str]] = ..., attrs: _Optional[_Mapping[str, str]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., by: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heads: _Optional[_Iterable[str]] = ..., version: _Optional[int] = ..., conflicts: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., superseded_by: _Optional[str] = ..., useful: _Optional[int] = ..., not_useful: _Optional[int] = ..., linked: _Optional[_Iterable[_Union[Linked, _Mapping]]] = ..., linked_more: _Optional[int] = ..., notes: _Optional[_Iterable[str]] = ..., shown: _Optional[str] = ..., anchor: _Optional[str] = ..., stale: _Optional[_Iterable[str]] = ..., trust: _Optional[str] = ..., replaces: _Optional[_Iterable[_Union[Replaced, _Mapping]]] = ..., older_than: _Optional[_Iterable[str]] = ..., may_be_replaced_by: _Optional[_Iterable[str]] = ...) -> None: ...
+    suspicious: bool
+    def __init__(self, id: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., state: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., importance: _Optional[float] = ..., tier: _Optional[str] = ..., paths: _Optional[_Iterable[str]] = ..., source: _Optional[_Union[Source, _Mapping]] = ..., valid_from: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., valid_to: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., keywords: _Optional[_Iterable[str]] = ..., attrs: _Optional[_Mapping[str, str]] = ..., links: _Optional[_Iterable[_Union[Link, _Mapping]]] = ..., by: _Optional[str] = ..., created_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., heads: _Optional[_Iterable[str]] = ..., version: _Optional[int] = ..., conflicts: _Optional[_Iterable[_Union[Head, _Mapping]]] = ..., superseded_by: _Optional[str] = ..., useful: _Optional[int] = ..., not_useful: _Optional[int] = ..., linked: _Optional[_Iterable[_Union[Linked, _Mapping]]] = ..., linked_more: _Optional[int] = ..., notes: _Optional[_Iterable[str]] = ..., shown: _Optional[str] = ..., anchor: _Optional[str] = ..., stale: _Optional[_Iterable[str]] = ..., trust: _Optional[str] = ..., replaces: _Optional[_Iterable[_Union[Replaced, _Mapping]]] = ..., older_than: _Optional[_Iterable[str]] = ..., may_be_replaced_by: _Optional[_Iterable[str]] = ..., suspicious: _Optional[bool] = ...) -> None: ...
 
 class RelatedMemory(_message.Message):
     __slots__ = ("id", "title", "snippet", "similarity", "alike")

@@ -131,7 +131,7 @@ class ContextGroup(_message.Message):
     def __init__(self, name: _Optional[str] = ..., memories: _Optional[_Iterable[_Union[ContextMemory, _Mapping]]] = ...) -> None: ...
 
 class ContextMemory(_message.Message):
-    __slots__ = ("id", "kind", "title", "content", "shortened", "space", "updated_at", "replaces", "older_than", "may_be_replaced_by")
+    __slots__ = ("id", "kind", "title", "content", "shortened", "space", "updated_at", "replaces", "older_than", "may_be_replaced_by", "suspicious")
     ID_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     TITLE_FIELD_NUMBER: _ClassVar[int]
@@ -142,6 +142,7 @@ class ContextMemory(_message.Message):
     REPLACES_FIELD_NUMBER: _ClassVar[int]
     OLDER_THAN_FIELD_NUMBER: _ClassVar[int]
     MAY_BE_REPLACED_BY_FIELD_NUMBER: _ClassVar[int]
+    SUSPICIOUS_FIELD_NUMBER: _ClassVar[int]
     id: str
     kind: str
     title: str
@@ -152,7 +153,8 @@ class ContextMemory(_message.Message):
     replaces: _containers.RepeatedCompositeFieldContainer[_memory_pb2.Replaced]
     older_than: _containers.RepeatedScalarFieldContainer[str]
     may_be_replaced_by: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., shortened: _Optional[bool] = ..., space: _Optional[str] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., replaces: _Optional[_Iterable[_Union[_memory_pb2.Replaced, _Mapping]]] = ..., older_than: _Optional[_Iterable[str]] = ..., may_be_replaced_by: _Optional[_Iterable[str]] = ...) -> None: ...
+    suspicious: bool
+    def __init__(self, id: _Optional[str] = ..., kind: _Optional[str] = ..., title: _Optional[str] = ..., content: _Optional[str] = ..., shortened: _Optional[bool] = ..., space: _Optional[str] = ..., updated_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., replaces: _Optional[_Iterable[_Union[_memory_pb2.Replaced, _Mapping]]] = ..., older_than: _Optional[_Iterable[str]] = ..., may_be_replaced_by: _Optional[_Iterable[str]] = ..., suspicious: _Optional[bool] = ...) -> None: ...
 
 class ContextResponse(_message.Message):
     __slots__ = ("groups", "tokens_used", "left_out", "continued", "degraded")

@@ -96,3 +96,4 @@ class Memory:
     replaces: tuple[Replaced, ...] = ()
     older_than: tuple[str, ...] = ()
     may_be_replaced_by: tuple[str, ...] = ()
+    suspicious: bool

@@ -51,6 +51,7 @@ class ContextMemory:
     replaces: tuple[Replaced, ...] = ()
     older_than: tuple[str, ...] = ()
     may_be_replaced_by: tuple[str, ...] = ()
+    suspicious: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,6 +126,7 @@ def _standing(memory: Json) -> dict[str, Any]:
         "replaces": [{**one, "since": _time(one, "since")} for one in memory.get("replaces", ())],
         "older_than": memory.get("older_than", ()),
         "may_be_replaced_by": memory.get("may_be_replaced_by", ()),
+        "suspicious": memory.get("suspicious", False),
         "valid_from": _time(memory, "valid_from"),
         "valid_to": _time(memory, "valid_to"),
         "importance": memory.get("importance"),

@@ -15,7 +15,7 @@ from typing import Final
 from mnemesh_memory.policy.rules.stored_rules import rule_of
 from mnemesh_memory.text.text import estimate_tokens, snippet
 from mnemesh_memory.validation.filters import rule_holds, ruled
-from mnemesh_memory.values import limits
+from mnemesh_memory.values import injection, limits
 from mnemesh_memory.values.model import Memory, Replaced
 from mnemesh_memory.values.rules import Rule
 
@@ -66,6 +66,7 @@ class ContextMemory:
     replaces: tuple[Replaced, ...] = ()
     older_than: tuple[str, ...] = ()
     may_be_replaced_by: tuple[str, ...] = ()
+    suspicious: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +164,7 @@ def _shown(memory: Memory, query: str, chars: int) -> ContextMemory:
         replaces=memory.replaces,
         older_than=memory.older_than,
         may_be_replaced_by=memory.may_be_replaced_by,
+        suspicious=injection.is_marked(memory),
     )
 
 
