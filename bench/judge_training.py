@@ -1,0 +1,245 @@
+"""`python -m bench.judge_training`: train the model that reads two texts together, and write its file.
+
+Small changes of low rank teach the embedder's weights three cases: the newer text repeats the older one, replaces it,
+or stands apart. `--leave HAND` trains without the pairs of a hand, prints the figures on them, and adds their
+probabilities to the file of scores. The training needs jax and optax. The product needs neither.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import jax
+import numpy as np
+import optax
+from bench import pair_judge
+from bench.pair_reader import (
+    BATCH,
+    CLASSES,
+    TOKENS_MAX,
+    WIDTHS,
+    Floats,
+    Tree,
+    base,
+    batch_of,
+    batches,
+    encoded,
+    logits,
+    probabilities,
+    untrained,
+)
+from numpy.typing import NDArray
+
+ROOT: Final = Path(__file__).resolve().parent.parent
+TARGET: Final = ROOT / "actors" / "mnemesh_actors" / "models" / "pair_judge.npz"
+SCORES: Final = Path(__file__).resolve().parent / "results" / "pair_scores.json"
+NEW_HANDS: Final = ("judge_a", "judge_b", "judge_c", "judge_d")
+REPEATS, REPLACES, APART = range(3)
+CLASS_OF: Final = {
+    **dict.fromkeys(("duplicate", "paraphrase"), REPEATS),
+    **dict.fromkeys(("update", "contradiction"), REPLACES),
+    **dict.fromkeys(("distinct", "elaboration"), APART),
+}
+# The share of pairs apart that is kept of the kinds that are many and easy.
+KEPT: Final = {"made": 0.5, "strangers": 0.4, "histories": 0.6}
+# Of each new hand one pair in so many gives a pair of strangers.
+STRANGERS_EVERY: Final = 8
+# An update turned round is no pair of its class; each other pair is read in both orders.
+EPOCHS: Final = 6
+RATE: Final = 1e-3
+WARM_UP: Final = 0.08
+LAST_RATE: Final = 0.02
+DROPOUT: Final = 0.1
+SMOOTHED: Final = 0.05
+DECAY: Final = 0.01
+CLIPPED: Final = 1.0
+SECOND_MOMENT: Final = 0.99
+LEAST_BATCH: Final = BATCH // 4
+DIGITS: Final = 4
+
+
+class Example(NamedTuple):
+    """Two texts of one class. `turns`: they are of this class in the other order too."""
+
+    older: str
+    newer: str
+    class_: int
+    hand: str
+    label: str
+    turns: bool
+
+
+def examples() -> list[Example]:
+    """All examples of all hands."""
+    vectors = pair_judge.embedded(pair_judge.texts())
+    found = [one for row in pair_judge.pairs(vectors) if (one := _of_older_hands(row)) is not None]
+    for hand in NEW_HANDS:
+        rows = [json.loads(line) for line in (pair_judge.GUARD / f"{hand}.jsonl").read_text("utf-8").splitlines()]
+        for row in rows:
+            class_, label = CLASS_OF[row["label"]], row["label"]
+            found.append(Example(row["older"], row["newer"], class_, hand, label, label != "update"))
+        chance = np.random.default_rng(len(rows))
+        for one, other in chance.integers(len(rows), size=(len(rows) // STRANGERS_EVERY, 2)):
+            if one != other:
+                found.append(Example(rows[one]["older"], rows[other]["newer"], APART, hand, "stranger", True))
+    return found
+
+
+def _of_older_hands(row: pair_judge.Labelled) -> Example | None:
+    """A pair of the files that the trees learn from, where "reversed" holds contradictions in the other order."""
+    again = row.kind.startswith("repeated")
+    if row.kind == "reversed" and not row.contested:
+        return None
+    class_ = REPEATS if again else REPLACES if row.contested else APART
+    return Example(row.older, row.newer, class_, row.kind.removeprefix("repeated "), "", class_ != REPLACES)
+
+
+def chosen(found: Sequence[Example], left: Sequence[str], seed: int) -> list[Example]:
+    """The examples to learn from. Of the many easy ones a share is taken, of a hand that is left out none."""
+    chance = np.random.default_rng(seed)
+    return [
+        one
+        for one in found
+        if one.hand not in left and (one.class_ != APART or chance.random() < KEPT.get(one.hand, 1.0))
+    ]
+
+
+def trained(examples_: Sequence[Example], epochs: int, seed: int) -> Tree:
+    """The changes after some epochs. Each epoch reads half of the pairs that turn in the other order."""
+    chance = np.random.default_rng(seed)
+    steps = epochs * (len(examples_) // BATCH + len(WIDTHS))
+    rate = optax.warmup_cosine_decay_schedule(0.0, RATE, int(steps * WARM_UP), steps, RATE * LAST_RATE)
+    changes = untrained(seed)
+    matrices = jax.tree_util.tree_map(lambda values: values.ndim > 1, changes)
+    optimiser = optax.chain(
+        optax.clip_by_global_norm(CLIPPED),
+        optax.adamw(rate, b2=SECOND_MOMENT, weight_decay=DECAY, mask=matrices),
+    )
+    state, step = optimiser.init(changes), jax.jit(partial(_step, optimiser))
+    key = jax.random.key(seed, impl="unsafe_rbg")
+    for epoch in range(epochs):
+        begun, losses = time.monotonic(), []
+        turned = chance.random(len(examples_)) < 0.5
+        pairs = [
+            encoded(one.newer, one.older) if turn and one.turns else encoded(one.older, one.newer)
+            for one, turn in zip(examples_, turned, strict=True)
+        ]
+        for width, places in batches(pairs, chance.permutation(len(pairs)), LEAST_BATCH):
+            key, use = jax.random.split(key)
+            batch = batch_of([pairs[at] for at in places], width)
+            truth = np.array([examples_[at].class_ for at in places])
+            changes, state, loss = step(changes, state, base().weights, batch, truth, use)
+            losses.append(float(loss))
+        print(f"epoch {epoch}: loss {np.mean(losses):.3f}, {time.monotonic() - begun:.0f} s", flush=True)
+    return changes
+
+
+def _step(
+    optimiser: Any, changes: Tree, state: Any, weights: Mapping[str, Any], batch: Any, truth: Any, key: Any
+) -> tuple[Tree, Any, Any]:
+    def loss(now: Tree) -> Any:
+        scores = jax.nn.log_softmax(logits(now, weights, batch, key, DROPOUT), -1)
+        wanted = jax.nn.one_hot(truth, len(CLASSES)) * (1 - SMOOTHED) + SMOOTHED / len(CLASSES)
+        return -(wanted * scores).sum(-1).mean()
+
+    value, slope = jax.value_and_grad(loss)(changes)
+    change, state = optimiser.update(slope, state, changes)
+    return optax.apply_updates(changes, change), state, value
+
+
+def rounded(changes: Tree) -> Tree:
+    """The changes as the file holds them: all but the head in half precision."""
+    halves = jax.tree_util.tree_map(
+        lambda values: np.asarray(values, np.float16), {part: changes[part] for part in ("lora", "plus")}
+    )
+    full = jax.tree_util.tree_map(lambda values: np.asarray(values, np.float32), halves)
+    return {**full, "head": {part: np.asarray(values, np.float32) for part, values in changes["head"].items()}}
+
+
+def write(changes: Tree, target: Path, learned_from: Sequence[Example], epochs: int) -> None:
+    """Write the changes with their provenance."""
+    with base().path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    meta = {
+        "base": digest,
+        "tokens_max": TOKENS_MAX,
+        "classes": CLASSES,
+        "reads": "cls,older,newer,|older-newer|",
+        "made_by": f"python -m bench.judge_training, {epochs} epochs",
+        "made_of": sorted({one.hand for one in learned_from}),
+        "examples": hashlib.sha256(json.dumps(learned_from).encode()).hexdigest()[:12],
+    }
+    arrays: dict[str, NDArray[Any]] = {"meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
+    for name, change in changes["lora"].items():
+        arrays |= {f"{name}.{side}": np.asarray(change[side], np.float16) for side in ("a", "b")}
+    arrays |= {f"{name}.plus": np.asarray(values, np.float16) for name, values in changes["plus"].items()}
+    arrays |= {f"head.{part}": np.asarray(values, np.float32) for part, values in changes["head"].items()}
+    np.savez_compressed(target, **arrays)  # type: ignore[arg-type]
+
+
+def figures(found: Floats, held: Sequence[Example]) -> Iterator[str]:
+    """Of each hand: how well replacements and repeats stand above all that is neither, by pairs the model never saw."""
+    for hand in sorted({one.hand for one in held}):
+        here = np.array([one.hand == hand and one.label != "stranger" for one in held])
+        truth, scores = np.array([one.class_ for one in held])[here], found[here]
+        yield f"{hand:10} " + "; ".join(
+            f"{CLASSES[class_]} {_above(scores[truth == class_, class_], scores[others, class_])}"
+            for class_, others in ((REPLACES, truth == APART), (REPEATS, truth != REPEATS))
+            if (truth == class_).any()
+        )
+
+
+def _above(right: Floats, wrong: Floats) -> str:
+    area = float((right[:, None] > wrong[None, :]).mean())
+    limits = [float(np.sort(wrong)[::-1][int(share * len(wrong))]) for share in (0.01, 0.02)]
+    shares = [f"{(right > limit).mean():.2f}" for limit in limits]
+    return f"area {area:.3f}, {shares[0]} at .01 wrong, {shares[1]} at .02"
+
+
+def keep(found: Floats, held: Sequence[Example], target: Path) -> None:
+    """Add the probabilities of pairs of hands that were left out to the file of scores."""
+    known = json.loads(target.read_text("utf-8")) if target.is_file() else {}
+    for one, row in zip(held, found, strict=True):
+        if one.label != "stranger":
+            known[key_of(one.older, one.newer)] = [round(float(value), DIGITS) for value in row]
+    target.write_text(json.dumps(dict(sorted(known.items())), indent=0), "utf-8")
+
+
+def key_of(older: str, newer: str) -> str:
+    """The name of a pair in the file of scores."""
+    return hashlib.sha256(json.dumps([older, newer]).encode()).hexdigest()[:16]
+
+
+def main(argv: Sequence[str]) -> int:
+    """Train on all hands and write the file, or on all but some and measure."""
+    parser = argparse.ArgumentParser(prog="bench.judge_training", description=__doc__)
+    parser.add_argument("--leave", action="append", default=[], help="a hand whose pairs are measured, not learned")
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--target", type=Path, default=TARGET)
+    options = parser.parse_args(argv)
+    found = examples()
+    learned_from = chosen(found, options.leave, options.seed)
+    print(f"{len(learned_from)} pairs to learn from", flush=True)
+    changes = rounded(trained(learned_from, options.epochs, options.seed))
+    if not options.leave:
+        write(changes, options.target, learned_from, options.epochs)
+        return 0
+    held = [one for one in found if one.hand in options.leave]
+    scores = probabilities(changes, [encoded(one.older, one.newer) for one in held])
+    for line in figures(scores, held):
+        print(line)
+    keep(scores, held, SCORES)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
