@@ -14,10 +14,13 @@ from recall_scene import here as here
 from recall_scene import mesh as mesh
 
 from mnemesh_actors.index import neighbours
+from mnemesh_actors.index.neighbours import Asked
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices
+from mnemesh_actors.ports import IndexPort
+from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.budget import Budget
 from mnemesh_actors.sleep import application, candidates, idle_scheduler
 from mnemesh_actors.sleep.idle_jobs import IdleJob, IdleParts
@@ -394,3 +397,23 @@ async def test_in_a_large_space_the_old_twin_of_a_new_memory_is_found(
     await tell(here, (PAIR[1], *strange), "fact")
     done = await here.mesh.consolidate(READER, here.space)
     assert first[0] in {step.id for step in done.steps if step.action == MERGE}
+
+
+async def test_of_memories_with_one_text_a_single_one_is_looked_for_and_all_become_one(
+    here: Here, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each list of neighbours of such a text ends within a group of equal scores, which takes the index many looks."""
+    asked: list[int] = []
+    neighbours_of = candidates._neighbours
+
+    async def counted(shard: Handle[IndexPort], asked_for: Asked, generation: str) -> list[list[tuple[str, float]]]:
+        asked.append(len(asked_for))
+        return await neighbours_of(shard, asked_for, generation)
+
+    monkeypatch.setattr(candidates, "_neighbours", lambda shard, asked, generation: counted(shard, asked, generation))
+    ids = await tell(here, PAIR[:1] * 40, "fact")
+    await here.mesh.consolidate(READER, here.space)
+    assert asked == [1]
+    memories, _ = await here.mesh.get(READER, ids)
+    assert {memory.id for memory in memories if memory.state == "active"} == {ids[0]}
+    assert {memory.superseded_by for memory in memories[1:]} == {ids[0]}

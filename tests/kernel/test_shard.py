@@ -258,6 +258,28 @@ def test_nothing_of_another_space_is_ever_found(shard: RetrievalShard) -> None:
     assert ids(shard, ask(near=9, spaces=("a", "@a", "none"))) == {0, 3}
 
 
+def test_equal_texts_are_asked_for_once_and_each_gets_its_answer(shard: RetrievalShard) -> None:
+    shard.apply([item(n, space="a") for n in range(3)], [], 1)
+    backend, asked = shard._backend, []
+    assert backend is not None
+
+    class Spy:
+        def query(self, requests: list[QueryRequest]) -> list[list[Scored]]:
+            asked.append(len(requests))
+            return backend.query(requests)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(backend, name)
+
+    shard._backend = Spy()
+    texts = [(direction(1), "a"), (direction(2), "a"), (direction(1), "a"), (direction(1), "b")]
+    first, second, again, elsewhere = shard.neighbours_batch(texts, 1, "model-1")
+    shard._backend = backend
+    assert asked == [3]
+    assert (first, again, elsewhere) == ([(memory(1), 1.0)], first, [])
+    assert second == [(memory(2), 1.0)]
+
+
 @pytest.mark.parametrize("spaces", [(), ("",), ("a", ""), "a"])
 def test_a_question_without_a_space_is_refused(shard: RetrievalShard, spaces: tuple[str, ...]) -> None:
     with pytest.raises(InvalidArgument):

@@ -9,7 +9,7 @@ one often, and none is made up.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -41,8 +41,21 @@ Asked = Sequence[tuple["DenseVector", str]]
 
 def nearest(backend: IndexBackend, passages: Passages, asked: Asked, limit: int) -> list[list[Scored]]:
     """The nearest memories of its space to each (vector, space) that are neither forgotten nor superseded."""
-    legs = [QueryRequest(vector, DENSE, limit, in_spaces((space,), ARCHIVE)) for vector, space in asked]
-    return [list(found.items()) for found in ranked(backend, passages, legs)]
+    legs = [
+        ((np.asarray(vector).tobytes(), space), QueryRequest(vector, DENSE, limit, in_spaces((space,), ARCHIVE)))
+        for vector, space in asked
+    ]
+    return [list(found.items()) for found in _ranked_once(backend, passages, legs)]
+
+
+def _ranked_once(
+    backend: IndexBackend, passages: Passages, legs: Sequence[tuple[Hashable, QueryRequest]]
+) -> list[dict[str, float]]:
+    """As `ranked`, for legs with a key each: those of one key are asked once. Equal texts are the dearest to ask for,
+    because their memories crowd every list with equal scores."""
+    distinct = dict(legs)
+    answers = dict(zip(distinct, ranked(backend, passages, list(distinct.values())), strict=True))
+    return [answers[key] for key, _ in legs]
 
 
 def pooled(backend: IndexBackend, passages: Passages, asked: Asked, limit: int) -> list[list[Scored]]:
@@ -86,16 +99,19 @@ def sharing(
     if not spoken:
         return near
     legs = [
-        QueryRequest(
-            terms,
-            BM25,
-            SHARING_MAX,
-            in_spaces((asked[number][1],), ARCHIVE),
-            in_spaces((asked[number][1],), EVERYTHING),
+        (
+            (tuple(terms.indices), tuple(terms.values), asked[number][1]),
+            QueryRequest(
+                terms,
+                BM25,
+                SHARING_MAX,
+                in_spaces((asked[number][1],), ARCHIVE),
+                in_spaces((asked[number][1],), EVERYTHING),
+            ),
         )
         for number, terms in spoken
     ]
-    lists = ranked(backend, passages, legs)
+    lists = _ranked_once(backend, passages, legs)
     both = [dict(found) for found in near]
     others = [
         (number, tuple(id_ for id_ in found if id_ not in both[number]))

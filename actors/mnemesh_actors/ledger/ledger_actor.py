@@ -194,10 +194,9 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         draft = command.draft
         if seen := self._admission.seen(command.agent, draft.idempotency_key, command.fingerprint, command.at):
             return seen
-        touch = not draft.force
         known = self._admission.duplicate(
-            draft.space, command.duplicate_key, command.at, draft.kind, draft.source.session, touch=touch,
-            purpose=purpose_of(draft),
+            draft.space, command.duplicate_key, command.at, draft.kind, draft.source.session, touch=not draft.force,
+            purpose=purpose_of(draft), forced=draft.force,
         )  # fmt: skip
         if known is not None and not draft.force:
             if not known.restorable:

@@ -96,19 +96,22 @@ async def _read(parts: NodePorts, ids: Sequence[str], budget: Budget) -> dict[st
 async def _near(
     parts: NodePorts, vectors: VectorSpace, space: str, memories: Sequence[Memory], budget: Budget
 ) -> tuple[dict[str, tuple[tuple[str, float], ...]], tuple[str, ...]]:
-    """By memory its neighbours of the space, nearest first, and how many memories have no vector yet."""
+    """By memory its neighbours of the space, nearest first, and how many memories have no vector yet. Of memories with
+    one text a single search stands for all."""
     stored = await stored_vectors(parts, vectors, memories)
-    known = [memory.id for memory in memories if stored[memory.id]]
+    known = {memory.id: stored[memory.id][0].tobytes() for memory in memories if stored[memory.id]}
+    distinct = {text: stored[id_][0] for id_, text in known.items()}
     found: list[list[tuple[str, float]]] = []
-    for start in range(0, len(known), SEARCHED_IDS):
-        asked = [(stored[id_][0], space) for id_ in known[start : start + SEARCHED_IDS]]
+    wanted = [(vector, space) for vector in distinct.values()]
+    for start in range(0, len(wanted), SEARCHED_IDS):
+        asked = wanted[start : start + SEARCHED_IDS]
         async with budget.slice():
             found += await vectors.follower.read(
                 partial(_neighbours, asked=asked, generation=vectors.embedder.generation)
             )
+    neighbours = dict(zip(distinct, found, strict=True))
     near = {
-        id_: tuple((other, cosine) for other, cosine in neighbours if other != id_)
-        for id_, neighbours in zip(known, found, strict=True)
+        id_: tuple((other, cosine) for other, cosine in neighbours[text] if other != id_) for id_, text in known.items()
     }
     absent = len(memories) - len(known)
     return near, (f"index: {absent} texts are not embedded yet and were not compared",) if absent else ()

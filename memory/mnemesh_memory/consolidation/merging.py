@@ -96,6 +96,8 @@ def _mergeable(memory: Memory) -> bool:
 
 def _says_the_same(one: Memory, other: Memory) -> bool:
     """Whether the texts are one statement. Errors are told apart by their numbers, however these are written."""
+    if one.content == other.content:
+        return True
     exact = one.kind != "error" or same_digits(one.content, other.content)
     return exact and restates(one.content, other.content)
 

@@ -42,6 +42,7 @@ _LOST: Final = ("forgotten", "erased", "superseded")  # states of the end of a c
 # Of entries: those of a principal and of its clients ("0" is what follows "/").
 BY_PRINCIPAL: Final = "(agent = ? OR agent >= ? AND agent < ?)"
 KEY_LIFE_MS = limits.IDEMPOTENCY_DAYS * 24 * 3600 * 1000
+_OLDEST: Final = "ORDER BY m.state = 'active' DESC, m.created_at, m.id"
 
 
 class Admission:
@@ -104,11 +105,20 @@ class Admission:
         )
 
     def duplicate(
-        self, space: str, key: str, now: int, kind: str, session: str, *, touch: bool = True, purpose: str = KNOWLEDGE
+        self,
+        space: str,
+        key: str,
+        now: int,
+        kind: str,
+        session: str,
+        *,
+        touch: bool = True,
+        purpose: str = KNOWLEDGE,
+        forced: bool = False,
     ) -> Committed | None:
         """The outcome for a text that the space holds already, or held and forgot. None for a new one. Asked on the
         way to a write, it reinforces what is there (`touch`). A record of another session is no duplicate, nor is a
-        memory of another purpose."""
+        memory of another purpose. A `forced` write is told of any: which of thousands is oldest takes too long."""
         columns = ", ".join("m." + column for column in rows.COLUMNS.split(", "))
         told_again, values = "", tuple[str, ...]()
         if kind in RECORDS and session:
@@ -117,7 +127,7 @@ class Admission:
         alike = self._db.execute(
             f"SELECT {columns} FROM text_hash t JOIN memory m ON m.id = t.doc "
             "WHERE t.space = ? AND t.hash = ? AND m.state <> 'superseded' "
-            f"{told_again}ORDER BY m.state = 'active' DESC, m.created_at, m.id",
+            f"{told_again}{'' if forced else _OLDEST}",
             (space, bytes.fromhex(key), *values),
         )
         known = ((rows.from_row(row), int(row[rows.SEQ])) for row in alike)
