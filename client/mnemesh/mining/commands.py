@@ -64,20 +64,24 @@ def parts_of(command: str) -> list[str]:
 
 def group_of(part: str) -> str:
     """The common name of a command's variants: the words without options and paths."""
-    words = [word for word in _ASSIGNED.sub("", part).split() if not word.startswith("-") and "/" not in word[1:]]
+    words = [word for word in _without_settings(part).split() if not word.startswith("-") and "/" not in word[1:]]
     return " ".join(words[:3]) or part
 
 
 def _without_tail(part: str) -> str:
-    while (cut := _TAIL.sub("", part)) != part:
+    while any(sign in part for sign in "|>&") and (cut := _TAIL.sub("", part)) != part:
         part = cut
     return part.strip()
+
+
+def _without_settings(part: str) -> str:
+    return _ASSIGNED.sub("", part) if "=" in part else part
 
 
 def _is_worth(part: str) -> bool:
     if len(part) > COMMAND_CHARS_MAX:
         return False
-    words = _ASSIGNED.sub("", part).split()
+    words = _without_settings(part).split()
     for wrapper in WRAPPERS:
         if tuple(words[: len(wrapper)]) == wrapper:
             words = words[len(wrapper) :]

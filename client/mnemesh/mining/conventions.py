@@ -16,20 +16,38 @@ from mnemesh.mining.phrases import (
     OF_HERE,
     SUPPOSED,
     Phrases,
+    WordedPhrases,
     any_of,
 )
 
 # A word that makes a sentence about this project a rule by itself. "Our server always restarts" is a report.
 _NORM: Final = (
-    r"\b(?:must(?:n't)?|has to|have to|may not|(?:are|is) not allowed|by convention|without exception)\b"
-    r"|\b(?:house|team|project|our|the|new) (?:rule|convention|policy)(?: here| (?:of|for|in) [\w ]{2,30})?(?::| is\b)"
-    r"|^(?:rule|convention|policy)\b|\b(?:nobody|no one)\b(?! (?:here |else )?(?:knows?|has|can|is|was|uses?"
-    r"|understands|remembers?|likes?|wants?|reads?|noticed|else)\b)"
+    ("must mustn", r"\bmust(?:n't)?\b"),
+    ("has have", r"\b(?:has|have) to\b"),
+    ("may allowed", r"\b(?:may not|(?:are|is) not allowed)\b"),
+    (
+        "rule convention policy",
+        r"\bby convention\b|^(?:rule|convention|policy)\b"
+        r"|\b(?:house|team|project|our|the|new) (?:rule|convention|policy)(?: here| (?:of|for|in) [\w ]{2,30})?"
+        r"(?::| is\b)",
+    ),
+    ("without", r"\bwithout exception\b"),
+    (
+        "nobody no",
+        r"\b(?:nobody|no one)\b(?! (?:here |else )?(?:knows?|has|can|is|was|uses?"
+        r"|understands|remembers?|likes?|wants?|reads?|noticed|else)\b)",
+    ),
 )
-_STRICT: Final = any_of(
-    _NORM, r"\b(?:we|and|but|please) (?:\w+ )?(?:always|never)\b|^(?:always|never)\b(?! (?:mind|the same)\b)"
+_STRICT: Final = WordedPhrases(
+    *_NORM,
+    (
+        "always never",
+        r"\b(?:we|and|but|please) (?:\w+ )?(?:always|never)\b|^(?:always|never)\b(?! (?:mind|the same)\b)",
+    ),
 )
-_UNIVERSAL: Final = any_of(_NORM, r"\b(?:always|never|everywhere|convention)\b")
+_UNIVERSAL: Final = WordedPhrases(
+    *_NORM, ("always never everywhere convention", r"\b(?:always|never|everywhere|convention)\b")
+)
 _CONVENTION: Final = Phrases(
     r"\b(?:every|each|all|any) (?:new |our |public |the )?[\w./-]+(?: [\w./-]+)? (?:must|needs?|gets?|has"
     r"|have|carr(?:y|ies)|goes?|lives?|reads?|uses?|starts?|ends?|takes?|returns?|should|belongs?|is"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from mnemesh.mining.phrases import ELSEWHERE, LASTING, PLAN, SUPPOSED, CuedPhrases, any_of
+from mnemesh.mining.phrases import ELSEWHERE, LASTING, PLAN, SUPPOSED, CuedPhrases, WordedPhrases, any_of
 from mnemesh.mining.transcript import ASSISTANT
 
 _NEVER_MIND: Final = r"(?:it|them|me|us|you|lunch|the flow|an?)\b"  # "go with it", "we went for a walk"
@@ -36,6 +36,7 @@ _CHOSEN: Final = (
     r"|concluded)\b"
     r"(?! (?:these|those|it|them|this one)\b)"
 )
+_CHOSEN_WORDS: Final = "decided agreed settled chose picked opted concluded"
 # Said by the agent, these are plans until the person agrees.
 _PLANNED: Final = CuedPhrases(
     (
@@ -47,41 +48,44 @@ _PLANNED: Final = CuedPhrases(
         r"|(?:'ll| will) \w+\b.*\b(?:instead of|rather than|because)\b)",
     ),
 )
-_DECISION: Final = CuedPhrases(
+_DECISION: Final = WordedPhrases(
     (
-        "we",
+        f"{_CHOSEN_WORDS} went stuck stay stayed stick support",
         rf"\bwe(?:{_CHOSEN}"
         r"| (?:went|stuck|stay|stayed|stick) (?:with|on)\b| (?:only support|support only)\b)",
     ),
-    ("i", rf"(?:\bi|\bteam)(?:{_CHOSEN}| (?:went|stuck|stayed) with\b)"),
+    (f"{_CHOSEN_WORDS} went stuck stayed", rf"(?:\bi|\bteam)(?:{_CHOSEN}| (?:went|stuck|stayed) with\b)"),
     ("decided", rf"{_SETTLED.format('decided')}"),
     ("agreed", rf"{_SETTLED.format('agreed')}"),
     ("settled", rf"{_SETTLED.format('settled')}"),
     ("decision", r"\bdecision(?: is)?:"),
-    (" with ", rf"(?:^|\b(?:we|i|let's|then|just|please) |, )(?:go|going|gone|went) with (?!{_NEVER_MIND})"),
-    (" for ", rf"(?:^|\b(?:we|i|let's|then|just|please) |, )(?:go|going|gone|went) for (?!{_NEVER_MIND})"),
     (
-        "it is",
+        "go going gone went",
+        rf"(?:^|\b(?:we|i|let's|then|just|please) |, )(?:go|going|gone|went) with (?!{_NEVER_MIND})",
+    ),
+    ("go going gone went", rf"(?:^|\b(?:we|i|let's|then|just|please) |, )(?:go|going|gone|went) for (?!{_NEVER_MIND})"),
+    (
+        " it is",
         r"^(?!(?:\S+ )*(?:as|what|how|where|which|that|because|since|if|when|than|though|here|there|so|like|think|guess"
         r"|and|but|say|sure) it is)"
         r"(?:[\w`./-]+ ){1,4}it is(?: then| now)?(?:[.,:;!]|$)",
     ),
     (
-        " is ",
+        "choice verdict decision call",
         r"\b(?:the |our |my )(?:final )?(?:choice|verdict|decision) is (?!yours|mine|up to|not|to be|pending|still"
         r"|made)|\b(?:final call is|the call is (?:to|that))\b",
     ),
 )
-_USERS_DECISION: Final = CuedPhrases(
+_USERS_DECISION: Final = WordedPhrases(
     (
-        "let's",
+        "let",
         r"\blet's (?:use|settle on|stick (?:with|to)|stay (?:with|on)|keep (?!going|looking|trying|working|an eye)"
         rf"|drop|store|switch|go (?:(?:with|for) (?!{_NEVER_MIND})|back to|without)"
         r"|move (?:\w+ )?(?:to|off|away|back)|do it with|make it (?:an?|the|\d)"
         r"|not (?:use|support|add|introduce|allow)|take (?!a |an |it |care|stock|another)|skip (?!this|that|it\b))",
     ),
     *(
-        (f" {word} ", rf"^(?:[\w']+,? ){{0,2}}(?:use|take|keep|pick|choose)\b.* {word} ")
+        ("use take keep pick choose", rf"^(?:[\w']+,? ){{0,2}}(?:use|take|keep|pick|choose)\b.* {word} ")
         for word in ("instead of", "rather than", "over", "not")
     ),
     # Short answers to a proposal.
@@ -91,19 +95,15 @@ _USERS_DECISION: Final = CuedPhrases(
         rf"|^(?:ok(?:ay)?|fine|alright|all right|good|right|yes|so)[,:]? (?!then|{_POINTS})[\w.+/ -]{{2,40}} then\b",
     ),
     ("so", rf"^so:? (?!{_POINTS})[\w.+/ -]{{2,40}}, (?:no|not|never|without)\b"),
-    (" the ", r"\b(?:scrap|ditch|forget about) the (?!idea)"),
+    ("scrap ditch forget", r"\b(?:scrap|ditch|forget about) the (?!idea)"),
 )
+_CHOICES: Final = "chose|picked|switched|replaced|dropped|decided|went"
+_DEEDS: Final = f"{_CHOICES}|used|kept|moved"
 _OWN_DEED: Final = r"\b(?:i|we) (?:{}) (?!these\b|those\b|it\b|them\b|that\b).*\b{}\b"
-_AGENTS_DECISION: Final = CuedPhrases(
-    *(
-        (f" {word} ", _OWN_DEED.format("chose|picked|used|kept|moved|switched|replaced|dropped|decided|went", word))
-        for word in ("because", "instead of", "rather than")
-    ),
-    *(
-        (f" {word} ", _OWN_DEED.format("chose|picked|switched|replaced|dropped|decided|went", word))
-        for word in ("since", "so that")
-    ),
-    (" over ", r"\b(?:i|we) (?:chose|picked|kept) .*\bover\b(?! (?:to|there)\b)"),
+_AGENTS_DECISION: Final = WordedPhrases(
+    *((_DEEDS.replace("|", " "), _OWN_DEED.format(_DEEDS, word)) for word in ("because", "instead of", "rather than")),
+    *((_CHOICES.replace("|", " "), _OWN_DEED.format(_CHOICES, word)) for word in ("since", "so that")),
+    ("over", r"\b(?:i|we) (?:chose|picked|kept) .*\bover\b(?! (?:to|there)\b)"),
 )
 # A step of the work at hand, or a wish for later.
 _OF_THE_MOMENT: Final = any_of(

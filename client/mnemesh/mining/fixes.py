@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-from mnemesh.mining.phrases import HEDGE, PLAN, TROUBLE, Phrases, any_of
+from mnemesh.mining.phrases import HEDGE, PLAN, TROUBLE, Phrases, any_of, words_of
 
 _FIX_WORDS: Final = frozenset(
     (
@@ -15,7 +14,6 @@ _FIX_WORDS: Final = frozenset(
         "solves", "that", "trouble", "turned", "turns", "why",
     )
 )  # fmt: skip
-_TOKEN: Final = re.compile(r"[a-z]+")
 _CAUSE: Final = any_of(
     r"\bcaused by\b",
     r"\bturned out\b",
@@ -76,7 +74,7 @@ EXPLANATION_CHARS_MIN: Final = 60
 def tells_fix(sentence: str) -> bool:
     """Whether a sentence tells the cause or the cure of an error."""
     lowered = sentence.lower()
-    if _FIX_WORDS.isdisjoint(_TOKEN.findall(lowered)):
+    if _FIX_WORDS.isdisjoint(words_of(lowered)):
         return False
     if not (_CURE.search(lowered) or _CAUSE.search(lowered) or (_BECAUSE.search(lowered) and TROUBLE.search(lowered))):
         return False

@@ -21,9 +21,10 @@ from mnemesh.mining.phrases import (
     PLAN,
     REPORTED,
     TROUBLE,
-    CuedPhrases,
     Phrases,
+    WordedPhrases,
     any_of,
+    words_of,
 )
 from mnemesh.mining.transcript import USER
 
@@ -52,9 +53,7 @@ _DURABLE: Final = (
     r"(?:from now on|going forward|in (?:the )?future|next time|every time|each time|always|never"
     r"|henceforth|in general|by default)"
 )
-_DURABLE_CUES: Final = (
-    "now on", "forward", "future", "time", "always", "never", "henceforth", "in general", "by default",
-)  # fmt: skip
+_DURABLE_WORDS: Final = "now forward future time always never henceforth general default"
 _PREFERENCE_BEGINS: Final = any_of(
     r"^(?:\w+,? )?(?:please )?(?:explain|answer|reply|ask|tell|show|give|summari[sz]e|write|keep|speak"
     rf"|respond)\b.*\b{_DURABLE}\b",
@@ -64,100 +63,100 @@ _PREFERENCE_BEGINS: Final = any_of(
     r"^(?:please )?(?:speak|talk|answer|reply|respond|be)\b(?! (?:to|sure|the)\b)",
     r"^(?:please )?(?:don't|do not|never|stop)\b.*\byou\b",
 )
-_PREFERENCE: Final = CuedPhrases(
+_PREFERENCE: Final = WordedPhrases(
     (
-        ("prefer", "hate", "dislike", "rather", "can't stand"),
+        "prefer hate dislike rather stand",
         r"\bi(?:'d| would)?(?: really| much| strongly)? (?:prefer|hate|dislike|rather|can't stand)\b",
     ),
     (
-        ("like", "love"),
+        "like love",
         r"\bi (?:really )?(?:like|love) (?:it when|my|your|short|to see|to have|having|when)\b",
     ),
     (
-        ("don't", "do not"),
+        "don do",
         r"\bi (?:don't|do not) (?:like|want|need|care for) (?:you|any|every|to see|to be|it when|the|a|long|your)\b",
     ),
     (
-        ("want", "like", "need"),
+        "want like need",
         r"\bi(?:'d)? (?:always |only |usually )?(?:want|like|need) (?:you to|to see|to be|my|all"
         rf"|your)\b.*\b(?:{_DURABLE}|before|when(?:ever)?|only)\b",
     ),
     (
-        _DURABLE_CUES,
+        _DURABLE_WORDS,
         rf"\b{_DURABLE}\b.*\b(?:me|my|you|your|yourself|i)\b",
     ),
     (
-        _DURABLE_CUES,
+        _DURABLE_WORDS,
         rf"\b(?:me|my|you|your|yourself|i)\b.*\b{_DURABLE}\b",
     ),
     (
-        _DURABLE_CUES,
+        _DURABLE_WORDS,
         rf"\b{_DURABLE},? (?:please )?(?:explain|answer|reply|ask|tell|show|give|summari[sz]e|write|keep|start"
         r"|speak|respond)\b",
     ),
     (
-        ("stop", "don't", "do not", "never", "quit", "no more", "avoid", "skip", "less", "no need", "enough"),
+        "stop don do never quit no avoid skip less enough",
         r"(?:^|[,:] |\bplease )(?:stop|don't|do not|never|quit|no more|avoid|skip|less|no need for"
         rf"|enough with)\b(?! (?:worry|mind)).*\b{_SERVED}\b",
     ),
     (
-        ("please",),
+        "please",
         rf"\b{_SERVED}\b.*\bplease\b",
     ),
     (
-        ("keep", "always", "constantly"),
+        "keep always constantly",
         r"\byou(?:'re| are)? (?:keep|always|constantly)\b",
     ),
     (
-        ("stop ",),
+        "stop",
         r"\bstop \w+ing\b",
     ),
     (
-        ("can't", "cannot"),
+        "can cannot",
         r"\bi (?:can't|cannot) (?:read|stand|follow|bear)\b",
     ),
     (
-        ("always", "never", "usually", "only"),
+        "always never usually only",
         r"\bi (?:always|never|usually|only) (?!saw|got|had|see\b|get\b|forget|lose|wonder|wanted|thought)\w+",
     ),
     (
-        ("hold off",),
+        "hold",
         r"\bhold off (?:on )?\w+ing\b",
     ),
     (
-        ("no ",),
+        "no",
         rf"(?:^|, )(?:and )?no (?:more )?(?:buzzwords|fluff|emoji|\w+ for me|{_SERVED})\b",
     ),
     (
-        ("for me",),
+        "me",
         r"\bfor me,? i\b",
     ),
     (
-        ("please",),
+        "please",
         r"\bplease (?:answer|reply|respond|speak|talk)\b",
     ),
     (
-        ("want", "like", "need"),
+        "want like need",
         r"\bi(?:'d)? (?:want|like|need) [\w ]+,? (?:not|instead of|rather than)\b",
     ),
     (
-        ("when i ",),
+        "when",
         r"\bwhen i (?:say|write|ask|type|tell)\b.*\b(?:i mean|do|don't|just|it means|i want)\b",
     ),
     (
-        ("again",),
+        "again",
         r"\byou (?:forgot|missed|ignored)\b.*\bagain\b",
     ),
     (
-        ("call me ",),
+        "call",
         r"\bcall me \w+",
     ),
     (
-        ("be ", "keep ", "make "),
+        "be keep make",
         rf"\b(?:be|keep (?:it|your \w+|them)|make (?:it|your \w+)) (?:more |less )?{_SERVED}\b",
     ),
     (
-        ("asking", "unless i", "until i", "ask me", "before you"),
+        "asking unless until ask before",
         r"\b(?:without asking|unless i (?:ask|say|tell)|until i (?:ask|say|tell)|ask me (?:first|before)"
         r"|before you (?:edit|change|run|commit|push|delete|touch))\b",
     ),
@@ -174,7 +173,12 @@ _DEED: Final = (
     r"|survive|offer|list|handle|ask|tell|let|notify|hide|count|run|respond"
     r"|be (?:able|possible|usable|visible|accessible))"
 )
-_NEEDED: Final = any_of(r"\b(?:must|should|needs?|ha(?:s|ve) to|as an?|requirement|criterion|story|feature request)")
+_NEEDED: Final = WordedPhrases(
+    (
+        "must mustn should shouldn need needs needed has have as requirement requirements criterion story feature",
+        r"\b(?:must|should|needs?|ha(?:s|ve) to|as an?|requirement|criterion|story|feature request)",
+    ),
+)
 _REQUIREMENT: Final = Phrases(
     r"^(?:new |another |one more )?(?:requirement|acceptance criterion|user story|feature request)s?\b.*:",
     r"^(?:also,? |and |then |finally,? )?(?:[\w-]+ ){1,4}(?:must(?: not)?|ha(?:s|ve) to|needs? to|should(?: also)?)"
@@ -211,7 +215,9 @@ _SPECIFIC: Final = re.compile(
     r"|\b\d+ ?(?:GB|TB|GiB|cores?|vCPUs?|GPUs?|CPUs?)\b|\baccount (?:id )?`?[\w-]*\d[\w-]*|\b[\w.+-]+@[\w-]+\.\w+"
 )
 # A quick look before the slow one.
-_GIVEN_EXACTLY: Final = re.compile(r"[\d/`@]|\.[a-z]|bucket|Bucket|Vault|[Kk]eychain|Bitwarden|KeePass|Manager|Store")
+_EXACT_CHARACTERS: Final = re.compile(r"[\d/`@]")
+_EXACT_DOT: Final = re.compile(r"\.[a-z]")
+_EXACT_WORDS: Final = frozenset(("bucket", "vault", "keychain", "bitwarden", "keepass", "manager", "store"))
 _PROGRESS: Final = Phrases(
     r"\b(?:i|we)(?:'ve| have)? (?:just |now )?(?:bumped|updated|changed|upgraded|added|set|started|moved"
     r"|ran|installed|created|wrote|removed|renamed)\b",
@@ -221,15 +227,18 @@ _PROGRESS: Final = Phrases(
     r"\b(?:is|are) (?:back )?(?:up|down|ready|online|offline|running|reachable)(?: again)?[.!]?$",
 )  # fmt: skip
 _ALL_OF_US: Final = any_of(r"\b(?:we|our|nobody|no one|all \w+|every \w+|each \w+|in this (?:repo|project))\b")
-_OF_OTHERS: Final = any_of(ELSEWHERE.pattern, r"\bi think (?:we|all|every)\b")
+_THOUGHT: Final = re.compile(r"\bi think (?:we|all|every)\b")
 # A quotation of several words is said by somebody else.
 _QUOTED: Final = re.compile(r"\"[^\"]*\s[^\"]*\s[^\"]*\"")
 _FORBIDS: Final = any_of(r"(?:please |also |and |hey,? )*(?:stop|quit|avoid|enough)\b")
 _SECOND_PERSON: Final = any_of(r"\byour?\b")
 _FILE: Final = re.compile(r"[\w./-]*\.\w+")
-_CENTRAL: Final = any_of(
-    r"\b(?:central|main file|core of|heart of|hub|key file|everything (?:goes|passes|runs) through"
-    r"|most important|entry point|lives? in)\b"
+_CENTRAL: Final = WordedPhrases(
+    (
+        "central main core heart hub key everything important entry live lives",
+        r"\b(?:central|main file|core of|heart of|hub|key file|everything (?:goes|passes|runs) through"
+        r"|most important|entry point|lives? in)\b",
+    ),
 )
 _SUSPICIOUS: Final = any_of(
     r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|your|everything"
@@ -256,17 +265,18 @@ def class_of(sentence: str, role: str) -> str:
         class_ = PREFERENCE
     elif is_decision(lowered, role):
         class_ = DECISION
-    elif _GIVEN_EXACTLY.search(sentence) and _is_environment(lowered) and _SPECIFIC.search(sentence):
+    elif _gives_exactly(sentence) and _is_environment(lowered) and _SPECIFIC.search(sentence):
         class_ = ENVIRONMENT
     elif role == USER and _is_requirement(lowered):
         class_ = REQUIREMENT
     # The agent describes what it sees: a rule is the person's to say.
     elif role == USER and is_convention(lowered):
         class_ = CONVENTION
-    doubt = _OF_OTHERS if class_ == PREFERENCE else HEDGE
-    if not class_ or REPORTED.search(lowered) or doubt.search(lowered):
+    if not class_ or REPORTED.search(lowered):
         return ""
-    return class_
+    if class_ == PREFERENCE:
+        return "" if ELSEWHERE.search(lowered) or _THOUGHT.search(lowered) else class_
+    return "" if HEDGE.search(lowered) else class_
 
 
 def basis_of(sentence: str) -> str:
@@ -303,6 +313,14 @@ def _is_rule_of_all(lowered: str) -> bool:
         and _FORBIDS.match(lowered) is None
         and FIRST_PERSON.search(lowered) is None
         and _SECOND_PERSON.search(lowered) is None
+    )
+
+
+def _gives_exactly(sentence: str) -> bool:
+    return (
+        _EXACT_CHARACTERS.search(sentence) is not None
+        or _EXACT_DOT.search(sentence) is not None
+        or not _EXACT_WORDS.isdisjoint(words_of(sentence.lower()))
     )
 
 

@@ -11,6 +11,7 @@ SENTENCE_CHARS_MAX: Final = 400
 _FENCE: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1|\Z)", re.DOTALL | re.MULTILINE)
 _LEFT_OUT: Final = re.compile(r"\s*(?:>|\||#{1,6} |    |\t)")
 _BULLET: Final = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+")
+_STOP: Final = re.compile(r"[.!?][\"')*]*\s")  # a quick look before the slow one
 _END: Final = re.compile(r"(?<=[.!?])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)[\"')*]*\s+")
 
 
@@ -25,7 +26,8 @@ def paragraphs_of(text: str, *, typed: bool) -> list[list[str]]:
         if not line or _LEFT_OUT.match(line):
             continue
         plain = _BULLET.sub("", line).replace("**", "").strip()
-        sentences = [part for part in _END.split(plain) if 2 < len(part) <= SENTENCE_CHARS_MAX]
+        parts = _END.split(plain) if _STOP.search(plain) else (plain,)
+        sentences = [part for part in parts if 2 < len(part) <= SENTENCE_CHARS_MAX]
         if sentences:
             paragraphs.append(sentences)
     return paragraphs

@@ -10,11 +10,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mnemesh.mining import decisions, fixes, rules
 from mnemesh.mining.commands import group_of, parts_of, worth_knowing
 from mnemesh.mining.credentials import masked
+from mnemesh.mining.phrases import WordedPhrases
 from mnemesh.mining.sentences import paragraphs_of
 from mnemesh.mining.session_tally import INTERRUPTED, SessionTally
 from mnemesh.mining.transcript import (
@@ -37,8 +38,8 @@ FIX_SENTENCES: Final = 3
 FIX_CHARS_MAX: Final = 500
 DENIAL_MESSAGES: Final = 3  # behind a fix, in which it can be denied
 # Words that mean something in the sentence before.
-_REFERS: Final = re.compile(
-    r"\b(?:there|that way|like that|this way|like this|^(?:the )?same (?:in|for|with))\b", re.IGNORECASE
+_REFERS: Final = WordedPhrases(
+    ("there way like same", r"\b(?:there|that way|like that|this way|like this|^(?:the )?same (?:in|for|with))\b")
 )
 _TAKES_BACK: Final = re.compile(r"git (?:checkout|restore)\b")
 FIXES_MAX: Final = 50  # that wait
@@ -46,8 +47,7 @@ HEARD_MAX: Final = 2_000
 EXTRACTIONS_MAX: Final = 500  # of one reading
 
 
-@dataclass(frozen=True, slots=True)
-class Extraction:
+class Extraction(NamedTuple):
     """A finding of a class. `path`: the file that it is about."""
 
     class_: str
@@ -159,8 +159,9 @@ class Session:
             if self._told:
                 self._take_back(words.text)
             self.tally.prompt(words.text)
-            self._worked = self._trouble and not fixes.tells_trouble(words.text) and self._worked
-            self._trouble = self._trouble or fixes.tells_trouble(words.text)
+            trouble = (self._worked or not self._trouble) and fixes.tells_trouble(words.text)
+            self._worked = self._trouble and self._worked and not trouble
+            self._trouble = self._trouble or trouble
         else:
             self.tally.answer(words.text)
             self._asked = words.text.rstrip().endswith("?")
@@ -168,7 +169,8 @@ class Session:
         for sentences in paragraphs_of(words.text, typed=words.role == USER):
             if self.edits:
                 for sentence in sentences:
-                    self._central.update(rules.names_central(sentence, self.edits))
+                    if "." in sentence[:-1]:  # the name of a file
+                        self._central.update(rules.names_central(sentence, self.edits))
             fix = self._fix_in(sentences) if words.role != USER else None
             if fix is not None:
                 self._trouble, self._worked, self._unspoken = False, False, 0
@@ -276,12 +278,15 @@ def _classed(sentences: list[str], role: str) -> Iterator[Extraction]:
     before = ""
     for sentence in sentences:
         class_ = rules.class_of(sentence, role)
+        if not class_:
+            before = sentence
+            continue
         basis = rules.basis_of(sentence) if class_ == rules.PREFERENCE else ""
-        if class_ and found and found[-1].text.endswith(before) and found[-1].class_ == class_ == rules.PREFERENCE:
+        if found and found[-1].text.endswith(before) and found[-1].class_ == class_ == rules.PREFERENCE:
             basis = min(basis, found[-1].basis)  # explicit comes first
             found[-1] = Extraction(class_, f"{found[-1].text} {sentence}", basis=basis)
-        elif class_:
-            told = f"{before} {sentence}" if before and _REFERS.search(sentence) else sentence
+        else:
+            told = f"{before} {sentence}" if before and _REFERS.search(sentence.lower()) else sentence
             found.append(Extraction(class_, told, basis=basis))
         before = sentence
     yield from found

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from mnemesh.hooks.transcript_tail import own_words
 from mnemesh.importing.claude_code import sound
 
-_decoded: Final = json.JSONDecoder().decode  # json.loads looks for an encoding first
+_scan: Final = json.JSONDecoder().scan_once  # json.loads looks for an encoding and for blanks, which takes long
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
 TEXT_CHARS_MAX: Final = 20_000  # of one message
@@ -40,6 +40,7 @@ _TURNED_DOWN: Final = "The user doesn't want to"
 # Blocks of memories of earlier versions and of tools. own_words knows the present one.
 _OWN_BLOCK: Final = re.compile(r"<(?:memories note=|memory-mesh\b).*?(?:</(?:memories|memory-mesh)>|\Z)", re.DOTALL)
 _PATCHED: Final = re.compile(r"^\*\*\* (?:Update|Add) File: (.+)$", re.MULTILINE)
+_EXIT_CUES: Final = ("Process exited with code", "Exit code", '"exit_code":')
 _EXIT: Final = re.compile(r"(?:Process exited with code|Exit code:?|\"exit_code\":) ?(-?\d+)")
 
 
@@ -102,8 +103,11 @@ Event = Place | Words | ToolCall | ToolResult | Usage | Chosen | Interrupted | O
 def events_of(line: bytes) -> Iterable[Event]:
     """The events of a line."""
     try:
-        record = _decoded((line[len(BOM_UTF8) :] if line.startswith(BOM_UTF8) else line).decode())
-    except (ValueError, RecursionError):
+        text = (line[len(BOM_UTF8) :] if line.startswith(BOM_UTF8) else line).decode().strip()
+        record, end = _scan(text, 0)
+    except (ValueError, StopIteration, RecursionError):
+        return ()
+    if end != len(text):
         return ()
     if not isinstance(record, dict):
         return ()
@@ -126,10 +130,16 @@ def _of_claude(record: Mapping[str, Any]) -> Iterator[Event]:
     if isinstance(usage, dict):
         yield Usage(_text(message.get("id"), 200), _text(message.get("model"), 80), _counts(usage, _OF_MESSAGE))
     content = message.get("content")
-    for block in [{"type": "text", "text": content}] if isinstance(content, str) else _dicts(content):
+    if isinstance(content, str):
+        if record.get("isSidechain") is not True:
+            yield from _words(record["type"], content)
+        return
+    for block in content if isinstance(content, list) else ():
+        if not isinstance(block, dict):
+            continue
         kind = block.get("type")
         if kind == "text" and record.get("isSidechain") is not True:
-            yield from _words(str(record["type"]), block.get("text"))
+            yield from _words(record["type"], block.get("text"))
         elif kind == "tool_use":
             yield from _call(block.get("id"), block.get("name"), block.get("input"))
         elif kind == "tool_result":
@@ -239,8 +249,13 @@ def _failed(output: object) -> bool:
         return output.get("success") is False or _failed(output.get("content"))
     if not isinstance(output, str):
         return False
-    code = _EXIT.search(output, 0, TEXT_CHARS_MAX) or _EXIT.search(output, max(0, len(output) - NAME_CHARS_MAX))
+    code = _exit_in(output, 0, TEXT_CHARS_MAX) or _exit_in(output, max(0, len(output) - NAME_CHARS_MAX), len(output))
     return code is not None and code[1] != "0"
+
+
+def _exit_in(output: str, first: int, end: int) -> re.Match[str] | None:
+    places = [place for cue in _EXIT_CUES if (place := output.find(cue, first, end)) >= 0]
+    return _EXIT.search(output, min(places), end) if places else None
 
 
 def _json(text: object) -> object:
