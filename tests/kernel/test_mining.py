@@ -144,7 +144,7 @@ def test_own_blocks_and_the_hosts_own_lines_are_no_words(text: str, kept: str) -
     assert [event.text for event in events_of(line) if isinstance(event, Words)] == ([kept] if kept else [])
 
 
-@pytest.mark.parametrize("half", ["given", "tuned", "traps"])
+@pytest.mark.parametrize("half", ["given", "tuned", "traps", "fresh"])
 def test_the_labelled_sessions_meet_the_floors_of_every_class(half: str) -> None:
     tally = bench_mining.tally_of(half)
     for class_ in tally.labels:

@@ -5,6 +5,7 @@ No rule is a guess about a cause, a deed that has to be done now, a habit of oth
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from mnemesh.mining.phrases import (
@@ -21,6 +22,14 @@ from mnemesh.mining.phrases import (
 )
 
 # A word that makes a sentence about this project a rule by itself. "Our server always restarts" is a report.
+# A rule in so many words.
+_STATED: Final = (
+    ("exception exceptions", r"\bwithout exceptions?\b|\bno exceptions?[.!]*$"),
+    (
+        "rule convention policy",
+        r"\b(?:that's|that is|it's|this is) (?:the|our|a) (?:house |team )?(?:rule|convention|policy)\b",
+    ),
+)
 _NORM: Final = (
     ("must mustn", r"\bmust(?:n't)?\b"),
     ("has have", r"\b(?:has|have) to\b"),
@@ -31,7 +40,8 @@ _NORM: Final = (
         r"|\b(?:house|team|project|our|the|new) (?:rule|convention|policy)(?: here| (?:of|for|in) [\w ]{2,30})?"
         r"(?::| is\b)",
     ),
-    ("without", r"\bwithout exception\b"),
+    ("nothing may", r"\bnothing (?:[\w/.-]+ ){0,3}(?:may|must|is allowed to)\b|\bno (?:[\w/.-]+ ){1,3}may\b"),
+    *_STATED,
     (
         "nobody no",
         r"\b(?:nobody|no one)\b(?! (?:here |else )?(?:knows?|has|can|is|was|uses?"
@@ -74,7 +84,35 @@ _CONVENTION: Final = Phrases(
     r"\b(?:is|are|uses?)\b.*\b(?:everywhere|throughout)\b",
     r"\b(?:follow|live|go|stay|belong)s? .*\b(?:always|without exception)\b",
     r"\b(?:from now on|going forward),? .*",
+    r"^in (?:this|our) [\w -]{2,20}?,? we (?:only |always |never |don't |do not )?"
+    r"(?!are|were|had|have|got|get|all|found|saw|made|lost|broke|wrote|took|went|came|did|ran|left|met|built)[a-z]+ ",
+    r"^(?:everything|anything|all|files?|code) [\w /.-]+, (?:so |and |please )?(?:never|always|don't|do not) \w+",
+    r"\bnothing (?:[\w/.-]+ ){0,3}(?:may|must|is allowed to)\b|\bno (?:[\w/.-]+ ){1,3}may\b",
+    r"^(?!.*\b(?:was|were|had|did|went|came)\b).*, (?:and )?never"
+    r" (?:to|in|into|from|by|on|with|through|via|as|the|an?)\b",
+    r"^(?:nobody|no one) [a-z]+s (?:to|in|on|into|from|without)\b|, always[.!]*$",
 )  # fmt: skip
+# What is so for each thing of a kind by its form alone. "Every user gets a crash" is a report.
+_OF_A_KIND: Final = WordedPhrases(
+    (
+        "each every all",
+        r"^(?:and |also |btw,? )?(?:each|every|all) (?:new |public )?(?!users?|customers?|second|other|time|one|of)"
+        r"[\w/.-]+(?: [\w/.-]+){0,2} (?:has its own|have their own|lives? (?:in|under|next to|beside)"
+        r"|sits? (?:in|under|behind|next to|beside)|goes? (?:in|into|through|under|via)|takes? its (?!time)"
+        r"|carr(?:y|ies)|comes? with|belongs? (?:in|to|under)|starts? with|ends? with|logs? to|writes? (?:in)?to"
+        r"|reads? (?:from|through)|publish(?:es)? to|inherits? from|imports? from)\b",
+    ),
+    (
+        "never always",
+        r"^(?:and |also |btw,? )?an? (?!user|customer|request|exception|error|bug|crash)[\w-]+(?: [\w-]+)?"
+        r" (?:never|always) (?!gets|sees|shows|happens|comes|appears|works|seems|looks|reaches)[a-z]+s\b",
+    ),
+    (
+        "everything anything",
+        r"^(?:everything|anything) (?:in|under|below|inside) [\w/.-]+ .*, (?:so )?(?:never|do not|don't) \w+",
+    ),
+)
+_FORMS: Final = WordedPhrases(*_STATED)
 # A report of what is or was, no rule.
 _REMARK: Final = any_of(
     r"(?<!from )\bnow\b(?! on\b)",
@@ -96,29 +134,40 @@ _NOT_A_RULE: Final = Phrases(
     r"\ball (?:two|three|four|five|six|\d+)\b",
     r"\b(?:is|are) (?:always|never|only) (?:cold|down|up|late|busy|full|there|here|on|off|a (?:mess|pain)|two|three"
     r"|\d)\b",
-    r"\b(?:must have|must've|must be (?:nice|some\w*|due|because)|has to (?:do with|be (?:the|some\w*)))\b",
+    r"\bmust(?:'ve| have) (?:been|had|gone|got|come|lost|made|done|left|broken|sent|taken|run|\w+(?:ed|tten))\b"
+    r"|\b(?:must be (?:nice|some\w*|due|because)|has to (?:do with|be (?:the|some\w*)))\b",
+    r"\bmust be (?:up|back|ready|done|finished|online|out|live|more|less|shorter|longer"
+    r"|smaller|bigger|larger|faster|better|clearer|simpler|easier)\b|\b(?:up|back|down) again\b",
+    r"^here we\b|^never (?:seen|heard|had|been|done|got|knew|\w+ed)\b|\bnothing may (?:come|happen|help|change)\b"
+    r"|\bmust be the (?:reason|cause|problem|culprit|one|same|wrong)\b|\b(?:they|it|that) (?:don't|doesn't)[.!]*$",
+    r"\bwe (?:have to|need to|must) (?:not forget|find|figure|check|look|see|wait|fix|ask|talk"
+    r"|think|understand|debug|decide|hurry|try)\b",
     r"\bwe (?:always|never|only) (?:get|got|see|saw|forget|lose|have to|had|wonder|know|need|end up|run into|hit|reach"
     r"|notice|find|struggle|wait|miss|hear|come back|break)\b",
     r"\b(?:always|never) (?:hits?|fires?|happens?|works?|reach(?:es)?|arrives?|triggers?|gets? (?:called|here)) ",
     r"\bfor (?:this|the) (?:demo|run|test|branch|pr|sprint|release|moment|time being)\b|\bfor now\b"
     r"|\b(?:tonight|tomorrow|soon|eventually|at some point|some ?day)\b|\bthis (?:week|sprint|time)\b"
-    r"|\b(?:on|by|every) (?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\bbefore (?:lunch|we see)\b|\b\w+ later[.!]*$",
+    r"|\b(?:on|by|every) (?:mon|tues|wednes|thurs|fri|satur|sun)day\b|\bbefore (?:lunch|we see)\b"
+    r"|\b(?:seconds?|minutes?|hours?|days?|weeks?|months?|it|that|them|this) later[.!]*$",
 )
 _FOR_ALL: Final = any_of(
     r"\b(?:always|never|every|each|all|any|no|nobody|no one|before|when(?:ever)?|without|only|mustn't|must not"
     r"|convention|rule|policy)\b"
 )
+# The consequence of a breach is no report of a fault.
+_OTHERWISE: Final = re.compile(r", (?:or (?:else )?|because |since )?[^,]*$|, [^,]+\b(?:otherwise|else)[.!]*$")
 _WE_OUGHT: Final = any_of(r"\bwe (?:have to|must|need to)\b")
 
 
 def is_convention(lowered: str) -> bool:
     """Whether a sentence in lower case says such a rule."""
-    universal, here = _UNIVERSAL.search(lowered) is not None, OF_HERE.search(lowered) is not None
-    if not (universal or here):
-        return False
-    if not (universal and here and _STRICT.search(lowered)) and not _CONVENTION.search(lowered):
-        return False
-    if FIRST_PERSON.search(lowered) or BROKEN.search(lowered) or _REMARK.search(lowered):
+    if _OF_A_KIND.search(lowered) is None and _FORMS.search(lowered) is None:
+        universal, here = _UNIVERSAL.search(lowered) is not None, OF_HERE.search(lowered) is not None
+        if not (universal or here):
+            return False
+        if not (universal and here and _STRICT.search(lowered)) and not _CONVENTION.search(lowered):
+            return False
+    if FIRST_PERSON.search(lowered) or BROKEN.search(_OTHERWISE.sub("", lowered)) or _REMARK.search(lowered):
         return False
     if _NOT_A_RULE.search(lowered) or SUPPOSED.search(lowered) or ELSEWHERE.search(lowered):
         return False

@@ -91,7 +91,8 @@ _USERS_DECISION: Final = WordedPhrases(
     # Short answers to a proposal.
     (
         "then",
-        rf"^then (?!{_POINTS}|the\b)(?:we )?[\w.+/ -]{{2,40}}[,;:]"
+        r"^(?!(?:ok|okay|well|now|until|till|by|since|and|but|so|back|just|only|even|right|fine|good|what|why|how|from"
+        rf"|if|yes|no|{_POINTS})\b)[\w.+/-]{{2,30}} then[,;:]|^then (?!{_POINTS}|the\b)(?:we )?[\w.+/ -]{{2,40}}[,;:]"
         rf"|^(?:ok(?:ay)?|fine|alright|all right|good|right|yes|so)[,:]? (?!then|{_POINTS})[\w.+/ -]{{2,40}} then\b",
     ),
     ("so", rf"^so:? (?!{_POINTS})[\w.+/ -]{{2,40}}, (?:no|not|never|without)\b"),
@@ -114,7 +115,7 @@ _OF_THE_MOMENT: Final = any_of(
 _NOT_SETTLED: Final = any_of(
     r"\b(?:nothing|nobody|no one|none|not|never|yet to be|to be|\w+n't)(?: \w+){0,2} (?:decided|agreed|settled)\b",
     r"\b(?:once|when|why|how|until|if|what|whether) (?:we|i)\b",
-    r"\bnot to decide\b|\bagreed to disagree\b",
+    r"\bnot to decide\b|\bagreed to disagree\b|\b(?:agreed|concluded) (?:that )?(?:that|this|it) (?:was|is)\b",
 )
 _TAKES_BACK: Final = any_of(
     r"\b(?:scrap|scratch|forget|undo|revert|drop) (?:that|this|it)\b(?! (?:file|test|line|commit))",

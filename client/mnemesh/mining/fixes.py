@@ -38,6 +38,7 @@ _CURE: Final = Phrases(
     r"^that was it\b",
     r"\bno longer (?:fails?|crash\w*|hangs?|leaks?|runs? out|times? out|breaks?|happens?|appears?)\b",
 )
+_OPEN: Final = any_of(r"\bat the moment\b", r"\bcurrently\b", r"\bright now\b", r"\bfor now\b")
 _BECAUSE: Final = any_of(r"\bbecause\b", r"\bdue to\b", r"\bsince\b")
 _DENIED: Final = Phrases(
     r"\bstill (?:\w+ ){0,2}(?:fail\w*|hang\w*|crash\w*|broken|red|the same|happen\w*|stutter\w*|there"
@@ -78,7 +79,7 @@ def tells_fix(sentence: str) -> bool:
         return False
     if not (_CURE.search(lowered) or _CAUSE.search(lowered) or (_BECAUSE.search(lowered) and TROUBLE.search(lowered))):
         return False
-    return not (HEDGE.search(lowered) or _DENIED.search(lowered) or PLAN.search(lowered))
+    return not (HEDGE.search(lowered) or _OPEN.search(lowered) or _DENIED.search(lowered) or PLAN.search(lowered))
 
 
 def tells_trouble(text: str) -> bool:

@@ -146,9 +146,9 @@ REPORTED: Final = WordedPhrases(
         r" (?:says?|said|goes|reads|claims?)\b",
     ),
     (
-        "want wants complain complains require requires insist insists demand demands expect expects",
-        r"\b(?:linter|compiler|spec|api|library|framework|checker)s? (?:wants?|complains?|requires?|insists?|demands?"
-        r"|expects?)\b",
+        "say says want wants complain complains require requires insist insists demand demands expect expects",
+        r"\b(?:linter|compiler|spec|api|library|framework|checker)s? (?:says?|wants?|complains?|requires?|insists?"
+        r"|demands?|expects?)\b",
     ),
 )
 _HERE: Final = (

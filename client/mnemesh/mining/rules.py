@@ -153,7 +153,8 @@ _PREFERENCE: Final = WordedPhrases(
     ),
     (
         "be keep make",
-        rf"\b(?:be|keep (?:it|your \w+|them)|make (?:it|your \w+)) (?:more |less )?{_SERVED}\b",
+        rf"\b(?:be|keep (?:it|your \w+|them)"
+        rf"|make (?:it|your \w+)) (?:more |less )?{_SERVED}\b",
     ),
     (
         "asking unless until ask before",
@@ -186,6 +187,14 @@ _REQUIREMENT: Final = Phrases(
     r"\b(?:must|should|needs? to|ha(?:s|ve) to) be able to\b",
     r"\bneeds? an? (?:way|button|page|list|view|screen|report|filter|option|export) (?:to|for|that|with|where)\b",
     r"^as an? [\w -]{2,30},? i(?:'d like| want| need| would like)\b",
+)
+_FORECAST: Final = any_of(
+    r"\bshould \w+ .*\b(?:once|after|now that|when)\b", r"\b(?:tonight|tomorrow|today|by \w+day)\b"
+)
+# What happens each time, and how a thing of the work has to be: no wish about the agent.
+_OF_THE_WORK: Final = re.compile(
+    r"(?:and |but )?(?:every|each) time (?:i|we|it|the)\b[^,]*$"
+    rf"|(?:the|this|that) (?!{_SERVED}\b)[\w-]+ (?:must|should|could|has to|needs to) be\b"
 )
 _THING: Final = any_of(
     r"\b(?:staging|production|prod|dev|test|demo|qa|servers?|hosts?|machines?|box|clusters?|databases?|db"
@@ -226,7 +235,10 @@ _PROGRESS: Final = Phrases(
     r"\btests? (?:pass|fail|are|is)\b",
     r"\b(?:is|are) (?:back )?(?:up|down|ready|online|offline|running|reachable)(?: again)?[.!]?$",
 )  # fmt: skip
-_ALL_OF_US: Final = any_of(r"\b(?:we|our|nobody|no one|all \w+|every \w+|each \w+|in this (?:repo|project))\b")
+_ALL_OF_US: Final = any_of(
+    r"^[\w ]+ (?:are|is|have|has|go|goes|live|lives)\b.*\bhere\b",
+    r"\b(?:we|our|nobody|no one|all \w+|every \w+|each \w+|in this (?:repo|project))\b",
+)
 _THOUGHT: Final = re.compile(r"\bi think (?:we|all|every)\b")
 # A quotation of several words is said by somebody else.
 _QUOTED: Final = re.compile(r"\"[^\"]*\s[^\"]*\s[^\"]*\"")
@@ -297,7 +309,9 @@ def names_central(sentence: str, paths: Iterable[str]) -> Iterator[str]:
 
 
 def _prefers(lowered: str) -> bool:
-    return _PREFERENCE_BEGINS.match(lowered) is not None or _PREFERENCE.search(lowered) is not None
+    if _PREFERENCE_BEGINS.match(lowered):
+        return True
+    return _PREFERENCE.search(lowered) is not None and _OF_THE_WORK.match(lowered) is None
 
 
 def _asks(lowered: str) -> bool:
@@ -328,7 +342,12 @@ def _is_requirement(lowered: str) -> bool:
     return (
         _NEEDED.search(lowered) is not None
         and _REQUIREMENT.search(lowered) is not None
-        and not (BROKEN.search(lowered) or FIRST_PERSON.match(lowered) or OF_HERE.search(lowered))
+        and not (
+            BROKEN.search(lowered)
+            or _FORECAST.search(lowered)
+            or FIRST_PERSON.match(lowered)
+            or OF_HERE.search(lowered)
+        )
     )
 
 

@@ -222,7 +222,7 @@ class Session:
             self._trouble = self._trouble or result.failed
             self._worked = self._trouble and not result.failed
         if result.failed:
-            if parts and self._fixes:
+            if parts and self._fixes and self._unspoken <= DENIAL_MESSAGES:
                 self._fixes.pop()
             return
         for part in parts:
