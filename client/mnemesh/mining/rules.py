@@ -333,7 +333,7 @@ def _is_rule_of_all(lowered: str) -> bool:
 def _gives_exactly(sentence: str) -> bool:
     return (
         _EXACT_CHARACTERS.search(sentence) is not None
-        or _EXACT_DOT.search(sentence) is not None
+        or ("." in sentence[:-1] and _EXACT_DOT.search(sentence) is not None)
         or not _EXACT_WORDS.isdisjoint(words_of(sentence.lower()))
     )
 

@@ -25,7 +25,8 @@ def paragraphs_of(text: str, *, typed: bool) -> list[list[str]]:
     for line in text.replace("\u2019", "'").splitlines():
         if not line or _LEFT_OUT.match(line):
             continue
-        plain = _BULLET.sub("", line).replace("**", "").strip()
+        bullet = _BULLET.match(line)
+        plain = (line[bullet.end() :] if bullet else line).replace("**", "").strip()
         parts = _END.split(plain) if _STOP.search(plain) else (plain,)
         sentences = [part for part in parts if 2 < len(part) <= SENTENCE_CHARS_MAX]
         if sentences:

@@ -23,7 +23,6 @@ from mnemesh.mining.transcript import (
     USER,
     Chosen,
     Event,
-    Interrupted,
     Own,
     Place,
     ToolCall,
@@ -89,28 +88,27 @@ class Session:
     def take(self, events: Iterable[Event]) -> None:
         """Take in the events of a line."""
         for event in events:
-            match event:
-                case Place():
-                    self.id = self.id or event.session
-                    self.cwd = self.cwd or event.cwd
-                    if event.at:
-                        self.tally.at(event.at)
-                case Words():
-                    self._hear(event)
-                case ToolCall():
-                    self.open_calls[event.id] = event
-                    if len(self.open_calls) > CARRIED_MAX:
-                        del self.open_calls[next(iter(self.open_calls))]
-                case ToolResult():
-                    self._end(event)
-                case Usage():
-                    self.tally.spent(event)
-                case Chosen():
-                    self._chosen(event.command)
-                case Own():
-                    self.own = True
-                case Interrupted():
-                    self.tally.status = INTERRUPTED
+            if isinstance(event, Words):
+                self._hear(event)
+            elif isinstance(event, Place):
+                self.id = self.id or event.session
+                self.cwd = self.cwd or event.cwd
+                if event.at:
+                    self.tally.at(event.at)
+            elif isinstance(event, ToolCall):
+                self.open_calls[event.id] = event
+                if len(self.open_calls) > CARRIED_MAX:
+                    del self.open_calls[next(iter(self.open_calls))]
+            elif isinstance(event, ToolResult):
+                self._end(event)
+            elif isinstance(event, Usage):
+                self.tally.spent(event)
+            elif isinstance(event, Chosen):
+                self._chosen(event.command)
+            elif isinstance(event, Own):
+                self.own = True
+            else:
+                self.tally.status = INTERRUPTED
 
     def extractions(self) -> list[Extraction]:
         """The findings since the last asking."""

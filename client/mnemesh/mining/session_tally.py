@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
+from functools import lru_cache
 from typing import Any, Final
 
 from mnemesh.importing.claude_code import time_of
@@ -56,7 +57,7 @@ class SessionTally:
     def ran(self, commands: list[str], *, failed: bool) -> None:
         """Commands that are worth knowing ended."""
         self.status = FAILED if failed else DONE
-        for name in (group_of(masked(command)) for command in commands if failed):
+        for name in map(_shown, commands if failed else ()):
             if name in self.errors or len(self.errors) < ERRORS_MAX:
                 self.errors[name] = self.errors.get(name, 0) + 1
 
@@ -103,3 +104,9 @@ class SessionTally:
         """The tally that `carried` gave."""
         known = {one.name for one in fields(cls)}
         return cls(**{name: value for name, value in carried.items() if name in known})
+
+
+@lru_cache(maxsize=128)
+def _shown(command: str) -> str:
+    """The name of a command without credentials. The same command fails again and again."""
+    return group_of(masked(command))

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from mnemesh.hooks.transcript_tail import own_words
 from mnemesh.importing.claude_code import sound
 
-_scan: Final = json.JSONDecoder().scan_once  # json.loads looks for an encoding and for blanks, which takes long
+_read: Final = json.JSONDecoder().raw_decode  # json.loads looks for an encoding and for blanks, which takes long
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
 TEXT_CHARS_MAX: Final = 20_000  # of one message
@@ -104,8 +104,8 @@ def events_of(line: bytes) -> Iterable[Event]:
     """The events of a line."""
     try:
         text = (line[len(BOM_UTF8) :] if line.startswith(BOM_UTF8) else line).decode().strip()
-        record, end = _scan(text, 0)
-    except (ValueError, StopIteration, RecursionError):
+        record, end = _read(text)
+    except (ValueError, RecursionError):
         return ()
     if end != len(text):
         return ()
