@@ -15,10 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh.errors import FailedPrecondition, NotReachable
-from mnemesh.mining import rules
+from mnemesh.mining import conventions, decisions, phrases, rules
 from mnemesh.mining.credentials import masked, masked_for_model
 from mnemesh.mining.model_findings import parts
 from mnemesh.mining.run import Miner
+from mnemesh.mining.sentences import paragraphs_of
 from mnemesh.mining.session import Session
 from mnemesh.mining.state import FAILURES_MAX, MinedFile, MiningState, only_miner
 from mnemesh.mining.transcript import Words, events_of
@@ -296,3 +297,33 @@ def test_a_state_of_an_earlier_version_loses_its_credentials_and_nothing_else(tm
     session = Session.of(after.files["/a"].carried)
     assert (session.id, session.cwd, session.tally.status, session.tally.prompts[1]) == ("s1", "/p", "failed", "go on")
     assert after.files["/a"].offset == 7
+
+
+def test_a_look_at_the_words_first_finds_what_the_patterns_find() -> None:
+    texts = [
+        turn[1]
+        for half in ("given", "tuned", "traps", "fresh")
+        for line in (bench_mining.DATA / f"{half}.jsonl").read_text("utf-8").splitlines()
+        for turn in json.loads(line)["turns"]
+        if turn[0] in ("user", "assistant")
+    ]
+    sentences = [one.lower() for text in texts for part in paragraphs_of(text, typed=False) for one in part]
+    assert len(sentences) > 500
+    for module in (conventions, decisions, phrases, rules):
+        for name, rows in vars(module).items():
+            if isinstance(rows, phrases.WordedPhrases):
+                for sentence in sentences:
+                    by_patterns = any(pattern.search(sentence) for pattern in rows.patterns)
+                    assert (rows.search(sentence) is not None) == by_patterns, (name, sentence)
+
+
+@pytest.mark.parametrize(("messages", "kept"), [(0, False), (4, True)])
+def test_a_failing_command_takes_a_fix_back_only_shortly_after_it(messages: int, kept: bool) -> None:
+    turns = [
+        ("user", "uploads time out"),
+        ("assistant", "The timeout was caused by a proxy that buffers each body. Fixed by streaming it."),
+        *(("user", f"add a test for size {number}") for number in range(messages)),
+        ("tool", "Bash", {"command": "make e2e"}, "boom", True),
+    ]
+    found = bench_mining.mined(bench_mining.claude_lines({"id": "s1", "cwd": "/p", "turns": turns}))
+    assert ("fix" in [one.class_ for one in found]) == kept

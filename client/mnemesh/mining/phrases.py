@@ -46,6 +46,11 @@ class WordedPhrases:
                 self._by_word.setdefault(word, []).append(pattern)
         self._words = frozenset(self._by_word)
 
+    @property
+    def patterns(self) -> set[re.Pattern[str]]:
+        """All patterns, for who does without the look at the words."""
+        return {pattern for row in self._by_word.values() for pattern in row} | {form for _, form in self._signs}
+
     def search(self, text: str) -> re.Match[str] | None:
         """A match of any of them in a sentence in lower case."""
         for sign, pattern in self._signs:
