@@ -168,6 +168,8 @@ def _between(text: str, match: re.Match[str], rule: VerbRule) -> Iterator[Relati
             seconds = seconds[:1]
     if rule.relation in ("caused_by", "fixed_by") and not rule.flip:
         firsts = [_error_alone(first) for first in firsts]
+        if match.group().casefold() == "come from":  # "version numbers come from git tags"
+            firsts = [first for first in firsts if looks_like_error(first)]
     for first in firsts:
         for second in seconds:
             subject, object_ = (second.name, first) if rule.flip else (first, second.name)

@@ -96,7 +96,7 @@ VERBS: Final[tuple[VerbRule, ...]] = (
 _TAKEN: Final = r"(?:chose|choose|picked|selected|preferred|favou?red|adopted|decided (?:on|for)|decided to (?:use|adopt|go with|take)|went (?:with|for)|opted for|settled (?:on|for)|standardi[sz]ed on|took)"
 _OVER: Final = r"(?:over|instead of|rather than|in preference to|ahead of|and not|above)"
 _MOVED: Final = r"(?:migrated|moved|switched|transitioned|converted|ported|changed|went|migration|move|switch)"
-_WHY: Final = r"(?:because|since|due to|as it|thanks to|on account of)"
+_WHY: Final = r"(?:because of|because|since|due to|as it|thanks to|on account of)"
 
 
 def begins_verb(text: str, at: int) -> bool:
@@ -114,7 +114,8 @@ TURNS: Final[tuple[TurnRule, ...]] = (
     _turn("chosen_over", "decisions", rf"(?P<b>)BE (?:chosen|picked|selected|preferred|favou?red|adopted|taken) (?:{_OVER}|to) (?P<y>.+)", "b"),
     _turn("chosen_over", "decisions", r"(?:rejected|turned down|passed on|ruled out) (?P<y><NP>) (?:in favou?r of|and (?:took|chose|picked)) (?P<x>.+)"),
     _turn("chosen_over", "decisions", r"(?P<b>)(?:beat|won over|won out over|won against) (?P<y>.+)", "b"),
-    _turn("chosen_because", "decisions", rf"{_TAKEN} (?P<x><NP>)(?: {_OVER} <NP>| to <NP>)?,? {_WHY} (?P<c>.+)", "x", "c"),
+    _turn("chosen_because", "decisions", rf"{_TAKEN} (?P<x><NP>)(?: {_OVER} <NP>| to <NP>)?(?: for <NP>)?,? {_WHY} (?P<c>.+)", "x", "c"),
+    _turn("chosen_because", "decisions", rf"(?:we|i|they|team) (?:now |still |always )?(?:use|uses|used|run) (?P<x><NP>)(?: {_OVER} <NP>)?(?: (?:for|as) <NP>)?,? because (?:of )?(?P<c>.+)", "x", "c"),
     _turn("chosen_because", "decisions", rf"(?P<b>)BE (?:chosen|picked|selected|preferred|favou?red|adopted)(?: {_OVER} <NP>)?,? {_WHY} (?P<c>.+)", "b", "c"),
     _turn("replaced_by", "decisions", rf"{_MOVED}(?: <NP>)??(?: away)? from (?P<x><NP>) (?:over )?to (?P<y>.+)"),
     _turn("replaced_by", "decisions", r"replaced (?P<x><NP>) (?:with|by) (?P<y>.+)"),

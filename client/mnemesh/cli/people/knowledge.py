@@ -13,6 +13,7 @@ from mnemesh.cli.shell import count_of, one_line
 from mnemesh.short_id import short_id, with_short_ids
 
 DATE_CHARS = 10
+NEAR_MIN = 0.0005  # less is shown as nothing
 
 
 def graph(found: values.Graph) -> Iterator[str]:
@@ -23,8 +24,8 @@ def graph(found: values.Graph) -> Iterator[str]:
         yield from _relation(relation)
     yield paint(f"{len(found.relations)} of {count_of(found.relations_total, 'relation')}", DIM)
     if found.entities:
-        near = (f"{one_line(entity.name)} {entity.score:.3f}" for entity in found.entities)
-        yield f"near: {', '.join(near)}"
+        near = [f"{one_line(entity.name)} {entity.score:.3f}" for entity in found.entities if entity.score >= NEAR_MIN]
+        yield f"near: {', '.join(near) or 'nothing'}"
     if found.community is not None:
         size = f"{found.community.entities_total} names, {count_of(found.community.memories_total, 'memory')}"
         yield f"community {found.community.id}, {size}: {', '.join(map(one_line, found.community.entities))}"
@@ -37,7 +38,8 @@ def graph_audit(found: values.GraphAudit) -> Iterator[str]:
     """Each finding, then the counts."""
     for finding in found.findings:
         sources = " ".join(short_id(id_) for id_ in finding.memories)
-        name, detail = clip(one_line(finding.name)), clip(one_line(finding.detail))
+        name = with_short_ids(clip(one_line(finding.name)))
+        detail = clip(one_line(finding.detail))
         yield f"{paint(one_line(finding.type), YELLOW)}  {name}  {detail}"
         if finding.memories and finding.memories != (finding.name,):
             yield paint(f"    {sources}", DIM)
@@ -103,7 +105,8 @@ def gaps(found: values.Gaps) -> Iterator[str]:
     for point in found.gaps:
         count = f"in {count_of(point.count, 'memory')}" if point.type == "unexplained" else "without an answer"
         yield f"{paint(point.type, YELLOW)}  {clip(one_line(point.text))}  {count}  {paint(_ids(point.ids), DIM)}"
-    yield paint(f"{len(found.gaps)} of {found.total}; {found.examined} memories looked at", DIM)
+    counted = f"{len(found.gaps)} of {count_of(found.total, 'open point')}" if found.total else "no open points"
+    yield paint(f"{counted}; {found.examined} memories looked at", DIM)
     yield from lacks(found.degraded_reasons)
 
 
@@ -145,7 +148,8 @@ def room(found: values.Room) -> Iterator[str]:
         for reason in point.reasons:
             yield paint(f"    {with_short_ids(reason)}", DIM)
     if all(point.start for point in found.points):
-        yield "nothing else was used together with this; `mnemesh related ID` shows what is alike"
+        what = "nothing else was used together with this" if found.points else "no memories were used together yet"
+        yield f"{what}; `mnemesh related ID` shows what is alike"
     yield paint(f"{count_of(found.examined, 'pair')} of memories looked at", DIM)
     yield from lacks(found.degraded_reasons)
 

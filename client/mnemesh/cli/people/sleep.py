@@ -33,7 +33,7 @@ def runs(found: values.Runs) -> Iterator[str]:
     for run in found.runs:
         yield from _run(run)
     if not found.runs:
-        yield "no runs; `mnemesh consolidate` begins one"
+        yield "no run has changed anything yet; `mnemesh consolidate` begins one"
 
 
 def undone(done: values.UndoneRun) -> Iterator[str]:

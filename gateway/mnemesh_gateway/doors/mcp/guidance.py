@@ -142,6 +142,7 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Graph audit",
         "Use it to find memories without connection, dead links and titles that lead nowhere.",
     ),
+    "graph_rebuild": ("Rebuild the graph", "Use it when an audit or the status says that the graph is wrong."),
     "story": ("Story", "Use it to learn how a project came to be as it is: decisions and failures in order of time."),
     "gaps": ("Gaps", "Use it to find names that nobody explained and questions that nobody answered."),
     "coverage": ("Coverage", "Use it to see which words of a question no memory holds, before you search further."),
