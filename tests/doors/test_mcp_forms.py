@@ -12,6 +12,7 @@ from fake_mesh import START_MS, FakeGate, FakeMesh
 
 from mnemesh_gateway.doors.mcp import answer_text, structured_answers
 from mnemesh_gateway.doors.mcp.operation_tools import build_tools
+from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.model import Caller, Draft, Link, Revision
 
 TOOLS = build_tools()
@@ -160,3 +161,23 @@ def test_a_weak_answer_says_so_before_anything_else() -> None:
     empty = structured_answers.structured("recall", answer)
     assert empty["note"] == ("Nothing found in team/a. kinds: there is no 'run' May be incomplete: index: behind.")
     assert (empty["abstain"], empty["results"]) == (True, [])
+
+
+async def test_a_form_of_a_tool_sets_fields_that_nobody_else_sets(gate: FakeGate) -> None:
+    async def called(name: str, **arguments: Any) -> dict[str, Any]:
+        return (await TOOLS[name].run(gate, CALLER, arguments)).structured
+
+    steps = await called("save_prompt", title="Deploy", content="Run make deploy.", space="@owner")
+    error = await called("log_error", content="the tax is missing", type="KeyError", stack="tax.py:3", space="@owner")
+    wish = await called("save_requirement", content="Orders can be exported.", space="@owner")
+    kinds = [gate.mesh.memories[done["memory"]["id"]].kind for done in (steps, error, wish)]
+    assert kinds == ["prompt", "error", "requirement"]
+    assert gate.mesh.memories[error["memory"]["id"]].attrs == {"type": "KeyError", "stack": "tax.py:3"}
+    assert "Run make deploy." in str(await called("get_prompt", ids=["Deploy"]))
+    await called("promote_requirement", id=wish["memory"]["id"], title="Export")
+    assert gate.mesh.memories[wish["memory"]["id"]].kind == "prompt"
+    run = await called("log_run", session="s1", prompts=["export the orders"], tokens_in=7)
+    assert (run["run"]["session"], run["run"]["tokens_in"]) == ("s1", 7)
+    await called("preferences")
+    with pytest.raises(InvalidArgument, match="save_prompt sets it"):
+        await called("save_prompt", title="x", content="y", kind="fact")

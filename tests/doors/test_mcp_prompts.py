@@ -117,7 +117,7 @@ def asking(token: str, name: str | None = None) -> Context:
 async def test_the_task_of_a_prompt_is_completed_and_no_memory_is_guessed(shared_node: NodeUnderTest) -> None:
     async with connected(shared_node) as client:
         for name, argument, begun, words in (
-            ("mnemesh", "task", "", ["status", "context", "resume", "checkpoint", "doctor"]),
+            ("mnemesh", "task", "", ["status", "context", "resume", "checkpoint", "mine", "mine-history", "doctor"]),
             ("mnemesh", "task", "Re", ["resume"]),
             ("recall", "query", "re", []),
         ):

@@ -12,6 +12,7 @@ from fake_mesh import FakeGate, FakeMesh
 from mnemesh_gateway.doors.mcp import answer_text, tool_fields
 from mnemesh_gateway.doors.mcp.guidance import GUIDANCE
 from mnemesh_gateway.doors.mcp.operation_tools import NAMED, ToolRow, build_tools, switched_off
+from mnemesh_gateway.doors.mcp.tool_forms import FORMS
 from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS, select
 from mnemesh_gateway.operations.operation_table import OPERATIONS
 from mnemesh_memory.validation import request_checks
@@ -33,7 +34,7 @@ def gate() -> FakeGate:
 def test_every_operation_with_an_mcp_name_is_a_tool_that_says_when_to_use_it() -> None:
     named = {operation.mcp_name for operation in OPERATIONS if operation.mcp_name}
     assert named == set(GUIDANCE)
-    assert set(TOOLS) == named | {"search", "fetch"}
+    assert set(TOOLS) == named | {form.name for form in FORMS} | {"search", "fetch"}
     for tool in TOOLS.values():
         assert tool.title
         assert len(tool.description) > 20
@@ -51,7 +52,7 @@ def test_an_agent_sees_nine_tools_unless_it_asks_for_more() -> None:
 
 
 # Words of English as well as names of tools, in the texts of other tools.
-ALSO_WORDS = {"forget", "history", "link", "list", "get", "check", "update", "rate", "resolve", "search"}
+ALSO_WORDS = {"preferences", "forget", "history", "link", "list", "get", "check", "update", "rate", "resolve", "search"}
 
 
 @pytest.mark.parametrize("tool", list(TOOLS.values()), ids=list(TOOLS))

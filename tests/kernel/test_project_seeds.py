@@ -207,3 +207,9 @@ def test_a_hidden_folder_of_a_project_is_another_part_than_its_namesake() -> Non
 def test_a_longer_file_is_read_to_its_limit(tmp_path: Path) -> None:
     (tmp_path / "README.md").write_text("# Kiln\n" + "x" * 1_000_000)
     assert len(project_reading.snapshot(str(tmp_path)).texts["README.md"]) == project_reading.FILE_BYTES_MAX
+
+
+def test_prose_right_below_a_heading_is_the_purpose_of_a_project() -> None:
+    project = ProjectSnapshot(name="shop", texts={"README.md": "# Shop\nA little shop for tea.\n"})
+    overview = next(seed for seed in seeds.seeds(project) if seed.topic == "overview")
+    assert "A little shop for tea." in overview.content

@@ -9,7 +9,7 @@ READING_TOOLS: Final = frozenset(
         *("recall", "get", "timeline"),
         *("check", "list", "stats", "history", "blame", "conflicts", "related", "duplicates", "hygiene", "validate"),
         *("transcript_search", "transcript_read", "transcript_list", "list_triggers", "list_runs", "context", "resume"),
-        *("session_runs", "requirements"),
+        *("session_runs", "requirements", "preferences", "get_prompt"),
         "get_rules",
         *("graph", "graph_audit", "causal_chain"),
         *("story", "gaps", "coverage", "recall_hierarchical", "drill_down", "navigate"),

@@ -203,7 +203,7 @@ def _opening(text: str) -> tuple[str, str]:
     found = _HEADING.search(text[:4_000])
     title = quoted(found[1] or found[2], 120) if found else ""
     for part in re.split(r"\n\s*\n", text[:8_000]):
-        line = part.strip()
+        line = re.sub(r"^#{1,6} [^\n]*\n+", "", part.strip())  # prose may stand right below a heading
         if line and not _MARKUP.match(line) and not re.search(r"\n={3,}\s*$", line):
             return title, quoted(line, 400)
     return title, ""

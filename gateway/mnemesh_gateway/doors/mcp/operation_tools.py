@@ -19,6 +19,7 @@ from mnemesh_gateway.contract.schema import Schema
 from mnemesh_gateway.doors.mcp import answer_budget, answer_text, structured_answers, tool_fields
 from mnemesh_gateway.doors.mcp.answer_budget import Answer
 from mnemesh_gateway.doors.mcp.guidance import GUIDANCE, INSTEAD
+from mnemesh_gateway.doors.mcp.tool_forms import FORMS, ToolForm
 from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS
 from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, by_name
 from mnemesh_memory.text.text import title_of
@@ -83,7 +84,7 @@ def switched_off(text: str, tools: Mapping[str, ToolRow], chosen: Collection[str
 def build_tools() -> dict[str, ToolRow]:
     """All tools by name, in the order of the table. The connector pair last."""
     rows = [_tool(operation) for operation in OPERATIONS if operation.mcp_name]
-    return {row.name: row for row in (*rows, _search_tool(), _fetch_tool())}
+    return {row.name: row for row in (*rows, *map(_form, FORMS), _search_tool(), _fetch_tool())}
 
 
 def _tool(operation: Operation) -> ToolRow:
@@ -108,6 +109,26 @@ def _tool(operation: Operation) -> ToolRow:
         toolset=operation.toolset,
         operation=operation,
         input_schema=tool_fields.shown_schema(name, operation.request_schema()),
+        output_schema=structured_answers.output_schema(operation.response_schema()),
+        run=run,
+    )
+
+
+def _form(form: ToolForm) -> ToolRow:
+    operation = by_name(form.of)
+
+    async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
+        fields, detail = tool_fields.read(form.fields(arguments))
+        response = await operation.run(gate, caller, operation.read_json(fields))
+        return answer_budget.answered(form.of, to_json(response), detail)
+
+    return ToolRow(
+        name=form.name,
+        title=form.title,
+        description=form.description,
+        toolset="session",
+        operation=operation,
+        input_schema=tool_fields.form_schema(form, operation.request_schema()),
         output_schema=structured_answers.output_schema(operation.response_schema()),
         run=run,
     )

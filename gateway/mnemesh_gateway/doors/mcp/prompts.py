@@ -50,9 +50,9 @@ ROWS: Final = (
     PromptRow(
         name="mnemesh",
         title="Mnemesh",
-        description="Look after the memory itself: status, context, resume, checkpoint or doctor.",
+        description="Look after the memory itself: status, context, resume, checkpoint, mine, mine-history or doctor.",
         argument="task",
-        argument_help="status (default), context, resume, checkpoint or doctor.",
+        argument_help="status (default), context, resume, checkpoint, mine, mine-history or doctor.",
         text="",
         choices={
             "status": "Say how the long-term memory stands. Run `mnemesh status` and `mnemesh stats` in a shell if you "
@@ -61,6 +61,9 @@ ROWS: Final = (
             "resume": "Call the tool `resume`. Say where the work stands and what comes next. Wait for a go-ahead.",
             "checkpoint": "Call the tool `checkpoint` with the task, files, decisions, open questions, next steps and "
             "errors of this session, so that another agent could go on.",
+            "mine": "Run `mnemesh mine now --dry-run` in a shell and sum up what it would store. Ask before you run "
+            "`mnemesh mine now`. When mining is off, say that `mnemesh mine on` lets it read session files.",
+            "mine-history": "Run `mnemesh mine history` in a shell and say which sessions taught what.",
             "doctor": "Run `mnemesh doctor` in a shell and explain each finding with its next step.",
         },
     ),

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from mnemesh_gateway.contract.schema import Schema
+from mnemesh_gateway.doors.mcp.tool_forms import ToolForm
 from mnemesh_memory.transcripts.sessions import ROLES
 from mnemesh_memory.validation.request_checks import CLEARABLE
 from mnemesh_memory.values import limits
@@ -193,6 +194,16 @@ def shown_schema(tool: str, schema: Schema) -> Schema:
     if required := schema.get("required"):
         made["required"] = required
     return {**made, "additionalProperties": False}
+
+
+def form_schema(form: ToolForm, schema: Schema) -> Schema:
+    """The input schema of a form of an operation."""
+    shown = {name: _plain(form.of, name, schema["properties"][name]) for name in form.shown.split()}
+    shown |= {name: {"type": "string", "maxLength": limits.ATTR_VALUE_BYTES_MAX, "description": words}
+              for name, words in form.attrs.items()}  # fmt: skip
+    made: Schema = {"type": "object", "properties": shown, "additionalProperties": False}
+    required = [name for name in schema.get("required", ()) if name in shown]
+    return {**made, "required": required} if required else made
 
 
 def _plain(tool: str, name: str, schema: Schema) -> Schema:
