@@ -231,3 +231,15 @@ def test_comments_behind_our_table_stay(tail: str) -> None:
     part = CODEX.server
     text = installed("model = 'x'\n", CODEX, part, COMMAND) + tail
     assert uninstalled(text, CODEX, part).replace("\n\n", "\n").endswith(tail.replace("\n\n", "\n").lstrip("\n"))
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_a_file_with_a_comma_behind_each_last_member_keeps_its_form(newline: str) -> None:
+    host = HOSTS["claude-code"]
+    assert host.hooks is not None
+    text = '{\n  "hooks": {\n    "Stop": [\n      {"hooks": [{"command": "say done"}]},\n    ],\n  },\n}\n'.replace(
+        "\n", newline
+    )
+    done = installed(text, host, host.hooks, COMMAND)
+    assert done != text
+    assert uninstalled(done, host, host.hooks, text) == text

@@ -124,12 +124,14 @@ def _inserted(text: str, node: Node, key: str | None, value: Any) -> str:
     at = len(text[:closer].rstrip(" \t\r\n"))
     name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}: "
     newline = "\r\n" if "\r\n" in text else "\n"
-    comma = ""
+    comma = trailing = ""
     if node.children and node.commas[-1] < 0:
         comma = ","
+    elif node.children:  # the form of the file, in which the last member has a comma too
+        trailing = ","
     last = node.children[-1].end if node.children else at
     if node.children and "\n" not in inner:
-        made = f" {name}{json.dumps(value, ensure_ascii=False)}"
+        made = f" {name}{json.dumps(value, ensure_ascii=False)}{trailing}"
         return text[:last] + comma + text[last:at] + made + text[at:]
     outer = _indent_of(text, node.start)
     unit = _unit_of(text)
@@ -138,7 +140,7 @@ def _inserted(text: str, node: Node, key: str | None, value: Any) -> str:
     end = text[at:closer]
     if "\n" not in end:
         end = newline + outer
-    return text[:last] + comma + text[last:at] + newline + indent + name + shown + end + text[closer:]
+    return text[:last] + comma + text[last:at] + newline + indent + name + shown + trailing + end + text[closer:]
 
 
 def _indent_of(text: str, at: int) -> str:

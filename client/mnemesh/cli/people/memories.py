@@ -19,7 +19,7 @@ from mnemesh.api.values.embedding import ModelStatus
 from mnemesh.cli.people import advice as people_advice
 from mnemesh.cli.people import conflict_commands, explanations
 from mnemesh.cli.people import links as people_links
-from mnemesh.cli.people.standing import replaced, standing
+from mnemesh.cli.people.standing import SUSPICIOUS, replaced, standing
 from mnemesh.cli.shell import count_of, one_line, printable
 from mnemesh.short_id import CHARS, short_id, with_short_ids
 
@@ -103,6 +103,8 @@ def remembered(done: values.Remembered, where: str = "") -> Iterator[str]:
     """The stored memory, the reason, and its neighbours; `where` are the options that lead a next command to the
     same node."""
     yield from written(done)
+    if done.memory.suspicious:
+        yield paint(SUSPICIOUS, YELLOW)
     if done.restorable:
         yield paint(f"it was forgotten; bring it back with: mnemesh restore {short_id(done.memory.id)}", YELLOW)
     yield from _triggered(done.triggered)
