@@ -121,6 +121,9 @@ begin at the project's folder or at the session's. No memory is shown after a ch
 beside a newer memory that contradicts or may replace the older. `reads = false` in
 `.mnemesh.toml`, or `MNEMESH_READS=off`, ends the facts for a project.
 
+`banner = true` in `.mnemesh.toml`, or `MNEMESH_BANNER=on`, lets Claude Code and Codex show the person a line such as
+`Mnemesh: 3 memories` with each block. This is off by default.
+
 A project chooses in `.mnemesh.toml`. `hooks = false` ends all hooks of the project. `inject = "WORD"`, or the variable
 `MNEMESH_INJECT`, says how much is put before the model:
 

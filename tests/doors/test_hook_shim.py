@@ -79,6 +79,10 @@ async def test_a_prompt_gets_what_answers_it_once_a_session(shared_node: NodeUnd
     assert text.endswith(CLOSING)
     assert "Deploys of the payment service run from CI only" in text
     assert host.fire("UserPromptSubmit", prompt=prompt) == ""
+    host.session = "with a banner"
+    given = json.dumps({"session_id": host.session, "cwd": str(host.project), "prompt": prompt}).encode()
+    told = json.loads(host.raw("claude-code", "UserPromptSubmit", given, MNEMESH_BANNER="on"))
+    assert (told["hookSpecificOutput"]["additionalContext"], told["systemMessage"]) == (text, "Mnemesh: 1 memory")
     host.session = "another"
     assert host.fire("beforeSubmitPrompt", "cursor", prompt=prompt) == text
     assert host.fire("UserPromptSubmit", "codex", prompt=prompt) == text

@@ -213,6 +213,12 @@ def _standing(memory: Json) -> str:
     return "".join(f"; {mark}" for mark in marks)
 
 
+def banner(text: str) -> str:
+    """A line for the person about a block."""
+    count = text.count("\n- [")
+    return f"Mnemesh: {count} {'memory' if count == 1 else 'memories'}" if count else ""
+
+
 def harmless(text: str) -> str:
     """`text` on one line, with no tag of ours or a host's, and nothing that steers a terminal."""
     printable = "".join(ch if ch.isprintable() else " " for ch in text)

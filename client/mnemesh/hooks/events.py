@@ -52,6 +52,7 @@ EVENTS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 # Of a host, then of a plugin.
 TOOL_PREFIXES: Final = ("mcp__mnemesh__", "mcp__plugin_mnemesh_mnemesh__")
+TELLING_HOSTS: Final = ("claude-code", "codex")
 # After these the model has forgotten the context that it was given.
 FORGETTING_SOURCES: Final = ("clear", "compact")
 # After these the work goes on.
@@ -59,9 +60,10 @@ RESUMING_SOURCES: Final = ("resume", "compact")
 Reply = dict[str, Any]
 
 
-def context_reply(host: str, event: str, text: str) -> Reply:
-    """The answer that puts `text` before the model."""
-    return REPLIES[host](event, text)
+def context_reply(host: str, event: str, text: str, banner: str = "") -> Reply:
+    """The answer that puts `text` before the model, and a line before the person where the host has a place for it."""
+    told = {"systemMessage": banner} if banner and host in TELLING_HOSTS else {}
+    return {**REPLIES[host](event, text), **told}
 
 
 def permission_reply(tool: object) -> Reply | None:

@@ -28,6 +28,14 @@ def reads_here(cwd: Path, environ: Mapping[str, str]) -> bool:
     return next((keys["reads"] is True for _, keys in project_files(cwd) if "reads" in keys), True)
 
 
+def banner_here(cwd: Path, environ: Mapping[str, str]) -> bool:
+    """Whether the person is told how many memories the model got: MNEMESH_BANNER, else the key `banner`, else no.
+    Raises BadSpaceFile."""
+    if given := environ.get("MNEMESH_BANNER"):
+        return given == "on"
+    return next((keys["banner"] is True for _, keys in project_files(cwd) if "banner" in keys), False)
+
+
 def mode_here(cwd: Path, environ: Mapping[str, str]) -> str:
     """The mode of `cwd`. A project that opts out stays out, whatever the environment says. An unknown word is `off`:
     a person who wrote one wanted less than the default. Raises BadSpaceFile."""

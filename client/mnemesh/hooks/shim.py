@@ -94,11 +94,12 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
             return None
         node = NodeHttp(default_data_dir(environ), environ, until)
         text = _context(node, host, meaning, given, cwd, environ, mode)
+        banner = context.banner(text) if injection.banner_here(cwd, environ) else ""
     except SILENT as why:
         if environ.get("MNEMESH_HOOK_DEBUG"):
             sys.stderr.write(f"mnemesh hook {host} {event}: {type(why).__name__}: {why}\n")
         return None
-    return events.context_reply(host, event, text) if text else None
+    return events.context_reply(host, event, text, banner) if text else None
 
 
 def _is_our_server(host: str, cwd: Path) -> bool:

@@ -15,7 +15,7 @@ from mnemesh.errors import InvalidArgument
 
 PROJECT_FILE: Final = ".mnemesh.toml"
 # Keys for the hooks of agent hosts. A file with these alone names no space.
-HOOK_KEYS: Final = frozenset({"hooks", "inject", "reads"})
+HOOK_KEYS: Final = frozenset({"hooks", "inject", "reads", "banner"})
 SPACE_BYTES_MAX: Final = 200
 SPACE_SEGMENTS_MAX: Final = 8
 # Characters that the node's rules for a space path forbid inside a segment.
