@@ -13,7 +13,6 @@ the guard, so its memories get the whole verdict (`postponed_verdicts.py`). Rule
 
 from __future__ import annotations
 
-import asyncio
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -25,6 +24,7 @@ import structlog
 from mnemesh_actors.consumers.judge_parts import AGENT, OPERATION_BYTES, JudgeParts
 from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerdicts
 from mnemesh_actors.embedding.embedder import Vector
+from mnemesh_actors.embedding.readings import judged_at_rest
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.ledger.commit.commands import Tie
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage, LogEntry
@@ -233,14 +233,14 @@ class ContradictionJudge:
         for later, before in ((memory, older), *((one, [memory]) for one in newer)):
             if not before or later.forced:
                 continue
-            candidates = [
+            candidates = tuple(
                 guard.Candidate(
                     id=one.id, text=one.content, kind=one.kind,
                     cosine=min(1.0, cosines[one.id if later is memory else later.id]), replaceable=False,
                 )
                 for one in before
-            ]  # fmt: skip
-            verdict = await asyncio.to_thread(guard.judge, later.content, later.kind, candidates)
+            )  # fmt: skip
+            verdict = await judged_at_rest(self._parts.embedder(), later, candidates)
             for id_ in verdict.contradicts:
                 await self._link(later, next(one for one in before if one.id == id_))
 

@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -18,10 +17,10 @@ from typing import Final
 import structlog
 
 from mnemesh_actors.consumers.judge_parts import AGENT, OPERATION_BYTES, JudgeParts
+from mnemesh_actors.embedding.readings import judged_at_rest
 from mnemesh_actors.ledger.commit.commands import Absorb, Committed, Judge
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy import standing
-from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.neighbourhood import candidates
 from mnemesh_memory.values.errors import Aborted, FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
@@ -102,14 +101,14 @@ class PostponedVerdicts:
             return None
         caller = Caller(one.agent, principal_of(one.agent), role=one.role)
         said = await self._without_marks([memory, *(known[id_] for id_ in near if id_ in known)])
-        beside = [
+        beside = tuple(
             replace(item, later=item.later or known[item.id].updated_at > one.at)
             for item in candidates(caller, said[memory.id], near, known, one.at)
             if not standing.linked(said[memory.id], said[item.id])
-        ]
+        )
         if not beside:
             return None
-        verdict = await asyncio.to_thread(guard.judge, memory.content, memory.kind, beside, memory.source.session)
+        verdict = await judged_at_rest(self._parts.embedder(), memory, beside, memory.source.session)
         at, actor = self._parts.clock(), self._parts.entropy(OPERATION_BYTES)
         if verdict.action == "NOOP":
             heads = {id_: known[id_].heads for id_ in (verdict.target_id, memory.id)}

@@ -21,8 +21,9 @@ import structlog
 from numpy.typing import NDArray
 
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
-from mnemesh_actors.models import LENGTH_TOLERANCE, NO_PREFIXES, Prefixes
+from mnemesh_actors.models import LENGTH_TOLERANCE, NO_PREFIXES, PAIRS_OFF, Prefixes
 from mnemesh_actors.runtime.batch import Batcher
+from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading
 from mnemesh_memory.values import limits
 
 Vector = NDArray[np.float32]
@@ -31,6 +32,8 @@ BATCH_TEXTS_MAX = 64
 KEPT_S: Final = 2.0
 # The answers of one call are handled while the next is with the model; a single large call would delay them all.
 QUESTIONS_A_CALL_MAX = 8
+# Some hundredths of a second.
+PAIRS_A_CALL_MAX = READINGS_MAX
 STEP_TEXTS_MAX = 8 * BATCH_TEXTS_MAX
 # About 8 passages of 200 tokens, up to 20 in rare words: some tenths of a second.
 CALL_BYTES_MAX = 8_000
@@ -60,6 +63,7 @@ class Embedder:
     cache_texts_max: int = CACHE_TEXTS_MAX
     yields_to: Embedder | None = None
     prefixes: Prefixes = NO_PREFIXES
+    pairs: str = PAIRS_OFF  # PAIRS_READY, PAIRS_OFF, or why no pairs of texts are read.
     _cache: OrderedDict[str, Vector] = field(default_factory=OrderedDict, init=False)
     _cached_chars: int = field(default=0, init=False)
     _told_damaged: bool = field(default=False, init=False)
@@ -95,6 +99,18 @@ class Embedder:
         """Whether the model knows any word of `question`; else its vector says nothing of it. The model is asked only
         about a question without a short word of ASCII: any model knows such a word by its letters."""
         return _PLAIN_WORD.search(question) is not None or (await self.workers.reads(question, self.generation))
+
+    async def read_pairs(self, pairs: Sequence[tuple[str, str]], *, yields: bool = False) -> list[Reading]:
+        """What the model says of each pair (older, newer), a few at a time, so that a question waits for no more. With
+        `yields`, each call first waits a while until nothing is embedded. Raises what the worker raised."""
+        found: list[Reading] = []
+        for start in range(0, len(pairs), PAIRS_A_CALL_MAX):
+            if yields:
+                await self.idle(YIELDED_S)
+            call = list(pairs[start : start + PAIRS_A_CALL_MAX])
+            rows = await self.workers.read_pairs(call, self.generation)
+            found += [Reading(*row) for row in rows.tolist()]
+        return found
 
     async def idle(self, limit_s: float) -> None:
         """Return once nothing is being embedded, or after `limit_s`."""

@@ -68,6 +68,12 @@ class EmbeddingPool(WorkerPool[Embed]):
         """Whether the model knows any word of `text`."""
         return await self._ask(lambda worker: worker.reads(text), len(text), generation)
 
+    async def read_pairs(self, pairs: list[tuple[str, str]], generation: str) -> Vectors:
+        """Of each pair (older, newer) of texts how likely the newer one says the same, gives another value, or neither.
+        Raises Unavailable when no worker can read pairs."""
+        size = sum(len(older) + len(newer) for older, newer in pairs)
+        return await self._ask(lambda worker: worker.read_pairs(pairs), size, generation)
+
     async def _ask(self, ask: Ask[Answer], chars: int, generation: str) -> Answer:
         return await self.ask(partial(_answer, ask=ask, generation=generation), 1 + chars / PATIENCE_CHARS)
 

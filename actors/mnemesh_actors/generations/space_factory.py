@@ -68,7 +68,12 @@ class Workshop:
             yields_to, news, row = beside.embedder, beside.follower.news, NEXT_INDEX
             notice = self._of_the_next
         embedder = Embedder(
-            embedders, generation.fingerprint, generation.dimensions, yields_to=yields_to, prefixes=model.prefixes
+            embedders,
+            generation.fingerprint,
+            generation.dimensions,
+            yields_to=yields_to,
+            prefixes=model.prefixes,
+            pairs=model.pairs,
         )
         apart = self.machine and self.server is None
         follower = IndexFollower(

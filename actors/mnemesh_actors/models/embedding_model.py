@@ -90,6 +90,9 @@ MODEL_NAME: Final = "sentence-transformers/all-MiniLM-L6-v2"
 MODEL_FILE: Final = "model.onnx"
 # The length that the model was trained on; its position table is longer, its tokenizer file shorter.
 TOKENS_MAX: Final = 256
+# Whether a worker reads two texts side by side.
+PAIRS_READY: Final = "ready"
+PAIRS_OFF: Final = "off"
 # How far from 1 the length of a vector in float32 may be.
 LENGTH_TOLERANCE: Final = 1e-3
 
@@ -105,6 +108,7 @@ class ModelConfig:
     threads: int = 1
     cache_dir: str = ""
     download: bool = True
+    pairs: bool = True  # Also read two texts side by side, for the write guard.
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +127,7 @@ class ModelInfo:
     source: str
     directory: str
     prefixes: Prefixes = NO_PREFIXES
+    pairs: str = PAIRS_OFF  # PAIRS_READY, PAIRS_OFF, or why two texts are not read side by side.
 
 
 @dataclass(frozen=True, slots=True)

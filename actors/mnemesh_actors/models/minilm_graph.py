@@ -48,38 +48,49 @@ def write_minilm(weights_dir: Path, target: Path) -> None:
     import onnx
 
     config = json.loads((weights_dir / "config.json").read_text(encoding="utf-8"))
-    graph = _Graph(read_safetensors(weights_dir / "model.safetensors"))
+    graph = Graph(read_safetensors(weights_dir / "model.safetensors"))
     hidden, heads = int(config["hidden_size"]), int(config["num_attention_heads"])
+    for name in ("input_ids", "attention_mask"):
+        graph.takes(name, "batch", "tokens")
     mask = graph.apply("Cast", "attention_mask", to=onnx.TensorProto.FLOAT)
     x = _embeddings(graph, config["layer_norm_eps"])
-    bias = _mask_bias(graph, mask)
+    bias = mask_bias(graph, mask)
     for layer in range(int(config["num_hidden_layers"])):
-        x = _layer(graph, x, bias, f"encoder.layer.{layer}", hidden // heads, heads, config["layer_norm_eps"])
+        x = encoder_layer(graph, x, bias, f"encoder.layer.{layer}", hidden // heads, heads, config["layer_norm_eps"])
     _mean_of_unit_length(graph, x, mask)
-    graph.model.graph.output.append(
-        onnx.helper.make_tensor_value_info("embedding", onnx.TensorProto.FLOAT, ["batch", hidden])
-    )
+    graph.gives("embedding", "batch", hidden)
     onnx.save_model(graph.model, str(target))
 
 
-class _Graph:
+class Graph:
     """A model in the making; every node's output carries the node's own name.
 
     Everything is added to the one ModelProto, because onnx's helpers would copy its 90 MB at each step.
     """
 
-    def __init__(self, weights: Mapping[str, NDArray[Any]]) -> None:
+    def __init__(self, weights: Mapping[str, NDArray[Any]], name: str = "all-MiniLM-L6-v2") -> None:
         import onnx
 
         self.weights = weights
         self.model = onnx.ModelProto(ir_version=_IR_VERSION, producer_name="mnemesh")
         self.model.opset_import.append(onnx.helper.make_opsetid("", _OPSET))
-        self.model.graph.name = "all-MiniLM-L6-v2"
-        for name in ("input_ids", "attention_mask"):
-            self.model.graph.input.append(
-                onnx.helper.make_tensor_value_info(name, onnx.TensorProto.INT64, ["batch", "tokens"])
-            )
+        self.model.graph.name = name
         self._known: set[str] = set()
+
+    def takes(self, name: str, *shape: str | int, of: str = "INT64") -> str:
+        """An input."""
+        import onnx
+
+        kind = getattr(onnx.TensorProto, of)
+        self.model.graph.input.append(onnx.helper.make_tensor_value_info(name, kind, shape))
+        return name
+
+    def gives(self, name: str, *shape: str | int) -> None:
+        """An output, in float32."""
+        import onnx
+
+        told = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        self.model.graph.output.append(told)
 
     def constant(self, name: str, value: NDArray[Any]) -> str:
         import onnx
@@ -114,7 +125,7 @@ class _Graph:
         return self.apply("LayerNormalization", x, scale, shift, axis=-1, epsilon=epsilon)
 
 
-def _embeddings(graph: _Graph, epsilon: float) -> str:
+def _embeddings(graph: Graph, epsilon: float) -> str:
     """Word, position and (always first) segment embedding, summed and normalised."""
     weights = graph.weights
     position = weights["embeddings.position_embeddings.weight"]
@@ -125,14 +136,15 @@ def _embeddings(graph: _Graph, epsilon: float) -> str:
     return graph.layer_norm(graph.apply("Add", words, positions), "embeddings.LayerNorm", epsilon)
 
 
-def _mask_bias(graph: _Graph, mask: str) -> str:
+def mask_bias(graph: Graph, mask: str) -> str:
     """0 for a token, a very negative number for padding; broadcast over heads and queries."""
     absent = graph.apply("Sub", graph.number(1.0), graph.apply("Unsqueeze", mask, graph.ints(1, 2)))
     return graph.apply("Mul", absent, graph.number(-3.0e38))
 
 
-def _layer(graph: _Graph, x: str, bias: str, prefix: str, width: int, heads: int, epsilon: float) -> str:
-    """One transformer block: attention, residual and norm, feed-forward with GELU, residual and norm."""
+def encoder_layer(graph: Graph, x: str, bias: str, prefix: str, width: int, heads: int, epsilon: float) -> str:
+    """One transformer block: attention, residual and norm, feed-forward with GELU, residual and norm. `bias` is ""
+    when no token is padding."""
 
     def split(part: str, order: list[int]) -> str:
         rows = graph.linear(x, f"{prefix}.attention.self.{part}")
@@ -140,7 +152,8 @@ def _layer(graph: _Graph, x: str, bias: str, prefix: str, width: int, heads: int
 
     query, key, value = split("query", [0, 2, 1, 3]), split("key", [0, 2, 3, 1]), split("value", [0, 2, 1, 3])
     scores = graph.apply("Mul", graph.apply("MatMul", query, key), graph.number(width**-0.5))
-    attended = graph.apply("MatMul", graph.apply("Softmax", graph.apply("Add", scores, bias), axis=-1), value)
+    scores = graph.apply("Add", scores, bias) if bias else scores
+    attended = graph.apply("MatMul", graph.apply("Softmax", scores, axis=-1), value)
     merged = graph.apply("Transpose", attended, perm=[0, 2, 1, 3])
     merged = graph.apply("Reshape", merged, graph.ints(0, 0, heads * width))
     x = graph.apply("Add", graph.linear(merged, f"{prefix}.attention.output.dense"), x)
@@ -153,10 +166,15 @@ def _layer(graph: _Graph, x: str, bias: str, prefix: str, width: int, heads: int
     return graph.layer_norm(out, f"{prefix}.output.LayerNorm", epsilon)
 
 
-def _mean_of_unit_length(graph: _Graph, x: str, mask: str) -> None:
+def masked_mean(graph: Graph, x: str, mask: str) -> str:
+    """The mean over the tokens whose mask is 1."""
     column = graph.apply("Unsqueeze", mask, graph.ints(2))
     total = graph.apply("ReduceSum", graph.apply("Mul", x, column), graph.ints(1), keepdims=0)
     count = graph.apply("Max", graph.apply("ReduceSum", column, graph.ints(1), keepdims=0), graph.number(1e-9))
-    mean = graph.apply("Div", total, count)
+    return graph.apply("Div", total, count)
+
+
+def _mean_of_unit_length(graph: Graph, x: str, mask: str) -> None:
+    mean = masked_mean(graph, x, mask)
     norm = graph.apply("Max", graph.apply("ReduceL2", mean, graph.ints(1), keepdims=1), graph.number(1e-12))
     graph.apply("Div", mean, norm, name="embedding")

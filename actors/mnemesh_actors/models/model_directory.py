@@ -182,6 +182,20 @@ def quantised(found: Located, cache: Path) -> Located:
     return replace(found, directory=target, model_file=MODEL_FILE)
 
 
+def pair_judge(found: Located, cache: Path) -> tuple[Path, int]:
+    """The folder of the graph that reads two texts side by side, made at first use, and the most tokens of a reading.
+    Raises Unavailable for another model than the one whose weights it changes."""
+    from mnemesh_actors.models.pair_graph import DELTAS_FILE, LAYOUT, deltas_in, write_pair_graph
+
+    deltas = deltas_in(DELTAS_FILE)
+    weights = packaged_weights() or installed_weights(cache)
+    if found.source != "packaged" or weights is None or found.revision.partition(".")[0] != deltas.base[:12]:
+        raise Unavailable(f"it needs the weights {deltas.base[:12]} of {MODEL_NAME} (`mnemesh model install`)")
+    target = cache / f"pair-judge-{deltas.digest[:12]}.{LAYOUT}"
+    made_once(target, lambda directory: write_pair_graph(weights, deltas, directory))
+    return target, deltas.tokens_max
+
+
 def made_once(target: Path, make: Callable[[Path], str]) -> str:
     """`target` filled by `make`, which returns its revision, unless the folder is complete already; returns the
     revision.

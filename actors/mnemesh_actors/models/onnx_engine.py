@@ -12,6 +12,7 @@ os.environ["ORT_DISABLE_TELEMETRY"] = "1"
 os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
 from collections.abc import Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
@@ -38,7 +39,7 @@ _LOAD_ERRORS: tuple[type[Exception], ...] = (
     ValueError,
     *(value for value in vars(_STATE).values() if isinstance(value, type) and issubclass(value, Exception)),
 )
-_FETCH_ERRORS: tuple[type[Exception], ...] = (OSError, *_LOAD_ERRORS)
+FETCH_ERRORS: tuple[type[Exception], ...] = (OSError, *_LOAD_ERRORS)
 
 _LISTINGS = ((PooledNormalizedEmbedding, "mean"), (PooledEmbedding, "mean"), (OnnxTextEmbedding, "cls"))
 # Of these the graph's output is not pooled by the first token.
@@ -107,6 +108,18 @@ class Engine:
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text after truncation, the two special ones included."""
         return [sum(encoding.attention_mask) for encoding in self._tokenizer.encode_batch(list(texts))]
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of each text after truncation, without the special ones."""
+        read = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
+        return [list(compress(one.ids, one.attention_mask)) for one in read]
+
+    def number_of(self, token: str) -> int:
+        """The number of a special token. Raises KeyError for a token that the model does not have."""
+        number: int | None = self._tokenizer.token_to_id(token)
+        if number is None:
+            raise KeyError(token)
+        return number
 
     def reads(self, text: str) -> bool:
         """Whether any token of `text` is one that the model knows. Texts of unknown tokens alone all get nearly the
@@ -183,7 +196,7 @@ def cross_encoder(name: str, cache: Path | None, threads: int, *, fetch: bool) -
         return TextCrossEncoder(
             name, cache_dir=None if cache is None else str(cache), threads=threads, local_files_only=not fetch
         )
-    except _FETCH_ERRORS as error:
+    except FETCH_ERRORS as error:
         raise Unavailable(
             f"the cross-encoder {name} can't be had ({error}): check the network, or put it into "
             f"{cache or 'the cache of fastembed'}, or set reranker_model to empty",

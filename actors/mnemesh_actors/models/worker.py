@@ -10,12 +10,22 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_actors.models.embedding_model import PRECISIONS, ModelConfig, ModelInfo, generation_of
-from mnemesh_actors.models.model_directory import locate
+from mnemesh_actors.models.embedding_model import (
+    PAIRS_OFF,
+    PAIRS_READY,
+    PRECISIONS,
+    Located,
+    ModelConfig,
+    ModelInfo,
+    generation_of,
+)
+from mnemesh_actors.models.free_memory import give_back
+from mnemesh_actors.models.model_directory import cache_folder, locate, pair_judge
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
 if TYPE_CHECKING:
     from mnemesh_actors.models.onnx_engine import Engine
+    from mnemesh_actors.models.pair_reader import PairReader
 
 Vectors = NDArray[np.float32]
 # Memory follows the padded tokens of a run: 32 texts of 256 tokens cost 250 MB more than 2, and are no faster.
@@ -37,6 +47,7 @@ class EmbeddingWorker:
             raise InvalidArgument("model_threads", config.threads, f"1 to {THREADS_MAX}")
         self._config = config
         self._engine: Engine | None = None
+        self._pairs: PairReader | None = None
         self._info: ModelInfo | None = None
 
     def load(self) -> ModelInfo:
@@ -52,6 +63,8 @@ class EmbeddingWorker:
             with _LOADING:
                 found = locate(self._config)
                 self._engine = Engine.shared(found, self._config.threads)
+                pairs = self._pair_reader(found, self._engine)
+                give_back()
             width = self._engine.dimensions
             self._info = ModelInfo(
                 generation=generation_of(found.name, found.revision, precision, width, found.prefixes),
@@ -62,8 +75,22 @@ class EmbeddingWorker:
                 source=found.source,
                 directory=str(found.directory),
                 prefixes=found.prefixes,
+                pairs=pairs,
             )
         return self._info
+
+    def _pair_reader(self, found: Located, engine: Engine) -> str:
+        """Whether pairs can be read, or why not. The graph itself is loaded at the first reading."""
+        from mnemesh_actors.models.pair_reader import PairReader
+
+        if not self._config.pairs:
+            return PAIRS_OFF
+        try:
+            directory, tokens_max = pair_judge(found, cache_folder(self._config.cache_dir))
+        except Unavailable as error:
+            return error.message
+        self._pairs = PairReader.shared(directory, engine, tokens_max, self._config.threads)
+        return PAIRS_READY
 
     def info(self) -> ModelInfo:
         """The model in use. Raises Unavailable before `load`."""
@@ -93,9 +120,19 @@ class EmbeddingWorker:
         assert self._engine is not None
         return self._engine.reads(_well_formed(text))
 
+    def read_pairs(self, pairs: list[tuple[str, str]]) -> Vectors:
+        """Of each pair (older, newer) how likely the newer text says the same, gives another value, or neither: float32
+        of shape (len(pairs), 3). Raises Unavailable before `load`, and without a model that reads pairs."""
+        told = self.info().pairs
+        if self._pairs is None:
+            raise Unavailable(f"pairs of texts are not read: {told}", part="guard model")
+        return self._pairs.read([(_well_formed(older), _well_formed(newer)) for older, newer in pairs])
+
     def close(self) -> None:
         """Let go of the model; `embed` raises Unavailable afterwards."""
-        self._engine = None
+        if self._pairs is not None:
+            self._pairs.close()
+        self._engine = self._pairs = None
         self._info = None
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from mnemesh_actors.embedding import readings
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.index.neighbours import cosines
@@ -201,24 +202,35 @@ class Preparing:
             if not (item.draft.force or item.draft.supersedes):
                 item.candidates = tuple(candidates(caller, item.draft, dict(found), known, self._parts.clock()))
                 item.known = {one.id: known[one.id] for one in item.candidates}
-                self._judge(caller, item)
+        await self._judge(space, caller, [item for item in items if not (item.draft.force or item.draft.supersedes)])
 
-    def judge_beside(
-        self, caller: Caller, item: Prepared, near: Mapping[str, float], written: Mapping[str, Memory]
+    async def judge_beside(
+        self, caller: Caller, items: Sequence[Prepared], written: Sequence[Sequence[tuple[Memory, float]]]
     ) -> None:
-        """Judge an item of a batch again, beside those before it there that are `written` by now, `near` with their
+        """Judge items of a batch again, each beside those before it there that are `written` by now, with their
         cosines. What they replaced is no candidate any more."""
-        gone = {link.id for memory in written.values() for link in memory.links if link.type == SUPERSEDES}
-        before = candidates(caller, item.draft, near, written, self._parts.clock())
-        beside = {one.id: one for one in (*item.candidates, *before) if one.id not in gone}
-        item.candidates, item.known = tuple(beside.values()), {**item.known, **written}
-        self._judge(caller, item)
+        for item, others in zip(items, written, strict=True):
+            near, known = {memory.id: cosine for memory, cosine in others}, {memory.id: memory for memory, _ in others}
+            gone = {link.id for memory in known.values() for link in memory.links if link.type == SUPERSEDES}
+            before = candidates(caller, item.draft, near, known, self._parts.clock())
+            beside = {one.id: one for one in (*item.candidates, *before) if one.id not in gone}
+            item.candidates, item.known = tuple(beside.values()), {**item.known, **known}
+        with self._parts.serving.current.held() as space:
+            await self._judge(space, caller, items)
 
-    def _judge(self, caller: Caller, item: Prepared) -> None:
-        """The verdict on an item beside its candidates, and what the window of a recall makes of it."""
-        item.verdict = _judged(item, item.candidates)
-        item.guarded = item.update = None
-        self._reconsolidate(caller, item)
+    async def _judge(self, space: VectorSpace, caller: Caller, items: Sequence[Prepared]) -> None:
+        """The verdict on each item beside its candidates, and what the window of a recall makes of it. A model reads
+        the texts that may repeat or replace another before."""
+        unread = [
+            readings.Unread(item.draft.content, item.draft.kind, item.draft.source.session, item.candidates, item.seen)
+            for item in items
+        ]
+        found = await readings.read(space.embedder, unread, self._parts.config.write_timeout_s * NEIGHBOURS_SHARE)
+        for item, beside in zip(items, found, strict=True):
+            item.candidates = beside
+            item.verdict = _judged(item, beside)
+            item.guarded = item.update = None
+            self._reconsolidate(caller, item)
 
     def _surprise(
         self, caller: Caller, item: Prepared, near: Sequence[tuple[str, float]], known: Mapping[str, Memory]

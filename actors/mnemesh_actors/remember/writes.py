@@ -154,11 +154,8 @@ class Writing:
         later = await asyncio.to_thread(siblings.contesting, items) if siblings is not None else {}
         await commit_all([item for place, item in enumerate(items) if item.is_open and place not in later])
         for places in rounds(items, later):
-            for place in places:
-                written = [(_written(other), cosine) for other, cosine in later[place]]
-                near = {memory.id: cosine for memory, cosine in written if memory is not None}
-                known = {memory.id: memory for memory, _ in written if memory is not None}
-                self._preparing.judge_beside(caller, items[place], near, known)
+            written = [[(one, cosine) for other, cosine in later[at] if (one := _written(other))] for at in places]
+            await self._preparing.judge_beside(caller, [items[place] for place in places], written)
             await commit_all([items[place] for place in places])
         if siblings is not None:
             _introduce(siblings, items)

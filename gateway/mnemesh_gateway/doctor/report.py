@@ -138,7 +138,8 @@ def running(place: Place) -> dict[str, Any] | None:
 
     told, _ = ask(place)
     says = {name: told.get(name) for name in SAYS} if told else {"state": "no answer", "notices": [], "settings": None}
-    return {"pid": node.pid, "grpc": node.grpc, "http": node.http, "version": node.version, **says}
+    guard = ((told or {}).get("model") or {}).get("pairs", "")
+    return {"pid": node.pid, "grpc": node.grpc, "http": node.http, "version": node.version, "guard": guard, **says}
 
 
 def as_json(loaded: Loaded, findings: Sequence[Finding], node: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -164,6 +165,8 @@ def as_text(loaded: Loaded, findings: Sequence[Finding], node: Mapping[str, Any]
     if node:
         lines.append(f"Node {node['state']}, process {node['pid']}, gRPC {node['grpc']}, HTTP {node['http']}")
         lines += [f"  it says: {notice}" for notice in node["notices"]]
+        if node["guard"] not in ("", "ready"):
+            lines.append(f"  its write guard judges by rules alone, no model reads the texts: {node['guard']}")
     lines.append("")
     faults, remarks = _apart(findings)
     for number, fault in enumerate(faults, 1):

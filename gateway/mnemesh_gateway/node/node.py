@@ -301,6 +301,7 @@ def _start_config(settings: Settings) -> StartConfig:
             threads=settings.model_threads,
             cache_dir=settings.model_cache_dir,
             download=settings.model_download,
+            pairs=settings.guard_model,
         ),
         mesh=MeshConfig(
             recall_timeout_s=settings.recall_timeout_s,

@@ -128,6 +128,12 @@ class Settings:
     )
     model_cache_dir: str = _setting("", "Where converted models are kept; empty means the user's cache.", TEXT, "path")
     model_download: bool = _setting(True, "Fetch the model from its hub when none is found here.", FLAG)
+    guard_model: bool = _setting(
+        True,
+        "Read a new text beside the memories that it may repeat or replace, with a small model on the embedder's own "
+        "weights. Off, the write guard judges by rules and trees alone.",
+        FLAG,
+    )
     recall_timeout_s: float = _setting(limits.RECALL_TIMEOUT_S, "Longest a recall may take.", _number(0.05, 60), "s")
     write_timeout_s: float = _setting(
         limits.WRITE_TIMEOUT_S,

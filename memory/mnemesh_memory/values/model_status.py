@@ -17,6 +17,7 @@ class ModelStatus:
     query_prefix: str = ""
     passage_prefix: str = ""
     precision: str = "fp32"
+    pairs: str = ""  # ready, off, or why the write guard judges by rules alone; "" while it is not known.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,7 +124,7 @@ class TranscriptStatus(_message.Message):
     def __init__(self, sessions: _Optional[int] = ..., turns: _Optional[int] = ..., bytes: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
 
 class ModelStatus(_message.Message):
-    __slots__ = ("generation", "name", "dimensions", "source", "query_prefix", "passage_prefix", "precision")
+    __slots__ = ("generation", "name", "dimensions", "source", "query_prefix", "passage_prefix", "precision", "pairs")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
@@ -132,6 +132,7 @@ class ModelStatus(_message.Message):
     QUERY_PREFIX_FIELD_NUMBER: _ClassVar[int]
     PASSAGE_PREFIX_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
+    PAIRS_FIELD_NUMBER: _ClassVar[int]
     generation: str
     name: str
     dimensions: int
@@ -139,7 +140,8 @@ class ModelStatus(_message.Message):
     query_prefix: str
     passage_prefix: str
     precision: str
-    def __init__(self, generation: _Optional[str] = ..., name: _Optional[str] = ..., dimensions: _Optional[int] = ..., source: _Optional[str] = ..., query_prefix: _Optional[str] = ..., passage_prefix: _Optional[str] = ..., precision: _Optional[str] = ...) -> None: ...
+    pairs: str
+    def __init__(self, generation: _Optional[str] = ..., name: _Optional[str] = ..., dimensions: _Optional[int] = ..., source: _Optional[str] = ..., query_prefix: _Optional[str] = ..., passage_prefix: _Optional[str] = ..., precision: _Optional[str] = ..., pairs: _Optional[str] = ...) -> None: ...
 
 class SettingStatus(_message.Message):
     __slots__ = ("name", "value", "origin")

@@ -697,6 +697,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.ModelStatus.dimensions": "Vector size.",
         "mnemesh.v1.ModelStatus.generation": "Fingerprint that the index is bound to.",
         "mnemesh.v1.ModelStatus.name": "Name of the model.",
+        "mnemesh.v1.ModelStatus.pairs": "Whether it reads two texts side by side for the write guard: ready, off, or why rules alone judge.",
         "mnemesh.v1.ModelStatus.passage_prefix": "Text before each text of a memory to embed; empty for nothing.",
         "mnemesh.v1.ModelStatus.precision": "fp32 or int8.",
         "mnemesh.v1.ModelStatus.query_prefix": "Text before each question to embed; empty for nothing.",

@@ -53,6 +53,8 @@ def status(facts: values.Status) -> Iterator[str]:
         yield f"  transcripts  {count_of(said.sessions, 'session')}, {size}"
     if facts.model:
         yield f"  model   {model_name(facts.model)}, {facts.model.dimensions} dimensions, {facts.model.source}"
+        if facts.model.pairs not in ("", "ready"):
+            yield f"  guard   judges by rules alone, its model reads no texts: {one_line(facts.model.pairs)}"
     if facts.reembed and facts.reembed.model:
         other = facts.reembed
         fault = f"  {one_line(other.fault)}" if other.fault else ""

@@ -11,11 +11,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final
 
 from mnemesh_memory.policy.judge import doubts
 from mnemesh_memory.policy.judge.contest import Contest, judged, restates
 from mnemesh_memory.policy.judge.grammar import CHANGES, LIGHT
+from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading
 from mnemesh_memory.policy.judge.sameness import almost_identical, same, says_the_same
 from mnemesh_memory.policy.judge.slots import (
     LOOKED_AT_CHARS,
@@ -33,6 +35,8 @@ NEAR_MIN = 0.5
 REPLACES_MIN = 0.6
 # Texts that differ in case, spacing and a final stop only are nearer than this; others need no comparison.
 ALIKE_MIN = 0.8
+# From here on a model reads two texts side by side, whatever their words.
+READ_MIN = 0.8
 # Records of what happened: a later one never makes an earlier one untrue.
 RECORDS: Final = frozenset(("episode", "run", "summary", "prompt"))
 # A new text of so few sentences is also read as a whole, because its cue may stand in another sentence than its value.
@@ -65,6 +69,7 @@ class Candidate:
     settled: bool = False  # Somebody decided that it holds beside another memory.
     heads: tuple[str, ...] = ()  # As they were read. A memory with other heads by the commit stays.
     session: str = ""
+    read: Reading | None = None  # None when no model has read the two texts.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,14 +106,8 @@ def judge(
 ) -> Verdict:
     """The verdict on a new text of a kind that was written in a session. `seen` saves the next judgement work."""
     fresh = min(1.0, max(0.0, 1.0 - max((item.cosine for item in candidates), default=0.0)))
-    ordered = sorted(candidates, key=lambda item: (-item.cosine, item.id))
-    twins = (
-        item
-        for item in ordered
-        if (item.replaceable or almost_identical(item.text, text))
-        and not is_told_again(kind, session, item.kind, item.session)
-    )
-    twin = next((item for item in twins if says_the_same(item.text, text)), None)
+    ordered = _nearest_first(candidates)
+    twin = _twin(ordered, text, kind, session)
     if twin is not None:
         return Verdict(
             action="NOOP",
@@ -153,6 +152,47 @@ def judge(
     return _asked(likely, fresh, heads)
 
 
+def to_read(text: str, kind: str, candidates: Sequence[Candidate], session: str, seen: Seen) -> tuple[Candidate, ...]:
+    """The candidates that a model should read beside a new text before `judge` decides, the nearest first. `seen` keeps
+    the evidence for the verdict."""
+    ordered = _nearest_first(candidates)
+    if kind in RECORDS or _twin(ordered, text, kind, session) is not None:
+        return ()
+    unread = (
+        item
+        for item in ordered[:CONTESTED_MAX]
+        if item.cosine >= COSINE_MIN and item.read is None and item.kind not in RECORDS
+    )
+    return tuple(islice((item for item in unread if worth_reading(text, item, seen)), READINGS_MAX))
+
+
+def worth_reading(text: str, candidate: Candidate, seen: Seen) -> bool:
+    """Whether a new text may repeat or replace a memory, as far as rules and trees tell."""
+    return candidate.cosine >= READ_MIN or _evidence(candidate, text, seen)[0] is not None
+
+
+def _nearest_first(candidates: Iterable[Candidate]) -> list[Candidate]:
+    return sorted(candidates, key=lambda item: (-item.cosine, item.id))
+
+
+def _twin(ordered: Iterable[Candidate], text: str, kind: str, session: str) -> Candidate | None:
+    """The nearest memory that says the same in the same words."""
+    twins = (
+        item
+        for item in ordered
+        if (item.replaceable or almost_identical(item.text, text))
+        and not is_told_again(kind, session, item.kind, item.session)
+    )
+    return next((item for item in twins if says_the_same(item.text, text)), None)
+
+
+def _evidence(item: Candidate, text: str, seen: Seen) -> tuple[Contest | None, bool]:
+    """The evidence of words that a text contests a memory, worked out once."""
+    if (item.text, item.cosine) not in seen:
+        seen[item.text, item.cosine] = _contested(item, text)
+    return seen[item.text, item.cosine]
+
+
 def _asked(likely: Sequence[Replaced], fresh: float, heads: Mapping[str, tuple[str, ...]]) -> Verdict:
     """The verdict on a text that is added, with a question to its writer when it may replace a memory."""
     if not likely:
@@ -186,9 +226,7 @@ def _contests(ordered: Sequence[Candidate], text: str, seen: Seen) -> Contests:
             break  # the words agree by chance, and so do those of all that follow
         if item.kind in RECORDS:
             continue
-        if (item.text, item.cosine) not in seen:
-            seen[item.text, item.cosine] = _contested(item, text)
-        found, whole = seen[item.text, item.cosine]
+        found, whole = _evidence(item, text, seen)
         if found is None or doubts.is_of_other_things(item.text, text, stated=found.stated):
             continue
         if not found.linked:

@@ -1,0 +1,77 @@
+"""Readings for the write guard: new texts beside their candidates, read by a model. The rules decide without a reading.
+
+A model that fails or is late costs a verdict its readings and never a write.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from mnemesh_actors.embedding.embedder import Embedder
+from mnemesh_actors.models import PAIRS_READY
+from mnemesh_memory.policy.judge import guard
+from mnemesh_memory.values import limits
+from mnemesh_memory.values.errors import MnemeshError
+from mnemesh_memory.values.model import Memory
+
+log = structlog.get_logger("mnemesh.guard")
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A new text with its candidates, and the evidence of their words."""
+
+    text: str
+    kind: str
+    session: str
+    candidates: tuple[guard.Candidate, ...]
+    seen: guard.Seen
+
+
+async def read(
+    embedder: Embedder, texts: Sequence[Unread], within_s: float, *, at_rest: bool = False
+) -> list[tuple[guard.Candidate, ...]]:
+    """The candidates of each text, those that are worth it with a reading. `at_rest` leaves the loop and the model to
+    others."""
+    found = [one.candidates for one in texts]
+    if embedder.pairs != PAIRS_READY:
+        return found
+    wanted = await asyncio.to_thread(_wanted, texts) if at_rest else _wanted(texts)
+    if not wanted:
+        return found
+    pairs = [(candidate.text, texts[at].text) for at, candidate in wanted]
+    try:
+        async with asyncio.timeout(within_s):
+            told = await embedder.read_pairs(pairs, yields=at_rest)
+    except TimeoutError:
+        log.warning("texts_not_read", pairs=len(pairs), reason=f"the model has not answered within {within_s:g} s")
+        return found
+    except MnemeshError as error:
+        log.warning("texts_not_read", pairs=len(pairs), reason=error.message)
+        return found
+    readings = {(at, candidate.id): one for (at, candidate), one in zip(wanted, told, strict=True)}
+    return [
+        tuple(replace(one, read=readings.get((at, one.id), one.read)) for one in candidates)
+        for at, candidates in enumerate(found)
+    ]
+
+
+def _wanted(texts: Sequence[Unread]) -> list[tuple[int, guard.Candidate]]:
+    return [
+        (at, candidate)
+        for at, one in enumerate(texts)
+        for candidate in guard.to_read(one.text, one.kind, one.candidates, one.session, one.seen)
+    ]
+
+
+async def judged_at_rest(
+    embedder: Embedder, memory: Memory, candidates: tuple[guard.Candidate, ...], session: str = ""
+) -> guard.Verdict:
+    """The verdict on a stored memory, for which nobody waits. The event loop and the model are left to others."""
+    unread = Unread(memory.content, memory.kind, session, candidates, {})
+    (beside,) = await read(embedder, [unread], limits.WRITE_TIMEOUT_S, at_rest=True)
+    return await asyncio.to_thread(guard.judge, memory.content, memory.kind, beside, session, unread.seen)

@@ -1,0 +1,141 @@
+"""Reads two texts side by side: is the newer one the same again, another value of the same thing, or neither?
+
+The graph of `pair_graph.py`, loaded at the first reading and let go after a while without one. Imported only when a
+model is loaded, as the engine is.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar, Final
+from weakref import WeakValueDictionary
+
+import numpy as np
+import onnxruntime
+from numpy.typing import NDArray
+
+from mnemesh_actors.models.free_memory import give_back
+from mnemesh_actors.models.onnx_engine import FETCH_ERRORS, Engine
+from mnemesh_actors.models.pair_graph import CLASSES, GRAPH_FILE, WORD_TYPE, WORDS_FILE
+from mnemesh_memory.values.errors import Unavailable
+
+Probabilities = NDArray[np.float32]
+Tokens = tuple[list[int], list[int]]
+# A loaded graph takes some 30 MB.
+KEPT_S: Final = 300.0
+# More than the tokens of a reading, in any script.
+CHARS_MAX: Final = 2_000
+SPECIAL: Final = 3  # [CLS] older [SEP] newer [SEP]
+
+
+class PairReader:
+    """One for all workers of a process that have the same graph. Any number of threads may read."""
+
+    _shared: ClassVar[WeakValueDictionary[tuple[Path, int], PairReader]] = WeakValueDictionary()
+
+    @classmethod
+    def shared(cls, directory: Path, engine: Engine, tokens_max: int, threads: int) -> PairReader:
+        """The reader that another worker of this process holds, or a new one. One caller at a time."""
+        reader = cls._shared.get((directory, threads))
+        if reader is None:
+            reader = cls._shared[directory, threads] = cls(directory, engine, tokens_max, threads)
+        return reader
+
+    def __init__(self, directory: Path, engine: Engine, tokens_max: int, threads: int) -> None:
+        self._directory = directory
+        self._engine = engine
+        self._threads = threads
+        self._room = tokens_max - SPECIAL
+        self._loading = threading.Lock()
+        self._graph: _Graph | None = None
+        self._read_at = 0.0
+        self._timer: threading.Timer | None = None
+
+    def read(self, pairs: Sequence[tuple[str, str]]) -> Probabilities:
+        """Of each pair (older, newer) the probabilities of `CLASSES`: float32 of shape (len(pairs), 3). Raises
+        Unavailable when the graph can't be loaded."""
+        texts = self._engine.tokens([text[:CHARS_MAX] for pair in pairs for text in pair])
+        graph = self._loaded()
+        rows = [graph.run(*fitted(*pair, self._room)) for pair in zip(texts[::2], texts[1::2], strict=True)]
+        return np.array(rows, np.float32).reshape(len(pairs), len(CLASSES))
+
+    def _loaded(self) -> _Graph:
+        with self._loading:
+            self._read_at = time.monotonic()
+            if self._graph is None:
+                self._graph = _Graph(self._directory, self._engine, self._threads)
+                self._wait(KEPT_S)
+            return self._graph
+
+    def _wait(self, left_s: float) -> None:
+        self._timer = threading.Timer(left_s, self._let_go)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _let_go(self) -> None:
+        """Let go of the graph once nobody has read for a while. A reading under way keeps its own hold on it."""
+        with self._loading:
+            left_s = self._read_at + KEPT_S - time.monotonic()
+            if left_s > 0:
+                self._wait(left_s)
+                return
+            self.close()
+        give_back()
+
+    def close(self) -> None:
+        """Let go of the graph now."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._graph = self._timer = None
+
+
+def fitted(older: list[int], newer: list[int], room: int) -> Tokens:
+    """The two texts within `room` tokens: tokens are taken off the end of the longer one, the newer one when equal."""
+    first, second = len(older), len(newer)
+    while first + second > room:
+        if first > second:
+            first -= 1
+        else:
+            second -= 1
+    return older[:first], newer[:second]
+
+
+class _Graph:
+    """The loaded graph with its table of words."""
+
+    def __init__(self, directory: Path, engine: Engine, threads: int) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.enable_cpu_mem_arena = False  # it would keep the room of the largest run
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        try:
+            self._words = (directory / WORDS_FILE).open("rb", buffering=0)
+            self._session = onnxruntime.InferenceSession(
+                str(directory / GRAPH_FILE), options, providers=["CPUExecutionProvider"]
+            )
+        except FETCH_ERRORS as error:
+            raise Unavailable(f"the pair judge in {directory} can't be loaded: {error}; delete that folder") from error
+        self._width: int = self._session.get_inputs()[0].shape[-1]
+        self._first, self._between = engine.number_of("[CLS]"), engine.number_of("[SEP]")
+
+    def run(self, older: list[int], newer: list[int]) -> Probabilities:
+        """One pair: shape (len(CLASSES),). A run of several pairs takes as long, and the memory of all."""
+        ids = np.array([[self._first, *older, self._between, *newer, self._between]], np.int64)
+        middle, shape = len(older) + 2, ids.shape
+        types, of_older, of_newer = np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        types[:, middle:] = of_older[:, 1 : middle - 1] = of_newer[:, middle:-1] = 1
+        given = {"words": self._rows(ids), "types": types, "older": of_older, "newer": of_newer}
+        (found,) = self._session.run(None, given)
+        probabilities: Probabilities = found[0]
+        return probabilities
+
+    def _rows(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The embedding of each token. Read and not mapped: the kernel maps 16 pages where one is touched."""
+        known, places = np.unique(ids, return_inverse=True)
+        size = self._width * WORD_TYPE.itemsize
+        rows = b"".join(os.pread(self._words.fileno(), size, size * token) for token in known.tolist())
+        return np.frombuffer(rows, WORD_TYPE).reshape(-1, self._width).astype(np.float32)[places.reshape(ids.shape)]
