@@ -108,12 +108,12 @@ class _Graph:
     """The loaded graph with its table of words."""
 
     def __init__(self, directory: Path, engine: Engine, threads: int) -> None:
+        self._words = directory / WORDS_FILE
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.enable_cpu_mem_arena = False  # it would keep the room of the largest run
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            self._words = (directory / WORDS_FILE).open("rb", buffering=0)
             self._session = onnxruntime.InferenceSession(
                 str(directory / GRAPH_FILE), options, providers=["CPUExecutionProvider"]
             )
@@ -134,8 +134,13 @@ class _Graph:
         return probabilities
 
     def _rows(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The embedding of each token. Read and not mapped: the kernel maps 16 pages where one is touched."""
+        """The embedding of each token. Read and not mapped: the kernel maps 16 pages where one is touched. Raises
+        Unavailable when the table has gone."""
         known, places = np.unique(ids, return_inverse=True)
         size = self._width * WORD_TYPE.itemsize
-        rows = b"".join(os.pread(self._words.fileno(), size, size * token) for token in known.tolist())
+        try:
+            with self._words.open("rb", buffering=0) as file:
+                rows = b"".join(os.pread(file.fileno(), size, size * token) for token in known.tolist())
+        except OSError as error:
+            raise Unavailable(f"the pair judge's table of words can't be read: {error}") from error
         return np.frombuffer(rows, WORD_TYPE).reshape(-1, self._width).astype(np.float32)[places.reshape(ids.shape)]

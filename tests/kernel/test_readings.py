@@ -1,0 +1,193 @@
+"""Readings on the way of a write: asked where they may matter, and never a reason for a write to fail."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import secrets
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from follower_scene import until
+from structlog.testing import capture_logs
+
+from mnemesh_actors.embedding import readings
+from mnemesh_actors.embedding.embedder import PAIRS_A_CALL_MAX, Embedder
+from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.generations import space_factory
+from mnemesh_actors.models import PAIRS_OFF, PAIRS_READY, EmbeddingWorker, ModelConfig, ModelInfo
+from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.node.start import StartConfig, start_mesh
+from mnemesh_actors.node_ports import MeshConfig
+from mnemesh_actors.runtime.local import LocalRuntime
+from mnemesh_actors.storage.data_directory import open_directory
+from mnemesh_memory.policy.judge import guard
+from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading
+from mnemesh_memory.values.errors import Unavailable
+from mnemesh_memory.values.model import Caller, Draft, Written
+
+CALLER = Caller("owner/ana", "owner")
+PATIENCE_S = 60.0
+REPLACES = (0.1, 0.8, 0.1)
+OLDER, NEWER = "The search cluster has 3 nodes", "The search cluster has 5 nodes"
+
+
+class Worker:
+    """Stands where the embedding worker's handle stands, and says the same of each pair."""
+
+    name = "embedder-0"
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str]] = []
+        self.calls: list[int] = []
+        self.gate = asyncio.Event()
+        self.gate.set()
+        self.fault: Exception | None = None
+
+    async def load(self) -> ModelInfo:
+        return ModelInfo("g", "model", "1", "fp32", 4, "packaged", "/model", pairs=PAIRS_READY)
+
+    async def read_pairs(self, pairs: list[tuple[str, str]]) -> np.ndarray[Any, Any]:
+        await self.gate.wait()
+        if self.fault is not None:
+            raise self.fault
+        self.calls.append(len(pairs))
+        self.asked += pairs
+        return np.array([REPLACES] * len(pairs), np.float32)
+
+
+def front(worker: Any, pairs: str = PAIRS_READY) -> Embedder:
+    return Embedder(EmbeddingPool([worker]), "g", 4, pairs=pairs)
+
+
+def candidate(number: int, text: str, cosine: float = 0.9, **fields: Any) -> guard.Candidate:
+    return guard.Candidate(
+        id=str(number), text=text, kind=fields.pop("kind", "fact"), cosine=cosine, replaceable=True, **fields
+    )
+
+
+def unread(*candidates: guard.Candidate, text: str = NEWER, kind: str = "fact") -> readings.Unread:
+    return readings.Unread(text, kind, "", candidates, {})
+
+
+async def test_a_contested_memory_is_read_before_the_newer_text(capsys: pytest.CaptureFixture[str]) -> None:
+    worker = Worker()
+    far = candidate(2, "Ana drinks tea", 0.4)
+    ((first, second),) = await readings.read(front(worker), [unread(candidate(1, OLDER), far)], PATIENCE_S)
+    assert worker.asked == [(OLDER, NEWER)]
+    assert (first.read, second) == (Reading(*map(pytest.approx, REPLACES)), far)
+
+
+async def test_no_more_than_a_few_are_read_and_none_twice_in_vain() -> None:
+    worker = Worker()
+    many = [candidate(number, f"The search cluster has {number} racks", 0.9 - number / 100) for number in range(9)]
+    (found,) = await readings.read(front(worker), [unread(*many)], PATIENCE_S)
+    assert [one.id for one in found if one.read is not None] == [str(number) for number in range(READINGS_MAX)]
+    (again,) = await readings.read(front(worker), [unread(*found)], PATIENCE_S)
+    assert [one.read for one in again[:READINGS_MAX]] == [one.read for one in found[:READINGS_MAX]]
+    assert len(worker.asked) == len(set(worker.asked))
+
+
+async def test_a_word_for_word_repetition_and_a_record_need_no_reading() -> None:
+    worker = Worker()
+    texts = [unread(candidate(1, NEWER, 1.0)), unread(candidate(1, OLDER), kind="episode")]
+    assert await readings.read(front(worker), texts, PATIENCE_S) == [one.candidates for one in texts]
+    assert await readings.read(front(worker, PAIRS_OFF), [unread(candidate(1, OLDER))], PATIENCE_S)
+    assert worker.asked == []
+
+
+async def test_the_texts_of_a_batch_are_read_in_small_calls() -> None:
+    worker = Worker()
+    texts = [unread(candidate(1, OLDER), text=f"The search cluster has {number} nodes") for number in range(4, 14)]
+    found = await readings.read(front(worker), texts, PATIENCE_S, at_rest=True)
+    assert all(one.read is not None for (one,) in found)
+    assert (sum(worker.calls), max(worker.calls)) == (10, PAIRS_A_CALL_MAX)
+
+
+@pytest.mark.parametrize("fault", ["fails", "is late"])
+async def test_a_model_that_fails_or_is_late_leaves_the_verdict_to_the_rules(fault: str) -> None:
+    worker = Worker()
+    if fault == "fails":
+        worker.fault = Unavailable("no memory is left", part="guard model")
+    else:
+        worker.gate.clear()
+    asked = unread(candidate(1, OLDER))
+    with capture_logs() as logs:
+        (found,) = await readings.read(front(worker), [asked], PATIENCE_S if fault == "fails" else 0.01)
+    assert found == asked.candidates
+    assert [(one["event"], one["pairs"]) for one in logs] == [("texts_not_read", 1)]
+
+
+# ---- on a node -------------------------------------------------------------------------------------------------------
+
+
+class Recording(EmbeddingWorker):
+    """The worker of a node, with answers in the place of readings."""
+
+    asked: list[tuple[str, str]]
+    fault: Exception | None = None
+
+    def load(self) -> ModelInfo:
+        self._info = replace(super().load(), pairs=PAIRS_READY)
+        return self._info
+
+    def read_pairs(self, pairs: list[tuple[str, str]]) -> np.ndarray[Any, Any]:
+        if Recording.fault is not None:
+            raise Recording.fault
+        Recording.asked += pairs
+        return np.array([REPLACES] * len(pairs), np.float32)
+
+
+@pytest.fixture
+async def mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Mesh]:
+    Recording.asked, Recording.fault = [], None
+    monkeypatch.setattr(space_factory, "EMBEDDER", replace(space_factory.EMBEDDER, make=Recording))
+    ticks = itertools.count(1_700_000_000_000)
+    config = StartConfig(
+        clock=lambda: next(ticks),
+        entropy=secrets.token_bytes,
+        model=ModelConfig(download=False),
+        mesh=MeshConfig(recall_timeout_s=PATIENCE_S, write_timeout_s=10 * PATIENCE_S),
+    )
+    mesh = await start_mesh(open_directory(tmp_path), LocalRuntime(), config)
+    yield mesh
+    await mesh.close()
+
+
+async def test_a_write_a_check_and_a_batch_are_read_and_a_new_topic_is_not(mesh: Mesh) -> None:
+    await mesh.remember(CALLER, Draft(content=OLDER, space="s"))
+    await mesh.remember(CALLER, Draft(content="Ana drinks tea", space="s"))
+    assert Recording.asked == []
+    await mesh.check(CALLER, Draft(content=NEWER, space="s"))
+    assert Recording.asked == [(OLDER, NEWER)]
+    await mesh.remember(CALLER, Draft(content=NEWER, space="s"))
+    assert Recording.asked == [(OLDER, NEWER)] * 2
+    texts = ["The vault opens at 6", "The vault opens at 7", "Bob keeps bees"]
+    await mesh.remember_batch(CALLER, [Draft(content=text, space="s") for text in texts])
+    assert Recording.asked[2:] == [(texts[0], texts[1])]
+    status = await mesh.status()
+    assert status.model is not None
+    assert status.model.pairs == PAIRS_READY
+
+
+async def test_an_import_is_read_at_rest(mesh: Mesh) -> None:
+    await mesh.remember(CALLER, Draft(content=OLDER, space="s"))
+    done = await mesh.remember_batch(CALLER, [Draft(content=NEWER, space="s")], at_rest=True)
+    assert isinstance(done[0], Written)
+    (runner,) = [one for one in mesh._consumers.runners if one.name == "contradictions"]
+    _, head = await mesh._parts.ledger.position()
+    await until(lambda: runner.applied >= head)
+    assert (OLDER, NEWER) in Recording.asked
+
+
+async def test_a_worker_that_can_read_nothing_costs_no_write(mesh: Mesh) -> None:
+    Recording.fault = Unavailable("no memory is left", part="guard model")
+    await mesh.remember(CALLER, Draft(content=OLDER, space="s"))
+    with capture_logs() as logs:
+        written = await mesh.remember(CALLER, Draft(content=NEWER, space="s"))
+    assert written.memory.content == NEWER
+    assert "texts_not_read" in [one["event"] for one in logs]
