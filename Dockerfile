@@ -23,10 +23,10 @@ COPY client client
 RUN /opt/build/bin/python -m hatchling build -t wheel -d /tmp/wheel \
  && /opt/mnemesh/bin/pip install --no-deps --no-index /tmp/wheel/*.whl \
  && /opt/mnemesh/bin/python -m compileall -q -j 0 /opt/mnemesh/lib
-# The same model as on a laptop, so that vectors fit together; converted here and not at every start.
-RUN /opt/mnemesh/bin/python -c "from mnemesh_actors.models import ModelConfig; \
-from mnemesh_actors.models.model_directory import locate; \
-print(locate(ModelConfig(cache_dir='/opt/mnemesh/models', download=False)))"
+# The same model as on a laptop, so that vectors fit together; it and the model of the write guard are converted here and
+# not at every start.
+RUN /opt/mnemesh/bin/python -c "from mnemesh_actors.models import EmbeddingWorker, ModelConfig; \
+print(EmbeddingWorker(ModelConfig(cache_dir='/opt/mnemesh/models', download=False)).load())"
 
 FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="Mnemesh" org.opencontainers.image.licenses="Apache-2.0"
