@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh.errors import FailedPrecondition, NotReachable
-from mnemesh.mining import conventions, decisions, phrases, rules
+from mnemesh.mining import conventions, decisions, phrases, rules, session_files
 from mnemesh.mining.credentials import masked, masked_for_model
 from mnemesh.mining.model_findings import parts
 from mnemesh.mining.run import Miner
@@ -327,3 +327,15 @@ def test_a_failing_command_takes_a_fix_back_only_shortly_after_it(messages: int,
     ]
     found = bench_mining.mined(bench_mining.claude_lines({"id": "s1", "cwd": "/p", "turns": turns}))
     assert ("fix" in [one.class_ for one in found]) == kept
+
+
+def test_session_files_are_those_of_hosts_and_of_named_folders_and_no_links(tmp_path: Path) -> None:
+    made = [tmp_path / name for name in ("home/.claude/projects/a/1.jsonl", "more/2.jsonl", "named/deep/3.jsonl")]
+    for path in made:
+        path.parent.mkdir(parents=True)
+        path.write_text("{}\n")
+    (tmp_path / "named" / "notes.txt").write_text("no session")
+    (tmp_path / "named" / "link.jsonl").symlink_to(made[1])
+    environ = {"MNEMESH_MINE_DIRS": f"{tmp_path / 'more'}:{tmp_path / 'nowhere'}"}
+    assert set(session_files.host_files(tmp_path / "home", environ)) == set(made[:2])
+    assert list(session_files.named_files([made[1], tmp_path / "named"])) == made[1:]

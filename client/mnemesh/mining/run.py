@@ -323,23 +323,6 @@ def _raise(writer: Writer, memory: Memory, attrs: Mapping[str, str]) -> None:
             writer.update(memory.id, attrs={**memory.attrs, **attrs})
 
 
-def host_files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
-    """The session files of Claude Code and Codex on this machine, the one changed last first."""
-    folders = (
-        Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects",
-        Path(environ.get("CODEX_HOME") or home / ".codex") / "sessions",
-    )
-    found: list[tuple[float, Path]] = []
-    for folder in folders:
-        for place, _, names in os.walk(folder):
-            for name in names:
-                path = Path(place, name)
-                if name.endswith(".jsonl") and not path.is_symlink():
-                    found.append((path.stat().st_mtime, path))
-    for _, path in sorted(found, reverse=True):
-        yield path
-
-
 def _opened(path: str) -> BinaryIO:
     """Open a plain file. Raises OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)

@@ -17,7 +17,8 @@ from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import FailedPrecondition
 from mnemesh.exit_status import EXIT_REFUSED
 from mnemesh.hooks.notes import MINING, NOTES_MAX, Notes
-from mnemesh.mining.run import Miner, Model, host_files, summary_of
+from mnemesh.mining.run import Miner, Model, summary_of
+from mnemesh.mining.session_files import host_files, named_files
 from mnemesh.mining.state import MiningState, only_miner
 from mnemesh.transport.chat_endpoint import TIMEOUT_S, ChatEndpoint
 from mnemesh.transport.connection import local_data_dir
@@ -60,11 +61,9 @@ def now(
     key_env: Annotated[str | None, typer.Option("--key-env", metavar="NAME", help=ENV_HELP)] = None,
     timeout: Annotated[float, typer.Option("--timeout", metavar="SECONDS", help=TIMEOUT_HELP)] = TIMEOUT_S,
 ) -> None:
-    """Mine what is new: first what hooks left notes of, then every other session file. With PATH only these files. A
-    language model reads along only where --model-url, --model-command or a variable names one.
-
-    Exit status 4 when a file failed.
-    """
+    """Mine what is new: first what hooks left notes of, then every other session file. With PATH only these files, and
+    those in these folders. A language model reads along only where --model-url, --model-command or a variable names
+    one. Exit status 4 when a file failed."""
     asked_model = _model(model_url, model, model_command, key_file, key_env, timeout)
     data_dir = local_data_dir(shell.data)
     named = [Path(path) for path in paths or ()]
@@ -150,7 +149,7 @@ def _switch(shell: Shell, *, on: bool) -> None:
 
 def _run(miner: Miner, named: list[Path]) -> Miner:
     if named:
-        miner.mine(named)
+        miner.mine(named_files(named))
     else:
         if not miner.is_narrowed:  # else notes of other projects would go unread
             miner.drain()
