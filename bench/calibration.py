@@ -36,7 +36,7 @@ from rich.table import Table
 from mnemesh import Client
 from mnemesh_actors.index.shard import RetrievalShard
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
-from mnemesh_actors.recall.requests import search_of
+from mnemesh_actors.recall.search_calls import search_of
 from mnemesh_gateway.node.settings import Settings
 from mnemesh_memory.ranking.coverage import terms
 from mnemesh_memory.ranking.fusion import fuse

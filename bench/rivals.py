@@ -24,7 +24,7 @@ from qdrant_client import QdrantClient, models
 from mnemesh_actors.index.bm25 import Bm25Encoder
 from mnemesh_actors.index.shard import RetrievalShard
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
-from mnemesh_actors.recall.requests import search_of
+from mnemesh_actors.recall.search_calls import search_of
 from mnemesh_memory.ranking.fusion import fuse
 from mnemesh_memory.text.traits import question_of
 from mnemesh_memory.values.model import Query

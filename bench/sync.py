@@ -32,7 +32,7 @@ from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_crdt.sync.messages import Batch
-from mnemesh_gateway.peers.sync_wire import to_wire
+from mnemesh_gateway.peers.sync_channel import to_wire
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.limits import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
 from mnemesh_proto.v1 import sync_pb2

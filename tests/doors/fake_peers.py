@@ -10,7 +10,7 @@ from mnemesh_actors.ledger.peers.put_aside import AsidePage, PutAside, Which
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.intake.arrivals import TakenIn
-from mnemesh_crdt.sync.handshake import Me
+from mnemesh_crdt.sync.greeting import Me
 from mnemesh_gateway.peers.peer_book import Peer
 from mnemesh_gateway.peers.peer_contacts import NotTaken
 from mnemesh_gateway.peers.peer_status import PeerStatus

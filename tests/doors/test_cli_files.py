@@ -14,7 +14,7 @@ import pytest
 from client_support import TOKEN, WAIT_S, Failure, RecordingNode, serving
 
 from mnemesh import entry, exit_status
-from mnemesh.cli.imports import dry_run as import_dry
+from mnemesh.cli.imports import memories as import_dry
 from mnemesh.cli.imports import memories as importing
 from mnemesh.transport import connection
 

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh.transport.git_root import remote_path
-from mnemesh.transport.project import PROJECTS_FILE, Project, _Names, project_of
+from mnemesh.transport.project import PROJECTS_FILE, Project, _Names, project_of, remote_path
 from mnemesh.transport.space import BadSpaceFile
 from mnemesh_memory.values.spaces import space_path
 

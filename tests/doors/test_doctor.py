@@ -30,7 +30,7 @@ from mnemesh_actors.storage.index_state import IndexMeta, write_meta
 from mnemesh_crdt.changes.chunk import chunk_of
 from mnemesh_gateway import doctor
 from mnemesh_gateway.doctor import directory_checks as doctor_directory
-from mnemesh_gateway.doctor import neighbour
+from mnemesh_gateway.doctor import process_checks
 from mnemesh_gateway.doctor.check import examine
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
@@ -318,7 +318,7 @@ OK = b"HTTP/1.1 200 OK\r\ncontent-length: 1024\r\n\r\n"
 def test_another_program_that_answers_with_garbage_or_without_end(
     place: Place, monkeypatch: pytest.MonkeyPatch, parts: tuple[bytes, ...]
 ) -> None:
-    monkeypatch.setattr(neighbour, "NEIGHBOUR_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(process_checks, "NEIGHBOUR_TIMEOUT_S", 0.3)
     started = time.monotonic()
     with answering(*parts) as address:
         found = only(replace(place, settings=replace(place.settings, http=address)), "ports")

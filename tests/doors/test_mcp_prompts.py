@@ -14,8 +14,7 @@ from scenario_doors import HttpDoor
 from test_mcp_context import connected
 
 from mnemesh_gateway.doors.mcp.operation_tools import NAMED, build_tools
-from mnemesh_gateway.doors.mcp.prompt_handlers import PromptHandlers
-from mnemesh_gateway.doors.mcp.prompts import ROWS, prompt_text
+from mnemesh_gateway.doors.mcp.prompts import ROWS, PromptHandlers, prompt_text
 from mnemesh_gateway.doors.mcp.resources import Context, caller_of
 from mnemesh_gateway.operations.gate import MeshGate
 from mnemesh_gateway.security.auth import Authenticator

@@ -6,9 +6,10 @@ Nothing is random and no clock is read: a `Pen` counts its operations and its mi
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -221,6 +222,11 @@ def all_done(ledger: Ledger, *commands: Command) -> list[Committed]:
             raise result
         results.append(result)
     return results
+
+
+def read_then(ledger: Ledger, ids: Sequence[str], at: int, clock: int | None = None) -> dict[str, Memory]:
+    """The memories as recorded at `at`, however long that takes."""
+    return ledger.read_some_as_of(ids, at, math.inf, clock)[0]
 
 
 def read_back(ledger: Ledger, memory: Memory) -> Memory:

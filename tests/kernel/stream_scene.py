@@ -16,7 +16,7 @@ from ledger_builders import START, Home, Pen
 from mnemesh_actors.storage.data_directory import load_key
 from mnemesh_actors.streams.stream_shell import StreamShell
 from mnemesh_actors.streams.sync_port import Syncing, signing_with
-from mnemesh_crdt.sync.handshake import DIALER, LISTENER, Me
+from mnemesh_crdt.sync.greeting import DIALER, LISTENER, Me
 from mnemesh_crdt.sync.messages import Message, Status
 from mnemesh_crdt.sync.stream import Stream
 from mnemesh_memory.access.grants import PeerGrant

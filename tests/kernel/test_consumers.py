@@ -16,8 +16,8 @@ from structlog.testing import capture_logs
 from mnemesh_actors.consumers import feed_loop
 from mnemesh_actors.consumers.consumer import ConsumerSet, status_of
 from mnemesh_actors.consumers.consumer_table import CONSUMERS, ConsumerParts, ConsumerRow
+from mnemesh_actors.consumers.feed_loop import LogReader
 from mnemesh_actors.consumers.judge_parts import JudgeParts
-from mnemesh_actors.consumers.log_reader import LogReader
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store.commit_notes import UNWRITTEN_ENTRIES_MAX
 from mnemesh_actors.runtime.bell import News

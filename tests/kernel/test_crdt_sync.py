@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mnemesh_crdt.changes.envelope import Entry, node_id_of
 from mnemesh_crdt.sync.audience import common_patterns, feed_name
 from mnemesh_crdt.sync.comparison import DIGESTS_TOLD_MAX, Comparison
-from mnemesh_crdt.sync.handshake import DIALER, LISTENER, ONE_IS_A_COPY, PROTOCOL, REFUSALS, THIS_NODE, Me
+from mnemesh_crdt.sync.greeting import DIALER, LISTENER, ONE_IS_A_COPY, PROTOCOL, REFUSALS, THIS_NODE, Me
 from mnemesh_crdt.sync.messages import (
     Ack,
     Admit,

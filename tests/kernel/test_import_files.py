@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mnemesh.api.values.memories import Link, Memory, Source
 from mnemesh.cli.imports import sources
-from mnemesh.cli.imports.dry_run import normal_form
+from mnemesh.cli.imports.memories import normal_form
 from mnemesh.cli.imports.state import ImportState
 from mnemesh.errors import InvalidArgument
 from mnemesh.importing import export as exporter

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from diverging import diverge, node_of, texts
-from ledger_builders import AGENT, DAY, GENERATION, OTHER_SPACE, SPACE, START, Home, done, read_back
+from ledger_builders import AGENT, DAY, GENERATION, OTHER_SPACE, SPACE, START, Home, done, read_back, read_then
 from peer_builders import NOW, Node, all_entries, taken
 
 from mnemesh_actors.ledger.commit.commands import Resolve, Rollback, Vectors
@@ -240,8 +240,8 @@ def test_every_state_that_a_memory_was_in_can_be_read_as_of_its_time(home: Home,
     after(read_back(ledger, states[0]))
     after(done(ledger, home.pen.forget(states[-1])).memory)
     after(done(ledger, home.pen.restore(states[-1])).memory)
-    assert ledger.read_as_of([states[0].id], times[0] - 1) == {}
-    seen = [ledger.read_as_of([states[0].id], at)[states[0].id] for at in times]
+    assert read_then(ledger, [states[0].id], times[0] - 1) == {}
+    seen = [read_then(ledger, [states[0].id], at)[states[0].id] for at in times]
     assert seen == states
     assert [one.content for one in seen] == ["first", *["second"] * 5]
     assert [one.tags for one in seen[:3]] == [("old",), ("old",), ("new", "old")]
@@ -250,9 +250,9 @@ def test_every_state_that_a_memory_was_in_can_be_read_as_of_its_time(home: Home,
 
 def test_before_a_conflict_there_was_none(home: Home, ledger: Ledger) -> None:
     memory = in_conflict(ledger, home)
-    assert texts(ledger.read_as_of([memory.id], START + 1)[memory.id]) == {"first"}
-    assert texts(ledger.read_as_of([memory.id], START + 1000)[memory.id]) == {"first: ana"}
-    assert texts(ledger.read_as_of([memory.id], START + 1001)[memory.id]) == {"first: ana", "first: bob"}
+    assert texts(read_then(ledger, [memory.id], START + 1)[memory.id]) == {"first"}
+    assert texts(read_then(ledger, [memory.id], START + 1000)[memory.id]) == {"first: ana"}
+    assert texts(read_then(ledger, [memory.id], START + 1001)[memory.id]) == {"first: ana", "first: bob"}
 
 
 def test_after_a_spell_two_years_ahead_as_of_now_shows_what_is_visible_now(home: Home, ledger: Ledger) -> None:
@@ -263,12 +263,12 @@ def test_after_a_spell_two_years_ahead_as_of_now_shows_what_is_visible_now(home:
     home.pen.now = before + 60_000
     now = home.pen.now
     # Nothing was written since: what was written ahead is there, and was not before.
-    assert ledger.read_as_of([memory.id], now, now)[memory.id] == ahead
-    assert ledger.read_as_of([memory.id], before - 1, now) == {}
+    assert read_then(ledger, [memory.id], now, now)[memory.id] == ahead
+    assert read_then(ledger, [memory.id], before - 1, now) == {}
     corrected = revise(ledger, home, memory, content="corrected by a right clock")
     now = home.pen.now
-    assert ledger.read_as_of([memory.id], now, now)[memory.id] == corrected
-    assert texts(ledger.read_as_of([memory.id], now - 1, now)[memory.id]) == {"first"}
+    assert read_then(ledger, [memory.id], now, now)[memory.id] == corrected
+    assert texts(read_then(ledger, [memory.id], now - 1, now)[memory.id]) == {"first"}
 
 
 def test_a_peer_whose_clock_is_a_year_ahead_writes_no_later_than_it_was_heard(home: Home, ledger: Ledger) -> None:
@@ -277,8 +277,8 @@ def test_a_peer_whose_clock_is_a_year_ahead_writes_no_later_than_it_was_heard(ho
     memory = diverge(ledger, memory, ("ana/agent", "from the future", START + 365 * DAY), received=heard)
     latest = heard + limits.CLOCK_AHEAD_MS_MAX
     assert ledger.history(memory.id, 1, "").revisions[0].revision.at == latest
-    assert ledger.read_as_of([memory.id], latest)[memory.id] == memory
-    assert texts(ledger.read_as_of([memory.id], latest - 1)[memory.id]) == {"first"}
+    assert read_then(ledger, [memory.id], latest)[memory.id] == memory
+    assert texts(read_then(ledger, [memory.id], latest - 1)[memory.id]) == {"first"}
 
 
 def test_a_rating_from_a_clock_a_year_ahead_hides_nothing_that_was_said_after_it(home: Home, ledger: Ledger) -> None:
@@ -286,12 +286,12 @@ def test_a_rating_from_a_clock_a_year_ahead_hides_nothing_that_was_said_after_it
     far = Node(now=START + 365 * DAY)
     far.knows(*all_entries(ledger))
     taken(ledger, far, far.edits(Edit(vote=(f"{far.agent}@{far.id}", True), at=far.now), memory.id))
-    assert ledger.read_as_of([memory.id], START + 1)[memory.id].useful == 0
+    assert read_then(ledger, [memory.id], START + 1)[memory.id].useful == 0
     latest = NOW + limits.CLOCK_AHEAD_MS_MAX
     done(ledger, replace(home.pen.revise(memory, content="second"), at=latest + 1))
-    known = ledger.read_as_of([memory.id], latest)[memory.id]
+    known = read_then(ledger, [memory.id], latest)[memory.id]
     assert (known.useful, texts(known)) == (1, {"first"})
-    assert texts(ledger.read_as_of([memory.id], latest + 1)[memory.id]) == {"second"}
+    assert texts(read_then(ledger, [memory.id], latest + 1)[memory.id]) == {"second"}
 
 
 def test_blame_shows_a_tag_and_a_link_of_a_clock_a_year_ahead_no_later_than_they_were_heard(
@@ -314,5 +314,5 @@ def test_a_change_whose_clock_is_behind_what_it_builds_on_does_not_break_the_pas
     memory = done(ledger, late).memory
     early = replace(home.pen.revise(memory, content="third"), at=START + 400)
     done(ledger, early)
-    assert texts(ledger.read_as_of([memory.id], START + 450)[memory.id]) == {"first"}
-    assert texts(ledger.read_as_of([memory.id], START + 500)[memory.id]) == {"third"}
+    assert texts(read_then(ledger, [memory.id], START + 450)[memory.id]) == {"first"}
+    assert texts(read_then(ledger, [memory.id], START + 500)[memory.id]) == {"third"}

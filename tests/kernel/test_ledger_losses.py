@@ -12,11 +12,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from ledger_builders import OTHER_SPACE, SPACE, Home, Pen, all_done, done
+from ledger_builders import OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_then
 from peer_builders import EVERYTHING, ID, NOW, OTHER, Node, all_entries, hand_over, outcome, taken
 
 from mnemesh_actors.ledger.integrity import alarms
-from mnemesh_actors.ledger.integrity.high_water import HighWater, mark_of
+from mnemesh_actors.ledger.integrity.incarnation import HighWater, mark_of
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.ledger.peers.peer_log import save_cursor
@@ -280,7 +280,7 @@ def test_the_past_of_a_memory_with_a_damaged_log_is_left_out_alone(home: Home, l
     lost, *others = several(ledger, pen)
     harm(home, lost.id, IN_LOG)
     ids = [lost.id, *(one.id for one in others)]
-    assert set(ledger.read_as_of(ids, NOW)) == set(ids[1:])
+    assert set(read_then(ledger, ids, NOW)) == set(ids[1:])
     assert ledger.lost(ids, [SPACE], True) == [lost.id]
     assert ledger.lost(ids, [OTHER_SPACE], True) == []
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_back
+from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_back, read_then
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store.reads import chain_ends
@@ -222,12 +222,12 @@ def test_a_memory_is_shown_as_it_was(ledger: Ledger, pen: Pen) -> None:
     done(ledger, pen.forget(first))
     forgotten_at = pen.now
     done(ledger, pen.restore(first))
-    assert ledger.read_as_of([first.id], first.created_at - 1) == {}
-    assert ledger.read_as_of([first.id], first.created_at) == {first.id: first}
-    assert ledger.read_as_of([first.id], second.updated_at)[first.id].content == "We deploy on Monday."
-    assert ledger.read_as_of([first.id], forgotten_at)[first.id].state == "forgotten"
-    assert ledger.read_as_of([first.id], pen.now)[first.id] == read_back(ledger, first)
-    assert ledger.read_as_of(["unknown"], pen.now) == {}
+    assert read_then(ledger, [first.id], first.created_at - 1) == {}
+    assert read_then(ledger, [first.id], first.created_at) == {first.id: first}
+    assert read_then(ledger, [first.id], second.updated_at)[first.id].content == "We deploy on Monday."
+    assert read_then(ledger, [first.id], forgotten_at)[first.id].state == "forgotten"
+    assert read_then(ledger, [first.id], pen.now)[first.id] == read_back(ledger, first)
+    assert read_then(ledger, ["unknown"], pen.now) == {}
 
 
 def test_texts_that_were_others_then_are_read_the_last_change_first(ledger: Ledger, pen: Pen) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from ledger_builders import OTHER_SPACE, SPACE, START, Home, all_done, done, read_back
+from ledger_builders import OTHER_SPACE, SPACE, START, Home, all_done, done, read_back, read_then
 from peer_builders import OTHER, Node, all_entries, taken
 from test_ledger_histories import create, in_conflict, resolve
 from test_ledger_histories import home as home
@@ -64,7 +64,7 @@ def test_two_who_supersede_one_memory_at_once_leave_nothing_to_resolve(home: Hom
     found = read_back(ledger, memory)
     assert (found.state, found.conflicts, len(found.heads)) == ("superseded", (), 2)
     assert (ledger.conflicts((SPACE,), 10, "").total, ledger.stats((SPACE,)).conflicted) == (0, 0)
-    assert ledger.read_as_of([memory.id], START + 2_000_000)[memory.id] == found
+    assert read_then(ledger, [memory.id], START + 2_000_000)[memory.id] == found
     assert done(ledger, home.pen.revise(found, title="")).action == "NOOP"
     changed = done(ledger, home.pen.revise(found, content="Ships on Monday.")).memory
     assert (changed.content, changed.conflicts, len(changed.heads)) == ("Ships on Monday.", (), 1)

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_builders import SPACE, Home, Pen, done, read_back
+from ledger_builders import SPACE, Home, Pen, done, read_back, read_then
 from peer_builders import BOB, ID, OTHER, Node, all_entries, outcome, pages, taken
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
@@ -190,7 +190,7 @@ def test_an_unread_change_that_repeats_an_actor_tells_nothing_of_the_one_that_is
     taken(ledger, mallory, mallory.signs(ID, SPACE, change.raw, "mallory"))
     said = {one.revision.content: one.node for one in ledger.history(ID, 10, "").revisions}
     assert said == {"one": ana.id, "two": ana.id}
-    before = ledger.read_as_of([ID], second.at - 1)[ID]
+    before = read_then(ledger, [ID], second.at - 1)[ID]
     assert (before.content, before.version) == ("noise", 2), "then both of its changes were read"
 
 
@@ -326,7 +326,7 @@ def test_what_an_earlier_version_let_in_is_read_within_the_limit(
         found = done(ledger, pen.revise(memory, title="still kept")).memory
         assert (found.title, found.content) == ("still kept", "ours")
         assert ledger.history(memory.id, 10, "").total == 2
-        assert ledger.read_as_of([memory.id], pen.now)[memory.id].title == "still kept"
+        assert read_then(ledger, [memory.id], pen.now)[memory.id].title == "still kept"
 
 
 def unknown(node: Node, first: Entry, number: int) -> Entry:

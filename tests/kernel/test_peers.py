@@ -24,7 +24,7 @@ from mnemesh_actors.ledger.peers.peer_log import Order, Untaken
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_crdt.changes.envelope import Entry
-from mnemesh_crdt.sync.handshake import ONE_IS_A_COPY, Me
+from mnemesh_crdt.sync.greeting import ONE_IS_A_COPY, Me
 from mnemesh_crdt.sync.messages import Batch, Status, TakeIn
 from mnemesh_gateway.peers import peers as module
 from mnemesh_gateway.peers.peer_book import Peer, PeerBook

@@ -19,11 +19,11 @@ from recall_scene import mesh as mesh
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import recall as recalling
-from mnemesh_actors.recall import requests
+from mnemesh_actors.recall import search_calls
 from mnemesh_actors.recall.choice import Choice
 from mnemesh_actors.recall.results import Found
-from mnemesh_actors.rows import past_rows, word_counts
-from mnemesh_actors.rows.past_rows import PastRows, rows_of
+from mnemesh_actors.rows import row_source
+from mnemesh_actors.rows.row_source import PastRows, rows_of
 from mnemesh_gateway.contract.wire import list_response
 from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.values.errors import DataLoss
@@ -80,7 +80,7 @@ async def test_what_the_index_found_and_what_was_read_then_stand_in_one_order(he
 
 
 async def test_more_changes_than_are_read_are_told_and_claim_no_word(here: Here) -> None:
-    here.patch.setattr(past_rows, "CHANGED_MAX", 1)
+    here.patch.setattr(row_source, "CHANGED_MAX", 1)
     kept = await here.remember("A turbine that nobody changed")
     for number in range(3):
         last = await here.remember(f"Quokka {number} eats carrots")
@@ -95,8 +95,8 @@ async def test_more_changes_than_are_read_are_told_and_claim_no_word(here: Here)
 
 
 async def test_long_texts_of_today_leave_room_for_those_of_the_past(here: Here) -> None:
-    here.patch.setattr(word_counts, "CHARS_MAX", 4000)
-    here.patch.setattr(past_rows, "MEASURES_CHARS", 1000)
+    here.patch.setattr(row_source, "CHARS_MAX", 4000)
+    here.patch.setattr(row_source, "MEASURES_CHARS", 1000)
     for number in range(9):
         await here.remember(f"Quokka report {number}: " + "turbine " * 60)
     memory = await changed(here, FEED, TURBINE)
@@ -105,8 +105,8 @@ async def test_long_texts_of_today_leave_room_for_those_of_the_past(here: Here) 
 
 
 async def test_long_histories_are_read_for_a_while_and_the_rest_is_told(here: Here) -> None:
-    here.patch.setattr(past_rows, "READ_AT_ONCE", 1)
-    here.patch.setattr(past_rows, "READING_S", 0.0)
+    here.patch.setattr(row_source, "READ_AT_ONCE", 1)
+    here.patch.setattr(row_source, "READING_S", 0.0)
     said = [await here.remember(f"Quokka {number} eats carrots") for number in range(3)]
     for number, memory in enumerate(said):
         await here.mesh.update(READER, memory.id, Patch(content=f"turbine {number}"))
@@ -116,7 +116,7 @@ async def test_long_histories_are_read_for_a_while_and_the_rest_is_told(here: He
 
 
 async def test_rows_of_the_past_are_read_a_few_at_a_time_and_each_once(here: Here) -> None:
-    here.patch.setattr(past_rows, "READ_AT_ONCE", 2)
+    here.patch.setattr(row_source, "READ_AT_ONCE", 2)
     said = [await here.remember(f"Quokka {number} eats carrots") for number in range(5)]
     asked = noted(here.patch, here.mesh._parts.ledger, "read_some_as_of")
     then = await here.recall("quokka", mode="keyword", as_of=said[-1].updated_at)
@@ -129,12 +129,12 @@ async def test_rows_that_could_not_be_read_in_time_are_told(here: Here) -> None:
     """The time is over once two are read: their answer is given, and how many are missing."""
     said = [await here.remember(f"Quokka {number} eats carrots") for number in range(5)]
 
-    read_then = past_rows.read_then
+    read_then = row_source.read_then
 
     async def two(parts: NodePorts, ids: list[str], at: int, by: float) -> tuple[dict[str, Memory], list[str]]:
         return (await read_then(parts, ids[:2], at))[0], ids[2:]
 
-    here.patch.setattr(past_rows, "read_then", two)
+    here.patch.setattr(row_source, "read_then", two)
     told = "as_of: the time was over before 3 memories could be read as of then, which may belong here"
     for text in ("quokka", ""):
         then = await here.recall(text, mode="keyword", as_of=said[-1].updated_at)
@@ -146,7 +146,7 @@ async def test_a_long_history_is_read_alone_in_its_turn(here: Here) -> None:
     ids, at = [memory.id for memory in said], said[-1].updated_at
     found_, number = await here.mesh._parts.ledger.read_some_as_of(ids, at, -1.0)
     assert (list(found_), number) == (ids[:1], 1)
-    assert await past_rows.read_then(here.mesh._parts, ids, at, by=0.0) == ({}, ids)
+    assert await row_source.read_then(here.mesh._parts, ids, at, by=0.0) == ({}, ids)
 
 
 # ---- valid at --------------------------------------------------------------------------------------------------------
@@ -206,8 +206,8 @@ async def test_a_chain_goes_on_past_what_is_forgotten(here: Here) -> None:
 
 
 async def test_of_very_many_versions_the_active_ones_are_asked_for_apart(here: Here) -> None:
-    here.patch.setattr(requests, "IDS_MAX", 2)
-    here.patch.setattr(requests, "CANDIDATES_JUDGED_LATE", 8)
+    here.patch.setattr(search_calls, "IDS_MAX", 2)
+    here.patch.setattr(search_calls, "CANDIDATES_JUDGED_LATE", 8)
     for number in range(5):
         await here.remember(f"A quokka was seen on hill {number}", wait="durable")
     old = await here.remember("quokka quokka", wait="durable")
@@ -220,8 +220,8 @@ async def test_of_very_many_versions_the_active_ones_are_asked_for_apart(here: H
 async def test_very_many_versions_lead_to_the_one_that_held(here: Here) -> None:
     """More versions than the index gives at once: those that held are asked for apart, together with their
     predecessors."""
-    here.patch.setattr(requests, "CANDIDATES", 20)
-    here.patch.setattr(requests, "CANDIDATES_SORTED", 20)
+    here.patch.setattr(search_calls, "CANDIDATES", 20)
+    here.patch.setattr(search_calls, "CANDIDATES_SORTED", 20)
     versions = await here.chain(*(f"Zanzibar reading {number}" for number in range(25)), "It is Moroni")
     now = versions[-1].updated_at
     calls: list[int] = []
@@ -245,9 +245,9 @@ def _counted(method: Callable[..., Any], calls: list[int]) -> Callable[..., Any]
 
 
 async def test_of_very_many_versions_one_that_held_then_is_found_though_it_was_replaced(here: Here) -> None:
-    here.patch.setattr(requests, "IDS_MAX", 0)
-    here.patch.setattr(requests, "CANDIDATES_SUPERSEDED", 1)
-    here.patch.setattr(requests, "CANDIDATES_JUDGED_LATE", 8)
+    here.patch.setattr(search_calls, "IDS_MAX", 0)
+    here.patch.setattr(search_calls, "CANDIDATES_SUPERSEDED", 1)
+    here.patch.setattr(search_calls, "CANDIDATES_JUDGED_LATE", 8)
     held = await here.remember("one quokka was seen that day by a man on the hill", valid_from=2000)
     await replaced(here, held, "It was a wallaby", valid_from=3000)
     old = await here.remember("quokka quokka quokka", valid_from=3000)

@@ -27,7 +27,7 @@ from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.index.shard import Search
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.recall import recall as module
-from mnemesh_actors.recall import requests, retrieval
+from mnemesh_actors.recall import retrieval, search_calls
 from mnemesh_actors.recall.search_calls import SEARCHES_A_CALL_MAX, IndexCalls, behind
 from mnemesh_gateway.operations.gate import MeshGate
 from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation
@@ -199,7 +199,7 @@ async def test_a_place_without_memories_gives_nothing(crowd: Here) -> None:
 async def test_a_filter_that_lets_too_many_through_is_judged_late_and_says_so(
     crowd: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(requests, "IDS_MAX", 0)
+    monkeypatch.setattr(search_calls, "IDS_MAX", 0)
     answer = await crowd.recall("where do payments deploy", mode="keyword", paths=("src/ship.py",))
     assert found(answer) == []
     assert "best 500 matches only" in answer.degraded[0]

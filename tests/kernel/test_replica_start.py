@@ -24,7 +24,7 @@ from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.local import LocalHandle, LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_crdt.changes.envelope import node_id_of
-from mnemesh_crdt.sync.handshake import Me, StreamRefused, check_hello, hello_of
+from mnemesh_crdt.sync.greeting import Me, StreamRefused, check_hello, hello_of
 from mnemesh_crdt.sync.proof import NONCE_BYTES
 from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant, any_matches, check_pattern
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Unavailable

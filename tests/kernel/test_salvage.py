@@ -16,8 +16,7 @@ from peer_builders import NOW, Node, all_entries, hand_over, outcome, taken
 from mnemesh_actors.ledger.integrity import salvage_reader
 from mnemesh_actors.storage.data_directory import MANIFEST, open_directory
 from mnemesh_gateway.node.presence import NodeLock
-from mnemesh_gateway.programs.node_program import main
-from mnemesh_gateway.programs.salvage_program import Rescued, rescue
+from mnemesh_gateway.programs.node_program import Rescued, main, rescue
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition
 from mnemesh_memory.values.model import ListQuery
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from mnemesh_memory import wordlists
 from mnemesh_memory.secrets import find_secret, mask
+from mnemesh_memory.secrets.detector import FORMS
 from mnemesh_memory.secrets.mask import masked
 from mnemesh_memory.secrets.structures import STRUCTURES
-from mnemesh_memory.secrets.vendor_tokens import FORMS
 from mnemesh_memory.secrets.vocabulary import VOCABULARY
 from mnemesh_memory.wordlists import rows, sections, table, words
 

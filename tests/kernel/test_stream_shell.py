@@ -17,7 +17,7 @@ from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.streams.stream_shell import TICK_S, StreamShell
 from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync.audience import feed_name
-from mnemesh_crdt.sync.handshake import DIALER, LISTENER, PROTOCOL
+from mnemesh_crdt.sync.greeting import DIALER, LISTENER, PROTOCOL
 from mnemesh_crdt.sync.messages import Batch, Digest, Granted, Hello, Ping, Pong, Proof, Refusal, Resend, Tick
 from mnemesh_crdt.sync.proof import NONCE_BYTES, Claim
 from mnemesh_crdt.sync.stream import FULL_HERE, FULL_THERE, Stream

@@ -32,7 +32,7 @@ from mnemesh_crdt.document.shape import GENESIS_KEYS, DocumentState
 from mnemesh_crdt.intake import intake as rules
 from mnemesh_crdt.intake.arrivals import Brought, Loaded, TakenIn, read_document
 from mnemesh_crdt.intake.intake import Intake
-from mnemesh_crdt.sync.handshake import Me
+from mnemesh_crdt.sync.greeting import Me
 from mnemesh_crdt.sync.messages import Ask, Measured, News, Read, Reask, Reread
 from mnemesh_crdt.sync.proof import Claim, proof_bytes
 from mnemesh_crdt.sync.stream import Stream

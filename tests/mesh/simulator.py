@@ -35,7 +35,7 @@ from mnemesh_crdt.document.document import Edit, RevisionFields
 from mnemesh_crdt.document.shape import link_key
 from mnemesh_crdt.sync import messages
 from mnemesh_crdt.sync.audience import common_patterns, feed_name
-from mnemesh_crdt.sync.handshake import DIALER, LISTENER, hello_of
+from mnemesh_crdt.sync.greeting import DIALER, LISTENER, hello_of
 from mnemesh_crdt.sync.proof import NONCE_BYTES, Claim
 from mnemesh_crdt.sync.stream import Stream
 from mnemesh_memory.access.grants import PeerGrant, any_matches, principal_of

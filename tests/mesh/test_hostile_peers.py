@@ -17,7 +17,7 @@ from peer_scene import WAIT_S, client, converged, hub_and_laptop, introduce, tex
 
 from mnemesh_crdt.changes.envelope import ERASE, RETRACT, Entry
 from mnemesh_crdt.sync.messages import Ack, Batch, Digest, Hello, Message, Proof, Refusal, Resend
-from mnemesh_gateway.peers.sync_wire import to_wire
+from mnemesh_gateway.peers.sync_channel import to_wire
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss
 from mnemesh_proto.v1 import sync_pb2

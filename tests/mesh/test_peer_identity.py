@@ -18,9 +18,9 @@ from node_process import Nodes, kill_node, stop_node
 from peer_scene import WAIT_S, client, converged, hub_and_laptop, peer_in, texts, until
 
 from mnemesh.errors import FailedPrecondition
-from mnemesh_crdt.sync.handshake import PROTOCOL
+from mnemesh_crdt.sync.greeting import PROTOCOL
 from mnemesh_crdt.sync.messages import Ack, Batch, Hello, Refusal
-from mnemesh_gateway.peers.sync_wire import to_wire
+from mnemesh_gateway.peers.sync_channel import to_wire
 from mnemesh_proto.v1 import sync_pb2
 
 

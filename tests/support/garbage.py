@@ -23,7 +23,7 @@ from hostile_peer import HostileStream, Signer, resealed, stream_to
 
 from mnemesh_crdt.changes.envelope import ERASE, RETRACT, Entry
 from mnemesh_crdt.sync.messages import Ack, Batch, Digest, Hello, Message, Ping, Proof, Refusal, Resend
-from mnemesh_gateway.peers.sync_wire import to_wire
+from mnemesh_gateway.peers.sync_channel import to_wire
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DataLoss
 from mnemesh_memory.values.ids import fresh_id

@@ -15,11 +15,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import CHANGE, Entry, erase_hash, node_id_of, signing_bytes
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.sync.handshake import DIALER, LISTENER, PROTOCOL
+from mnemesh_crdt.sync.greeting import DIALER, LISTENER, PROTOCOL
 from mnemesh_crdt.sync.messages import Ack, Batch, Hello, Message, Proof, Refusal
 from mnemesh_crdt.sync.proof import NONCE_BYTES, Claim, check_proof, proof_bytes
-from mnemesh_gateway.peers.sync_channel import METHOD
-from mnemesh_gateway.peers.sync_wire import from_wire, to_wire
+from mnemesh_gateway.peers.sync_channel import METHOD, from_wire, to_wire
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.values.ids import fresh_id
 from mnemesh_proto.v1 import sync_pb2

@@ -14,9 +14,7 @@ from contextlib import suppress
 from typing import Final
 
 from mnemesh_actors.consumers.consumer_table import CONSUMERS, ConsumerParts, ConsumerRow
-from mnemesh_actors.consumers.feed_loop import FeedLoop
-from mnemesh_actors.consumers.log_reader import LogReader
-from mnemesh_actors.consumers.waiters import Waiting
+from mnemesh_actors.consumers.feed_loop import FeedLoop, LogReader, Waiting
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.ports import Consumer, CursorStore, LedgerFeed
 from mnemesh_actors.runtime.base import Handle

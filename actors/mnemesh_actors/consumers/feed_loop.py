@@ -6,17 +6,20 @@ The loop knows neither pages nor where a cursor is kept. A subclass takes one pa
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import structlog
 
 from mnemesh_actors.notices import Notice
+from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.budget import Budget
-from mnemesh_memory.values.errors import DiskFull, MnemeshError
+from mnemesh_memory.values.errors import DiskFull, MnemeshError, Unavailable
 
 RETRY_S = 0.5
 # The pauses between failed attempts double up to this.
@@ -125,3 +128,115 @@ class FeedLoop(ABC):
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+
+
+# A position in the log that is kept nowhere: the reader under watches, MCP subscriptions and durable consumers.
+#
+# A reader holds one page at most, however far behind it is. It waits for news and never asks in vain.
+
+
+class LogPage(Protocol):
+    """Some of the log: entries up to `seq`, of a log with this incarnation that ends with `head`."""
+
+    @property
+    def seq(self) -> int: ...
+
+    @property
+    def head(self) -> int: ...
+
+    @property
+    def incarnation(self) -> str: ...
+
+
+Page = TypeVar("Page", bound=LogPage)
+
+
+class LogReader(Generic[Page]):
+    """Reads pages by `ask(after)`. The position moves when a page was taken, so each entry comes at least once."""
+
+    def __init__(self, news: News, ask: Callable[[int], Awaitable[Page]], incarnation: str, seq: int) -> None:
+        self._news = news
+        self._ask = ask
+        self.incarnation = incarnation
+        self.seq = seq
+        self.head = max(seq, news.head)
+        self._asked = False  # whether the log was read to its end, with nothing new since
+        self._heard = 0  # the news when the log was asked last
+        self._epoch = news.epoch
+
+    async def next(self) -> Page | None:
+        """The page after the position, once there is one to be expected. See `read`. Raises Unavailable when the node
+        stops."""
+        if self._asked and self._epoch == self._news.epoch:
+            # Not only after the position: the end of the log may have been erased since the news.
+            await self._news.after(max(self.seq, self._heard))
+        self._news.check()
+        return await self.read()
+
+    async def read(self) -> Page | None:
+        """The page after the position. None when another log goes on: the position is its beginning then, unless
+        somebody has set it meanwhile."""
+        self._asked, self._heard, self._epoch = False, self._news.head, self._news.epoch
+        page = await self._ask(self.seq)
+        if self._epoch != self._news.epoch:
+            return None
+        if page.incarnation != self.incarnation:
+            self.set(page.incarnation, 0)
+            return None
+        # News that came while the log was read are about entries that the page does not know.
+        self.head = max(page.head, self.seq) if self._heard == self._news.head else self._news.head
+        return page
+
+    def passed(self, page: Page) -> None:
+        """The page was taken."""
+        self.seq = page.seq
+        self._asked = page.seq >= page.head
+
+    def set(self, incarnation: str, seq: int) -> None:
+        """Go on in that log after that entry."""
+        self.incarnation, self.seq, self._asked = incarnation, seq, False
+
+
+# Writers that wait until the index has taken in a sequence number.
+
+
+class Waiting:
+    """Waits in the order of their numbers."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []
+        self._numbers = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    async def until(self, seq: int, limit_s: float) -> None:
+        """Return once `seq` is reached. Raises TimeoutError, and what `refuse` was told."""
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        entry = (seq, next(self._numbers), future)
+        heapq.heappush(self._waiting, entry)
+        try:
+            await asyncio.wait_for(future, limit_s)
+        finally:
+            # A long fault would otherwise gather waiters that gave up.
+            if future.cancelled() and entry in self._waiting:
+                self._waiting.remove(entry)
+                heapq.heapify(self._waiting)
+
+    def reached(self, seq: int) -> None:
+        """Everything up to `seq` is in."""
+        while self._waiting and self._waiting[0][0] <= seq:
+            _, _, future = heapq.heappop(self._waiting)
+            if not future.done():
+                future.set_result(None)
+
+    def renumber(self, seq: int) -> None:
+        """The numbers are others from now on: everyone waits for `seq`."""
+        self._waiting = [(seq, number, future) for _, number, future in self._waiting]
+
+    def refuse(self, why: str) -> None:
+        """It will not be reached, or not soon."""
+        for _, _, future in self._waiting:
+            if not future.done():
+                future.set_exception(Unavailable(why, part="index"))
+        self._waiting.clear()

@@ -12,8 +12,7 @@ from contextlib import suppress
 
 import structlog
 
-from mnemesh_actors.consumers.feed_loop import FeedLoop, pause_s
-from mnemesh_actors.consumers.waiters import Waiting
+from mnemesh_actors.consumers.feed_loop import FeedLoop, Waiting, pause_s
 from mnemesh_actors.notices import Notice
 from mnemesh_memory.values.errors import MnemeshError, Unavailable
 

@@ -33,17 +33,25 @@ from mnemesh_actors.ledger.commit.commands import (
     Rollback,
     Tie,
 )
-from mnemesh_actors.ledger.commit.decisions import Decisions
 from mnemesh_actors.ledger.commit.link_writes import Linking
 from mnemesh_actors.ledger.commit.merge_writes import Merging
-from mnemesh_actors.ledger.commit.verdicts import Verdicts, links_of
+from mnemesh_actors.ledger.commit.verdicts import Decisions, Verdicts, links_of
 from mnemesh_actors.ledger.commit.write_admission import Admission, edit_of, refuse_endless, replaces, revision_of
 from mnemesh_actors.ledger.feeds.feeds import Feeds
 from mnemesh_actors.ledger.integrity import alarms
 from mnemesh_actors.ledger.integrity.faults import explained, reading
 from mnemesh_actors.ledger.integrity.file_identity import FileIdentity
-from mnemesh_actors.ledger.integrity.high_water import HighWater, furthest, loss
-from mnemesh_actors.ledger.integrity.incarnation import LedgerLock, emptied, establish, known_as, lost, refuse
+from mnemesh_actors.ledger.integrity.incarnation import (
+    HighWater,
+    LedgerLock,
+    emptied,
+    establish,
+    furthest,
+    known_as,
+    loss,
+    lost,
+    refuse,
+)
 from mnemesh_actors.ledger.integrity.log_check import check_log
 from mnemesh_actors.ledger.integrity.scrub import Scrub
 from mnemesh_actors.ledger.peers import peer_log

@@ -43,7 +43,7 @@ from mnemesh_actors.remember.tidying import Tidying
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.trust_marks import with_trust
 from mnemesh_actors.remember.writes import Writing
-from mnemesh_actors.rows.past_rows import PastRows
+from mnemesh_actors.rows.row_source import PastRows
 from mnemesh_actors.runtime.base import Handle, Runtime
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_actors.streams.sync_port import Syncing

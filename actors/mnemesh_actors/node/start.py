@@ -45,7 +45,7 @@ from mnemesh_actors.storage.data_directory import DataDirectory, load_key
 from mnemesh_actors.streams.sync_port import Syncing, signing_with
 from mnemesh_actors.transcripts.transcript_operations import Transcribing
 from mnemesh_actors.watch.cursor_seal import CursorSeal
-from mnemesh_crdt.sync.handshake import Me
+from mnemesh_crdt.sync.greeting import Me
 from mnemesh_memory.policy.rules import stored_rules, triggers
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable

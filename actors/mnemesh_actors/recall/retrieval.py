@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeAlias
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall import requests
+from mnemesh_actors.recall import search_calls
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.refinement import optional_weights, second_look
@@ -35,8 +35,7 @@ from mnemesh_actors.recall.results import (
     with_ratings,
 )
 from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vector
-from mnemesh_actors.rows.past_rows import rows_of
-from mnemesh_actors.rows.word_counts import scored
+from mnemesh_actors.rows.row_source import rows_of, scored
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS
 from mnemesh_memory.ranking.answers import Recalled
@@ -76,7 +75,7 @@ class Retrieval:
         self._rows = rows_of(parts, query, ends.rows)
         self._choice = Choice(parts, query, self._rows)
         self._question = question_of(query.text, query.window)
-        self._weights = requests.weights_of(query, parts.config.weights)
+        self._weights = search_calls.weights_of(query, parts.config.weights)
 
     async def answer(self) -> Recalled:
         """The answer. Raises Unavailable and DeadlineExceeded in semantic mode."""
@@ -109,7 +108,7 @@ class Retrieval:
         stretch of time the latest by their own date come first."""
         query, rows = self._query, self._rows
         in_order = rows.indexed or query.window is None  # by the date in the stretch
-        wanted = query.limit if query.sort == "relevance" and in_order else requests.CANDIDATES_SORTED
+        wanted = query.limit if query.sort == "relevance" and in_order else search_calls.CANDIDATES_SORTED
         kept, _, judged = ([], False, 0) if query.min_score > 0 else await self._passing(wanted)
         if not in_order:
             kept.sort(key=lambda item: (happened_at(item.memory), item.memory.id), reverse=True)
@@ -120,7 +119,7 @@ class Retrieval:
         """The newest memories that pass the filters, `wanted` or more if there are; whether there may be more;
         and the number judged, if that limit ended the reading, else 0."""
         kept: list[Found] = []
-        rows, listing, ids = self._rows, requests.listing_of(self._query), await self._matching()
+        rows, listing, ids = self._rows, search_calls.listing_of(self._query), await self._matching()
         for number in range(PAGES_MAX):
             if ids is not None:
                 part = ids[0][number * limits.LIST_LIMIT_MAX : (number + 1) * limits.LIST_LIMIT_MAX]
@@ -155,11 +154,11 @@ class Retrieval:
     async def _by_index(self, space: VectorSpace) -> Matches:
         query, rows, follower = self._query, self._rows, space.follower
         ids = await self._matching()
-        among = requests.among_of(ids)
+        among = search_calls.among_of(ids)
         late = not rows.indexed or (ids is not None and among is None)
         weights, generation = optional_weights(self._parts, query), space.embedder.generation
         stated, akin = weights["statement"] > 0, weights["akin"]
-        search = rows.searched(requests.search_of(query, generation, among, late, as_stated=stated, akin=akin))
+        search = rows.searched(search_calls.search_of(query, generation, among, late, as_stated=stated, akin=akin))
         limit_s = self._parts.config.recall_timeout_s * EMBEDDING_SHARE
         vector, degraded = await question_vector(space, query, None if among == () else search, limit_s)
         search = replace(search, vector=vector)
@@ -168,21 +167,21 @@ class Retrieval:
         if isinstance(candidates, str):
             return await self._by_words(candidates)
         if search.bm25:
-            candidates, beyond = await rows.worded(query.text, requests.listing_of(query), candidates, self._by)
+            candidates, beyond = await rows.worded(query.text, search_calls.listing_of(query), candidates, self._by)
             degraded = (*degraded, *beyond)
         fused, failed = await self._ranked(space, vector, candidates)
         kept, best, old = await self._choice.pick(query, fused)
         crowded = rows.indexed and old and len(candidates) >= search.limit
         if crowded and (len(kept) < query.limit or old > query.limit):
             # Replaced versions may have crowded out active ones: a second question asks for the active ones alone.
-            apart = requests.without_replaced(search, fused, None if query.valid_at is None else ids)
+            apart = search_calls.without_replaced(search, fused, None if query.valid_at is None else ids)
             candidates = await self._index.candidates(follower, apart, self._by)
             if isinstance(candidates, str):
                 return await self._by_words(candidates)
             fused, failed = await self._ranked(space, vector, candidates)
             kept, best, _ = await self._choice.pick(query, fused)
         degraded = (*degraded, *failed, *(behind(follower, gaps) or lacking))
-        if search.limit == requests.CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
+        if search.limit == search_calls.CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
         return await self._matches(kept, best, fused, candidates, degraded, space)
 
@@ -254,7 +253,7 @@ class Retrieval:
 
     async def _matching(self) -> tuple[list[str], list[str]] | None:
         """The memories that pass, when only the ledger can judge; None when the index can, or each row is judged."""
-        if not requests.for_the_ledger(self._query):
+        if not search_calls.for_the_ledger(self._query):
             return None
         usual = self._parts.config.half_lives == HALF_LIFE_DAYS  # others are known to the choice alone
         return await self._rows.matching(self._query if usual else replace(self._query, min_heat=0.0))

@@ -16,7 +16,7 @@ from mnemesh_actors.memory_lookup import find_one
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import answered, find, vectors_of_change
 from mnemesh_actors.remember.writes import Writing
-from mnemesh_actors.rows.past_rows import read_then
+from mnemesh_actors.rows.row_source import read_then
 from mnemesh_crdt.document.blame import blamed
 from mnemesh_crdt.document.revisions import named, shown
 from mnemesh_crdt.document.shape import FORGET

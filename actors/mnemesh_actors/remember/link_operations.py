@@ -19,8 +19,7 @@ from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import answered, committed, find
 from mnemesh_actors.remember.writes import Writing
-from mnemesh_actors.rows.past_rows import rows_of
-from mnemesh_actors.rows.row_source import RowSource
+from mnemesh_actors.rows.row_source import RowSource, rows_of
 from mnemesh_memory.access import grants
 from mnemesh_memory.ranking.answers import Recalled, hit_with
 from mnemesh_memory.text.text import estimate_tokens, snippet, title_of

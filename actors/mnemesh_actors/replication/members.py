@@ -16,7 +16,7 @@ from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_crdt.intake.arrivals import TakenIn
-from mnemesh_crdt.sync.handshake import Me
+from mnemesh_crdt.sync.greeting import Me
 from mnemesh_crdt.sync.messages import Message, TakeIn, Took
 
 MARKS_MAX: Final = 4096

@@ -18,7 +18,7 @@ from mnemesh_actors.notices import Notice
 from mnemesh_actors.replication.members import Member, Pipe, Side
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.streams.stream_shell import StreamShell
-from mnemesh_crdt.sync.handshake import DIALER, LISTENER
+from mnemesh_crdt.sync.greeting import DIALER, LISTENER
 from mnemesh_crdt.sync.messages import Status
 from mnemesh_crdt.sync.stream import Stream
 from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant

@@ -1,17 +1,28 @@
-"""The memories of one recall as a reader sees them: here as they are now, in past_rows as they were at a moment.
+"""The memories of one recall as a reader sees them: here as they are now, in PastRows as they were at a moment.
 
 Nothing that holds a RowSource asks for which time it reads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TypeAlias
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any, Final, TypeAlias, TypeVar
 
 from mnemesh_actors.index.shard import Search
+from mnemesh_actors.ledger.store.reads import chain_ends
 from mnemesh_actors.node_ports import NodePorts
+from mnemesh_memory.policy.validity import replaced
 from mnemesh_memory.ranking.answers import left_out
-from mnemesh_memory.ranking.candidates import Candidates
+from mnemesh_memory.ranking.candidates import Candidate, Candidates
+from mnemesh_memory.text.passages import index_texts
+from mnemesh_memory.text.traits import traits_of
+from mnemesh_memory.values.errors import count_of
+from mnemesh_memory.values.memory_links import ATTACHED_TYPES, MAY_REPLACE, OUT
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query
 
 # Memory, type, direction and the id of the other end.
@@ -105,3 +116,242 @@ class RowSource:
         """The candidates with the words of these rows, and a note on texts that were not looked at. Nothing is read
         after `by`, in the event loop's time."""
         return candidates, ()
+
+
+# Memories as they were recorded at a moment, and the finds of the index with the words of that time.
+#
+# A row of the past is made out of a history. That takes a millisecond and more for each revision, up to tenths of a
+# second, and the ledger does nothing else meanwhile. So a call ends after READ_AT_ONCE_S, and writers get in between. A
+# recall reads each row once, and none when the time for reading is over. The index knows today's texts alone, so the
+# words of reworded memories are counted here. Their meaning stays that of today, because no vector of an older text is
+# kept.
+
+# Index and view hold today's words and states: filters on fields that may have had other values are left out.
+_OPEN: Final[dict[str, Any]] = {
+    "kinds": (),
+    "tags_any": (),
+    "tags_all": (),
+    "tags_none": (),
+    "window": None,
+    "hidden": (),
+}
+
+
+def rows_of(parts: NodePorts, query: Query, by: float) -> RowSource:
+    """The rows for a query: of now, or of its moment. Of the past nothing is read after `by`, in the event loop's
+    time."""
+    return RowSource(parts, query.spaces) if query.as_of is None else PastRows(parts, query.spaces, query.as_of, by)
+
+
+class PastRows(RowSource):
+    """Rows of the moment `at` (ms), read until `by`, in the event loop's time."""
+
+    indexed = False
+
+    def __init__(self, parts: NodePorts, spaces: tuple[str, ...], at: int, by: float) -> None:
+        super().__init__(parts, spaces)
+        self._at = at
+        self._by = by
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        if not self.unread:
+            return super().left_out
+        number = count_of(len(self.unread), "memory")
+        told = f"as_of: the time was over before {number} could be read as of then, which may belong here"
+        return (*super().left_out, told)
+
+    async def view(self, ids: Sequence[str]) -> dict[str, Memory]:
+        wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._rows]
+        rows, unread = await read_then(self._parts, wanted, self._at, self._by)
+        self.unread = {*unread, *self.unread} - rows.keys()
+        self._rows |= {id_: rows.get(id_) for id_ in wanted if id_ not in self.unread}
+        await self._note_lost([id_ for id_ in wanted if id_ not in rows and id_ not in unread])
+        return {id_: memory for id_ in ids if (memory := self._rows.get(id_)) is not None}
+
+    async def ends(self, old: Sequence[Memory]) -> dict[str, Memory]:
+        chain = await self._successors(old)
+        last = chain_ends([memory.id for memory in old], lambda id_: _next(chain, id_))
+        return {id_: chain[end] for id_, end in last.items() if end in chain and chain[end].state != "superseded"}
+
+    async def chains(self, memories: Iterable[Memory]) -> Mapping[str, Memory]:
+        chain = await self._successors(memories)
+        return {**await self.view(sorted(replaced(chain.values()) - chain.keys())), **chain}
+
+    async def _successors(self, memories: Iterable[Memory]) -> dict[str, Memory]:
+        """These memories, and all their successors."""
+        last = {memory.id: memory for memory in memories}
+        chain = dict(last)
+        while todo := {memory.superseded_by for memory in last.values() if memory.superseded_by} - chain.keys():
+            last = await self.view(sorted(todo))
+            chain |= last
+        return chain
+
+    async def ties(self, memories: Sequence[Memory]) -> list[Tie]:
+        return [
+            (memory.id, link.type, OUT, link.id)
+            for memory in memories
+            for link in memory.links
+            if link.type in (*ATTACHED_TYPES, MAY_REPLACE)
+        ]
+
+    async def page(self, listing: ListQuery) -> Page:
+        page = await super().page(self._listed(listing))
+        ids = [memory.id for memory in page.memories]
+        rows = await self.view(ids)
+        return replace(page, memories=tuple(rows[id_] for id_ in ids if id_ in rows))
+
+    async def matching(self, query: Query) -> None:
+        return None
+
+    def searched(self, search: Search) -> Search:
+        before = self._before(search.before)
+        return replace(search, before=before, include_archive=True, include_forgotten=True, windows=False, **_OPEN)
+
+    def _listed(self, listing: ListQuery) -> ListQuery:
+        return replace(listing, before=self._before(listing.before), state="all", **_OPEN)
+
+    def _before(self, before: int | None) -> int:
+        return self._at + 1 if before is None else min(before, self._at + 1)
+
+    async def worded(
+        self, text: str, listing: ListQuery, candidates: Candidates, by: float
+    ) -> tuple[Candidates, tuple[str, ...]]:
+        return await as_worded(self._parts, text, self._listed(listing), self._at, candidates, by)
+
+
+def _next(chain: Mapping[str, Memory], id_: str) -> str:
+    return chain[id_].superseded_by if id_ in chain and chain[id_].state == "superseded" else ""
+
+
+# So many changed texts are read as they stood, the last change first, and so many of today's best matches. A few are
+# read at a time, and none after READING_S.
+CHANGED_MAX = 200
+READING_S = 0.2
+# So many matches are counted here too, so that the best count alike in both. A match with only a frequent word of the
+# question stands lower here, where nearly every counted text holds the word.
+MEASURES = 20
+# About 50 ms of encoding, which nothing interrupts.
+CHARS_MAX = 400_000
+# Their part of the characters that are counted at once. The rest is for the changed texts.
+MEASURES_CHARS = CHARS_MAX // 4
+
+
+async def as_worded(
+    parts: NodePorts, text: str, listing: ListQuery, at: int, found: Candidates, by: float
+) -> tuple[Candidates, tuple[str, ...]]:
+    """`found` with the words as they stood at `at` (ms), and a note on texts that were not looked at. Nothing is read
+    after `by`, in the event loop's time."""
+    best = sorted((one.bm25, one.id) for one in found if one.bm25 is not None)[::-1]
+    since = await parts.ledger.changed(replace(listing, limit=CHANGED_MAX), at, [id_ for _, id_ in best])
+    until = min(by, asyncio.get_running_loop().time() + READING_S)
+    texts, read_all = await reworded_then(parts, since.ids, at, until)
+    unread = {*since.unread, *since.ids[read_all:]}
+    more = since.more or read_all < len(since.ids)
+    if not (texts or unread):
+        return found, _told(CHANGED_MAX) if more else ()
+    reworded = {memory.id: memory for memory in texts}
+    other = reworded.keys() | unread
+    measures = {id_: bm25 for bm25, id_ in best if id_ not in other}
+    read = await parts.ledger.read(list(measures)[:MEASURES])
+    beside = _short([read[id_] for id_ in measures if id_ in read])
+    counted, here = await asyncio.to_thread(scored, text, [*beside, *texts])
+    words = {one.id: one.bm25 for one in here if one.bm25 is not None}
+    both = read.keys() & words.keys()
+    scale = max(measures[id_] for id_ in both) / max(words[id_] for id_ in both) if both else 1.0
+    rows = {one.id: one._replace(bm25=None) if one.id in other else one for one in found}
+    for id_, memory in reworded.items():
+        matched = words[id_] * scale if id_ in words else None
+        rows[id_] = rows.get(id_, Candidate(id_))._replace(bm25=matched, traits=traits_of(memory))
+    number = min(CHANGED_MAX, counted - len(beside))
+    beyond = _told(number) if more or number < len(reworded) else ()
+    return Candidates.of(one for one in rows.values() if one.dense is not None or one.bm25 is not None), beyond
+
+
+def _short(memories: Sequence[Memory]) -> list[Memory]:
+    """The first memory, and as many of the next as fit into MEASURES_CHARS with it."""
+    ends = accumulate(len(one.content) for one in memories)
+    fitting = sum(end <= MEASURES_CHARS for end in ends)
+    return list(memories[: max(1, fitting)])
+
+
+def _told(number: int) -> tuple[str, ...]:
+    which = f"the last {number} alone" if number else "none"
+    return (f"as_of: of the texts that were changed since, words are matched in {which}",)
+
+
+READ_AT_ONCE = 8
+READ_AT_ONCE_S = 0.02
+Portion = TypeVar("Portion")
+
+
+async def read_then(
+    parts: NodePorts, ids: Sequence[str], at: int, by: float = math.inf
+) -> tuple[dict[str, Memory], list[str]]:
+    """Memories as they were recorded at `at` (ms), without those that were not there yet. Then the ids that were not
+    looked at, because nothing is read after `by`, in the event loop's time."""
+
+    async def read(some: Sequence[str]) -> tuple[dict[str, Memory], int]:
+        return await parts.ledger.read_some_as_of(some, at, READ_AT_ONCE_S, parts.clock())
+
+    portions, number = await _portions(ids, by, read)
+    return {id_: memory for portion in portions for id_, memory in portion.items()}, list(ids[number:])
+
+
+async def reworded_then(parts: NodePorts, ids: Sequence[str], at: int, by: float) -> tuple[list[Memory], int]:
+    """Of the first of `ids` the memories with another text at `at` (ms), and how many were looked at."""
+
+    async def read(some: Sequence[str]) -> tuple[list[Memory], int]:
+        return await parts.ledger.reworded(some, at, READ_AT_ONCE_S, parts.clock())
+
+    portions, number = await _portions(ids, by, read)
+    return [memory for portion in portions for memory in portion], number
+
+
+async def _portions(
+    ids: Sequence[str], by: float, read: Callable[[Sequence[str]], Awaitable[tuple[Portion, int]]]
+) -> tuple[list[Portion], int]:
+    """The answers of `read` to a few ids at a time, and the number of ids read in time."""
+    now = asyncio.get_running_loop().time
+    portions: list[Portion] = []
+    done = 0
+    while done < len(ids) and now() <= by:
+        portion, number = await read(ids[done : done + READ_AT_ONCE])
+        portions.append(portion)
+        done += number
+    return portions, done
+
+
+# BM25 over a handful of memories in this process, for texts that the index cannot be asked about.
+#
+# The same terms, weights and statistics as the index has; only fewer memories are looked at, and each by itself.
+
+
+def scored(text: str, memories: Sequence[Memory]) -> tuple[int, list[Candidate]]:
+    """How many of the memories were counted (the first ones, up to CHARS_MAX). Then the ones that share a term with
+    `text`, each with the BM25 score of its best passage."""
+    from mnemesh_actors.index.bm25 import Bm25Encoder  # loads Edge, which a node on Ray keeps elsewhere
+
+    encoder = Bm25Encoder()
+    asked = set(encoder.query(text).indices)
+    passages: list[tuple[str, dict[int, float]]] = []
+    holders: Counter[int] = Counter()
+    chars = counted = 0
+    for memory in memories:
+        chars += len(memory.content)
+        if chars > CHARS_MAX and counted:
+            break
+        counted += 1
+        for _, words in index_texts(memory):
+            terms = encoder.document(words)
+            wanted = {term: weight for term, weight in zip(terms.indices, terms.values, strict=True) if term in asked}
+            passages.append((memory.id, wanted))
+            holders.update(wanted.keys())
+    # Robertson and Zaragoza 2009 in Lucene's form, as Qdrant has it.
+    rarity = {term: math.log(1 + (len(passages) - number + 0.5) / (number + 0.5)) for term, number in holders.items()}
+    best: dict[str, float] = {}
+    for id_, wanted in passages:
+        if wanted:
+            best[id_] = max(best.get(id_, 0.0), sum(weight * rarity[term] for term, weight in wanted.items()))
+    traits = {memory.id: traits_of(memory) for memory in memories[:counted] if memory.id in best}
+    return counted, [Candidate(id_, None, score, None, traits[id_]) for id_, score in sorted(best.items())]

@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 from mnemesh_actors.streams.sync_port import Admission, Syncing, anyone
 from mnemesh_crdt.sync import messages as sync
-from mnemesh_crdt.sync.handshake import DIALER
+from mnemesh_crdt.sync.greeting import DIALER
 from mnemesh_crdt.sync.proof import NONCE_BYTES
 from mnemesh_crdt.sync.stream import Stream
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, QuotaReached, Unavailable

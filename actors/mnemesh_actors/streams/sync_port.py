@@ -23,7 +23,7 @@ from mnemesh_actors.streams.peer_quotas import PeerQuotas
 from mnemesh_crdt.changes.envelope import ERASURES, Entry
 from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync import messages as sync
-from mnemesh_crdt.sync.handshake import Me
+from mnemesh_crdt.sync.greeting import Me
 from mnemesh_crdt.sync.proof import Claim, proof_bytes
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.errors import QuotaReached

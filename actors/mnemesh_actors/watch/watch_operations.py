@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 
 from mnemesh_actors.consumers.consumer_table import SUBSCRIPTIONS
-from mnemesh_actors.consumers.log_reader import LogReader
+from mnemesh_actors.consumers.feed_loop import LogReader
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.watch.cursor_seal import CursorSeal

@@ -25,7 +25,7 @@ from typing import Final
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.document.digest import BUCKETS, HASH_HEX
 from mnemesh_crdt.sync import messages
-from mnemesh_crdt.sync.handshake import StreamRefused
+from mnemesh_crdt.sync.greeting import StreamRefused
 from mnemesh_memory.access.grants import any_matches
 from mnemesh_memory.values.errors import shorten
 from mnemesh_memory.values.limits import SYNC_DIGEST_SPACES_MAX

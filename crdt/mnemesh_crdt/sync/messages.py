@@ -123,7 +123,7 @@ class Resent(_Numbered):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why the sender ends the stream; both nodes stay up. `code` is one of handshake.REFUSALS."""
+    """Why the sender ends the stream; both nodes stay up. `code` is one of greeting.REFUSALS."""
 
     code: str
     reason: str

@@ -40,10 +40,8 @@ from typing import Final, assert_never
 from mnemesh_crdt.sync import messages
 from mnemesh_crdt.sync.audience import Audience, common_patterns, feed_name, keys_of
 from mnemesh_crdt.sync.comparison import Comparison
-from mnemesh_crdt.sync.greeting import Greeting, ProofCheck
-from mnemesh_crdt.sync.handshake import Me, StreamRefused
-from mnemesh_crdt.sync.incoming import REPAIR, Incoming
-from mnemesh_crdt.sync.outgoing import Outgoing
+from mnemesh_crdt.sync.flow import REPAIR, Incoming, Outgoing
+from mnemesh_crdt.sync.greeting import Greeting, Me, ProofCheck, StreamRefused
 from mnemesh_crdt.sync.proof import check_proof
 from mnemesh_memory.access.grants import PeerGrant, any_matches
 from mnemesh_memory.values.errors import shorten

@@ -8,8 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from mnemesh_actors.ledger.integrity import alarms
-from mnemesh_actors.ledger.integrity.high_water import mark_of
-from mnemesh_actors.ledger.integrity.incarnation import known_as
+from mnemesh_actors.ledger.integrity.incarnation import known_as, mark_of
 from mnemesh_actors.ledger.store.schema import read_only, version_of
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place

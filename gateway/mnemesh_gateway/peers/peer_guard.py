@@ -19,7 +19,7 @@ from typing import Final, Protocol
 import structlog
 
 from mnemesh_actors.streams.stream_shell import StreamShell
-from mnemesh_crdt.sync.handshake import ONE_IS_A_COPY
+from mnemesh_crdt.sync.greeting import ONE_IS_A_COPY
 from mnemesh_crdt.sync.messages import Granted, Status
 from mnemesh_gateway.peers.peer_status import PeerStatus
 from mnemesh_memory.access.grants import PeerGrant

@@ -20,7 +20,7 @@ import structlog
 
 from mnemesh_actors.streams.stream_shell import StreamShell
 from mnemesh_actors.streams.sync_port import Syncing
-from mnemesh_crdt.sync.handshake import DIALER, LISTENER
+from mnemesh_crdt.sync.greeting import DIALER, LISTENER
 from mnemesh_crdt.sync.messages import Status
 from mnemesh_crdt.sync.stream import Stream
 from mnemesh_gateway.peers.peer_book import UNKNOWN, Peer, PeerBook

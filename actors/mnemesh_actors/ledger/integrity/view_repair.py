@@ -13,7 +13,7 @@ from mnemesh_actors.ledger.commit.write_admission import Admission
 from mnemesh_actors.ledger.integrity import alarms
 from mnemesh_actors.ledger.integrity.faults import explained
 from mnemesh_actors.ledger.integrity.file_identity import FileIdentity
-from mnemesh_actors.ledger.integrity.high_water import HighWater
+from mnemesh_actors.ledger.integrity.incarnation import HighWater
 from mnemesh_actors.ledger.integrity.scrub import Scrub, damage_told
 from mnemesh_actors.ledger.store.commit_notes import Cursors, Uses
 from mnemesh_actors.ledger.store.journal import Journal

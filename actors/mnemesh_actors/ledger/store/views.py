@@ -5,7 +5,6 @@ Thin: what a question means stands in reads and histories.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
@@ -88,17 +87,12 @@ class Views(Histories):
         return [self._admission.replaceable(key, space, visible).id for key in keys]
 
     @reading
-    def read_as_of(self, ids: Sequence[str], at: int, clock: int | None = None) -> dict[str, Memory]:
-        """Memories as recorded at `at` (ms), without those that did not exist yet. Nothing was recorded after `clock`,
-        the node's time now."""
-        return self.read_some_as_of(ids, at, math.inf, clock)[0]
-
-    @reading
     def read_some_as_of(
         self, ids: Sequence[str], at: int, within_s: float, clock: int | None = None
     ) -> tuple[dict[str, Memory], int]:
-        """The same, and how many were looked at: the first one, and more until `within_s` is over, because nobody else
-        is served meanwhile."""
+        """Memories as recorded at `at` (ms), without those that did not exist yet, and how many were looked at: the
+        first one, and more until `within_s` is over, because nobody else is served meanwhile. Nothing was recorded
+        after `clock`, the node's time now."""
         until = perf_counter() + within_s
         now = self.read(ids)
         found: dict[str, Memory] = {}

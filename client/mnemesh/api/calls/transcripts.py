@@ -5,15 +5,12 @@ corpus of their own. Recall never shows a turn, and no search here finds a memor
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, TypedDict
+from typing import TypedDict
 
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
 from mnemesh.api.calls.filters import Time
 from mnemesh_proto.v1 import transcript_pb2
-
-# Erasing makes the index anew, which takes its time when much is stored.
-ERASE_TIMEOUT_S: Final = 600.0
 
 
 class TurnItem(TypedDict, total=False):

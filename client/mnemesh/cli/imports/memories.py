@@ -3,40 +3,130 @@
 One batch is under way at a time, and the next one is read meanwhile. The node therefore stores the items in the order
 of the files, and a later version of a fact replaces an earlier one. An item counts as done when the node has stored it
 on disk. At the end one wait lets the index catch up.
+
+A dry run judges every item as the real run does, and stores nothing. While a node answers, its own `check` judges the
+first CHECKED_MAX items. The others, and all without a node, are judged here by what the client can know: types, times,
+sizes, an empty text. The report says which it was.
 """
 
 from __future__ import annotations
 
+import math
 import sys
 import time
-from collections.abc import Iterable, Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, cast
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
-from mnemesh.api.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, Outcome
-from mnemesh.api.calls.writes import Item
+from mnemesh.api.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, CONTENT_BYTES_MAX, Outcome
+from mnemesh.api.calls.writes import Item, remember_request
 from mnemesh.cli.imports import sources
 from mnemesh.cli.imports.ctrl_c import CtrlC
-from mnemesh.cli.imports.dry_run import DryRun
 from mnemesh.cli.imports.links import LinkMover
 from mnemesh.cli.imports.report import Bar, Report
 from mnemesh.cli.imports.state import ImportState
 from mnemesh.cli.options import Text, Texts
 from mnemesh.cli.shell import Shell
-from mnemesh.errors import MnemeshError, NotReachable, Overloaded, PermissionDenied
+from mnemesh.errors import InvalidArgument, MnemeshError, NotReachable, Overloaded, PermissionDenied
 from mnemesh.exit_status import EXIT_REFUSED
 from mnemesh.importing.items import Defaults, Entry, Problem, finish, without_future
 from mnemesh.transport.connection import default_project, local_data_dir
 
 if TYPE_CHECKING:
     from mnemesh.api.client import Client
+
+
+# Each check embeds the text: about 10 ms an item.
+CHECKED_MAX: Final = 1000
+BUSY_TRIES_MAX: Final = 20
+BUSY_PAUSE_MIN_S: Final = 0.05
+BUSY_PAUSE_MAX_S: Final = 5.0
+
+
+@dataclass(slots=True)
+class DryRun:
+    """Judges items one after the other into `report`. `client` None: no node answers."""
+
+    client: Client | None
+    done: ImportState
+    report: Report
+    texts: set[tuple[object, str]] = field(default_factory=set)
+
+    def look(self, file: str, entry: Entry) -> None:
+        """Put `entry` of `file` where the real run would."""
+        if str(entry.fields["idempotency_key"]) in self.done:
+            self.report.done_before += 1
+            return
+        try:
+            judge(entry.fields)
+            is_there = self._is_there(entry.fields)
+        except MnemeshError as error:
+            self.report.outcome(file, entry.line, error)
+            return
+        text = entry.fields.get("space"), normal_form(str(entry.fields["content"]))
+        if is_there or text in self.texts:
+            self.report.already_there += 1
+        else:
+            self.texts.add(text)
+            self.report.would_store(file, entry)
+
+    def _is_there(self, fields: Mapping[str, Any]) -> bool:
+        """Whether the node has the text already. Raises what it refuses."""
+        if self.client is None or self.report.checked == CHECKED_MAX:
+            self.report.judged_here += 1
+            return False
+        described = {name: value for name, value in fields.items() if name != "content"}
+        for _ in range(BUSY_TRIES_MAX):
+            try:
+                action = self.client.check(fields["content"], **described).action
+            except Overloaded as error:
+                time.sleep(min(BUSY_PAUSE_MAX_S, max(BUSY_PAUSE_MIN_S, error.retry_after_s)))
+            except NotReachable:
+                self.client = None
+                return self._is_there(fields)
+            except MnemeshError:
+                self.report.checked += 1
+                raise
+            else:
+                self.report.checked += 1
+                return action == "NOOP"
+        raise Overloaded("the node is too busy to check this item")
+
+
+def judge(fields: Mapping[str, Any]) -> None:
+    """The facts of an item that need no node. Raises InvalidArgument."""
+    request = remember_request(fields)
+    size = len(request.content.encode())
+    if not request.content.strip():
+        raise InvalidArgument("content", request.content, f"1 to {CONTENT_BYTES_MAX} bytes of text, not only blanks")
+    if size > CONTENT_BYTES_MAX:
+        raise InvalidArgument("content", f"{size} bytes", f"at most {CONTENT_BYTES_MAX} bytes of UTF-8")
+    if request.HasField("importance") and not (math.isfinite(request.importance) and 0 <= request.importance <= 1):
+        raise InvalidArgument("importance", request.importance, "a number from 0 to 1")
+
+
+def normal_form(text: str) -> str:
+    """Equal for two texts that are one to the node, as by mnemesh_memory.text.text.normalise, which no client has."""
+    lines = unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    starts = [line[: len(line) - len(line.lstrip())] for line in lines if line.strip()]
+    alike = (len(set(chars)) == 1 for chars in zip(*starts, strict=False))
+    shared = sum(1 for _ in takewhile(bool, alike))
+    folded: list[str] = []
+    for line in lines:
+        words = line.split()
+        indentation = line[shared : len(line) - len(line.lstrip())] if words else ""
+        if words or (folded and folded[-1]):
+            folded.append(indentation + " ".join(words))
+    return "\n".join(folded).rstrip("\n")
+
 
 OVERLOADED_TRIES_MAX: Final = 20
 OVERLOADED_PAUSE_MAX_S: Final = 5.0

@@ -38,7 +38,7 @@ from mnemesh_gateway.doors.mcp.operation_tools import (
     switched_off,
     with_toolset,
 )
-from mnemesh_gateway.doors.mcp.prompt_handlers import PromptHandlers
+from mnemesh_gateway.doors.mcp.prompts import PromptHandlers
 from mnemesh_gateway.doors.mcp.resources import Context, Resources, caller_of, headers_of, protocol_error
 from mnemesh_gateway.doors.mcp.toolsets import select
 from mnemesh_gateway.security.auth import Authenticator
