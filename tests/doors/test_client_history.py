@@ -76,33 +76,6 @@ def node() -> Iterator[Recording]:
         yield started
 
 
-def test_a_history_comes_back_whole(client: Both, node: Recording) -> None:
-    page = client.call("history", ID, limit=3, cursor=LEFT)
-    assert node.asked == [history_pb2.HistoryRequest(id=ID, limit=3, cursor=LEFT)]
-    assert (page.id, page.space, page.state, page.cursor, page.total) == (ID, "team", "forgotten", FIRST, 9)
-    assert [one.op for one in page.revisions] == ["forget", "put", "put"]
-    last = page.revisions[-1]
-    assert (last.content, last.by, last.at, last.node, last.parents) == ("one\ntwo", "ana/agent", AT, "f" * 32, ())
-    assert client.call("history", ID).total == 9
-    assert not node.asked[-1].HasField("limit"), "the node's own default"
-
-
-def test_blame_comes_back_whole(client: Both, node: Recording) -> None:
-    found = client.call("blame", ID, revision="2")
-    assert node.asked == [history_pb2.BlameRequest(id=ID, revision="2")]
-    assert (found.revision, found.lines[0].first, found.lines[0].text) == (LEFT, 7, "one\ntwo")
-    assert (found.fields[0].field, found.fields[0].by, found.fields[0].at) == ("title", "bob", None)
-
-
-def test_conflicts_come_back_with_their_versions(client: Both, node: Recording) -> None:
-    page = client.call("conflicts", space="a", spaces=["b"], limit=7)
-    assert node.asked == [history_pb2.ConflictsRequest(spaces=["a", "b"], limit=7)]
-    (conflict,) = page.conflicts
-    assert [one.content for one in conflict.versions] == ["left", "right"]
-    assert isinstance(conflict, values.Conflict)
-    assert conflict.state == "superseded"
-
-
 def test_going_back_and_resolving_send_what_was_seen(client: Both, node: Recording) -> None:
     assert client.call("rollback", ID, "1", expected_heads=[LEFT, RIGHT], wait="durable").action == "ROLLBACK"
     assert client.call("resolve", ID, keep=LEFT).action == "RESOLVE"

@@ -230,25 +230,6 @@ async def test_metrics_are_for_those_who_administer_every_space(scene: Scene, ad
             assert (await http.get("/metrics")).status_code == status
 
 
-async def test_status_tells_an_admin_of_some_spaces_of_these_and_nothing_of_the_machine(scene: Scene) -> None:
-    for number in range(5):
-        scene.doors.mesh.store(Draft(content=f"elsewhere {number}", space="ops"), OWNER)
-    scene.doors.mesh.store(Draft(content="within", space="team/a"), OWNER)
-    async with open_http(scene.doors, token=scene.tokens["admin"]) as http:
-        told = (await http.get("/v1/status")).json()
-    assert told["ledger"]["memories"] == 1
-    assert told["state"] == "ready"
-    assert not {"data_dir", "pid", "actors", "settings", "notices", "transcripts", "grpc", "http"} & {
-        name for name, value in told.items() if value
-    }
-    assert not told["ledger"].get("seq")
-    assert not told["ledger"].get("bytes")
-    async with open_http(scene.doors, token=TOKEN) as http:
-        whole = (await http.get("/v1/status")).json()
-    assert whole["ledger"]["memories"] == 6
-    assert whole["data_dir"]
-
-
 async def test_an_export_that_is_under_way_ends_when_its_token_does(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

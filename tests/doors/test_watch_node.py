@@ -26,7 +26,7 @@ from mnemesh_actors.storage.data_directory import load_key
 from mnemesh_actors.watch.cursor_seal import CursorSeal
 from mnemesh_memory.values import limits
 from mnemesh_memory.watch import watch_values
-from mnemesh_memory.watch.watch_values import read_cursor, write_cursor
+from mnemesh_memory.watch.watch_values import read_cursor
 from mnemesh_proto.rendezvous import AUTHORIZATION
 from mnemesh_proto.v1 import watch_pb2, watch_pb2_grpc
 
@@ -119,15 +119,6 @@ async def test_bad_cursors_are_refused_by_name_on_grpc_and_http(node: NodeUnderT
             async with httpx2.AsyncClient(base_url=f"http://{node.http}", headers=headers(node)) as http:
                 refused = await http.get("/v1/watch", params={"space": SPACE, "cursor": cursor}, timeout=PATIENCE_S)
             assert (refused.status_code, refused.json()["error"]["field"]) == (status, "cursor")
-
-
-async def test_an_unknown_incarnation_is_told_from_the_start_and_says_so(node: NodeUnderTest) -> None:
-    space = "team/restored"
-    async with connected(node, space=space) as client:
-        await client.remember("from before")
-        async with client.watch(space=space, cursor=write_cursor({"0" * 32: 7}), include_content=True) as changes:
-            assert "from its beginning" in changes.reason
-            assert (await take(changes, 1))[0].content == "from before"
 
 
 class Events:

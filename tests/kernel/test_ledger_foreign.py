@@ -188,26 +188,6 @@ def test_a_batch_is_bounded(ledger: Ledger, node: Node) -> None:
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
 
-def test_an_entry_that_somebody_altered_is_quarantined(ledger: Ledger, node: Node) -> None:
-    entry = node.says("one")
-    two = Node("second").says("other", OTHER)
-    stranger = Node("stranger")
-    forged = {
-        "the signature": replace(entry, agent="ana/other"),
-        "the signature of": replace(entry, space="team/other"),
-        "no key of node": replace(entry, node="0" * 32),
-        "another hash": replace(two, doc=ID, raw=two.raw, hash=entry.hash),
-    }
-    for word, one in list(forged.items())[:3]:
-        assert outcome(taken(ledger, node, one)) == {"quarantined": 1}, word
-        assert word in reasons(ledger)[-1]
-    lying = Node("stranger")
-    assert outcome(taken(ledger, node, stranger.says("x", OTHER), keys={lying.id: node.public})) == {"quarantined": 1}
-    assert "no key" in reasons(ledger)[-1]
-    assert all_entries(ledger) == []
-    assert outcome(taken(ledger, node, entry)) == {"accepted": 1}, "a bad copy does not keep out the good one"
-
-
 @pytest.mark.parametrize(
     ("grant", "word"),
     [
@@ -272,15 +252,6 @@ def test_what_an_earlier_life_of_a_node_brought_goes_back_to_it_even_when_releas
     assert ledger.backlog().pending == 1
     assert outcome(taken(ledger, node, beside, keys=far.keys)) == {"accepted": 2}
     assert list(ledger.sync_page(0, ("*",), node.origin, 10, 10_000).entries) == [two, both]
-
-
-def test_a_change_whose_operations_are_not_allowed_never_enters(ledger: Ledger, node: Node) -> None:
-    thief = Node("thief", BOB)
-    one = node.says("one")
-    thief.knows(one)
-    stolen = thief.signs(ID, SPACE, node.says("as if by ana").raw, BOB)
-    assert outcome(taken(ledger, node, one, stolen, keys=thief.keys)) == {"accepted": 1, "quarantined": 1}
-    assert contents(ledger) == ["one"]
 
 
 BOBS = PeerGrant(read=("*",), write=("team/*", "@bob"), principal="bob")
