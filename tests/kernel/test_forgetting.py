@@ -123,7 +123,7 @@ async def test_a_cold_memory_is_shortened_where_it_is_shown_and_whole_where_it_i
         assert cold.notes[-1] == f"tags; full text: mnemesh get {written.id[:13]}"
         assert by_id[pinned.id].content.endswith(LONG)
         assert not by_id[pinned.id].shown
-        exported = {memory.content async for memory in mesh.export(READER, ["s"])}
+        exported = {memory.content async for memory in mesh.export(READER, ListQuery(spaces=("s",)))}
         assert exported == {LONG, f"Pinned. {LONG}"}
         around, _ = await mesh.timeline(READER, pinned.id)
         assert {memory.id: memory.shown for memory in around}[written.id] == TAGS

@@ -43,7 +43,7 @@ from mnemesh_memory.values.errors import (
     NotFound,
     Unavailable,
 )
-from mnemesh_memory.values.model import Caller, Draft, Link, Patch, Query, Source
+from mnemesh_memory.values.model import Caller, Draft, Link, ListQuery, Patch, Query, Source
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -611,7 +611,7 @@ async def test_neither_text_nor_id_of_a_space_that_is_not_granted_comes_through_
         await here.mesh.get(stranger, [problem.id], as_of=secret.created_at + 1000),
         await here.mesh.timeline(stranger, problem.id),
         (await here.mesh.blame(stranger, problem.id)).fields,
-        [memory async for memory in here.mesh.export(stranger, (here.space,))],
+        [memory async for memory in here.mesh.export(stranger, ListQuery(spaces=(here.space,)))],
         await here.mesh.update(stranger, problem.id, Patch(tags=("smoke",))),
     ]
     assert secret.id not in str(seen)
