@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 ROOT: Final = Path(__file__).resolve().parent.parent
 TARGET: Final = ROOT / "actors" / "mnemesh_actors" / "models" / "pair_judge.npz"
 SCORES: Final = Path(__file__).resolve().parent / "results" / "pair_scores.json"
-NEW_HANDS: Final = ("judge_a", "judge_b", "judge_c", "judge_d")
+NEW_HANDS: Final = tuple(f"judge_{hand}" for hand in "abcdef")
 REPEATS, REPLACES, APART = range(3)
 CLASS_OF: Final = {
     **dict.fromkeys(("duplicate", "paraphrase"), REPEATS),
@@ -49,11 +49,11 @@ CLASS_OF: Final = {
     **dict.fromkeys(("distinct", "elaboration"), APART),
 }
 # The share of pairs apart that is kept of the kinds that are many and easy.
-KEPT: Final = {"made": 0.5, "strangers": 0.4, "histories": 0.6}
+KEPT: Final = {"made": 0.35, "strangers": 0.25, "histories": 0.6}
 # Of each new hand one pair in so many gives a pair of strangers.
 STRANGERS_EVERY: Final = 8
 # An update turned round is no pair of its class; each other pair is read in both orders.
-EPOCHS: Final = 6
+EPOCHS: Final = 5
 RATE: Final = 1e-3
 WARM_UP: Final = 0.08
 LAST_RATE: Final = 0.02
