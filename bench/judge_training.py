@@ -1,8 +1,8 @@
 """`python -m bench.judge_training`: train the model that reads two texts together, and write its file.
 
 Small changes of low rank teach the embedder's weights three cases: the newer text repeats the older one, replaces it,
-or stands apart. `--leave HAND` trains without the pairs of a hand, prints the figures on them, and adds their
-probabilities to the file of scores. The training needs jax and optax. The product needs neither.
+or stands apart. `--leave HAND` trains without the pairs of a hand and prints the figures on them. With `--limits` the
+pairs that were left out give the limits of the guard. The training needs jax and optax. The product needs neither.
 """
 
 from __future__ import annotations
@@ -38,9 +38,12 @@ from bench.pair_reader import (
 )
 from numpy.typing import NDArray
 
+from mnemesh_memory.policy.judge.evidence import evidence_of
+from mnemesh_memory.policy.judge.reading import LIMITS_FILE, REPEATS_RATHER, Reading, score
+
 ROOT: Final = Path(__file__).resolve().parent.parent
 TARGET: Final = ROOT / "actors" / "mnemesh_actors" / "models" / "pair_judge.npz"
-SCORES: Final = Path(__file__).resolve().parent / "results" / "pair_scores.json"
+LIMITS: Final = ROOT / "memory" / "mnemesh_memory" / LIMITS_FILE
 NEW_HANDS: Final = tuple(f"judge_{hand}" for hand in "abcdef")
 REPEATS, REPLACES, APART = range(3)
 CLASS_OF: Final = {
@@ -63,7 +66,11 @@ DECAY: Final = 0.01
 CLIPPED: Final = 1.0
 SECOND_MOMENT: Final = 0.99
 LEAST_BATCH: Final = BATCH // 4
-DIGITS: Final = 4
+DIGITS: Final = 2  # Of limits.
+# The shares of distinct and elaborating pairs that are judged wrongly, by limit.
+WRONGLY: Final = {"ask": 0.2, "mark": 0.045, "link": 0.015, "replace": 0.0075}
+# With the vetoes of words no pair of a hand that was left out is taken for a repeat from here on.
+REPEATS_FROM: Final = 0.9
 
 
 class Example(NamedTuple):
@@ -204,24 +211,27 @@ def _above(right: Floats, wrong: Floats) -> str:
     return f"area {area:.3f}, {shares[0]} at .01 wrong, {shares[1]} at .02"
 
 
-def keep(found: Floats, held: Sequence[Example], target: Path) -> None:
-    """Add the probabilities of pairs of hands that were left out to the file of scores."""
-    known = json.loads(target.read_text("utf-8")) if target.is_file() else {}
+def limits_of(found: Floats, held: Sequence[Example]) -> dict[str, Any]:
+    """The limits by pairs whose hands neither the model nor the trees have seen."""
+    vectors = pair_judge.embedded(sorted({text for one in held for text in (one.older, one.newer)}))
+    apart = []
     for one, row in zip(held, found, strict=True):
-        if one.label != "stranger":
-            known[key_of(one.older, one.newer)] = [round(float(value), DIGITS) for value in row]
-    target.write_text(json.dumps(dict(sorted(known.items())), indent=0), "utf-8")
-
-
-def key_of(older: str, newer: str) -> str:
-    """The name of a pair in the file of scores."""
-    return hashlib.sha256(json.dumps([older, newer]).encode()).hexdigest()[:16]
+        reading = Reading(*map(float, row))
+        if one.class_ == APART and one.hand in NEW_HANDS and one.label != "stranger":
+            words = evidence_of(one.older, one.newer, float(vectors[one.older] @ vectors[one.newer]))
+            rather = reading.repeats >= REPEATS_RATHER
+            apart.append(-np.inf if rather else score(reading, words.likelihood))
+    ordered = np.sort(apart)[::-1]
+    limits = {name: round(float(ordered[int(share * len(apart))]), DIGITS) for name, share in WRONGLY.items()}
+    hands = sorted({one.hand for one in held} & set(NEW_HANDS))
+    return {"made of": hands, "pairs": len(apart), **limits, "repeat": REPEATS_FROM}
 
 
 def main(argv: Sequence[str]) -> int:
     """Train on all hands and write the file, or on all but some and measure."""
     parser = argparse.ArgumentParser(prog="bench.judge_training", description=__doc__)
     parser.add_argument("--leave", action="append", default=[], help="a hand whose pairs are measured, not learned")
+    parser.add_argument("--limits", action="store_true", help="write the limits by the hands that are left out")
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=Path, default=TARGET)
@@ -237,7 +247,9 @@ def main(argv: Sequence[str]) -> int:
     scores = probabilities(changes, [encoded(one.older, one.newer) for one in held])
     for line in figures(scores, held):
         print(line)
-    keep(scores, held, SCORES)
+    if options.limits:
+        told = {"made by": f"python -m bench.judge_training {' '.join(argv)}", **limits_of(scores, held)}
+        LIMITS.write_text(json.dumps(told, indent=1) + "\n", "utf-8")
     return 0
 
 

@@ -41,6 +41,7 @@ class Contest:
     doubtful: bool = False  # The newer one may speak of another member or case: then a link is the most.
     linked: bool = True  # The evidence suffices for a link `contradicts`. Without, the writer is asked.
     marked: bool = True  # The evidence suffices for a link `may-replace`. Without, the writer is only asked.
+    ruled: bool = False  # A rule of grammar is sure of it, whatever a likelihood says.
 
 
 class Limits(NamedTuple):
@@ -124,29 +125,54 @@ def contest(older: Statement, newer: Statement, cosine: float) -> Contest | None
 
 def judged(older: Statement, newer: Statement, cosine: float) -> Contest | None:
     """The same, and also a contest of which only the writer is asked."""
+    return weighed(older, newer, cosine).contest
+
+
+class Weighed(NamedTuple):
+    """A contest, if any, and the likelihood that the trees find: 0 for a pair that a rule refuses."""
+
+    contest: Contest | None
+    likelihood: float
+
+
+def weighed(older: Statement, newer: Statement, cosine: float) -> Weighed:
+    """The contest of two statements beside its likelihood, which also a pair without a contest has."""
     pair = StatementPair(older, newer, cosine)
     if is_refused(pair):
-        return None
-    trees = trained()
-    likelihood = trees.likelihood(features(pair))
-    named_past = doubts.is_named_past(pair)
-    if likelihood < trees.ask and not (named_past or doubts.is_changed_value(pair)):
+        return Weighed(None, 0.0)
+    likelihood = trained().likelihood(features(pair))
+    return Weighed(_contest_of(pair, likelihood), likelihood)
+
+
+def _contest_of(pair: StatementPair, likelihood: float) -> Contest | None:
+    trees, newer = trained(), pair.newer
+    named_past, changed = doubts.is_named_past(pair), doubts.is_changed_value(pair)
+    if likelihood < trees.ask and not (named_past or changed):
         return None
     form = form_of(pair)
     limit = trees.limits[form]
     if named_past:
-        return Contest(True, pair.stated, _reason(pair), max(likelihood, limit.replace))
-    if doubts.is_changed_value(pair):
+        return Contest(True, pair.stated, _reason(pair), max(likelihood, limit.replace), ruled=True)
+    if changed:
         likelihood = max(likelihood, limit.link)
     if likelihood < trees.ask:
         return None
-    doubtful = not pair.stated and (doubts.is_other_member(pair) or doubts.is_narrowed(pair))
     narrower = form == "told" and not pair.lost and doubts.is_past_in_a_case(pair)
-    rule = not pair.stated and doubts.is_rule(newer) and not doubts.is_rule(older)
-    strong = likelihood >= limit.replace and not (doubtful or rule or narrower)
+    rule = not pair.stated and doubts.is_rule(newer) and not doubts.is_rule(pair.older)
+    unlike = not pair.stated and (doubts.is_other_member(pair) or doubts.is_narrowed(pair))
+    doubtful = unlike or narrower or rule
     linked = likelihood >= limit.link
     marked = likelihood >= limit.mark and not doubts.is_other_attribute(pair)
-    return Contest(strong, pair.stated, _reason(pair), likelihood, doubtful, linked, linked or marked)
+    return Contest(
+        strong=likelihood >= limit.replace and not doubtful,
+        stated=pair.stated,
+        reason=_reason(pair),
+        likelihood=likelihood,
+        doubtful=doubtful,
+        linked=linked,
+        marked=linked or marked,
+        ruled=changed,
+    )
 
 
 def is_refused(pair: StatementPair) -> bool:

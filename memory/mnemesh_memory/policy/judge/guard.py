@@ -15,17 +15,13 @@ from itertools import islice
 from typing import Final
 
 from mnemesh_memory.policy.judge import doubts
-from mnemesh_memory.policy.judge.contest import Contest, judged, restates
+from mnemesh_memory.policy.judge.contest import Contest
+from mnemesh_memory.policy.judge.evidence import Evidence, evidence_of, with_reading
 from mnemesh_memory.policy.judge.grammar import CHANGES, LIGHT
-from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading
-from mnemesh_memory.policy.judge.sameness import almost_identical, same, says_the_same
-from mnemesh_memory.policy.judge.slots import (
-    LOOKED_AT_CHARS,
-    Statement,
-    is_decision,
-    read_whole,
-    statements,
-)
+from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading, limits
+from mnemesh_memory.policy.judge.sameness import almost_identical, says_the_same
+from mnemesh_memory.policy.judge.slots import is_decision, statements
+from mnemesh_memory.policy.judge.vetoes import may_be_one
 from mnemesh_memory.values.model import Checked, Related
 
 RELATED_MAX = 5
@@ -35,19 +31,16 @@ NEAR_MIN = 0.5
 REPLACES_MIN = 0.6
 # Texts that differ in case, spacing and a final stop only are nearer than this; others need no comparison.
 ALIKE_MIN = 0.8
-# From here on a model reads two texts side by side, whatever their words.
-READ_MIN = 0.8
+# From here on a model reads two texts side by side, whatever their words; below, where the trees find so much.
+READ_MIN: Final = 0.65
+READ_LIKELIHOOD_MIN: Final = 0.2
 # Records of what happened: a later one never makes an earlier one untrue.
 RECORDS: Final = frozenset(("episode", "run", "summary", "prompt"))
-# A new text of so few sentences is also read as a whole, because its cue may stand in another sentence than its value.
-READ_WHOLE_MAX: Final = 3
 CONTRADICTS_MAX: Final = 2
 # Of so many memories a writer is asked at once.
 ASKED_MAX: Final = 2
 # So many memories are compared sentence by sentence, the nearest first.
 CONTESTED_MAX: Final = 6
-# Of each text so many sentences are compared, and a memory with more never steps back as a whole.
-COMPARED_MAX: Final = 5
 # Below this cosine a contest of words is chance.
 COSINE_MIN: Final = 0.35
 SUBJECT_TERMS_MAX: Final = 6
@@ -95,8 +88,8 @@ def is_told_again(kind: str, session: str, known_kind: str, known_session: str) 
 
 
 Replaced = tuple[Candidate, Contest]
-# By text and cosine of a memory: the best evidence against it, and whether the evidence contests the whole memory.
-Seen = dict[tuple[str, float], tuple[Contest | None, bool]]
+# By text and cosine of a memory.
+Seen = dict[tuple[str, float], Evidence]
 Opposed = tuple[Candidate, Contest, str]  # With the obstacle to a replacement.
 Contests = tuple[list[Replaced], list[Opposed], list[Replaced]]
 
@@ -109,17 +102,12 @@ def judge(
     ordered = _nearest_first(candidates)
     twin = _twin(ordered, text, kind, session)
     if twin is not None:
-        return Verdict(
-            action="NOOP",
-            reason=f"{twin.id} says the same",
-            novelty=0.0,
-            target_id=twin.id,
-            similarity=twin.cosine,
-            heads={twin.id: twin.heads},
-            hint="to store this text all the same, call remember(content=<this text>, force=true)",
-        )
+        return _repeated(twin, "says the same")
     if kind in RECORDS:
         return Verdict(action="ADD", reason="a record of what happened replaces nothing", novelty=fresh)
+    twin = next((item for item in ordered if _is_read_as_one(item, text)), None)
+    if twin is not None:
+        return _repeated(twin, "says the same in other words")
     replaced, opposed, likely = _contests(ordered, text, {} if seen is None else seen)
     contradicts = tuple(item.id for item, _, _ in opposed)[:CONTRADICTS_MAX]
     named = (*(item for item, _ in replaced), *(item for item, _, _ in opposed), *(item for item, _ in likely))
@@ -152,6 +140,24 @@ def judge(
     return _asked(likely, fresh, heads)
 
 
+def _repeated(twin: Candidate, how: str) -> Verdict:
+    return Verdict(
+        action="NOOP",
+        reason=f"{twin.id} {how}",
+        novelty=0.0,
+        target_id=twin.id,
+        similarity=twin.cosine,
+        heads={twin.id: twin.heads},
+        hint="to store this text all the same, call remember(content=<this text>, force=true)",
+    )
+
+
+def _is_read_as_one(item: Candidate, text: str) -> bool:
+    """Whether the model is sure that both texts say the same, and nothing that it reads over differs."""
+    sure = item.read is not None and item.read.repeats >= limits().repeat
+    return sure and item.replaceable and item.kind not in RECORDS and may_be_one(item.text, text)
+
+
 def to_read(text: str, kind: str, candidates: Sequence[Candidate], session: str, seen: Seen) -> tuple[Candidate, ...]:
     """The candidates that a model should read beside a new text before `judge` decides, the nearest first. `seen` keeps
     the evidence for the verdict."""
@@ -167,8 +173,8 @@ def to_read(text: str, kind: str, candidates: Sequence[Candidate], session: str,
 
 
 def worth_reading(text: str, candidate: Candidate, seen: Seen) -> bool:
-    """Whether a new text may repeat or replace a memory, as far as rules and trees tell."""
-    return candidate.cosine >= READ_MIN or _evidence(candidate, text, seen)[0] is not None
+    """Whether a new text may repeat or replace a memory, as far as likeness and trees tell."""
+    return candidate.cosine >= READ_MIN or _evidence(candidate, text, seen).likelihood >= READ_LIKELIHOOD_MIN
 
 
 def _nearest_first(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -186,10 +192,10 @@ def _twin(ordered: Iterable[Candidate], text: str, kind: str, session: str) -> C
     return next((item for item in twins if says_the_same(item.text, text)), None)
 
 
-def _evidence(item: Candidate, text: str, seen: Seen) -> tuple[Contest | None, bool]:
+def _evidence(item: Candidate, text: str, seen: Seen) -> Evidence:
     """The evidence of words that a text contests a memory, worked out once."""
     if (item.text, item.cosine) not in seen:
-        seen[item.text, item.cosine] = _contested(item, text)
+        seen[item.text, item.cosine] = evidence_of(item.text, text, item.cosine)
     return seen[item.text, item.cosine]
 
 
@@ -226,7 +232,7 @@ def _contests(ordered: Sequence[Candidate], text: str, seen: Seen) -> Contests:
             break  # the words agree by chance, and so do those of all that follow
         if item.kind in RECORDS:
             continue
-        found, whole = _evidence(item, text, seen)
+        found, whole, _ = with_reading(_evidence(item, text, seen), item.read, item.text, text)
         if found is None or doubts.is_of_other_things(item.text, text, stated=found.stated):
             continue
         if not found.linked:
@@ -238,28 +244,6 @@ def _contests(ordered: Sequence[Candidate], text: str, seen: Seen) -> Contests:
         elif not replaced:
             replaced.append((item, found))  # the nearest alone: a wrong replacement hides a fact
     return replaced, opposed, sorted(likely, key=lambda one: -one[1].likelihood)
-
-
-def _contested(item: Candidate, text: str) -> tuple[Contest | None, bool]:
-    """The best evidence that a text contests a memory, and whether it contests each sentence of the memory."""
-    older, all_older = statements(item.text)[:COMPARED_MAX], statements(item.text)
-    newer = list(statements(text))[:COMPARED_MAX]
-    if 1 < len(newer) <= READ_WHOLE_MAX:
-        newer.append(read_whole(text))
-    newer = [one for one in newer if not any(restates(one, other) or same(one, other) for other in older)]
-    found = [_best(sentence, newer, item.cosine) for sentence in older]
-    whole = (
-        all(one is not None and one.linked for one in found)
-        and len(item.text) <= LOOKED_AT_CHARS
-        and len(all_older) <= COMPARED_MAX
-    )
-    best = max((one for one in found if one is not None), key=lambda one: one.likelihood, default=None)
-    return best, whole
-
-
-def _best(older: Statement, newer: Iterable[Statement], cosine: float) -> Contest | None:
-    found = (judged(older, one, cosine) for one in newer)
-    return max((one for one in found if one is not None), key=lambda one: one.likelihood, default=None)
 
 
 def _obstacle(item: Candidate, found: Contest, *, whole: bool) -> str:

@@ -1,11 +1,27 @@
-"""What a model that has read an older and a newer text side by side says of the two. The guard decides. Pure."""
+"""What a model that has read an older and a newer text side by side says of the two, weighed with the words. Pure.
+
+The model is small and was taught on a few thousand pairs (`python -m bench.judge_training`). So its word and the
+likelihood of the trees are added up, and the limits come from pairs of hands that neither had seen
+(`python -m bench.judge_limits`).
+"""
 
 from __future__ import annotations
 
+import json
+from functools import lru_cache
+from importlib.resources import files
+from math import log
 from typing import Final, NamedTuple
 
+LIMITS_FILE: Final = "words/pair_limits.json"
 # So many memories are read beside a new text: a reading takes as long as embedding the text.
 READINGS_MAX: Final = 4
+# The part of the trees, and the most that they add or take, in units of the logarithm of odds.
+TREES_SHARE: Final = 0.5
+TREES_MOST: Final = 2.0
+_LEAST: Final = 1e-4
+# A pair that the model rather takes for a repeat is judged by words alone: it reads over turned roles.
+REPEATS_RATHER: Final = 0.5
 
 
 class Reading(NamedTuple):
@@ -14,3 +30,27 @@ class Reading(NamedTuple):
     repeats: float
     replaces: float
     apart: float
+
+
+class Limits(NamedTuple):
+    """The scores from which on a pair that was read is judged, and the least probability of a repeat."""
+
+    ask: float
+    mark: float
+    link: float
+    replace: float
+    repeat: float
+
+
+@lru_cache(maxsize=1)
+def limits() -> Limits:
+    """The limits of the package."""
+    told = json.loads(files("mnemesh_memory").joinpath(LIMITS_FILE).read_text("utf-8"))
+    return Limits(**{name: told[name] for name in Limits._fields})
+
+
+def score(reading: Reading, likelihood: float) -> float:
+    """How much speaks for another value of the same thing: the odds of the reading and a part of those of the trees."""
+    odds = log(max(likelihood, _LEAST) / max(1 - likelihood, _LEAST))
+    told = log(max(reading.replaces, _LEAST) / max(reading.apart, _LEAST))
+    return told + TREES_SHARE * max(-TREES_MOST, min(TREES_MOST, odds))

@@ -1,0 +1,71 @@
+"""What speaks for another value in a new text than a memory has: words, and the reading of a model. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from mnemesh_memory.policy.judge.contest import Contest, Weighed, restates, weighed
+from mnemesh_memory.policy.judge.reading import REPEATS_RATHER, Reading, limits, score
+from mnemesh_memory.policy.judge.sameness import same
+from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, read_whole, statements
+
+# A new text of so few sentences is also read as a whole, because its cue may stand in another sentence than its value.
+READ_WHOLE_MAX: Final = 3
+# Of each text so many sentences are compared, and a memory with more never steps back as a whole.
+COMPARED_MAX: Final = 5
+
+
+class Evidence(NamedTuple):
+    """The evidence of a new text against a memory."""
+
+    contest: Contest | None  # The best of two sentences.
+    whole: bool  # It contests each sentence of the memory.
+    likelihood: float  # The highest that the trees find, also without a contest.
+
+
+def evidence_of(older: str, newer: str, cosine: float) -> Evidence:
+    """The evidence of words: the best of each two sentences."""
+    before, all_before = statements(older)[:COMPARED_MAX], statements(older)
+    after = list(statements(newer))[:COMPARED_MAX]
+    if 1 < len(after) <= READ_WHOLE_MAX:
+        after.append(read_whole(newer))
+    after = [one for one in after if not any(restates(one, other) or same(one, other) for other in before)]
+    pairs = [[weighed(sentence, one, cosine) for one in after] for sentence in before]
+    found = [_best(row) for row in pairs]
+    whole = (
+        all(one is not None and one.linked for one in found)
+        and len(older) <= LOOKED_AT_CHARS
+        and len(all_before) <= COMPARED_MAX
+    )
+    best = max((one for one in found if one is not None), key=lambda one: one.likelihood, default=None)
+    return Evidence(best, whole, max((one.likelihood for row in pairs for one in row), default=0.0))
+
+
+def _best(found: Iterable[Weighed]) -> Contest | None:
+    return max((one.contest for one in found if one.contest), key=lambda one: one.likelihood, default=None)
+
+
+def with_reading(words: Evidence, reading: Reading | None, older: str, newer: str) -> Evidence:
+    """The evidence of words and of the model that read both texts, if one did. A rule of grammar is surer than both."""
+    if reading is None or reading.repeats >= REPEATS_RATHER or (words.contest and words.contest.ruled):
+        return words
+    limit, told = limits(), score(reading, words.likelihood)
+    if told < limit.ask:
+        return words._replace(contest=None)
+    found = words.contest or Contest(
+        strong=False,
+        stated=any(one.strong for one in statements(newer)),
+        reason="another value of one thing, as a model reads both texts",
+        doubtful=True,
+    )
+    linked = told >= limit.link
+    contest = replace(
+        found,
+        likelihood=reading.replaces,
+        strong=told >= limit.replace and not found.doubtful,
+        linked=linked,
+        marked=linked or told >= limit.mark,
+    )
+    return words._replace(contest=contest, whole=words.whole or (linked and len(statements(older)) == 1))

@@ -1,0 +1,120 @@
+"""Whether two texts that are read as repeats may be taken for one: a text that says the same is not stored.
+
+The reading of a model is never enough. Values, names, negations, and words of order, degree and time must agree one by
+one. Shared words that change their places change their roles, unless one of the texts is passive.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+from mnemesh_memory.policy.judge.grammar import OPPOSED, OPPOSITES, SCOPES
+from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement, statements
+
+# Words of order, degree, number, time and condition: one more or one less, and the truth is another.
+_TELLING: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "before after until till since during than over under above below from via through against between least most "
+        "more less fewer first last only all both each every any some none most always never sometimes often usually "
+        "except unless without if when while first second third last next previous either neither nor or must may can "
+        "should might could will would now still also too again already yet instead no not nobody nothing none cannot "
+        "never without maybe perhaps probably almost about",
+    )
+)
+# One of these may stand for another and say the same.
+_ALIKE: Final = {
+    **dict.fromkeys(("every", "each", "all", "any", "always"), "all"),
+    **dict.fromkeys(("not", "no", "never", "none", "nobody", "nothing", "without", "cannot", "neither", "nor"), "not"),
+    **dict.fromkeys(("must", "should"), "must"),
+    **dict.fromkeys(("when", "if", "while", "once"), "when"),
+    **dict.fromkeys(("until", "till"), "until"),
+    **dict.fromkeys(("about", "almost"), "about"),
+}
+# Words of which one of the texts may have more.
+_LIGHT: Final = frozenset(("will", "can", "would", "now", "all", "about", "from", "through", "via"))
+_PASSIVE: Final = frozenset(("by", "belongs", "belong", "belonging", "from"))
+
+
+# From this share of common content words on, two texts are so near that each small word counts.
+NEAR_MIN: Final = 0.5
+# So few words exchanged between two near texts are another value rather than a synonym.
+EXCHANGED_MAX: Final = 2
+
+
+def may_be_one(one: str, other: str) -> bool:
+    """Whether nothing that a model reads over differs between two texts."""
+    first, second = (list(statements(text)) for text in (one, other))
+    if not first or not second or any(part.asks for part in first) != any(part.asks for part in second):
+        return False
+    if _values(first) != _values(second) or not (_named(first, second) and _named(second, first)):
+        return False
+    before, after = _content(one), _content(other)
+    lost, gained, all_words = set(before) - set(after), set(after) - set(before), set(before) | set(after)
+    if len(all_words) - len(lost) - len(gained) < NEAR_MIN * len(all_words):
+        return True
+    if lost and gained and max(len(lost), len(gained)) <= EXCHANGED_MAX:
+        return False
+    return (
+        _told(first) == _told(second)
+        and not _opposed(first, second)
+        and _keeps_roles(before, after, turned=_passives(first) != _passives(second))
+    )
+
+
+def _values(parts: Sequence[Statement]) -> set[str]:
+    return {token.key for part in parts for token in part.tokens if token.dimension}
+
+
+def _named(parts: Sequence[Statement], others: Sequence[Statement]) -> bool:
+    """Whether the others have each name and identifier of the parts."""
+    known = {word for part in others for word in part.words}
+    joined = " ".join(word for part in others for word in part.words)
+    names = (part.tokens[at].text.casefold() for part in parts for at in part.names)
+    return all(name in known or name in joined for name in names)
+
+
+def _told(parts: Sequence[Statement]) -> Counter[str]:
+    """The telling words, but for those that may be said or left out."""
+    words = (word for part in parts for word in part.words if word in _TELLING)
+    return Counter(word for word in (_ALIKE.get(word, word) for word in words) if word not in _LIGHT)
+
+
+def _opposed(first: Sequence[Statement], second: Sequence[Statement]) -> bool:
+    """Whether the texts have opposite words, or words that narrow in one of both alone."""
+    keys = [{token.key for part in parts for token in part.tokens} for parts in (first, second)]
+    lost, gained = keys[0] - keys[1], keys[1] - keys[0]
+    if any(frozenset((one, two)) in OPPOSITES for one in lost & OPPOSED for two in gained & OPPOSED):
+        return True
+    return bool((lost | gained) & SCOPES)
+
+
+def _passives(parts: Sequence[Statement]) -> bool:
+    return any(not _PASSIVE.isdisjoint(part.words) for part in parts)
+
+
+@lru_cache(maxsize=STATEMENTS_KEPT)
+def _content(text: str) -> tuple[str, ...]:
+    """The meanings of the content words of a text, in order."""
+    return tuple(part.meanings[at] for part in statements(text) for at in part.content)
+
+
+def _keeps_roles(before: Sequence[str], after: Sequence[str], *, turned: bool) -> bool:
+    """Whether the shared words have the same order, or the opposite order when one text is passive."""
+    shared = set(before) & set(after)
+    order = [list(_once(words, shared)) for words in (before, after)]
+    if len(shared) < 2:
+        return True
+    return (order[0] == order[1]) != turned
+
+
+def _once(words: Sequence[str], shared: set[str]) -> Iterator[str]:
+    seen = set[str]()
+    for word in words:
+        if word in shared and word not in seen:
+            seen.add(word)
+            yield word
