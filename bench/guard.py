@@ -1,8 +1,9 @@
 """`python -m bench.guard`: the verdicts of the write guard on labelled pairs, as a table of labels and verdicts.
 
 The half `given` and both files held out of tests/data/guard are judged in the same run. Nobody tunes the rules on the
-files held out, and their texts are never printed. The cosine of a pair comes from the embedding model. The older text
-of a pair is the only candidate, and its writer may replace it.
+files held out, and their texts are never printed. The cosine of a pair comes from the embedding model, and the model
+that reads two texts reads those that are worth it. The older text of a pair is the only candidate, and its writer may
+replace it. With `--words` no model reads.
 """
 
 from __future__ import annotations
@@ -21,30 +22,35 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
-from mnemesh_memory.policy.judge.guard import Candidate, Verdict, judge
+from mnemesh_memory.policy.judge.guard import Candidate, Verdict, judge, to_read
+from mnemesh_memory.policy.judge.reading import Reading
 
 DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data" / "guard"
 HALVES: Final = ("given", "held_out", "held_out_2")
-# Pairs that the trees are trained on, beside the given half.
-SEEN: Final = ("tuned", "wide_a", "wide_b")
+# Pairs that the trees or the model are trained on, beside the given half.
+SEEN: Final = ("tuned", "wide_a", "wide_b", *(f"judge_{hand}" for hand in "abcdef"))
 LABELS: Final = ("duplicate", "paraphrase", "update", "contradiction", "distinct", "elaboration")
 VERDICTS: Final = ("NOOP", "SUPERSEDE", "contradicts", "marked", "asked", "ADD")
 BATCH: Final = 32
 
 
 class Pair(NamedTuple):
-    """Two labelled texts with their cosine similarity."""
+    """Two labelled texts with their cosine similarity, and the model's reading of both, if there is one."""
 
     older: str
     newer: str
     label: str
     cosine: float
+    read: Reading | None = None
 
 
 def verdict_of(pair: Pair) -> Verdict:
     """The verdict on the newer text of a pair beside the older one."""
-    older = Candidate(id="older", text=pair.older, kind="fact", cosine=pair.cosine, replaceable=True)
-    return judge(pair.newer, "fact", [older])
+    return judge(pair.newer, "fact", [_candidate(pair)])
+
+
+def _candidate(pair: Pair) -> Candidate:
+    return Candidate(id="older", text=pair.older, kind="fact", cosine=pair.cosine, replaceable=True, read=pair.read)
 
 
 def outcome(verdict: Verdict) -> str:
@@ -55,19 +61,27 @@ def outcome(verdict: Verdict) -> str:
     return "contradicts" if verdict.contradicts else "marked" if verdict.marked else "asked"
 
 
-def pairs_of(half: str) -> list[Pair]:
-    """The pairs of a half, with cosines of the embedding model."""
+def pairs_of(half: str, *, words: bool) -> list[Pair]:
+    """The pairs of a half, with cosines of the embedding model, and with readings unless `words` alone count."""
     rows = [json.loads(line) for line in (DATA / f"{half}.jsonl").read_text("utf-8").splitlines()]
     texts = [row[side] for side in ("older", "newer") for row in rows]
     with closing(EmbeddingWorker(ModelConfig(download=False))) as worker:
         worker.load()
         parts = [worker.embed(texts[at : at + BATCH]) for at in range(0, len(texts), BATCH)]
-    vectors = np.concatenate(parts).astype(np.float64)
-    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-    cosines = (vectors[: len(rows)] * vectors[len(rows) :]).sum(axis=1)
-    return [
-        Pair(row["older"], row["newer"], row["label"], float(near)) for row, near in zip(rows, cosines, strict=True)
-    ]
+        vectors = np.concatenate(parts).astype(np.float64)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        cosines = (vectors[: len(rows)] * vectors[len(rows) :]).sum(axis=1)
+        found = [
+            Pair(row["older"], row["newer"], row["label"], float(near)) for row, near in zip(rows, cosines, strict=True)
+        ]
+        return found if words else [_read(pair, worker) for pair in found]
+
+
+def _read(pair: Pair, worker: EmbeddingWorker) -> Pair:
+    """The pair with a reading, if the guard wants one."""
+    if not to_read(pair.newer, "fact", [_candidate(pair)], "", {}):
+        return pair
+    return pair._replace(read=Reading(*worker.read_pairs([(pair.older, pair.newer)])[0].tolist()))
 
 
 def figures(counts: Counter[tuple[str, str]]) -> dict[str, tuple[float, str]]:
@@ -99,11 +113,13 @@ def main(argv: Sequence[str]) -> int:
     """Judge the halves and print their tables side by side."""
     parser = argparse.ArgumentParser(prog="bench.guard", description=__doc__)
     parser.add_argument("--half", choices=(*HALVES, *SEEN), action="append")
-    halves = parser.parse_args(argv).half or list(HALVES)
+    parser.add_argument("--words", action="store_true", help="judge without the model that reads two texts")
+    options = parser.parse_args(argv)
+    halves = options.half or list(HALVES)
     table, held = Table("label"), Table("figure", "floor")
     counted: list[Counter[tuple[str, str]]] = []
     for half in halves:
-        counts = Counter((pair.label, outcome(verdict_of(pair))) for pair in pairs_of(half))
+        counts = Counter((pair.label, outcome(verdict_of(pair))) for pair in pairs_of(half, words=options.words))
         counted.append(counts)
         for verdict in VERDICTS:
             table.add_column(f"{half}\n{verdict}", justify="right")

@@ -59,8 +59,10 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
         stated=any(one.strong for one in statements(newer)),
         reason="another value of one thing, as a model reads both texts",
         doubtful=True,
+        linked=False,
     )
-    linked = told >= limit.link
+    # The words alone suffice where the model is nearly as sure.
+    linked = told >= limit.link or (found.linked and told >= limit.mark)
     contest = replace(
         found,
         likelihood=reading.replaces,
