@@ -1,0 +1,69 @@
+"""Laws of vetoes: no reading, however sure, makes a repeat of two texts whose values, names, order or roles differ."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemesh_memory.policy.judge.guard import Candidate, judge
+from mnemesh_memory.policy.judge.reading import Reading
+
+SURE = Reading(1.0, 0.0, 0.0)
+PEOPLE = st.sampled_from(["Ana", "Bruno", "Chiara", "Dmitri", "the auditor", "the platform team"])
+ACTS = st.sampled_from(["reviews", "pays", "replaces", "blocks", "reports to", "trains"])
+TURNS = [("before", "after"), ("at least", "at most"), ("from", "to"), ("above", "below"), ("with", "without")]
+
+
+def verdict(older: str, newer: str, read: Reading = SURE) -> str:
+    candidate = Candidate(id="older", text=older, kind="fact", cosine=0.95, replaceable=True, read=read)
+    return judge(newer, "fact", [candidate]).action
+
+
+@given(PEOPLE, PEOPLE, ACTS)
+def test_turned_roles_are_no_repeat_whatever_the_model_says(one: str, other: str, act: str) -> None:
+    assert verdict(f"{one} {act} {other}.", f"{other} {act} {one}.") != "NOOP" or one == other
+
+
+@given(st.integers(0, 9_999), st.integers(0, 9_999), st.sampled_from(["days", "GB", "workers", "euro"]))
+def test_another_number_is_no_repeat_whatever_the_model_says(one: int, other: int, unit: str) -> None:
+    older, newer = f"Invoices are limited to {one} {unit}.", f"The limit of an invoice: {other} {unit}."
+    assert verdict(older, newer) != "NOOP" or one == other
+
+
+@pytest.mark.parametrize(("one", "other"), TURNS)
+def test_a_turned_word_of_order_or_degree_is_no_repeat(one: str, other: str) -> None:
+    text = "The backup runs {} the nightly import of the warehouse."
+    assert verdict(text.format(one), text.format(other)) != "NOOP"
+    assert verdict(text.format(other), text.format(one)) != "NOOP"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Kofi does the frontend and Marlene the backend.", "Kofi does the backend and Marlene the frontend."),
+        ("Use pnpm, not npm, in the web repo.", "Use npm, not pnpm, in the web repo."),
+        ("Lint has to pass before the tests start.", "Lint doesn't have to pass before the tests start."),
+        ("Releases are cut on Mondays.", "Are releases cut on Mondays?"),
+        ("The larger the batch, the lower the cost.", "The larger the batch, the higher the cost."),
+        ("Logs are kept by Loki for the shop.", "The shop keeps logs, and Grafana shows what Loki lost."),
+    ],
+)
+def test_what_a_model_reads_over_is_no_repeat(older: str, newer: str) -> None:
+    assert verdict(older, newer) != "NOOP"
+
+
+def test_a_sure_reading_of_far_words_is_a_repeat_and_an_unsure_one_is_stored() -> None:
+    older, newer = "Do not log personal data.", "Nothing that identifies a person may end up in log files."
+    assert verdict(older, newer) == "NOOP"
+    assert verdict(older, newer, Reading(0.6, 0.0, 0.4)) == "ADD"
+
+
+def test_a_reading_without_doubt_links_two_values_that_words_alone_do_not_link() -> None:
+    older, newer = "Backups are kept for a month.", "After a fortnight the nightly snapshots get thrown away."
+    candidate = Candidate(id="older", text=older, kind="fact", cosine=0.5, replaceable=False, read=None)
+    assert not judge(newer, "fact", [candidate]).contradicts
+    read = Candidate(
+        id="older", text=older, kind="fact", cosine=0.5, replaceable=False, read=Reading(0.001, 0.998, 0.001)
+    )
+    assert judge(newer, "fact", [read]).contradicts == ("older",)
