@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from mnemesh_memory.policy.judge.contest import Contest, Weighed, restates, weighed
-from mnemesh_memory.policy.judge.reading import REPEATS_RATHER, Reading, limits, score
+from mnemesh_memory.policy.judge.reading import REPEATS_RATHER, WORDS_STAND_MIN, Reading, limits, score
 from mnemesh_memory.policy.judge.sameness import same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, read_whole, statements
 
@@ -61,8 +61,7 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
         doubtful=True,
         linked=False,
     )
-    # The words alone suffice where the model is nearly as sure.
-    linked = told >= limit.link or (found.linked and told >= limit.mark)
+    linked = told >= limit.link or (found.linked and told >= WORDS_STAND_MIN)
     contest = replace(
         found,
         likelihood=reading.replaces,
