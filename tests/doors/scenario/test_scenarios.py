@@ -155,7 +155,7 @@ async def test_check_says_what_remember_would_do_and_writes_nothing(door: Door, 
     id_ = (await remember(door, space, "Tests run in parallel."))["memory"]["id"]
     twin = await door.call("check", content="Tests run  in parallel.\n", space=space)
     assert (twin["action"], twin["target_id"]) == ("NOOP", id_)
-    fresh = await door.call("check", content="Tests run one after the other.", space=space)
+    fresh = await door.call("check", content="Tests are written with pytest.", space=space)
     assert fresh["action"] == "ADD"
     assert fresh["related"][0]["id"] == id_
     assert 0 < fresh["novelty"] < 1

@@ -42,6 +42,7 @@ class Contest:
     linked: bool = True  # The evidence suffices for a link `contradicts`. Without, the writer is asked.
     marked: bool = True  # The evidence suffices for a link `may-replace`. Without, the writer is only asked.
     ruled: bool = False  # A rule of grammar is sure of it, whatever a likelihood says.
+    firm: bool = True  # No rule of grammar keeps it from replacing the older statement.
 
 
 class Limits(NamedTuple):
@@ -159,12 +160,12 @@ def _contest_of(pair: StatementPair, likelihood: float) -> Contest | None:
         return None
     narrower = form == "told" and not pair.lost and doubts.is_past_in_a_case(pair)
     rule = not pair.stated and doubts.is_rule(newer) and not doubts.is_rule(pair.older)
-    unlike = not pair.stated and (doubts.is_other_member(pair) or doubts.is_narrowed(pair))
-    doubtful = unlike or narrower or rule
+    doubtful = not pair.stated and (doubts.is_other_member(pair) or doubts.is_narrowed(pair))
+    firm = not (doubtful or narrower or rule)
     linked = likelihood >= limit.link
     marked = likelihood >= limit.mark and not doubts.is_other_attribute(pair)
     return Contest(
-        strong=likelihood >= limit.replace and not doubtful,
+        strong=likelihood >= limit.replace and firm,
         stated=pair.stated,
         reason=_reason(pair),
         likelihood=likelihood,
@@ -172,6 +173,7 @@ def _contest_of(pair: StatementPair, likelihood: float) -> Contest | None:
         linked=linked,
         marked=linked or marked,
         ruled=changed,
+        firm=firm,
     )
 
 

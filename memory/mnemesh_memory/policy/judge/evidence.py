@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from mnemesh_memory.policy.judge.contest import Contest, Weighed, restates, weighed
-from mnemesh_memory.policy.judge.reading import REPEATS_RATHER, WORDS_STAND_MIN, Reading, limits, score
+from mnemesh_memory.policy.judge.reading import REPEATS_RATHER, Reading, limits, score
 from mnemesh_memory.policy.judge.sameness import same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, read_whole, statements
 
@@ -52,21 +52,22 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
     if reading is None or reading.repeats >= REPEATS_RATHER or (words.contest and words.contest.ruled):
         return words
     limit, told = limits(), score(reading, words.likelihood)
-    if told < limit.ask:
-        return words._replace(contest=None)
+    sentences = len(statements(older))
+    if told < limit.ask:  # of a longer memory words may contest a part that the model does not see
+        return words if words.contest and words.contest.linked and sentences > 1 else words._replace(contest=None)
     found = words.contest or Contest(
         strong=False,
         stated=any(one.strong for one in statements(newer)),
         reason="another value of one thing, as a model reads both texts",
-        doubtful=True,
         linked=False,
+        firm=False,
     )
-    linked = told >= limit.link or (found.linked and told >= WORDS_STAND_MIN)
+    linked = told >= limit.link or found.linked  # A link by words stands unless the model speaks against the pair.
     contest = replace(
         found,
         likelihood=reading.replaces,
-        strong=told >= limit.replace and not found.doubtful,
+        strong=told >= limit.replace and found.firm,
         linked=linked,
         marked=linked or told >= limit.mark,
     )
-    return words._replace(contest=contest, whole=words.whole or (linked and len(statements(older)) == 1))
+    return words._replace(contest=contest, whole=words.whole or (linked and sentences == 1))

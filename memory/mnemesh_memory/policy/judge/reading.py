@@ -19,8 +19,6 @@ READINGS_MAX: Final = 4
 # The part of the trees, and the most that they add or take, in units of the logarithm of odds.
 TREES_SHARE: Final = 0.5
 TREES_MOST: Final = 2.0
-# From this score on a link that the words alone give stands.
-WORDS_STAND_MIN: Final = 1.0
 _LEAST: Final = 1e-4
 # A pair that the model rather takes for a repeat is judged by words alone: it reads over turned roles.
 REPEATS_RATHER: Final = 0.5
