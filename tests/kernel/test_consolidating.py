@@ -411,9 +411,10 @@ async def test_of_memories_with_one_text_a_single_one_is_looked_for_and_all_beco
         return await neighbours_of(shard, asked_for, generation)
 
     monkeypatch.setattr(candidates, "_neighbours", lambda shard, asked, generation: counted(shard, asked, generation))
-    ids = await tell(here, PAIR[:1] * 40, "fact")
+    ids = await tell(here, PAIR[:1] * 80, "fact")
+    monkeypatch.setattr(candidates, "BATCH", 40)
     await here.mesh.consolidate(READER, here.space)
-    assert asked == [1]
+    assert asked == [1, 1]
     memories, _ = await here.mesh.get(READER, ids)
     assert {memory.id for memory in memories if memory.state == "active"} == {ids[0]}
     assert {memory.superseded_by for memory in memories[1:]} == {ids[0]}

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
+from mnemesh_actors.ledger.commit.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.recall.related import stored_vectors
@@ -16,9 +17,11 @@ from mnemesh_actors.remember.trust_marks import classes_of
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.budget import Budget
 from mnemesh_memory.consolidation.derived_id import is_sleep
-from mnemesh_memory.consolidation.portions import portions
+from mnemesh_memory.consolidation.portions import Near, portions
 from mnemesh_memory.consolidation.promotion import EPISODE
 from mnemesh_memory.consolidation.steps import PROMOTED, Portion
+from mnemesh_memory.policy.purposes import purpose_of
+from mnemesh_memory.text.text import duplicate_key
 from mnemesh_memory.values.memory_links import DERIVED_FROM
 from mnemesh_memory.values.model import Caller, Memory
 
@@ -31,6 +34,7 @@ NEIGHBOURS: Final = 16
 # their neighbours looked for one by one: the mean of many new memories is nearest to these themselves.
 READ_IDS: Final = 32
 SEARCHED_IDS: Final = 8
+EQUAL_COSINE: Final = 0.9999  # of two vectors of one text, rounded
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +71,7 @@ async def batch(parts: NodePorts, space: str, principal: str, ids: Sequence[str]
     fresh = sorted(memories)
     with parts.serving.current.held() as vectors:
         near, degraded = await _near(parts, vectors, space, [memories[id_] for id_ in fresh], budget)
+        near |= await _with_oldest(parts, space, vectors.embedder.generation, memories, near, budget)
     others = {id_ for found in near.values() for id_, _ in found} - memories.keys()
     memories |= await _read(parts, sorted(others), budget)
     sources = [id_ for id_, memory in memories.items() if memory.kind == EPISODE]
@@ -115,6 +120,32 @@ async def _near(
     }
     absent = len(memories) - len(known)
     return near, (f"index: {absent} texts are not embedded yet and were not compared",) if absent else ()
+
+
+async def _with_oldest(
+    parts: NodePorts, space: str, generation: str, memories: Mapping[str, Memory], near: Near, budget: Budget
+) -> dict[str, tuple[tuple[str, float], ...]]:
+    """The neighbours of memories whose text crowds their list, and the oldest memory of the text. The list ends within
+    such a group, mostly without the one that the others are merged into."""
+    crowded: dict[str, list[str]] = {}
+    for id_, neighbours in near.items():
+        if len(neighbours) >= NEIGHBOURS - 1 and neighbours[-1][1] >= EQUAL_COSINE:
+            crowded.setdefault(duplicate_key(memories[id_].content), []).append(id_)
+    if not crowded:
+        return {}
+    lookups = [
+        Lookup("", space, key, "", b"", False, 0, touch=False, purpose=purpose_of(memories[ids[0]]))
+        for key, ids in crowded.items()
+    ]
+    async with budget.slice():
+        answers, _ = await parts.ledger.prepare(lookups, [], generation)
+    return {
+        id_: (*near[id_], (answer.memory.id, 1.0))
+        for ids, answer in zip(crowded.values(), answers, strict=True)
+        if isinstance(answer, Committed) and answer.memory.state == "active"
+        for id_ in ids
+        if answer.memory.id not in {id_, *(other for other, _ in near[id_])}
+    }
 
 
 async def _neighbours(
