@@ -275,7 +275,12 @@ class IndexPort(Protocol):
     def search_batch(self, searches: Sequence[Search]) -> list[Candidates]: ...
 
     def neighbours_batch(
-        self, asked: Sequence[tuple[DenseVector, str]], limit: int, generation: str, words: Sequence[str] = ()
+        self,
+        asked: Sequence[tuple[DenseVector, str]],
+        limit: int,
+        generation: str,
+        words: Sequence[str] = (),
+        visits: int = 0,
     ) -> list[list[tuple[str, float]]]: ...
 
     def vectors(self, ids: Sequence[str], generation: str) -> dict[str, DenseVector]: ...

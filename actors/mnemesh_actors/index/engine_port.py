@@ -94,6 +94,7 @@ class QueryRequest:
     limit: int
     filter: Filter
     idf_corpus: Filter | None = None
+    visits: int = 0  # candidates while Edge searches a graph, 0 for the usual number
 
 
 # One hit: id and score, a cosine in [-1, 1] for a dense field, the BM25 sum for a sparse one. Payloads are not fetched:

@@ -39,10 +39,14 @@ Matrix = NDArray[np.float32]
 Asked = Sequence[tuple["DenseVector", str]]
 
 
-def nearest(backend: IndexBackend, passages: Passages, asked: Asked, limit: int) -> list[list[Scored]]:
-    """The nearest memories of its space to each (vector, space) that are neither forgotten nor superseded."""
+def nearest(backend: IndexBackend, passages: Passages, asked: Asked, limit: int, visits: int = 0) -> list[list[Scored]]:
+    """The nearest memories of its space to each (vector, space) that are neither forgotten nor superseded. `visits`
+    is that of a QueryRequest."""
     legs = [
-        ((np.asarray(vector).tobytes(), space), QueryRequest(vector, DENSE, limit, in_spaces((space,), ARCHIVE)))
+        (
+            (np.asarray(vector).tobytes(), space),
+            QueryRequest(vector, DENSE, limit, in_spaces((space,), ARCHIVE), visits=visits),
+        )
         for vector, space in asked
     ]
     return [list(found.items()) for found in _ranked_once(backend, passages, legs)]
@@ -58,10 +62,10 @@ def _ranked_once(
     return [answers[key] for key, _ in legs]
 
 
-def pooled(backend: IndexBackend, passages: Passages, asked: Asked, limit: int) -> list[list[Scored]]:
+def pooled(backend: IndexBackend, passages: Passages, asked: Asked, limit: int, visits: int = 0) -> list[list[Scored]]:
     """As `nearest`, for many texts, by one query of a few means."""
     if len(asked) < POOLED_TEXTS_MIN or backend.count() <= EACH_POINTS_MAX:
-        return nearest(backend, passages, asked, limit)
+        return nearest(backend, passages, asked, limit, visits)
     texts: dict[str, list[int]] = {}
     for number, (_, space) in enumerate(asked):
         texts.setdefault(space, []).append(number)

@@ -243,15 +243,21 @@ class RetrievalShard:
             raise InvalidArgument("generation", generation, limit)
 
     def neighbours_batch(
-        self, asked: Sequence[tuple[DenseVector, str]], limit: int, generation: str, words: Sequence[str] = ()
+        self,
+        asked: Sequence[tuple[DenseVector, str]],
+        limit: int,
+        generation: str,
+        words: Sequence[str] = (),
+        visits: int = 0,
     ) -> list[list[tuple[str, float]]]:
         """For each (vector, space) the nearest memories there that are neither forgotten nor superseded: (id, cosine),
         nearest first. `generation` is that of the vectors. Many texts at once are compared with few memories alone in a
-        large index. With `words`, a text for each vector, memories with these words follow the nearest."""
+        large index. With `words`, a text for each vector, memories with these words follow the nearest. With `visits` a
+        graph is walked with so many candidates: few are cheap, and overlook neighbours that are far."""
         self._refuse_other(generation)
         backend, terms = self._opened()
         with self._damage_noted():
-            near = pooled(backend, self._passages, asked, limit)
+            near = pooled(backend, self._passages, asked, limit, visits)
             spoken = [(number, terms.query(text)) for number, text in enumerate(words) if text]
             return sharing(backend, self._passages, asked, near, [one for one in spoken if one[1].indices])
 

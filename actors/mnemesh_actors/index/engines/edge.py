@@ -305,7 +305,7 @@ class EdgeBackend:
             if self._leaves_few(request.filter):
                 return edge.SearchParams(exact=True)
             return edge.SearchParams(
-                hnsw_ef=max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit),
+                hnsw_ef=request.visits or max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit),
                 quantization=edge.QuantizationSearchParams(rescore=True, oversampling=1.0),
             )
         return None
