@@ -104,7 +104,8 @@ class Graphing:
         try:
             table = await asyncio.to_thread(window_table, events, asked, window_hours * HOUR_MS)
         except TooLittle as error:
-            raise FailedPrecondition(f"too little data: {error}", field="name", value=asked) from error
+            told = f"too little data: {error} (window_hours sets their length)"
+            raise FailedPrecondition(told, field="name", value=asked) from error
         async with self._searching:  # one at a time: it takes a core
             directed, undirected = await search(table)
         return replace(chain(table, directed, undirected), window_hours=window_hours, degraded=degraded)

@@ -20,6 +20,8 @@ from mnemesh.transport.connection import default_project, local_data_dir
 # Commands of two words: the first names the subject.
 GROUPS: Final = ("agent", "peer", "sync", "transcript", "trigger", "rule", "mine", "service", "backup", "node", "model")
 # How the node says that a token comes, in the words of HTTP and gRPC.
+# How a node names the field for the length of the windows of causal_chain.
+WINDOW_FIELD: Final = " (window_hours sets their length)"
 BEARER: Final = "send `Authorization: Bearer <token>`"
 # Whose --token is that of the peer.
 PEERS_OWN: Final = (("peer", "add"), ("peer", "token"))
@@ -66,7 +68,7 @@ def advised(error: MnemeshError, argv: Sequence[str]) -> str:
             return told.replace("recall_hierarchical", "`mnemesh recall-hierarchical`")
         return error.message.replace(" include_forgotten shows", " --include-forgotten shows")
     if isinstance(error, errors.FailedPrecondition) and error.message.startswith("too little data"):
-        return f"{error.message} (--window-hours N sets their length)"
+        return f"{error.message.removesuffix(WINDOW_FIELD)} (--window-hours N sets their length)"
     if isinstance(error, errors.Unauthenticated):
         how = "MNEMESH_TOKEN" if tuple(argv[:2]) in PEERS_OWN else "--token or MNEMESH_TOKEN"
         return error.message.replace(BEARER, f"give {how}")
