@@ -11,6 +11,7 @@ from node_process import Nodes, stop_node
 
 import mnemesh
 from mnemesh.cli.people import knowledge as people
+from mnemesh.short_id import short_id
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -49,7 +50,7 @@ async def test_an_orphan_shows_how_its_text_begins(nodes: Nodes, tmp_path: Path)
         ]
         assert audit.made == ""
         assert list(people.graph_audit(audit))[:2] == [
-            f"orphan  {id_}  Nothing else is like this.",
+            f"orphan  {short_id(id_)}  Nothing else is like this.",
             "1 orphan",
         ]
 
