@@ -36,6 +36,14 @@ async def test_another_value_of_a_slot_is_stored_and_takes_the_place_of_the_old_
         assert old not in ids
 
 
+async def test_an_update_in_far_words_is_read_and_takes_the_place_of_the_old_text(door: Door, space: str) -> None:
+    old = (await door.call("remember", content="The search cluster has three nodes.", space=space))["memory"]["id"]
+    new = "We have grown the search cluster, so it consists of five machines now."
+    told = await door.call("remember", content=new, space=space)
+    assert (told["action"], told["reason"].startswith(f"replaces {old}")) == ("SUPERSEDE", True)
+    assert (await door.call("get", ids=[old]))["memories"][0]["state"] == "superseded"
+
+
 async def test_a_decision_stands_until_a_change_is_stated_and_both_are_linked(door: Door, space: str) -> None:
     old = (await door.call("remember", content="We decided to use gRPC between services", space=space))["memory"]["id"]
     new = await door.call("remember", content="We decided to use REST between services", space=space)
