@@ -15,6 +15,7 @@ from mcp_support import Node, connect
 
 from mnemesh_gateway.doors.http.openapi import FIXED_PATHS
 from mnemesh_gateway.doors.mcp.operation_tools import build_tools
+from mnemesh_gateway.doors.mcp.tool_forms import FORMS
 from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS
 from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, by_name
 from mnemesh_gateway.operations.quota_gate import Quotas
@@ -154,7 +155,11 @@ async def test_mcp_shows_and_runs_the_tools_that_the_table_grants(scene: Scene, 
     node = Node(FakeGate(FakeMesh()), TOOLSETS, authenticator=scene.doors.authenticator)
     fields = {"authorization": f"Bearer {scene.tokens[role]}"}
     connector = {"search": ("recall", {"query": "x"}), "fetch": ("get", {"id": "first"})}
-    rows = {row.mcp_name: (row.name, REQUESTS[row.name]) for row in OPERATIONS if row.mcp_name} | connector
+    forms = {
+        form.name: (form.of, {name: value for name, value in REQUESTS[form.of].items() if name in form.shown.split()})
+        for form in FORMS
+    }
+    rows = {row.mcp_name: (row.name, REQUESTS[row.name]) for row in OPERATIONS if row.mcp_name} | forms | connector
     assert set(rows) == set(build_tools())
     granted = {tool for tool, (name, _) in rows.items() if by_name(name).needs in MAY[role]}
     async with connect(node, "in-process", fields=fields) as client:
