@@ -34,6 +34,7 @@ from mnemesh_actors.index.engine_port import (
 from mnemesh_actors.index.engines.edge import EdgeBackend
 from mnemesh_actors.index.engines.qdrant_client import ClientBackend
 from mnemesh_actors.index.engines.segments import SegmentedEdge
+from mnemesh_actors.index.vector_table import TabledIndex
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Unavailable
 
 SCHEMA = Schema(
@@ -49,7 +50,7 @@ URL = os.environ.get("MNEMESH_TEST_QDRANT_URL", "")
 REAL = pytest.param(
     "real", marks=pytest.mark.skipif(not URL, reason="MNEMESH_TEST_QDRANT_URL names no real Qdrant server")
 )
-KINDS = ["edge", "segments", "server", REAL]
+KINDS = ["edge", "segments", "tabled", "server", REAL]
 
 
 @contextmanager
@@ -59,6 +60,8 @@ def made(kind: str, path: Path) -> Iterator[Maker]:
         yield lambda: EdgeBackend(path)
     elif kind == "segments":
         yield lambda: SegmentedEdge(path / "points", 2)
+    elif kind == "tabled":
+        yield lambda: TabledIndex(SegmentedEdge(path / "points", 2))
     elif kind == "server":
         with qdrant_double() as double:
             yield lambda: ClientBackend(QdrantClient(double.url, check_compatibility=False), "points")

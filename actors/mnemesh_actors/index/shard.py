@@ -32,6 +32,7 @@ from mnemesh_actors.index.scope import (
     superseded_of,
 )
 from mnemesh_actors.index.storage import MACHINE, ShardConfig, ShardStatus, storage_of
+from mnemesh_actors.index.vector_table import TabledIndex
 from mnemesh_actors.storage.index_state import IndexMeta
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
@@ -330,8 +331,9 @@ class RetrievalShard:
             self._passages, self._episodes = Passages(), Episodes()
             self._storage.clear()
             meta = replace(wanted, key=new_key())
-            self._backend = self._storage.backend(meta)
-            self._backend.open(schema(self._config.dimensions))
+            self._backend = backend = self._storage.backend(meta)
+            backend.open(schema(self._config.dimensions))
+            self._follow(backend)
         self._rebuilt, self._seq, self._mask = reason, meta.seq, Mask(meta.key)
         self._write_meta(replace(wanted, seq=meta.seq, key=meta.key))
         self._doubted = False
@@ -344,6 +346,7 @@ class RetrievalShard:
                 self._probe(meta)
                 self._passages.read(backend)
                 self._episodes.read(backend)
+                self._follow(backend)
                 return ""
             reason = "the points were missing"
         except (DataLoss, FailedPrecondition, InvalidArgument) as error:  # the last: a stored NaN, asked for
@@ -351,6 +354,12 @@ class RetrievalShard:
         with suppress(DataLoss):  # about to be removed
             backend.close()
         return reason
+
+    def _follow(self, backend: IndexBackend) -> None:
+        """Keep a table of the vectors of an index in a directory, which was probed without."""
+        if not self._storage.remote:
+            self._backend = table = TabledIndex(backend)
+            table.follow(schema(self._config.dimensions))
 
     def _probe(self, meta: IndexMeta) -> None:
         """Edge opens some damaged directories without a word and then finds less. Raises DataLoss for such a directory:
