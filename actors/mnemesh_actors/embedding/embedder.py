@@ -28,6 +28,9 @@ from mnemesh_memory.values import limits
 
 Vector = NDArray[np.float32]
 BATCH_TEXTS_MAX = 64
+# The model runs for some milliseconds without the interpreter, but needs the interpreter for its tokens first. Work
+# that starts earlier than this delays the vector.
+MODEL_BEGINS_S: Final = 0.001
 # How long after a question a worker is kept for the next one, where each worker has a processor of its own.
 KEPT_S: Final = 2.0
 # The answers of one call are handled while the next is with the model; a single large call would delay them all.

@@ -14,7 +14,7 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from mnemesh_actors.consumers.follower import IndexFollower
-from mnemesh_actors.embedding.embedder import Vector
+from mnemesh_actors.embedding.embedder import MODEL_BEGINS_S, Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.index.shard import Search
@@ -203,11 +203,6 @@ async def _alone(follower: IndexFollower, search: Search) -> Candidates | Except
     except InvalidArgument as error:
         return error
     return found
-
-
-# The model runs for some milliseconds without the interpreter, but needs the interpreter for its tokens first. Work
-# that starts earlier than this delays the answer.
-MODEL_BEGINS_S: Final = 0.001
 
 
 async def question_vector(
