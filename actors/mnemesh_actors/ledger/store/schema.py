@@ -177,7 +177,7 @@ def _run(migration: str, db: sqlite3.Connection) -> None:
 
 MIGRATIONS: Final = tuple(partial(_run, migration) for migration in _SQL)
 PRAGMAS: Final = (
-    "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=OFF", "cache_size=-32768",
+    "journal_mode=WAL", "synchronous=FULL", "secure_delete=ON", "foreign_keys=OFF", "cache_size=-24576",
     "mmap_size=268435456", "wal_autocheckpoint=2000", "temp_store=MEMORY",
 )  # fmt: skip
 
