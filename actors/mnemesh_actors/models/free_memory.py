@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import ctypes
-import gc
 import sys
 
 
 def give_back() -> None:
-    """Some 25 MB after a model was loaded, and the room of a model that was let go. Does nothing beside glibc."""
-    gc.collect()
+    """Some 20 MB after a model was loaded, and the room of a model that was let go. Does nothing beside glibc."""
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
         trim(0)

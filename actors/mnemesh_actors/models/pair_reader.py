@@ -25,7 +25,7 @@ from mnemesh_memory.values.errors import Unavailable
 
 Probabilities = NDArray[np.float32]
 Tokens = tuple[list[int], list[int]]
-# A loaded graph takes some 30 MB.
+# A loaded graph takes some 20 MB.
 KEPT_S: Final = 300.0
 # More than the tokens of a reading, in any script.
 CHARS_MAX: Final = 2_000
@@ -68,6 +68,7 @@ class PairReader:
             self._read_at = time.monotonic()
             if self._graph is None:
                 self._graph = _Graph(self._directory, self._engine, self._threads)
+                give_back()
                 self._wait(KEPT_S)
             return self._graph
 
