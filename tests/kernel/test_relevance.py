@@ -3,15 +3,29 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_memory.ranking.relevance import Evidence, falling, probability, relevances
+from mnemesh_memory.ranking.candidates import Candidate, Candidates, Context
+from mnemesh_memory.ranking.relevance import (
+    COMPANY_AMONG,
+    CROWD_PLACE,
+    Evidence,
+    answered,
+    falling,
+    probability,
+    relevances,
+    surroundings,
+)
 
 unit = st.floats(0, 1)
-evidence = st.builds(Evidence, st.none() | st.floats(-1, 1) | st.just(math.nan), st.none() | unit)
+cosine = st.none() | st.floats(-1, 1) | st.just(math.nan)
+company = st.none() | unit
+evidence = st.builds(Evidence, cosine, st.none() | unit, company, unit)
 
 
 @given(st.lists(evidence, max_size=30))
@@ -20,13 +34,26 @@ def test_scores_lie_between_0_and_1_and_never_rise(answer: list[Evidence]) -> No
     assert len(scores) == len(answer)
     assert all(0.0 <= score <= 1.0 for score in scores)
     assert scores == sorted(scores, reverse=True)
+    assert 0.0 <= answered(answer) <= 1.0
 
 
-@given(unit, unit, unit, unit)
-def test_more_evidence_never_means_a_lower_score(cosine: float, share: float, more: float, further: float) -> None:
-    weaker = Evidence(cosine, share)
-    stronger = Evidence(max(cosine, more), max(share, further))
+@given(unit, unit, unit, unit, company, unit)
+def test_more_evidence_never_means_a_lower_score(
+    cosine: float, share: float, more: float, further: float, company: float | None, crowd: float
+) -> None:
+    weaker = Evidence(cosine, share, company, crowd)
+    stronger = Evidence(max(cosine, more), max(share, further), company, crowd)
     assert probability(stronger) >= probability(weaker)
+    assert answered([stronger]) >= answered([weaker])
+
+
+@given(unit, unit, unit, unit, unit)
+def test_company_of_its_session_raises_a_score_and_a_near_crowd_lowers_it(
+    cosine: float, share: float, company: float, more: float, crowd: float
+) -> None:
+    alike = Evidence(cosine, share, company, 0.0)
+    assert probability(alike._replace(company=max(company, more))) >= probability(alike)
+    assert probability(alike._replace(crowd=crowd)) <= probability(alike)
 
 
 @given(st.lists(unit, min_size=1, max_size=30))
@@ -38,7 +65,7 @@ def test_values_that_fall_already_stay_and_the_mean_is_kept(values: list[float])
 
 @given(st.lists(evidence, min_size=1, max_size=10))
 def test_a_weak_neighbour_behind_changes_no_score_before_it(answer: list[Evidence]) -> None:
-    least = Evidence(0.0, 0.0)
+    least = Evidence(0.0, 0.0, 0.0, 1.0)
     if all(probability(one) >= probability(least) for one in answer):
         assert relevances([*answer, least])[: len(answer)] == relevances(answer)
 
@@ -46,3 +73,24 @@ def test_a_weak_neighbour_behind_changes_no_score_before_it(answer: list[Evidenc
 def test_without_evidence_the_score_is_0() -> None:
     assert relevances([Evidence(None, None)]) == [0.0]
     assert relevances([]) == []
+    assert answered([Evidence(None, None)]) == answered([]) == 0.0
+
+
+def test_candidates_of_one_session_are_company_and_one_without_a_session_stands_alone() -> None:
+    around = Context(1.0, 0.2, 0.5, 1.0, 0.0)
+    pool = Candidates.of([Candidate("a", 0.5, 1.0, around), Candidate("b", 0.4, 1.0, around), Candidate("c", 0.3, 1.0)])
+    pool = _in_episodes(pool, [7, 7, 0])
+    found = surroundings(pool, ["a", "b", "c"][:COMPANY_AMONG], ["a", "c"])
+    assert found.company == {"a": pytest.approx(2 / 3)}
+    assert found.crowd == 0.0
+    assert surroundings(Candidates.of([]), [], []).company == {}
+
+
+def test_the_crowd_is_as_near_as_the_fiftieth_candidate() -> None:
+    cosines = [number / 100 for number in range(80)]
+    pool = Candidates.of(Candidate(f"{number:02}", cosine) for number, cosine in enumerate(cosines))
+    assert surroundings(pool, [], []).crowd == sorted(cosines, reverse=True)[CROWD_PLACE - 1]
+
+
+def _in_episodes(pool: Candidates, numbers: list[int]) -> Candidates:
+    return replace(pool, episodes=np.array(numbers, np.intc))

@@ -153,6 +153,7 @@ class Episodes:
             around=_around(np.array(rows, np.intc), known, columns[0], columns[2]) if self._episodes else None,
             traits=known["traits"],
             speakers=[self._speakers.get(row, ()) for row in rows] if self._speakers else [()] * len(rows),
+            episodes=known["episode"],
         )
 
 

@@ -31,6 +31,7 @@ from mnemesh_memory.values.model import Caller, Memory, Query
 
 PENDING_MAX: Final = 512  # Pairs in memory.
 RESULTS_USED: Final = 3  # The first results of a recall count as used.
+WEAK: Final = 0.03  # A result of a lower score does not.
 STARTS: Final = 5  # Results of a question.
 SPARE: Final = 2  # Times the limit. Some memories are forgotten by now.
 log = structlog.get_logger("mnemesh.navigation")
@@ -62,8 +63,7 @@ class Navigating:
         recalls, and the newest memories answer no question."""
         if query.current_session or not query.text.strip() or answer.abstain:
             return
-        weak = self._parts.config.abstain_below
-        self.note(caller, [hit.memory for hit in answer.results[:RESULTS_USED] if hit.score >= weak])
+        self.note(caller, [hit.memory for hit in answer.results[:RESULTS_USED] if hit.score >= WEAK])
 
     async def navigate(
         self, caller: Caller, text: str = "", key: str = "", spaces: Sequence[str] = (), limit: int = answers.POINTS

@@ -23,7 +23,7 @@ from mnemesh_memory.ranking.candidates import Candidate
 from mnemesh_memory.ranking.coverage import share, terms
 from mnemesh_memory.ranking.explanation import Explainer
 from mnemesh_memory.ranking.fusion import Fused, scores_of
-from mnemesh_memory.ranking.relevance import NO_EVIDENCE, Evidence, relevances
+from mnemesh_memory.ranking.relevance import NO_EVIDENCE, NOTHING_AROUND, Evidence, Surroundings, relevances
 from mnemesh_memory.ranking.scores import liking, rated
 from mnemesh_memory.ranking.session_coherence import coherence, told
 from mnemesh_memory.text.text import estimate_tokens, marks, snippet
@@ -81,7 +81,7 @@ class Matches(NamedTuple):
 
     found: Sequence[Found]  # In the asked order.
     coverage: float
-    best: float  # The score of the best memory, with what `min_score` leaves out.
+    answered: float  # The probability that an answer is here, with what `min_score` leaves out.
     degraded: tuple[str, ...]
     explainer: Explainer | None = None
 
@@ -117,16 +117,24 @@ def with_ratings(found: Iterable[Found]) -> list[Found]:
     return [item if fused is item.fused else Found(item.memory, fused, item.origin) for item, fused in scores]
 
 
-def judged(query: Query, found: Sequence[Found]) -> list[Found]:
+def evidence_of(query: Query, found: Sequence[Found], around: Surroundings = NOTHING_AROUND) -> list[Evidence]:
+    """The absolute evidence of each result."""
+    asked = query.about or query.text
+    return [
+        Evidence(item.fused.cosine, share(asked, item.matched), around.company.get(item.fused.id), around.crowd)
+        if item.fused.score
+        else NO_EVIDENCE
+        for item in found
+    ]
+
+
+def judged(query: Query, found: Sequence[Found], around: Surroundings = NOTHING_AROUND) -> list[Found]:
     """The same with their final scores: estimates of the probability that the memory answers. In the order of
     relevance, scores agree with the order. In another order each stands for itself. A score of 0 stays, and so do
     scores with the opinion of a cross-encoder, which estimates that probability from the texts."""
     if any(RERANK in item.fused.more for item in found):
         return list(found)
-    asked = query.about or query.text
-    evidence = [
-        Evidence(item.fused.cosine, share(asked, item.matched)) if item.fused.score else NO_EVIDENCE for item in found
-    ]
+    evidence = evidence_of(query, found, around)
     scores = relevances(evidence) if query.sort == "relevance" else [relevances([one])[0] for one in evidence]
     return [item.scored(score) for item, score in zip(found, scores, strict=True)]
 
@@ -288,7 +296,7 @@ def shaped(query: Query, matches: Matches, abstain_below: float, forms: Mapping[
             memory=memory, score=item.fused.score, signals=signals, snippet=passage, marks=marks(passage, query.text),
             redirected_from=item.redirected_from,
         ))  # fmt: skip
-    unsure = bool(query.text.strip()) and matches.best < abstain_below
+    unsure = bool(query.text.strip()) and matches.answered < abstain_below
     # Results beyond the reader's own limits are here all the same, and count as cover.
     abstain = unsure or not (matches.found or matches.coverage)
     return Recalled(

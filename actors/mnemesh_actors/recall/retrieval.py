@@ -23,6 +23,7 @@ from mnemesh_actors.recall.results import (
     Matches,
     answering,
     doubtful,
+    evidence_of,
     heat_parts_of,
     judged,
     likely_first,
@@ -43,6 +44,7 @@ from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.coverage import coverage
 from mnemesh_memory.ranking.explanation import Explainer
 from mnemesh_memory.ranking.fusion import Fused, fuse
+from mnemesh_memory.ranking.relevance import COMPANY_AMONG, answered, surroundings
 from mnemesh_memory.text.traits import happened_at, question_of
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import MnemeshError, Unavailable
@@ -227,11 +229,14 @@ class Retrieval:
         whole = query.min_score and query.sort != "relevance"
         first = found if whole else self._likely_first(found)[: query.limit]
         ids = [item.memory.id for item in first]
-        scores = {item.memory.id: item for item in judged(query, [one for one in found if one.memory.id in ids])}
+        to_judge = [one for one in found if one.memory.id in ids]
+        leading = [item.id for item in fused[:COMPANY_AMONG]]
+        around = surroundings(candidates, leading, [item.fused.id for item in (*to_judge, *best)])
+        scores = {item.memory.id: item for item in judged(query, to_judge, around)}
         shown = [scores[id_] for id_ in ids]
-        surest = max((item.fused.score for item in judged(query, best)), default=0.0)
         passing = [item for item in shown if item.fused.score >= query.min_score]
-        return Matches(passing, covered, surest, (*degraded, *self._rows.left_out), explainer)
+        here = answered(evidence_of(query, best, around))
+        return Matches(passing, covered, here, (*degraded, *self._rows.left_out), explainer)
 
     def _newer_first(self, found: list[Found]) -> list[Found]:
         """Of two memories that contradict each other the newer one comes first, with the score of the older one, when

@@ -158,7 +158,7 @@ class Settings:
         "", "Cross-encoder of fastembed's list, for recall_weight_rerank; empty for none.", TEXT, "name"
     )
     recall_rules: str = _setting("", "What counts more, less or not at all in recall.", RULES, "RULE; ...")
-    abstain_below: float = _setting(0.03, "Score of the best result below which recall flags abstain.", _number(0, 1))
+    abstain_below: float = _setting(0.15, "Probability of an answer below which recall flags abstain.", _number(0, 1))
     shows_gists: bool = _setting(
         True, "Show cold memories as gist or tags in recall, list and timeline; get gives the whole text.", FLAG
     )

@@ -48,7 +48,7 @@ class Candidates(Sequence[Candidate]):
 
     `dense` and `bm25` have shape (n,) and NaN where a list lacks a memory. `around` has shape (n, 5), the fields of
     Context, and NaN in the rows of those without one; None when nobody has one. `traits` has shape (n,) and the dtype
-    TRAITS.
+    TRAITS. `episodes` has shape (n,) and the number of the episode, 0 for none; None when nobody counted.
     """
 
     ids: Sequence[str]
@@ -57,6 +57,7 @@ class Candidates(Sequence[Candidate]):
     around: Column | None
     traits: NDArray[np.void]
     speakers: Sequence[tuple[int, ...]]
+    episodes: NDArray[np.intc] | None = None
 
     @classmethod
     def of(cls, rows: Iterable[Candidate]) -> Candidates:

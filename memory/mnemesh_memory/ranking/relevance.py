@@ -1,9 +1,13 @@
 """The score of a result: an estimate of the probability that the memory answers the question.
 
-The evidence is absolute: the cosine as it is, and the share of the question's terms that the memory holds. Nothing is
-measured against the best candidate of the same question, so scores compare across questions. A logistic model (Platt,
-1999) of both gives a first estimate. Isotonic regression (Ayer et al., 1955, pool adjacent violators) then makes the
-estimates agree with the order, which fusion and the second look have decided before.
+The evidence is absolute. Of the memory: its cosine as it is, the share of the question's terms that it holds, whether
+it stands alone, and how many of the best candidates are of its session. Of the question: how near the fiftieth
+candidate is, because among many near memories the first is less sure. A logistic model (Platt, 1999) of these gives a
+first estimate. Isotonic regression (Ayer et al., 1955, pool adjacent violators) then makes the estimates agree with the
+order, which fusion and the second look have decided before.
+
+A second model estimates the probability that the space answers the question at all, for `abstain`. The first result may
+be wrong where an answer is, and a memory that stands alone is more often right but no more often there.
 
 `python -m bench.calibration` fits the coefficients on several corpora and prints the calibration of each.
 """
@@ -11,10 +15,22 @@ estimates agree with the order, which fusion and the second look have decided be
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
+import numpy as np
+
+from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.scores import SCORE_DECIMALS
+
+# Company is counted among so many of the best candidates.
+COMPANY_AMONG: Final = 10
+# The crowd is as near as the candidate at this place, by cosine.
+CROWD_PLACE: Final = 50
+# Results of an answer that are looked at for whether the space answers at all.
+BEST_FOR_ANSWER: Final = 3
 
 
 class Evidence(NamedTuple):
@@ -23,23 +39,62 @@ class Evidence(NamedTuple):
 
     cosine: float | None
     share: float | None
+    company: float | None = None  # The share of the best candidates that are of its session; None if it stands alone.
+    crowd: float = 0.0  # The cosine of the candidate at CROWD_PLACE.
 
 
 NO_EVIDENCE: Final = Evidence(None, None)
 
 
+class Surroundings(NamedTuple):
+    """The candidates around the results of one question."""
+
+    # By id of a candidate that does not stand alone: the share of the best candidates that are of its session.
+    company: Mapping[str, float] = MappingProxyType({})
+    crowd: float = 0.0
+
+
+NOTHING_AROUND: Final = Surroundings()
+
+
 class Coefficients(NamedTuple):
-    """Of the logit: per unit of cosine, per unit of share, and the constant."""
+    """Of the logit: per unit of cosine, of share and of company, for standing alone, per unit of crowd, and the
+    constant."""
 
     cosine: float
     share: float
+    company: float
+    alone: float
+    crowd: float
     constant: float
 
 
 # By the evidence that there is: both, the cosine alone, the share alone.
-BOTH: Final = Coefficients(6.7, 2.7, -6.4)
-COSINE_ALONE: Final = Coefficients(8.2, 0.0, -6.0)
-SHARE_ALONE: Final = Coefficients(0.0, 4.5, -4.0)
+BOTH: Final = Coefficients(4.7, 2.8, 1.9, 1.4, -2.0, -5.75)
+COSINE_ALONE: Final = Coefficients(6.0, 0.0, 0.0, 1.0, 0.0, -5.0)
+SHARE_ALONE: Final = Coefficients(0.0, 3.9, 0.0, 1.0, 0.0, -3.9)
+# The same for whether the space answers: by the best cosine and share of an answer, and by what surrounds the first.
+ANSWERED_BOTH: Final = Coefficients(5.3, 1.9, 1.6, 0.7, 0.0, -4.7)
+ANSWERED_COSINE: Final = Coefficients(6.6, 0.0, 0.0, 0.0, 0.0, -3.9)
+ANSWERED_SHARE: Final = Coefficients(0.0, 3.6, 0.0, 0.0, 0.0, -2.2)
+
+
+def surroundings(candidates: Candidates, best: Sequence[str], ids: Iterable[str]) -> Surroundings:
+    """What stands around the candidates of `ids`. `best` are the ids of the best candidates, best first."""
+    near = candidates.dense[~np.isnan(candidates.dense)]
+    crowd = max(0.0, float(np.partition(near, -CROWD_PLACE)[-CROWD_PLACE])) if len(near) >= CROWD_PLACE else 0.0
+    if candidates.around is None or candidates.episodes is None:
+        return Surroundings(crowd=crowd)
+    first = candidates.episodes[_places(candidates, best[:COMPANY_AMONG])].tolist()
+    asked = list(dict.fromkeys(ids))
+    places = _places(candidates, asked)
+    episodes, alone = candidates.episodes[places].tolist(), np.isnan(candidates.around[places, 0]).tolist()
+    company = {
+        id_: first.count(episode) / max(1, len(first))
+        for id_, episode, by_itself in zip(asked, episodes, alone, strict=True)
+        if not by_itself
+    }
+    return Surroundings(company, crowd)
 
 
 def relevances(evidence: Iterable[Evidence]) -> list[float]:
@@ -49,12 +104,27 @@ def relevances(evidence: Iterable[Evidence]) -> list[float]:
 
 def probability(evidence: Evidence) -> float:
     """The estimate for one memory by itself; 0 without any evidence."""
-    cosine, share = evidence
-    if cosine is None and share is None:
+    return _logistic(evidence, BOTH, COSINE_ALONE, SHARE_ALONE)
+
+
+def answered(best: Sequence[Evidence]) -> float:
+    """The probability that the space answers the question; `best` are the first results, best first."""
+    known = [one for one in best[:BEST_FOR_ANSWER] if one.cosine is not None or one.share is not None]
+    if not known:
         return 0.0
-    known = BOTH if cosine is not None and share is not None else COSINE_ALONE if share is None else SHARE_ALONE
-    logit = known.cosine * _unit(cosine) + known.share * _unit(share) + known.constant
-    return 1.0 / (1.0 + math.exp(-logit))
+    cosines = [one.cosine for one in known if one.cosine is not None]
+    shares = [one.share for one in known if one.share is not None]
+    strongest = known[0]._replace(cosine=max(cosines, default=None), share=max(shares, default=None))
+    return round(_logistic(strongest, ANSWERED_BOTH, ANSWERED_COSINE, ANSWERED_SHARE), SCORE_DECIMALS)
+
+
+def _logistic(evidence: Evidence, both: Coefficients, cosine: Coefficients, share: Coefficients) -> float:
+    if evidence.cosine is None and evidence.share is None:
+        return 0.0
+    by = cosine if evidence.share is None else share if evidence.cosine is None else both
+    logit = by.cosine * _unit(evidence.cosine) + by.share * _unit(evidence.share) + by.constant
+    logit += by.alone if evidence.company is None else by.company * evidence.company
+    return 1.0 / (1.0 + math.exp(-(logit + by.crowd * evidence.crowd)))
 
 
 def falling(values: Sequence[float]) -> list[float]:
@@ -67,6 +137,11 @@ def falling(values: Sequence[float]) -> list[float]:
             mean, size = (before * count + mean * size) / (count + size), count + size
         blocks.append((mean, size))
     return [mean for mean, size in blocks for _ in range(size)]
+
+
+def _places(candidates: Candidates, ids: Sequence[str]) -> list[int]:
+    """The rows of some candidates; the rows are in the order of ids."""
+    return [bisect_left(candidates.ids, id_) for id_ in ids]
 
 
 def _unit(value: float | None) -> float:
