@@ -2,7 +2,7 @@
 
 The half `given` and both files held out of tests/data/guard are judged in the same run. Nobody tunes the rules on the
 files held out, and their texts are never printed. The cosine of a pair comes from the embedding model, and the model
-that reads two texts reads those that are worth it. The older text of a pair is the only candidate, and its writer may
+that reads two texts reads as much as at rest. The older text of a pair is the only candidate, and its writer may
 replace it. With `--words` no model reads.
 """
 
@@ -79,7 +79,7 @@ def pairs_of(half: str, *, words: bool) -> list[Pair]:
 
 def _read(pair: Pair, worker: EmbeddingWorker) -> Pair:
     """The pair with a reading, if the guard wants one."""
-    if not to_read(pair.newer, "fact", [_candidate(pair)], "", {}):
+    if not to_read(pair.newer, "fact", [_candidate(pair)], "", {}, widely=True):
         return pair
     return pair._replace(read=Reading(*worker.read_pairs([(pair.older, pair.newer)])[0].tolist()))
 

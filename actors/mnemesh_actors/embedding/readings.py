@@ -40,7 +40,7 @@ async def read(
     found = [one.candidates for one in texts]
     if embedder.pairs != PAIRS_READY:
         return found
-    wanted = await asyncio.to_thread(_wanted, texts) if at_rest else _wanted(texts)
+    wanted = await asyncio.to_thread(_wanted, texts, widely=True) if at_rest else _wanted(texts)
     if not wanted:
         return found
     pairs = [(candidate.text, texts[at].text) for at, candidate in wanted]
@@ -60,11 +60,11 @@ async def read(
     ]
 
 
-def _wanted(texts: Sequence[Unread]) -> list[tuple[int, guard.Candidate]]:
+def _wanted(texts: Sequence[Unread], *, widely: bool = False) -> list[tuple[int, guard.Candidate]]:
     return [
         (at, candidate)
         for at, one in enumerate(texts)
-        for candidate in guard.to_read(one.text, one.kind, one.candidates, one.session, one.seen)
+        for candidate in guard.to_read(one.text, one.kind, one.candidates, one.session, one.seen, widely=widely)
     ]
 
 

@@ -305,7 +305,7 @@ async def test_recall_filters_and_honours_limit_and_token_budget(door: Door, spa
 async def test_words_of_time_in_a_question_are_read_and_the_answer_says_how(door: Door, space: str) -> None:
     for month in (3, 5):
         day = f"2024-0{month}-10T12:00:00Z"
-        await remember(door, space, f"The rota moved, for the time of {month}.", valid_from=day)
+        await remember(door, space, f"The rota moved, as told on page {month}.", valid_from=day)
     asked = {"query": "how did the rota move in March 2024", "spaces": [space], "time_zone": "Europe/Berlin"}
     answer = await door.call("recall", **asked)
     assert [hit["content"][-2] for hit in answer["results"]] == ["3", "5"]

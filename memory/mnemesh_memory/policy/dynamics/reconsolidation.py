@@ -27,6 +27,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from mnemesh_memory.policy.judge.contest import Contest, contest, restates
+from mnemesh_memory.policy.judge.evidence import evidence_of
 from mnemesh_memory.policy.judge.guard import RECORDS, Candidate, Verdict, stands_unstated
 from mnemesh_memory.policy.judge.sameness import says_the_same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statement
@@ -123,12 +124,18 @@ def reconsolidated(text: str, kind: str, verdict: Verdict, labile: Sequence[Labi
         older = item.candidate
         if not older.replaceable or older.later or older.kind in RECORDS or not _short_enough(older.text, text):
             continue
-        if older.id in verdict.contradicts:
+        if older.id in verdict.contradicts or _is_contested_by_words(older, text):
             if changed := _changed(text, verdict, item):
                 return changed
         elif not verdict.contradicts and _says_already(older.text, text):
             return Outcome(_low(verdict, item))
     return Outcome(verdict)
+
+
+def _is_contested_by_words(older: Candidate, text: str) -> bool:
+    """Whether words contest a memory that a model has read: it reads whole texts, and words contest a sentence."""
+    found = evidence_of(older.text, text, older.cosine).contest if older.read is not None else None
+    return found is not None and found.linked
 
 
 def _short_enough(*texts: str) -> bool:

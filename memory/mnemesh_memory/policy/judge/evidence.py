@@ -52,9 +52,8 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
     if reading is None or reading.repeats >= REPEATS_RATHER or (words.contest and words.contest.ruled):
         return words
     limit, told = limits(), score(reading, words.likelihood)
-    sentences = len(statements(older))
-    if told < limit.ask:  # of a longer memory words may contest a part that the model does not see
-        return words if words.contest and words.contest.linked and sentences > 1 else words._replace(contest=None)
+    if told < limit.ask:
+        return words._replace(contest=None)
     found = words.contest or Contest(
         strong=False,
         stated=any(one.strong for one in statements(newer)),
@@ -62,12 +61,13 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
         linked=False,
         firm=False,
     )
-    linked = told >= limit.link or found.linked  # A link by words stands unless the model speaks against the pair.
+    agreed = told >= 0  # Words suffice where the model rather agrees.
+    linked = told >= limit.link or (found.linked and agreed)
     contest = replace(
         found,
         likelihood=reading.replaces,
-        strong=told >= limit.replace and found.firm,
+        strong=(told >= limit.replace and found.firm) or (found.strong and agreed),
         linked=linked,
         marked=linked or told >= limit.mark,
     )
-    return words._replace(contest=contest, whole=words.whole or (linked and sentences == 1))
+    return words._replace(contest=contest, whole=words.whole or (linked and len(statements(older)) == 1))

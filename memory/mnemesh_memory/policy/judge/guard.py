@@ -31,8 +31,9 @@ NEAR_MIN = 0.5
 REPLACES_MIN = 0.6
 # Texts that differ in case, spacing and a final stop only are nearer than this; others need no comparison.
 ALIKE_MIN = 0.8
-# From here on a model reads two texts side by side, whatever their words; below, where the trees find so much.
-READ_MIN: Final = 0.65
+# A model reads two texts side by side that are so near, or less near with so high a likelihood of the trees.
+READ_MIN: Final = 0.75
+READ_CONTESTED_MIN: Final = 0.6
 READ_LIKELIHOOD_MIN: Final = 0.2
 # Records of what happened: a later one never makes an earlier one untrue.
 RECORDS: Final = frozenset(("episode", "run", "summary", "prompt"))
@@ -158,9 +159,11 @@ def _is_read_as_one(item: Candidate, text: str) -> bool:
     return sure and item.replaceable and item.kind not in RECORDS and may_be_one(item.text, text)
 
 
-def to_read(text: str, kind: str, candidates: Sequence[Candidate], session: str, seen: Seen) -> tuple[Candidate, ...]:
+def to_read(
+    text: str, kind: str, candidates: Sequence[Candidate], session: str, seen: Seen, *, widely: bool = False
+) -> tuple[Candidate, ...]:
     """The candidates that a model should read beside a new text before `judge` decides, the nearest first. `seen` keeps
-    the evidence for the verdict."""
+    the evidence for the verdict. Where nobody waits, the model reads `widely`."""
     ordered = _nearest_first(candidates)
     if kind in RECORDS or _twin(ordered, text, kind, session) is not None:
         return ()
@@ -169,12 +172,17 @@ def to_read(text: str, kind: str, candidates: Sequence[Candidate], session: str,
         for item in ordered[:CONTESTED_MAX]
         if item.cosine >= COSINE_MIN and item.read is None and item.kind not in RECORDS
     )
-    return tuple(islice((item for item in unread if worth_reading(text, item, seen)), READINGS_MAX))
+    return tuple(islice((item for item in unread if worth_reading(text, item, seen, widely=widely)), READINGS_MAX))
 
 
-def worth_reading(text: str, candidate: Candidate, seen: Seen) -> bool:
+def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool = False) -> bool:
     """Whether a new text may repeat or replace a memory, as far as likeness and trees tell."""
-    return candidate.cosine >= READ_MIN or _evidence(candidate, text, seen).likelihood >= READ_LIKELIHOOD_MIN
+    if candidate.cosine >= READ_MIN:
+        return True
+    if candidate.cosine < (COSINE_MIN if widely else READ_CONTESTED_MIN):
+        return False
+    likely = _evidence(candidate, text, seen).likelihood >= READ_LIKELIHOOD_MIN
+    return likely and not doubts.is_of_other_things(candidate.text, text, stated=False)
 
 
 def _nearest_first(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 LIMITS_FILE: Final = "words/pair_limits.json"
 # So many memories are read beside a new text: a reading takes as long as embedding the text.
-READINGS_MAX: Final = 4
+READINGS_MAX: Final = 2
 # The part of the trees, and the most that they add or take, in units of the logarithm of odds.
 TREES_SHARE: Final = 0.5
 TREES_MOST: Final = 2.0
