@@ -58,9 +58,9 @@ async def test_forced_texts_of_a_batch_all_stand(here: Here) -> None:
 
 
 async def test_a_text_beside_another_of_the_batch_still_replaces_a_recalled_memory(here: Here) -> None:
-    first = await here.remember("Omar works with Vim.")
-    await here.recall("what does Omar work with?")
-    beside, done = await written(here, "Lena works with Emacs.", "Omar works with Emacs.")
+    first = await here.remember("Priyanka works with Vim.")
+    await here.recall("what does Priyanka work with?")
+    beside, done = await written(here, "Lena works with Emacs.", "Priyanka works with Emacs.")
     assert (beside.action, done.action) == ("ADD", "SUPERSEDE")
     assert f"replaces {first.id}; recalled 0 min ago" in done.reason
 
@@ -80,13 +80,13 @@ async def test_a_text_beside_another_of_the_batch_still_updates_a_recalled_memor
 
 async def test_no_text_of_a_batch_is_compared_with_another_text_twice(here: Here) -> None:
     compared: list[tuple[str, str]] = []
-    compare = guard._contested
+    compare = guard.evidence_of
 
-    def noted(item: guard.Candidate, text: str) -> tuple[guard.Contest | None, bool]:
-        compared.append((item.text, text))
-        return compare(item, text)
+    def noted(older: str, newer: str, cosine: float) -> guard.Evidence:
+        compared.append((older, newer))
+        return compare(older, newer, cosine)
 
-    here.patch.setattr(guard, "_contested", noted)
+    here.patch.setattr(guard, "evidence_of", noted)
     await here.remember("The barn door opens at 6")
     done = await written(here, *(f"The barn door opens at {hour}" for hour in (7, 8, 9)))
     assert [one.action for one in done] == ["SUPERSEDE"] * 3

@@ -192,15 +192,15 @@ async def paused(mesh: Mesh) -> AsyncIterator[None]:
     await judged(mesh)
 
 
-def between(here: Here, change: Callable[[Postponed], Awaitable[object]]) -> None:
-    """Make a change between the first verdict and its commit."""
+def between(here: Here, change: Callable[[Postponed], Awaitable[object]], kind: type = object) -> None:
+    """Make a change between the first verdict of a kind and its commit."""
     verdict, changed = PostponedVerdicts._verdict, list[str]()
 
     async def late(
         self: PostponedVerdicts, one: Postponed, near: Mapping[str, float], known: Mapping[str, Memory]
     ) -> Absorb | Judge | None:
         command = await verdict(self, one, near, known)
-        if command is not None and not changed:
+        if command is not None and isinstance(command, kind) and not changed:
             changed.append(one.id)
             await change(one)
         return command
@@ -210,9 +210,9 @@ def between(here: Here, change: Callable[[Postponed], Awaitable[object]]) -> Non
 
 async def test_an_edit_before_the_commit_of_a_verdict_is_not_lost(here: Here) -> None:
     words = "The canteen closes at noon"
-    between(here, lambda one: here.mesh.update(READER, one.id, Patch(content=words)))
+    between(here, lambda one: here.mesh.update(READER, one.id, Patch(content=words)), Absorb)
     async with paused(here.mesh):
-        done = await imported(here, "If the winch is wet, nobody climbs", "Nobody climbs if the winch is wet")
+        done = await imported(here, "If the sluice is shut, no barge leaves", "No barge leaves if the sluice is shut")
     assert [(one.state, one.content) for one in await memories(here, done)][1] == ("active", words)
 
 

@@ -26,6 +26,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from mnemesh_memory.policy.judge import doubts
 from mnemesh_memory.policy.judge.contest import Contest, contest, restates
 from mnemesh_memory.policy.judge.evidence import evidence_of
 from mnemesh_memory.policy.judge.guard import RECORDS, Candidate, Verdict, stands_unstated
@@ -133,9 +134,11 @@ def reconsolidated(text: str, kind: str, verdict: Verdict, labile: Sequence[Labi
 
 
 def _is_contested_by_words(older: Candidate, text: str) -> bool:
-    """Whether words contest a memory that a model has read: it reads whole texts, and words contest a sentence."""
-    found = evidence_of(older.text, text, older.cosine).contest if older.read is not None else None
-    return found is not None and found.linked
+    """Whether words contest a memory, also one of which a model that reads whole texts says otherwise."""
+    found = evidence_of(older.text, text, older.cosine).contest
+    if found is None or doubts.is_of_other_things(older.text, text, stated=found.stated):
+        return False
+    return found.linked
 
 
 def _short_enough(*texts: str) -> bool:
