@@ -16,15 +16,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnemesh_actors.index.engine_port import Condition, Filter, HasId, IndexBackend, MatchAny, Point, QueryRequest
+from mnemesh_actors.index.engine_port import Condition, Filter, HasId, IndexBackend, Point, QueryRequest
 from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.index.mask import Mask, new_key
 from mnemesh_actors.index.neighbours import pooled, sharing
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
+from mnemesh_actors.index.probe import probe
 from mnemesh_actors.index.ranked import Passages, ranked, vectors_of
 from mnemesh_actors.index.scope import (
     EVERYTHING,
-    SCOPE,
     Lists,
     Search,
     filters_of,
@@ -343,7 +343,7 @@ class RetrievalShard:
         self._backend = backend = self._storage.backend(meta)
         try:
             if not backend.open(schema(self._config.dimensions)):
-                self._probe(meta)
+                probe(self._opened()[0], meta)
                 self._passages.read(backend)
                 self._episodes.read(backend)
                 self._follow(backend)
@@ -360,25 +360,6 @@ class RetrievalShard:
         if not self._storage.remote:
             self._backend = table = TabledIndex(backend)
             table.follow(schema(self._config.dimensions))
-
-    def _probe(self, meta: IndexMeta) -> None:
-        """Edge opens some damaged directories without a word and then finds less. Raises DataLoss for such a directory:
-        one present point must be found, and the count must be right after a clean close."""
-        backend = self._opened()[0]
-        points = backend.count()
-        if meta.points is not None and points != meta.points:
-            raise DataLoss(f"the index holds {points} points where {meta.points} were stored")
-        records, _ = backend.scroll(Filter(), 1, with_vectors=True)
-        if len(records) != min(points, 1):
-            raise DataLoss(f"the index counts {points} points and shows none")
-        for record in records:
-            vector, words = record.vectors.get(DENSE), record.payload.get(SCOPE)
-            if vector is None or not isinstance(words, tuple):
-                raise DataLoss(f"the index has lost vector or space of the point {record.id}")
-            where = Filter(must=(HasId((record.id,)), MatchAny(SCOPE, words)))
-            (hits,) = backend.query([QueryRequest(vector, DENSE, 1, where)])
-            if [id_ for id_, _ in hits] != [record.id]:
-                raise DataLoss(f"the index does not find the point {record.id} by its own vector")
 
     def _opened(self) -> tuple[IndexBackend, Bm25Encoder]:
         if self._backend is None or self._encoder is None:
