@@ -565,3 +565,52 @@ def test_an_index_that_was_sealed_as_a_whole_opens_as_it_is(tmp_path: Path) -> N
     settle(again)
     assert share_found(again, range(3 * FULL)) >= 0.98
     again.close()
+
+
+def stranger(n: int) -> Point:
+    """A point of another space, in the place of the point `n` and with the same words, several times as often."""
+    vectors = {"dense": VECTORS[n], "bm25": SparseVector((n % 7, 100), (4.0, 2.0))}
+    return Point(id_of(8 * FULL + n), vectors, {"space": ("strangers",), "seq": n})
+
+
+def worded(index: EdgeBackend, term: int, limit: int = 8 * FULL) -> dict[int, float]:
+    question = SparseVector((term, 100), (1.0, 1.0))
+    (hits,) = index.query([QueryRequest(question, "bm25", limit, ALL, idf_corpus=ALL)])
+    return {UUID(id_).int - 1: score for id_, score in hits}
+
+
+def test_a_space_that_fills_a_large_index_finds_its_own_and_nobody_elses(index: SegmentedEdge, tmp_path: Path) -> None:
+    last, strangers = 3 * FULL, [stranger(n) for n in range(FULL)]
+    grow(index, POINTS, last)
+    index.upsert(strangers)
+    settle(index)
+    assert index.graphs
+    alone = EdgeBackend(tmp_path / "alone")
+    alone.open(SCHEMA)
+    alone.upsert([point(n) for n in range(last)])
+    assert share_found(index, range(last)) >= 0.98
+    for term in range(7):
+        assert worded(index, term) == pytest.approx(worded(alone, term), rel=1e-5)
+        best = worded(index, term, 20)  # the best by far are strangers
+        assert len(best) == 20
+        assert sorted(best.values()) == pytest.approx(sorted(worded(alone, term, 20).values()), rel=1e-5)
+    near = found(index, VECTORS[0], limit=last)
+    assert len(near) == len(set(near)) >= 0.98 * last
+    assert max(near) < last
+    index.upsert([point(n) for n in range(last, 2 * last)])
+    alone.upsert([point(n) for n in range(last, 2 * last)])
+    assert worded(index, 3) == pytest.approx(worded(alone, 3), rel=1e-5)
+    alone.close()
+
+
+def test_a_point_that_left_a_space_is_not_found_there_however_large_the_space(index: SegmentedEdge) -> None:
+    last = 3 * FULL
+    grow(index, POINTS, last)
+    settle(index)
+    before = worded(index, 5)
+    assert 5 in found(index, VECTORS[5])
+    moved = point(5)
+    index.upsert([Point(moved.id, moved.vectors, {"space": ("strangers",), "seq": 5})])
+    index.delete([id_of(12)])
+    assert not {5, 12} & {*found(index, VECTORS[5]), *found(index, VECTORS[12])}
+    assert worded(index, 5).keys() == before.keys() - {5, 12}

@@ -49,8 +49,7 @@ GRAPH_LINKS = 16
 GRAPH_BREADTH = 64
 GRAPH_VISITS = 2
 GRAPH_VISITS_MIN = 320
-# A graph is walked on vectors of a byte a dimension, which takes a third of the time: mostly they are waited for. The
-# candidates are scored by the vectors themselves.
+# A graph is walked on vectors of a byte a dimension, in a third of the time. The vectors score the candidates.
 QUANTILE = 0.995
 # A filter that leaves no more than this share of a full segment is searched whole there. With no more points left than
 # so many full segments, search is exact everywhere.
@@ -196,11 +195,6 @@ class EdgeBackend:
         known = self._numbers
         return {known[id_] for id_ in ids if id_ in known or not check_id(id_)}
 
-    def records(self, numbers: Sequence[int]) -> list[Record]:
-        """The points with these numbers, whole; absent ones are left out."""
-        ids = tuple(self._ids[number] for number in numbers if number in self._ids)
-        return self.scroll(Filter(must=(HasId(ids),)), max(1, len(ids)), with_vectors=True)[0]
-
     def put_again(self, numbers: Sequence[int], records: Sequence[Record]) -> None:
         """Take everything under these `numbers` out of the segments, and store the present points again: `records`."""
         if numbers:
@@ -249,6 +243,14 @@ class EdgeBackend:
         with self._translated():
             records, following = self._opened().scroll(request)
         return [record_of(record) for record in records], None if following is None else str(following)
+
+    def passing(self, where: Filter, ids: Sequence[str]) -> set[str]:
+        """Those of the points that a filter leaves."""
+        among = self._filter(Filter(must=(HasId(tuple(ids)), where)))
+        request = edge.ScrollRequest(limit=max(1, len(ids)), filter=among, with_payload=False)
+        with self._translated():
+            records, _ = self._opened().scroll(request)
+        return {self._ids[cast("int", record.id)] for record in records}
 
     def count(self) -> int:
         self._opened()
@@ -302,7 +304,8 @@ class EdgeBackend:
         if request.idf_corpus is not None:
             return edge.SearchParams(idf=edge.IdfParams(corpus=self._filter(request.idf_corpus)))
         if self.graphs and request.using in self._schema.dense:
-            if self._leaves_few(request.filter):
+            # Exact search of few points is as fast, and a graph that is mostly filtered away does not reach the rest.
+            if self.estimate(request.filter) <= self._segment_points * WHOLE_SEGMENTS_MAX:
                 return edge.SearchParams(exact=True)
             return edge.SearchParams(
                 hnsw_ef=request.visits or max(GRAPH_VISITS_MIN, GRAPH_VISITS * request.limit),
@@ -310,11 +313,9 @@ class EdgeBackend:
             )
         return None
 
-    def _leaves_few(self, where: Filter) -> bool:
-        """Whether a filter leaves so few points, by Edge's estimate, that exact search is as fast as a graph. A graph
-        most of whose points are filtered away does not reach all that remain."""
-        estimate = self._opened().count(edge.CountRequest(exact=False, filter=self._filter(where)))
-        return estimate <= self._segment_points * WHOLE_SEGMENTS_MAX
+    def estimate(self, where: Filter) -> int:
+        """How many points a filter leaves, by Edge's estimate."""
+        return self._opened().count(edge.CountRequest(exact=False, filter=self._filter(where)))
 
     def _filter(self, where: Filter) -> edge.Filter:
         return edge.Filter(

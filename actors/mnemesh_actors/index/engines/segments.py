@@ -23,7 +23,7 @@ from pathlib import Path
 
 import structlog
 
-from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX, Point, Schema
+from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX, Filter, HasId, Point, Record, Schema
 from mnemesh_actors.index.engines.edge import EdgeBackend
 from mnemesh_actors.index.engines.segment_files import (
     Segment,
@@ -35,6 +35,7 @@ from mnemesh_actors.index.engines.segment_files import (
     roll_back,
     segments_of,
 )
+from mnemesh_actors.index.engines.wide_search import WideSearch
 from mnemesh_actors.runtime.low_priority import command, step_down
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_memory.values.errors import DataLoss
@@ -74,7 +75,7 @@ class _Build:
         return sum(one.present for one in self.segments)
 
 
-class SegmentedEdge(EdgeBackend):
+class SegmentedEdge(WideSearch):
     """An index in the directory `path`, as EdgeBackend. `maintain` begins a sealed segment and takes it in. Beside the
     directory there is, for a while, `NAME.next-*`, where it is made. A segment is full with half of
     `exact_points_max`; nothing is sealed up to that many points. A merge at rest leaves the reserve of `room` free."""
@@ -279,6 +280,11 @@ class SegmentedEdge(EdgeBackend):
             raise DataLoss(f"the index in {self._path} may lose its newest segments: {error}") from error
         self._count_graphs()
         return ""
+
+    def records(self, numbers: Sequence[int]) -> list[Record]:
+        """The points with these numbers, whole; absent ones are left out."""
+        ids = tuple(self._ids[number] for number in numbers if number in self._ids)
+        return self.scroll(Filter(must=(HasId(ids),)), max(1, len(ids)), with_vectors=True)[0]
 
     def _count_graphs(self) -> None:
         self.graphs = sum(one.sealed for one in self.segments())

@@ -1,0 +1,116 @@
+"""Search of a large index of Qdrant Edge through a filter that leaves most of its points: a space that fills a node.
+
+Edge looks up each point of a walk, and of the lists of a question's words, by the filter. In a graph of 86,000 points
+that takes four of five milliseconds. So the best points are asked for without the filter, some more than wanted, and
+the filter is asked about these alone. With too few left the search is made again, with the filter. No point that the
+filter refuses is ever given out.
+
+Edge counts a word in the wanted spaces by walking the whole list of the word, for each search. So a word is counted
+there once, beside its count in the whole index. Later searches weigh the word by the quotient of the two, until
+CHANGED_SHARE_MAX of the points have changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX, Filter, Point, QueryRequest, Scored, SparseVector
+from mnemesh_actors.index.engines.edge import EdgeBackend
+
+# The filter leaves at least this share of the points, by Edge's estimate.
+WIDE_SHARE_MIN: Final = 0.5
+# So many times the points are asked for that would be enough if the filter left the same share everywhere, and so many
+# more.
+FETCH_TIMES: Final = 1.1
+FETCH_MORE: Final = 8
+CHANGED_SHARE_MAX: Final = 0.01
+WORDS_KEPT_MAX: Final = 50_000
+EVERYWHERE: Final = Filter()
+
+
+class WideSearch(EdgeBackend):
+    """The port on Qdrant Edge, with this search in an index with graphs."""
+
+    def __init__(self, path: str | Path, segment_points: int = EXACT_POINTS_MAX, whole: bool = False) -> None:
+        super().__init__(path, segment_points, whole)
+        self._weights: dict[tuple[str, Filter, int], float] = {}  # of a word of a field, within a corpus
+        self._changed_points = 0  # since these were counted
+
+    def upsert(self, points: Sequence[Point]) -> None:
+        self._changed_points += len(points)
+        super().upsert(points)
+
+    def delete(self, ids: Sequence[str]) -> None:
+        self._changed_points += len(ids)
+        super().delete(ids)
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        self._weights.clear()  # Edge counts the words of deleted points until it reads the directory again
+        with super().released():
+            yield
+
+    def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
+        self._opened()
+        fetched = {place: fetch for place, one in enumerate(requests) if (fetch := self._fetch(one))}
+        if not fetched:
+            return super().query(requests)
+        wide = [
+            self._weighed(replace(one, limit=fetched[place], filter=EVERYWHERE)) if place in fetched else one
+            for place, one in enumerate(requests)
+        ]
+        found = super().query(wide)
+        passing = {
+            where: self.passing(where, list({id_ for place in fetched for id_, _ in found[place]}))
+            for where in {requests[place].filter for place in fetched}
+        }
+        crowded = []
+        for place, fetch in fetched.items():
+            request, hits = requests[place], found[place]
+            inside = passing[request.filter]
+            found[place] = list(islice((hit for hit in hits if hit[0] in inside), request.limit))
+            if len(found[place]) < request.limit and len(hits) == fetch:
+                crowded.append(place)
+        for place, hits in zip(crowded, super().query([requests[place] for place in crowded]), strict=True):
+            found[place] = hits
+        return found
+
+    def _fetch(self, request: QueryRequest) -> int:
+        """How many points are to be asked for without the filter; 0 for a search with the filter."""
+        if not self.graphs or request.filter == EVERYWHERE:
+            return 0
+        left = self.estimate(request.filter) / max(1, self.count())
+        return int(request.limit * FETCH_TIMES / min(1.0, left)) + FETCH_MORE if left >= WIDE_SHARE_MIN else 0
+
+    def _weighed(self, request: QueryRequest) -> QueryRequest:
+        """The same question by words without a corpus: the words weigh as in the corpus. A small corpus changes too
+        fast for that."""
+        corpus, words = request.idf_corpus, request.vector
+        if corpus is None or not isinstance(words, SparseVector):
+            return request
+        if self.estimate(corpus) < self.count() * WIDE_SHARE_MIN:
+            return request
+        if self._changed_points > self.count() * CHANGED_SHARE_MAX or len(self._weights) > WORDS_KEPT_MAX:
+            self._weights.clear()
+        if not self._weights:
+            self._changed_points = 0
+        keys = [(request.using, corpus, word) for word in words.indices]
+        self._count(request, [key for key in keys if key not in self._weights])
+        weights = [value * self._weights[key] for key, value in zip(keys, words.values, strict=True)]
+        return replace(request, vector=SparseVector(words.indices, weights), idf_corpus=None)
+
+    def _count(self, request: QueryRequest, keys: Sequence[tuple[str, Filter, int]]) -> None:
+        """Learn the weights of these words. The best point of a word scores in proportion to the word's rarity."""
+        alone = [
+            QueryRequest(SparseVector((word,), (1.0,)), using, 1, EVERYWHERE, corpus)
+            for using, _, word in keys
+            for corpus in (request.idf_corpus, None)
+        ]
+        best = [hits[0][1] if hits else 0.0 for hits in super().query(alone)]
+        for key, within, whole in zip(keys, best[::2], best[1::2], strict=True):
+            self._weights[key] = within / whole if whole else 1.0
