@@ -23,7 +23,7 @@ _TELLING: Final = frozenset(
         "more less fewer first last only all both each every any some none most always never sometimes often usually "
         "except unless without if when while first second third last next previous either neither nor or must may can "
         "should might could will would now still also too again already yet instead no not nobody nothing none cannot "
-        "never without maybe perhaps probably almost about",
+        "never without maybe perhaps probably almost about up down off out back away",
     )
 )
 # One of these may stand for another and say the same.
@@ -42,7 +42,7 @@ _PASSIVE: Final = frozenset(("by", "belongs", "belong", "belonging", "from"))
 
 # From this share of common content words on, two texts are so near that each small word counts.
 NEAR_MIN: Final = 0.5
-# So few words exchanged between two near texts are another value rather than a synonym.
+# So few words exchanged between two texts are another value rather than a synonym, also in a text of three words.
 EXCHANGED_MAX: Final = 2
 
 
@@ -55,10 +55,10 @@ def may_be_one(one: str, other: str) -> bool:
         return False
     before, after = _content(one), _content(other)
     lost, gained, all_words = set(before) - set(after), set(after) - set(before), set(before) | set(after)
-    if len(all_words) - len(lost) - len(gained) < NEAR_MIN * len(all_words):
-        return True
     if lost and gained and max(len(lost), len(gained)) <= EXCHANGED_MAX:
         return False
+    if len(all_words) - len(lost) - len(gained) < NEAR_MIN * len(all_words):
+        return True
     return (
         _told(first) == _told(second)
         and not _opposed(first, second)
