@@ -18,8 +18,8 @@ from peer_builders import EVERYTHING, ID, NOW, OTHER, Node
 
 from mnemesh_actors.index import neighbours
 from mnemesh_actors.index.engine_port import QueryRequest, Scored
-from mnemesh_actors.index.engines.edge import EdgeBackend
 from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, ShardConfig
+from mnemesh_actors.index.vector_table import TabledIndex
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
@@ -214,15 +214,15 @@ def shard(tmp_path: Path) -> Iterator[RetrievalShard]:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many searches each call to the engine holds."""
+    """How many searches each call to the index holds."""
     seen: list[int] = []
-    query = EdgeBackend.query
+    query = TabledIndex.query
 
-    def counted(self: EdgeBackend, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
+    def counted(self: TabledIndex, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
         seen.append(len(requests))
         return query(self, requests)
 
-    monkeypatch.setattr(EdgeBackend, "query", counted)
+    monkeypatch.setattr(TabledIndex, "query", counted)
     return seen
 
 
