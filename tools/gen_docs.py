@@ -19,6 +19,7 @@ from typing import Any
 import typer
 from tools.hosts_page import bundle_server, hosts_page, plugin_hooks, plugin_server
 from tools.markdown_table import table_text
+from tools.reliability_plot import reliability_plot
 
 from mnemesh.cli import app, plain
 from mnemesh_gateway.node.settings import FILE_NAME, PREFIX, flag_of, table
@@ -315,13 +316,11 @@ def calibration() -> str:
     results = _results("calibration")
     rows = {name: row for name, row in results["rows"].items() if "ECE" in row}
     figures = list(next(iter(rows.values())))[1:]
-    heads = ("corpus", *(name.replace("_", " ") for name in figures))
-    table = table_text(heads, [(name, *(_short(row[figure]) for figure in figures)) for name, row in rows.items()])
-    bins = results["bins"]
+    lines = [(name, *(_short(row[figure]) for figure in figures)) for name, row in rows.items()]
+    table, bins = table_text(("corpus", *(name.replace("_", " ") for name in figures)), lines), results["bins"]
     cells = [[f"{_short(score)} / {_short(share)}" for score, share in pairs] for pairs in bins.values()]
-    lines = [(str(number), *row) for number, row in enumerate(zip(*cells, strict=True), 1)]
-    reliability = table_text(("bin", *bins), lines)
-    return f"{table}\nMean score and share of right top results, in ten bins of equal count:\n\n{reliability}"
+    binned = table_text(("bin", *bins), [(str(number), *row) for number, row in enumerate(zip(*cells, strict=True), 1)])
+    return f"{table}\nMean score and share of right top results, in ten bins of equal count:\n\n{binned}"
 
 
 def carry() -> str:
@@ -376,6 +375,7 @@ PAGES: dict[str, Callable[[], str]] = {
     ),
     "README.md": partial(page_with, "README.md", "key figures"),
     "docs/recall.md": partial(page_with, "docs/recall.md", "misses", "calibration", "carry", "leave one out"),
+    "docs/reliability.svg": lambda: reliability_plot(_results("calibration")["bins"]),
     "docs/proof.md": partial(page_with, "docs/proof.md", "growth"),
 }
 
