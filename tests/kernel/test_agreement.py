@@ -49,6 +49,29 @@ def test_another_number_or_a_negation_is_never_the_same(text: str, number: int) 
     assert not consistent(read(text), read(f"It is not so that {text}"), 0.9)
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Retry when the load is < 5.", "Retry when the load is > 5."),
+        ("The parser is written in C++.", "The parser is written in C."),
+        ("The offset is -5.", "The offset is 5."),
+        ("Stop when x != y.", "Stop when x == y."),
+        ("The stand costs 5 \u20ac.", "The stand costs 5 $."),
+    ],
+)
+def test_another_sign_is_never_the_same(one: str, other: str) -> None:
+    assert not restates(one, other)
+    assert restates(one, one.rstrip("."))
+
+
+@pytest.mark.parametrize("sentence", ["Ana reviews the change of the parser", "Ana reviews it, Ben ships it"])
+def test_an_end_beyond_what_is_compared_is_never_the_same(sentence: str) -> None:
+    text = ". ".join([sentence] * 20)
+    assert not restates(f"{text}. Always call Ana first.", f"{text}. Never call Ana first.")
+    assert not restates(f"{text}. Never use the old key.", f"{text}.")
+    assert restates(f"{text}. Ben owns it.", f"{text}, Ben owns it")
+
+
 @given(st.permutations(range(4)), SENTENCES)
 def test_the_same_group_gives_the_same_fact_in_whatever_order_it_comes(order: list[int], text: str) -> None:
     texts = [

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh_memory.policy.judge.guard import Candidate, judge
 from mnemesh_memory.policy.judge.reading import Reading
+from mnemesh_memory.policy.judge.sameness import says_the_same
 
 SURE = Reading(1.0, 0.0, 0.0)
 PEOPLE = st.sampled_from(["Ana", "Bruno", "Chiara", "Dmitri", "the auditor", "the platform team"])
@@ -71,3 +74,37 @@ def test_a_reading_without_doubt_links_two_values_that_words_alone_do_not_link()
         id="older", text=older, kind="fact", cosine=0.5, replaceable=False, read=Reading(0.001, 0.998, 0.001)
     )
     assert judge(newer, "fact", [read]).contradicts == ("older",)
+
+
+LONG: Final = [
+    pytest.param(
+        " ".join(f"Step {word} is done by the {word} team." for word in "abcdefghijklmnop"), id="16 sentences"
+    ),
+    pytest.param("\n".join(f"- host{number}: web" for number in range(17)), id="17 lines"),
+    pytest.param(f"We have {', '.join(f'host{number}' for number in range(60))} and the team says:", id="120 tokens"),
+    pytest.param(f"Wait {', '.join(f'{number} working days' for number in range(60))} and then:", id="joined tokens"),
+    pytest.param(
+        f"The team writes it down. {'Ana reviews it, as she always did before. ' * 110}", id="4,600 characters"
+    ),
+]
+
+
+@pytest.mark.parametrize("text", LONG)
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The port is 5432.", "The port is 6543."),
+        ("Always call Ana first.", "Never call Ana first."),
+        ("Never use the old key.", ""),
+        ("Ana owns it and Ben reviews.", "Ben owns it and Ana reviews."),
+    ],
+)
+def test_an_end_beyond_what_is_compared_makes_another_text(text: str, one: str, other: str) -> None:
+    for space in (" ", "\n"):
+        first, second = f"{text}{space}{one}", f"{text}{space}{other}"
+        assert not says_the_same(first, second)
+        for read in (None, Reading(1.0, 0.0, 0.0)):
+            candidate = Candidate(id="older", text=first, kind="fact", cosine=1.0, replaceable=True, read=read)
+            verdict = judge(second, "fact", [candidate])
+            assert (verdict.action, verdict.supersedes) == ("ADD", ()), verdict
+        assert says_the_same(first, f"{first} ")

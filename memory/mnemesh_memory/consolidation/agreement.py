@@ -27,7 +27,7 @@ from mnemesh_memory.policy.judge.grammar import (
     VERBS,
 )
 from mnemesh_memory.policy.judge.sameness import says_the_same
-from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, Statement, statements
+from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, Statement, all_statements, statements
 
 # Dimensions of the moment of an event, which say nothing about the event.
 MOMENTS: Final = frozenset(("day", "date", "month", "weekday"))
@@ -62,6 +62,9 @@ _SHORT_NEGATIONS: Final = re.compile(
 )
 # Behind a phrase, one of these begins something else.
 _BEGINS_ANEW: Final = ARTICLES | DETERMINERS | PRONOUNS
+# Signs that say something, other than the punctuation of a sentence: `<`, `+`, `$`, and a minus before a word.
+_SIGN: Final = re.compile(r"(?<!\w)-(?=\w)|[^\w\s.,;:!?'\"()\[\]\-/`\u2010-\u201f\u2026]")
+_BULLET: Final = re.compile(r"^\s*[-*\u2022]\s", re.MULTILINE)
 _HYPHEN: Final = re.compile(r"(?<=[^\W\d_])-(?=[^\W\d_])")
 _DIGITS: Final = re.compile(r"\d+")
 # So much of the beginning of two words makes them forms of one word.
@@ -87,6 +90,7 @@ class Reading:
     verbs: frozenset[str]
     negations: int
     lacks: bool  # Something is negated, missing or failed.
+    whole: bool  # Nothing of the text is beyond what is looked at.
 
     @property
     def keys(self) -> frozenset[str]:
@@ -131,6 +135,7 @@ def read(text: str) -> Reading:
         verbs=frozenset(verbs),
         negations=negations,
         lacks=bool(negations) or any(word in _LACKS for word in words),
+        whole=len(text) <= LOOKED_AT_CHARS and bool(all_statements(plain)),
     )
 
 
@@ -181,6 +186,8 @@ def restates(one: str, other: str) -> bool:
         return True
     if _occasions(one) != _occasions(other):
         return False  # a reading leaves occasions out, so only this comparison tells two of them apart
+    if _signs(one) != _signs(other):
+        return False
     if one.count("?") != other.count("?") or not same_digits(one, other):
         return _numbers_in_words(one, other)
     if _run_together(one) == _run_together(other):
@@ -191,6 +198,10 @@ def restates(one: str, other: str) -> bool:
 def _occasions(text: str) -> list[str]:
     """The occasions that a text names, in its order. Who blocks whom may be the statement."""
     return ["".join(found.casefold().split()) for found in _OCCASION.findall(text)]
+
+
+def _signs(text: str) -> list[str]:
+    return _SIGN.findall(_BULLET.sub("", text))
 
 
 def same_digits(one: str, other: str) -> bool:
@@ -205,7 +216,7 @@ def _numbers_in_words(one: str, other: str) -> bool:
 
 def _same_words(one: str, other: str) -> bool:
     first, second = _folded(one), _folded(other)
-    if not first.forms or first.negations != second.negations or not _share_names(one, other):
+    if not (first.whole and second.whole) or first.negations != second.negations or not _share_names(one, other):
         return False
     if first.forms == second.forms:
         return True

@@ -15,8 +15,7 @@ from functools import lru_cache
 from typing import Final
 
 from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS, VERB_BASES
-from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, STATEMENTS_KEPT, Statement, statements
-from mnemesh_memory.policy.judge.tokens import TOKENS_MAX
+from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement, all_statements
 from mnemesh_memory.policy.judge.wording import EXCHANGED, UNSPOKEN, spoken, worded
 
 Words = tuple[str, ...]
@@ -68,10 +67,8 @@ def says_the_same(one: str, other: str) -> bool:
         return False
     if almost_identical(one, other):
         return True
-    if max(len(one), len(other)) > LOOKED_AT_CHARS:
-        return False
-    first, second = (list(statements(_EACH.sub("every", text))) for text in (one, other))
-    if not first or not second or any(len(part.tokens) >= TOKENS_MAX for part in first + second):
+    first, second = (list(all_statements(_EACH.sub("every", text))) for text in (one, other))
+    if not first or not second:
         return False
     if any(part.asks for part in first) != any(part.asks for part in second):
         return False

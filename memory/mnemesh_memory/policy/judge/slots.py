@@ -31,7 +31,7 @@ from mnemesh_memory.policy.judge.grammar import (
     SUBORDINATORS,
     meaning,
 )
-from mnemesh_memory.policy.judge.tokens import Token, is_past, tokens_of
+from mnemesh_memory.policy.judge.tokens import Token, is_cut, is_past, tokens_of
 from mnemesh_memory.policy.judge.verbs import first_verb, happened, is_perfect
 
 SENTENCES_MAX: Final = 16
@@ -148,6 +148,16 @@ class Statement:
 def statements(text: str) -> tuple[Statement, ...]:
     """The sentences of the beginning of a text, at most SENTENCES_MAX."""
     return _statements(text[:LOOKED_AT_CHARS])
+
+
+@lru_cache(maxsize=STATEMENTS_KEPT)
+def all_statements(text: str) -> tuple[Statement, ...]:
+    """The sentences of a whole text; none when any part of it is beyond what is looked at. Two texts are one only when
+    all of both was compared."""
+    if len(text) > LOOKED_AT_CHARS:
+        return ()
+    parts = [part for part in _SENTENCE.split(text) if part.strip()]
+    return () if len(parts) > SENTENCES_MAX or any(map(is_cut, parts)) else statements(text)
 
 
 def sentences(text: str) -> list[str]:

@@ -85,6 +85,11 @@ def tokens_of(sentence: str) -> tuple[Token, ...]:
     )
 
 
+def is_cut(sentence: str) -> bool:
+    """Whether a sentence may have more tokens than `tokens_of` reads."""
+    return sum(1 for _ in islice(_TOKEN.finditer(expanded(sentence)), TOKENS_MAX)) == TOKENS_MAX
+
+
 def expanded(text: str) -> str:
     """A text with whole words for contractions, in NFC."""
     plain = unicodedata.normalize("NFC", text).translate(_FOLD)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Final
 
 from mnemesh_memory.policy.judge.grammar import OPPOSED, OPPOSITES, SCOPES
-from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement, statements
+from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement, all_statements, statements
 
 # Words of order, degree, number, time and condition: one more or one less, and the truth is another.
 _TELLING: Final = frozenset(
@@ -48,7 +48,7 @@ EXCHANGED_MAX: Final = 2
 
 def may_be_one(one: str, other: str) -> bool:
     """Whether nothing that a model reads over differs between two texts."""
-    first, second = (list(statements(text)) for text in (one, other))
+    first, second = (all_statements(text) for text in (one, other))
     if not first or not second or any(part.asks for part in first) != any(part.asks for part in second):
         return False
     if _values(first) != _values(second) or not (_named(first, second) and _named(second, first)):
