@@ -23,7 +23,7 @@ from rich.table import Table
 
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_memory.policy.judge.guard import Candidate, Verdict, judge, to_read
-from mnemesh_memory.policy.judge.reading import Reading
+from mnemesh_memory.policy.judge.reading import Reading, reading_of
 
 DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data" / "guard"
 HALVES: Final = ("given", "held_out", "held_out_2")
@@ -81,7 +81,7 @@ def _read(pair: Pair, worker: EmbeddingWorker) -> Pair:
     """The pair with a reading, if the guard wants one."""
     if not to_read(pair.newer, "fact", [_candidate(pair)], "", {}, widely=True):
         return pair
-    return pair._replace(read=Reading(*worker.read_pairs([(pair.older, pair.newer)])[0].tolist()))
+    return pair._replace(read=reading_of(worker.read_pairs([(pair.older, pair.newer)])[0].tolist()))
 
 
 def figures(counts: Counter[tuple[str, str]]) -> dict[str, tuple[float, str]]:

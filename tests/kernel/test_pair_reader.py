@@ -119,10 +119,10 @@ def test_the_graph_says_what_the_formulas_say(cache: str, deltas: Path) -> None:
     worker = loaded(cache)
     assert worker.info().pairs == PAIRS_READY
     found = worker.read_pairs(PAIRS)
-    assert (found.shape, found.dtype) == ((len(PAIRS), 3), np.float32)
-    for pair, row in zip(PAIRS, found, strict=True):
+    assert (found.shape, found.dtype) == ((len(PAIRS), 4), np.float32)
+    for pair, row in zip(PAIRS, found[:, :3], strict=True):
         assert row == pytest.approx(by_hand(worker, deltas, *pair), abs=TOLERANCE)
-    assert worker.read_pairs([]).shape == (0, 3)
+    assert worker.read_pairs([]).shape == (0, 4)
     worker.close()
 
 
@@ -158,7 +158,7 @@ def test_workers_of_one_process_share_the_graph(cache: str, deltas: Path) -> Non
     one, other = loaded(cache), loaded(cache)
     assert one._pairs is other._pairs
     one.close()
-    assert other.read_pairs(PAIRS[:1]).sum() == pytest.approx(1, abs=1e-5)
+    assert other.read_pairs(PAIRS[:1])[:, :3].sum() == pytest.approx(1, abs=1e-5)
     other.close()
 
 
@@ -193,6 +193,26 @@ def test_a_worker_that_is_told_to_reads_no_pairs(cache: str, deltas: Path) -> No
     worker.close()
 
 
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("Ana reviews the parser.", True),
+        ("Ana reviews the parser. " * 20, True),
+        ("Ana reviews the parser. " * 21, False),
+        ("Ana" + " " * 2_000 + "reviews the parser.", False),
+        ("Ana reviews \u0c95\u0ca8\u0ccd\u0ca8\u0ca1", False),
+    ],
+    ids=["short", "just short enough", "too long", "an end behind spaces", "an unknown word"],
+)
+def test_the_reader_tells_whether_it_has_read_each_word_of_both_texts(
+    cache: str, deltas: Path, text: str, whole: bool
+) -> None:
+    worker = loaded(cache)
+    found = worker.read_pairs([("Ana reviews.", text), (text, "Ana reviews.")])
+    assert found[:, 3].tolist() == [float(whole)] * 2
+    worker.close()
+
+
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(2, 125))
 def test_the_longer_text_loses_its_end(first: int, second: int, room: int) -> None:
     older, newer = fitted(list(range(first)), list(range(second)), room)
@@ -209,5 +229,5 @@ def test_the_file_of_the_package_reads_as_its_trainer_says(cache: str, monkeypat
     worker = loaded(cache)
     assert worker.info().pairs == PAIRS_READY
     found = worker.read_pairs([(one["older"], one["newer"]) for one in expected])
-    assert np.abs(found - [one["probabilities"] for one in expected]).max() <= TOLERANCE
+    assert np.abs(found[:, :3] - [one["probabilities"] for one in expected]).max() <= TOLERANCE
     worker.close()

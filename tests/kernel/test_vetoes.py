@@ -12,7 +12,7 @@ from mnemesh_memory.policy.judge.guard import Candidate, judge
 from mnemesh_memory.policy.judge.reading import Reading
 from mnemesh_memory.policy.judge.sameness import says_the_same
 
-SURE = Reading(1.0, 0.0, 0.0)
+SURE = Reading(1.0, 0.0, 0.0, whole=True)
 PEOPLE = st.sampled_from(["Ana", "Bruno", "Chiara", "Dmitri", "the auditor", "the platform team"])
 ACTS = st.sampled_from(["reviews", "pays", "replaces", "blocks", "reports to", "trains"])
 TURNS = [("before", "after"), ("at least", "at most"), ("from", "to"), ("above", "below"), ("with", "without")]
@@ -63,7 +63,8 @@ def test_what_a_model_reads_over_is_no_repeat(older: str, newer: str) -> None:
 def test_a_sure_reading_of_far_words_is_a_repeat_and_an_unsure_one_is_stored() -> None:
     older, newer = "Do not log personal data.", "Nothing that identifies a person may end up in log files."
     assert verdict(older, newer) == "NOOP"
-    assert verdict(older, newer, Reading(0.6, 0.0, 0.4)) == "ADD"
+    assert verdict(older, newer, Reading(0.6, 0.0, 0.4, whole=True)) == "ADD"
+    assert verdict(older, newer, Reading(1.0, 0.0, 0.0, whole=False)) == "ADD", "of a part of the texts"
 
 
 def test_a_reading_without_doubt_links_two_values_that_words_alone_do_not_link() -> None:
@@ -103,7 +104,7 @@ def test_an_end_beyond_what_is_compared_makes_another_text(text: str, one: str, 
     for space in (" ", "\n"):
         first, second = f"{text}{space}{one}", f"{text}{space}{other}"
         assert not says_the_same(first, second)
-        for read in (None, Reading(1.0, 0.0, 0.0)):
+        for read in (None, SURE):
             candidate = Candidate(id="older", text=first, kind="fact", cosine=1.0, replaceable=True, read=read)
             verdict = judge(second, "fact", [candidate])
             assert (verdict.action, verdict.supersedes) == ("ADD", ()), verdict

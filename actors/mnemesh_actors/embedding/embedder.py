@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
 from mnemesh_actors.models import LENGTH_TOLERANCE, NO_PREFIXES, PAIRS_OFF, Prefixes
 from mnemesh_actors.runtime.batch import Batcher
-from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading
+from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading, reading_of
 from mnemesh_memory.values import limits
 
 Vector = NDArray[np.float32]
@@ -112,7 +112,7 @@ class Embedder:
                 await self.idle(YIELDED_S)
             call = list(pairs[start : start + PAIRS_A_CALL_MAX])
             rows = await self.workers.read_pairs(call, self.generation)
-            found += [Reading(*row) for row in rows.tolist()]
+            found += [reading_of(row) for row in rows.tolist()]
         return found
 
     async def idle(self, limit_s: float) -> None:

@@ -56,12 +56,16 @@ class PairReader:
         self._timer: threading.Timer | None = None
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> Probabilities:
-        """Of each pair (older, newer) the probabilities of `CLASSES`: float32 of shape (len(pairs), 3). Raises
-        Unavailable when the graph can't be loaded."""
+        """Of each pair (older, newer) the probabilities of `CLASSES`, and 1 when the graph has read each word of both
+        texts: float32 of shape (len(pairs), 4). Raises Unavailable when the graph can't be loaded."""
         texts = self._engine.tokens([text[:CHARS_MAX] for pair in pairs for text in pair])
         graph = self._loaded()
-        rows = [graph.run(*fitted(*pair, self._room)) for pair in zip(texts[::2], texts[1::2], strict=True)]
-        return np.array(rows, np.float32).reshape(len(pairs), len(CLASSES))
+        rows = np.empty((len(pairs), len(CLASSES) + 1), np.float32)
+        for row, pair, older, newer in zip(rows, pairs, texts[::2], texts[1::2], strict=True):
+            read = fitted(older, newer, self._room)
+            row[:-1] = graph.run(*read)
+            row[-1] = read == (older, newer) and max(map(len, pair)) <= CHARS_MAX and graph.knows(*read)
+        return rows
 
     def _loaded(self) -> _Graph:
         with self._loading:
@@ -122,6 +126,11 @@ class _Graph:
             raise Unavailable(f"the pair judge in {directory} can't be loaded: {error}; delete that folder") from error
         self._width: int = self._session.get_inputs()[0].shape[-1]
         self._first, self._between = engine.number_of("[CLS]"), engine.number_of("[SEP]")
+        self._unknown = engine.number_of("[UNK]")
+
+    def knows(self, older: list[int], newer: list[int]) -> bool:
+        """Whether the tokens stand for words: all unknown words are one token."""
+        return self._unknown not in older and self._unknown not in newer
 
     def run(self, older: list[int], newer: list[int]) -> Probabilities:
         """One pair: shape (len(CLASSES),). A run of several pairs takes as long, and the memory of all."""

@@ -154,8 +154,9 @@ def _repeated(twin: Candidate, how: str) -> Verdict:
 
 
 def _is_read_as_one(item: Candidate, text: str) -> bool:
-    """Whether the model is sure that both texts say the same, and nothing that it reads over differs."""
-    sure = item.read is not None and item.read.repeats >= limits().repeat
+    """Whether the model has read both texts whole and is sure that they say the same, and nothing that it reads over
+    differs."""
+    sure = item.read is not None and item.read.whole and item.read.repeats >= limits().repeat
     return sure and item.replaceable and item.kind not in RECORDS and may_be_one(item.text, text)
 
 

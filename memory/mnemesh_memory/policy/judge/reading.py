@@ -8,6 +8,7 @@ likelihood of the trees are added up, and the limits come from pairs of hands th
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib.resources import files
 from math import log
@@ -30,6 +31,7 @@ class Reading(NamedTuple):
     repeats: float
     replaces: float
     apart: float
+    whole: bool = False  # The model has read each word of both texts, and knows each.
 
 
 class Limits(NamedTuple):
@@ -40,6 +42,12 @@ class Limits(NamedTuple):
     link: float
     replace: float
     repeat: float
+
+
+def reading_of(row: Sequence[float]) -> Reading:
+    """The reading that the numbers of a model are: three probabilities, and 1 for texts that were read whole."""
+    repeats, replaces, apart, whole = row
+    return Reading(repeats, replaces, apart, whole > 0)
 
 
 @lru_cache(maxsize=1)
