@@ -122,7 +122,8 @@ class EmbeddingWorker:
 
     def read_pairs(self, pairs: list[tuple[str, str]]) -> Vectors:
         """Of each pair (older, newer) how likely the newer text says the same, gives another value, or neither, and 1
-        for two texts that were read whole: float32 of shape (len(pairs), 4). Raises Unavailable before `load`, and without a model that reads pairs."""
+        for two texts that were read whole: float32 of shape (len(pairs), 4). Raises Unavailable before `load`, and
+        without a model that reads pairs."""
         told = self.info().pairs
         if self._pairs is None:
             raise Unavailable(f"pairs of texts are not read: {told}", part="guard model")
