@@ -125,7 +125,8 @@ class Mesh:
         self.checkpoint, self.resume, self.context = sessions.checkpoint, sessions.resume, sessions.context
         self.seed_project = ProjectSeeding(parts, writing).seed_project
         self.rules, ruling = parts.rules, Ruling(parts, writing)
-        self.record_run, self.runs, self.settle, self.requirements = SessionRecords(parts, writing).operations
+        records = SessionRecords(parts, writing, linking)
+        self.record_run, self.runs, self.settle, self.requirements = records.operations
         self.add_rule, self.get_rules, self.delete_rule = ruling.add, ruling.page, ruling.delete
         self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget
         self.duplicates, self.hygiene = hygiene.duplicates, hygiene.hygiene

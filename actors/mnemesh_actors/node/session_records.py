@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from mnemesh_actors.memory_lookup import find_many
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import answered, find
+from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_memory.policy.sessions import requirements, session_runs
 from mnemesh_memory.policy.sessions.requirements import Requirement
@@ -15,25 +17,39 @@ from mnemesh_memory.policy.sessions.session_runs import SessionRun, Told
 from mnemesh_memory.secrets.mask import masked
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import Aborted, AlreadyExists, FailedPrecondition
+from mnemesh_memory.values.errors import (
+    Aborted,
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    MnemeshError,
+    NotFound,
+)
 from mnemesh_memory.values.model import Caller, Draft, ListQuery, Memory, Patch, Source
 
 SETTLE_TRIES: Final = 4
+PROMPT: Final = "prompt"
+# The type of the link from a record to the prompt that the session followed.
+FOLLOWS: Final = "depends-on"
 
 
 class SessionRecords:
-    """`writing` stores the memories."""
+    """`writing` stores the memories, `linking` leads from a record to its prompt."""
 
-    def __init__(self, parts: NodePorts, writing: Writing) -> None:
+    def __init__(self, parts: NodePorts, writing: Writing, linking: Linking) -> None:
         self._parts = parts
         self._writing = writing
+        self._linking = linking
         self.operations = self.record_run, self.runs, self.settle, self.requirements
 
     async def record_run(self, caller: Caller, told: Told, *, space: str = "", mask: bool = False) -> SessionRun:
-        """Store what a session was, as the next version of its record. The same again changes nothing, and a forgotten
-        record stays forgotten until there is more to tell. Raises InvalidArgument, SecretRefused, PermissionDenied."""
+        """Store what a session was, as the next version of its record, with a link to the prompt that it followed. The
+        same again changes nothing, and a forgotten record stays forgotten until there is more to tell. Raises
+        InvalidArgument, NotFound, SecretRefused, PermissionDenied."""
         where = request_checks.write_space(space, caller)
         clean = session_runs.checked(told, mask=mask)
+        prompt = await self._prompt(caller, clean, where)
+        clean = replace(clean, prompt_id=prompt)
         content, title = session_runs.text_of(clean), session_runs.title(clean)
         if mask:  # two harmless lines may be a credential together
             content, title = masked(content)[0], masked(title)[0]
@@ -43,14 +59,35 @@ class SessionRecords:
             created_at=clean.started_at if clean.started_at and clean.started_at <= self._parts.clock() else None,
         )  # fmt: skip
         try:
-            memory = await self._recorded(caller, draft)
+            memory = await self._recorded(caller, draft, named=bool(told.prompt_id))
         except AlreadyExists:  # another call began the record meanwhile
-            memory = await self._recorded(caller, draft)
-        return session_runs.run_of(memory)
+            memory = await self._recorded(caller, draft, named=bool(told.prompt_id))
+        run = session_runs.run_of(memory)
+        if prompt and run.prompt_id == prompt and memory.state == "active":
+            await self._linking.link(caller, memory.id, FOLLOWS, prompt, wait="durable")
+        return run
 
-    async def _recorded(self, caller: Caller, draft: Draft) -> Memory:
-        """The record as the draft tells it. The commit decides which of two calls begins one, by the key."""
-        session, said = draft.source.session, (draft.content, dict(draft.attrs))
+    async def _prompt(self, caller: Caller, told: Told, space: str) -> str:
+        """The id of the prompt that a session followed: the named one, or the latest of its space that was stored with
+        the session; "" for none."""
+        async with answered(self._parts, "ledger"):
+            if not told.prompt_id:
+                stored = ListQuery(spaces=(space,), kinds=(PROMPT,), session=told.session, limit=1)
+                page = await self._parts.ledger.page(request_checks.list_query(stored, caller))
+                return next((memory.id for memory in page.memories), "")
+            (named,) = await find_many(self._parts, caller, [told.prompt_id], spaces=(space,))
+        if isinstance(named, NotFound | InvalidArgument):
+            raise named.named("prompt_id")
+        if isinstance(named, MnemeshError):
+            raise named
+        if named.kind != PROMPT:
+            raise InvalidArgument("prompt_id", f"a memory of kind {named.kind}", f"a memory of kind {PROMPT}")
+        return named.id
+
+    async def _recorded(self, caller: Caller, draft: Draft, *, named: bool) -> Memory:
+        """The record as the draft tells it, with the prompt of the record before unless one is `named`. The commit
+        decides which of two calls begins a record, by the key."""
+        session = draft.source.session
         gone = ListQuery(
             spaces=(draft.space,), kinds=(draft.kind,), tags_any=draft.tags, session=session, agent=caller.agent,
             state="forgotten", limit=limits.LIST_LIMIT_MAX,
@@ -60,6 +97,9 @@ class SessionRecords:
                 (draft.space,), session_runs.TAG, session, caller.agent, session_runs.KIND
             )
             forgotten = () if before else (await self._parts.ledger.page(gone)).memories
+        if before is not None and not named:
+            draft = replace(draft, attrs=session_runs.with_prompt(draft.attrs, before.attrs))
+        said = draft.content, dict(draft.attrs)
         for one in (before, *forgotten):
             if one is not None and (one.content, dict(one.attrs)) == said:
                 return one

@@ -991,6 +991,7 @@ class AsyncOperations:
         session: str,
         *,
         prompts: Words | None = None,
+        prompt_id: str = "",
         files: Words | None = None,
         errors: Words | None = None,
         outcome: str = "",
@@ -1017,6 +1018,7 @@ class AsyncOperations:
             record_run(
                 session,
                 prompts=prompts,
+                prompt_id=prompt_id,
                 files=files,
                 errors=errors,
                 outcome=outcome,

@@ -981,6 +981,7 @@ class Operations:
         session: str,
         *,
         prompts: Words | None = None,
+        prompt_id: str = "",
         files: Words | None = None,
         errors: Words | None = None,
         outcome: str = "",
@@ -1007,6 +1008,7 @@ class Operations:
             record_run(
                 session,
                 prompts=prompts,
+                prompt_id=prompt_id,
                 files=files,
                 errors=errors,
                 outcome=outcome,

@@ -171,7 +171,7 @@ class ContextResponse(_message.Message):
     def __init__(self, groups: _Optional[_Iterable[_Union[ContextGroup, _Mapping]]] = ..., tokens_used: _Optional[int] = ..., left_out: _Optional[int] = ..., continued: _Optional[bool] = ..., degraded: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class RecordRunRequest(_message.Message):
-    __slots__ = ("session", "prompts", "files", "errors", "outcome", "status", "model", "tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "started_at", "ended_at", "space", "mask")
+    __slots__ = ("session", "prompts", "files", "errors", "outcome", "status", "model", "tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "started_at", "ended_at", "space", "mask", "prompt_id")
     SESSION_FIELD_NUMBER: _ClassVar[int]
     PROMPTS_FIELD_NUMBER: _ClassVar[int]
     FILES_FIELD_NUMBER: _ClassVar[int]
@@ -188,6 +188,7 @@ class RecordRunRequest(_message.Message):
     ENDED_AT_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
     MASK_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_ID_FIELD_NUMBER: _ClassVar[int]
     session: str
     prompts: _containers.RepeatedScalarFieldContainer[str]
     files: _containers.RepeatedScalarFieldContainer[str]
@@ -204,10 +205,11 @@ class RecordRunRequest(_message.Message):
     ended_at: _timestamp_pb2.Timestamp
     space: str
     mask: bool
-    def __init__(self, session: _Optional[str] = ..., prompts: _Optional[_Iterable[str]] = ..., files: _Optional[_Iterable[str]] = ..., errors: _Optional[_Iterable[str]] = ..., outcome: _Optional[str] = ..., status: _Optional[str] = ..., model: _Optional[str] = ..., tokens_in: _Optional[int] = ..., tokens_out: _Optional[int] = ..., tokens_cached: _Optional[int] = ..., tokens_cache_written: _Optional[int] = ..., cost_usd: _Optional[float] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., space: _Optional[str] = ..., mask: _Optional[bool] = ...) -> None: ...
+    prompt_id: str
+    def __init__(self, session: _Optional[str] = ..., prompts: _Optional[_Iterable[str]] = ..., files: _Optional[_Iterable[str]] = ..., errors: _Optional[_Iterable[str]] = ..., outcome: _Optional[str] = ..., status: _Optional[str] = ..., model: _Optional[str] = ..., tokens_in: _Optional[int] = ..., tokens_out: _Optional[int] = ..., tokens_cached: _Optional[int] = ..., tokens_cache_written: _Optional[int] = ..., cost_usd: _Optional[float] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., space: _Optional[str] = ..., mask: _Optional[bool] = ..., prompt_id: _Optional[str] = ...) -> None: ...
 
 class SessionRun(_message.Message):
-    __slots__ = ("id", "session", "space", "by", "at", "status", "content", "model", "tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "started_at", "ended_at")
+    __slots__ = ("id", "session", "space", "by", "at", "status", "content", "model", "tokens_in", "tokens_out", "tokens_cached", "tokens_cache_written", "cost_usd", "started_at", "ended_at", "prompt_id")
     ID_FIELD_NUMBER: _ClassVar[int]
     SESSION_FIELD_NUMBER: _ClassVar[int]
     SPACE_FIELD_NUMBER: _ClassVar[int]
@@ -223,6 +225,7 @@ class SessionRun(_message.Message):
     COST_USD_FIELD_NUMBER: _ClassVar[int]
     STARTED_AT_FIELD_NUMBER: _ClassVar[int]
     ENDED_AT_FIELD_NUMBER: _ClassVar[int]
+    PROMPT_ID_FIELD_NUMBER: _ClassVar[int]
     id: str
     session: str
     space: str
@@ -238,7 +241,8 @@ class SessionRun(_message.Message):
     cost_usd: float
     started_at: _timestamp_pb2.Timestamp
     ended_at: _timestamp_pb2.Timestamp
-    def __init__(self, id: _Optional[str] = ..., session: _Optional[str] = ..., space: _Optional[str] = ..., by: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., status: _Optional[str] = ..., content: _Optional[str] = ..., model: _Optional[str] = ..., tokens_in: _Optional[int] = ..., tokens_out: _Optional[int] = ..., tokens_cached: _Optional[int] = ..., tokens_cache_written: _Optional[int] = ..., cost_usd: _Optional[float] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ...) -> None: ...
+    prompt_id: str
+    def __init__(self, id: _Optional[str] = ..., session: _Optional[str] = ..., space: _Optional[str] = ..., by: _Optional[str] = ..., at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., status: _Optional[str] = ..., content: _Optional[str] = ..., model: _Optional[str] = ..., tokens_in: _Optional[int] = ..., tokens_out: _Optional[int] = ..., tokens_cached: _Optional[int] = ..., tokens_cache_written: _Optional[int] = ..., cost_usd: _Optional[float] = ..., started_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., ended_at: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., prompt_id: _Optional[str] = ...) -> None: ...
 
 class RecordRunResponse(_message.Message):
     __slots__ = ("run",)

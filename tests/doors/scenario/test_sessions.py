@@ -138,6 +138,22 @@ async def test_a_session_has_one_record_and_a_later_one_is_its_next_version(door
     await refusal(door.call("record_run", session="s3", space=space, outcome=f"key {SECRET}"), "INVALID_ARGUMENT")
 
 
+async def test_a_record_leads_to_the_prompt_that_the_session_followed(door: Door, space: str) -> None:
+    steps = {"kind": "prompt", "title": "Fix a loop"}
+    named = (await remember(door, space, "Read the log, then write a test.", **steps))["memory"]["id"]
+    first = (await door.call("record_run", session="s1", space=space, prompt_id=named, **RUN))["run"]
+    assert first["prompt_id"] == named
+    later = (await door.call("record_run", session="s1", space=space, tokens_in=9, **RUN))["run"]
+    assert (later["id"], later["prompt_id"]) == (first["id"], named)
+    (record,) = (await door.call("get", ids=[first["id"]]))["memories"]
+    assert [(link["type"], link["id"]) for link in record["links"]] == [("depends-on", named)]
+    stored = await remember(door, space, "Paint it twice.", kind="prompt", source={"session": "s2"})
+    painted = (await door.call("record_run", session="s2", space=space, outcome="Painted."))["run"]
+    assert painted["prompt_id"] == stored["memory"]["id"]
+    other = (await remember(door, space, "The crane is red."))["memory"]["id"]
+    await refusal(door.call("record_run", session="s3", space=space, prompt_id=other, **RUN), "INVALID_ARGUMENT")
+
+
 async def test_calls_at_the_same_time_make_one_record_of_a_session(door: Door, space: str) -> None:
     calls = (
         door.call("record_run", session="s1", space=space, tokens_in=1 + number // 4, **RUN) for number in range(8)

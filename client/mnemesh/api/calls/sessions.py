@@ -112,6 +112,7 @@ def record_run(
     session: str,
     *,
     prompts: Words | None = None,
+    prompt_id: str = "",
     files: Words | None = None,
     errors: Words | None = None,
     outcome: str = "",
@@ -138,6 +139,7 @@ def record_run(
         {
             "session": session,
             "prompts": prompts,
+            "prompt_id": prompt_id,
             "files": files,
             "errors": errors,
             "outcome": outcome,

@@ -104,6 +104,7 @@ class SessionRun:
     cost_usd: float
     started_at: datetime | None
     ended_at: datetime | None
+    prompt_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -90,6 +90,7 @@ def record_run(
     outcome: Text = None,
     status: Text = None,
     model: Text = None,
+    prompt_id: Text = None,
     tokens_in: Number = None,
     tokens_out: Number = None,
     tokens_cached: Number = None,
@@ -99,8 +100,8 @@ def record_run(
 ) -> None:
     """Store what a session was. `mnemesh mine` does so by itself for sessions of Claude Code and Codex."""
     fields = given(
-        prompts=prompt, files=file, errors=error, outcome=outcome, status=status, model=model, tokens_in=tokens_in,
-        tokens_out=tokens_out, tokens_cached=tokens_cached, cost_usd=cost_usd, space=space,
+        prompts=prompt, files=file, errors=error, outcome=outcome, status=status, model=model, prompt_id=prompt_id,
+        tokens_in=tokens_in, tokens_out=tokens_out, tokens_cached=tokens_cached, cost_usd=cost_usd, space=space,
     )  # fmt: skip
     shell.ask(lambda client: client.record_run(session, mask=mask, **fields), lambda done: _run(done.run, whole=True))
 
@@ -142,6 +143,8 @@ def _run(run: values.SessionRun, *, whole: bool) -> Iterator[str]:
     model = f"  {one_line(run.model)}" if run.model else ""
     yield f"{paint(one_line(run.session), BOLD)}  {began}  {run.status}  {tokens}{cost}{model}"
     if whole:
+        if run.prompt_id:
+            yield f"    follows the prompt {short_id(run.prompt_id)}"
         yield from (f"    {one_line(line)}" for line in run.content.splitlines() if line.strip())
     else:
         yield f"    {clip(one_line(run.content))}"

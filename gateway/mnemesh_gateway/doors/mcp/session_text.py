@@ -65,7 +65,7 @@ def _runs(answer: Json) -> str:
     elements = (
         element(
             run["content"],
-            **named(run, "id", "session", "status", "model"),
+            **named(run, "id", "session", "status", "model", "prompt_id"),
             tokens=f"{run['tokens_in']} in, {run['tokens_cached']} cached, {run['tokens_out']} out",
             at=to_the_second(run["at"]),
         )

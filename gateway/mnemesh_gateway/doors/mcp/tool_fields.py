@@ -64,7 +64,7 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
         "checkpoint": "task files decisions questions next_steps errors custom session space merge",
         "resume": "session spaces agent token_budget",
         "seed_project": "dir space dry_run",
-        "record_run": "session prompts files errors outcome status model tokens_in tokens_out cost_usd space",
+        "record_run": "session prompts prompt_id files errors outcome status model tokens_in tokens_out cost_usd space",
         "session_runs": "spaces session limit cursor",
         "settle": "id status note",
         "requirements": "spaces status limit cursor",

@@ -65,8 +65,8 @@ FORMS: Final = (
     ),
     ToolForm(
         name="log_run", of="record_run", title="Log a run",
-        description="Store what a session was, as `record_run` does. `link` with depends-on leads to its prompt.",
-        shown="session prompts files errors outcome status model tokens_in tokens_out cost_usd space",
+        description="Store what a session was, as `record_run` does, with the saved prompt that it followed.",
+        shown="session prompts prompt_id files errors outcome status model tokens_in tokens_out cost_usd space",
     ),
     ToolForm(
         name="log_error", of="remember", title="Log an error",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from typing import Any, Final
+from uuid import UUID
 
 from mnemesh_memory.secrets.mask import masked
 from mnemesh_memory.text.text import title_of
@@ -39,6 +40,7 @@ class Figures:
 
     status: str = DONE
     model: str = ""
+    prompt_id: str = ""  # Of the saved prompt that the session followed.
     tokens_in: int = 0
     tokens_out: int = 0
     tokens_cached: int = 0
@@ -89,6 +91,7 @@ def checked(given: Told, *, mask: bool) -> Told:
         session=session,
         status=field_checks.one_of("status", given.status or DONE, STATUSES),
         model=field_checks.line("model", given.model, limits.TAG_BYTES_MAX),
+        prompt_id=field_checks.line("prompt_id", given.prompt_id, limits.TITLE_BYTES_MAX),
         outcome=masked(outcome)[0] if mask else outcome,
         **lists,
     )
@@ -130,6 +133,12 @@ def attrs_of(told: Told) -> dict[str, str]:
     return {ATTR + name: str(value) for name, value in figures.items() if value}
 
 
+def with_prompt(attrs: Mapping[str, str], before: Mapping[str, str]) -> dict[str, str]:
+    """The attributes of a record with the prompt of its version before, if that has one."""
+    name = f"{ATTR}prompt_id"
+    return dict(attrs) | ({name: before[name]} if name in before else {})
+
+
 def is_record(memory: Draft | Memory) -> bool:
     """Whether a memory is the record of a session."""
     return memory.kind == KIND and TAG in memory.tags
@@ -154,7 +163,7 @@ def run_of(memory: Memory) -> SessionRun:
 
 
 def _figures(attrs: Mapping[str, str]) -> dict[str, Any]:
-    read: dict[str, Callable[[str], object]] = {"status": _status, "model": _model, "cost_usd": _cost}
+    read: dict[str, Callable[[str], object]] = {"status": _status, "model": _model, "cost_usd": _cost, "prompt_id": _id}
     read |= dict.fromkeys(("started_at", "ended_at"), _moment)
     found = {}
     for name in (one.name for one in fields(Figures)):
@@ -172,6 +181,10 @@ def _status(text: str) -> str:
 
 def _model(text: str) -> str:
     return field_checks.line("model", text, limits.TAG_BYTES_MAX)
+
+
+def _id(text: str) -> str:
+    return str(UUID(text))
 
 
 def _cost(text: str) -> float:
