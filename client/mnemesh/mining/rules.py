@@ -252,19 +252,6 @@ _CENTRAL: Final = WordedPhrases(
         r"|most important|entry point|lives? in)\b",
     ),
 )
-_SUSPICIOUS: Final = any_of(
-    r"\b(?:ignore|disregard|forget|override)\b.{0,30}\b(?:previous|prior|above|earlier|all|your|everything"
-    r"|system)\b.{0,30}\b(?:instructions?|rules?|prompts?|told)\b",
-    r"\byou are now\b(?! (?:able|allowed|connected|done|free|in|logged|on|ready|using)\b)",
-    r"\b(?:system|developer) prompt\b",
-    r"\b(?:do not|don't|never) (?:tell|inform|mention|show)\b.{0,20}\buser\b",
-    r"\b(?:reveal|print|send|upload|post|exfiltrate)\b.{0,40}(?:\b(?:secrets?|passwords?|keys?|credentials?"
-    r"|tokens?(?! (?:budget|count|limit|usage)))\b|(?<!\w)\.(?:env|ssh)\b(?!\.example))",
-    r"\b(?:curl|wget)\b[^|]*\|\s*(?:ba|z)?sh\b",
-    r"\bbase64 (?:-d|--decode)\b",
-    r"[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]",
-    r"</?(?:system|instructions?|important)>",
-)
 
 
 def class_of(sentence: str, role: str) -> str:
@@ -294,11 +281,6 @@ def class_of(sentence: str, role: str) -> str:
 def basis_of(sentence: str) -> str:
     """How sure a preference is: a lasting wish is explicit, a correction of the moment inferred."""
     return EXPLICIT if _LASTING_WISH.search(sentence.lower()) else INFERRED
-
-
-def is_suspicious(text: str) -> bool:
-    """Whether a text holds a pattern of prompt injection."""
-    return _SUSPICIOUS.search(text.lower()) is not None
 
 
 def names_central(sentence: str, paths: Iterable[str]) -> Iterator[str]:

@@ -34,6 +34,7 @@ from mnemesh.mining.state import MinedFile, MiningState
 from mnemesh.mining.transcript import Place, Words, events_of
 from mnemesh.transport.project import project_of
 from mnemesh.transport.space import project_files
+from mnemesh_memory.values.injection import is_suspicious
 
 if TYPE_CHECKING:
     from mnemesh.api.batch import Outcome
@@ -302,7 +303,7 @@ def _item(text: str, class_: str, key: str, space: str, *, basis: str = "", coun
     """A memory whose `key` and text keep it from being stored twice. A preference tells its basis."""
     text = _CONTROL.sub(" ", text).strip()
     key = hashlib.sha256("\0".join((key, space, class_, text)).encode()).hexdigest()
-    suspicious = rules.is_suspicious(text)
+    suspicious = is_suspicious(text)
     item: Item = {
         "content": text, "kind": UNSURE_KIND if suspicious else KIND_OF[class_],
         "tags": [TAG, class_.replace("_", "-"), *([SUSPICIOUS_TAG] if suspicious else ())],

@@ -30,6 +30,7 @@ from mnemesh.mining.transcript import (
     Usage,
     Words,
 )
+from mnemesh_memory.values.injection import is_suspicious
 
 CARRIED_MAX: Final = 200  # files, and open calls
 EDITS_MIN: Final = 2
@@ -58,7 +59,7 @@ class Extraction(NamedTuple):
     @property
     def suspicious(self) -> bool:
         """Whether the text holds a pattern of prompt injection."""
-        return rules.is_suspicious(self.text)
+        return is_suspicious(self.text)
 
 
 @dataclass(slots=True)

@@ -14,8 +14,8 @@ from typing import Any, Final
 from mnemesh.importing.claude_code import time_of
 from mnemesh.mining.commands import group_of
 from mnemesh.mining.credentials import masked
-from mnemesh.mining.rules import is_suspicious
 from mnemesh.mining.transcript import Usage
+from mnemesh_memory.values.injection import is_suspicious
 
 PROMPTS_MAX: Final = 40
 PROMPT_CHARS_MAX: Final = 240
