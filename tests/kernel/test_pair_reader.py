@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from mnemesh_actors.models import PAIRS_OFF, PAIRS_READY, EmbeddingWorker, ModelConfig, pair_graph
 from mnemesh_actors.models.minilm_graph import read_safetensors
 from mnemesh_actors.models.model_directory import packaged_weights
+from mnemesh_actors.models.pair_graph import GRAPH_FILE, WORDS_FILE
 from mnemesh_actors.models.pair_reader import fitted
 from mnemesh_memory.values.errors import Unavailable
 
@@ -162,12 +163,67 @@ def test_workers_of_one_process_share_the_graph(cache: str, deltas: Path) -> Non
     other.close()
 
 
+def test_a_worker_that_ends_leaves_the_graph_to_another_one(cache: str, deltas: Path) -> None:
+    one, other = loaded(cache), loaded(cache)
+    reader = other._pairs
+    assert reader is not None
+    other.read_pairs(PAIRS[:1])
+    one.close()
+    assert reader._graph is not None
+    other.close()
+    assert (reader._graph, reader._timer) == (None, None)
+
+
+def damaged(content: bytes, how: str) -> bytes:
+    if how == "flipped":
+        return bytes(byte ^ 255 if at % (len(content) // 40) == 200 else byte for at, byte in enumerate(content))
+    return {"empty": b"", "noise": b"PK" * 500, "cut": content[: len(content) // 50]}[how]
+
+
+@pytest.mark.parametrize(
+    ("name", "how"), [(name, how) for name in (GRAPH_FILE, WORDS_FILE) for how in ("empty", "noise", "cut", "missing")]
+)
+def test_a_damaged_graph_or_table_is_told_as_a_model_that_can_not_be_had(
+    tmp_path: Path, deltas: Path, name: str, how: str
+) -> None:
+    worker = loaded(str(tmp_path))
+    (path,) = tmp_path.glob(f"*/{name}")
+    content = path.read_bytes()
+    if how == "missing":
+        path.unlink()
+    else:
+        path.write_bytes(damaged(content, how))
+    for _ in range(2):
+        with pytest.raises(Unavailable, match="pair judge"):
+            worker.read_pairs(PAIRS[:1])
+    worker.close()
+
+
+def test_a_graph_that_can_not_be_loaded_is_tried_again_after_a_while_alone(tmp_path: Path, deltas: Path) -> None:
+    worker = loaded(str(tmp_path))
+    (path,) = tmp_path.glob(f"*/{GRAPH_FILE}")
+    content = path.read_bytes()
+    path.write_bytes(b"")
+    with pytest.raises(Unavailable):
+        worker.read_pairs(PAIRS[:1])
+    path.write_bytes(content)
+    with pytest.raises(Unavailable):
+        worker.read_pairs(PAIRS[:1])
+    assert worker._pairs is not None
+    worker._pairs._read_at = float("-inf")
+    assert worker.read_pairs(PAIRS[:1]).shape == (1, 4)
+    worker.close()
+
+
 @pytest.mark.parametrize(
     ("case", "told"),
     [
         ("missing", "is not in this installation"),
         ("other weights", "it needs the weights 000000000000"),
-        ("damaged", "can't be read"),
+        ("noise", "can't be read"),
+        ("empty", "can't be read"),
+        ("cut", "can't be read"),
+        ("flipped", "can't be read"),
     ],
 )
 def test_without_a_fitting_file_the_worker_embeds_and_says_why_it_reads_no_pairs(
@@ -176,8 +232,8 @@ def test_without_a_fitting_file_the_worker_embeds_and_says_why_it_reads_no_pairs
     path = tmp_path / "pair_judge.npz"
     if case == "other weights":
         write_deltas(path, "0" * 64)
-    elif case == "damaged":
-        path.write_bytes(b"PK")
+    elif case != "missing":
+        path.write_bytes(damaged(PACKAGED.read_bytes(), case))
     monkeypatch.setattr(pair_graph, "DELTAS_FILE", path)
     worker = loaded(cache)
     assert told in worker.info().pairs

@@ -14,8 +14,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
+import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,6 +39,11 @@ LAYOUT: Final = "1"
 WORD_TYPE: Final = np.dtype("<f2")
 WORDS: Final = "embeddings.word_embeddings.weight"
 _BLOCK: Final = 32
+# The faults of a damaged file, by the readers of zip, of zlib and of arrays.
+_DAMAGES: Final = (
+    *(OSError, EOFError, ValueError, KeyError, TypeError, NotImplementedError, RuntimeError, MemoryError),
+    *(zipfile.BadZipFile, zlib.error, struct.error),
+)
 _INT8_ACCURACY: Final = 4  # of onnxruntime's MatMulNBits: rows of the input are rounded to 8 bits as well
 
 
@@ -51,15 +60,17 @@ class Deltas:
 def deltas_in(path: Path) -> Deltas:
     """The file of the changes. Raises Unavailable when there is none, or it is of another form."""
     try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-        with np.load(path) as file:
-            told = json.loads(bytes(file["meta"]))
+        content = path.read_bytes()
+        digest = hashlib.sha256(content).hexdigest()
+        with np.load(BytesIO(content)) as file:
+            members = dict(file)  # read all: each has a checksum
+        told = json.loads(bytes(members["meta"]))
         if tuple(told["classes"]) != CLASSES or told["reads"] != READS:
             raise ValueError(f"classes {told['classes']} over {told['reads']}")
         return Deltas(path, told["base"], int(told["tokens_max"]), digest)
     except FileNotFoundError:
         raise Unavailable(f"{path.name} is not in this installation") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except _DAMAGES as error:
         raise Unavailable(f"{path.name} can't be read: {error}") from error
 
 

@@ -35,14 +35,18 @@ SPECIAL: Final = 3  # [CLS] older [SEP] newer [SEP]
 class PairReader:
     """One for all workers of a process that have the same graph. Any number of threads may read."""
 
-    _shared: ClassVar[WeakValueDictionary[tuple[Path, int], PairReader]] = WeakValueDictionary()
+    _shared: ClassVar[WeakValueDictionary[tuple[Path, int, int], PairReader]] = WeakValueDictionary()
 
     @classmethod
     def shared(cls, directory: Path, engine: Engine, tokens_max: int, threads: int) -> PairReader:
-        """The reader that another worker of this process holds, or a new one. One caller at a time."""
-        reader = cls._shared.get((directory, threads))
+        """The reader that another worker of this process holds, or a new one. One caller at a time, who calls `close`
+        in the end."""
+        key = directory, threads, id(engine)
+        reader = cls._shared.get(key)
         if reader is None:
-            reader = cls._shared[directory, threads] = cls(directory, engine, tokens_max, threads)
+            reader = cls._shared[key] = cls(directory, engine, tokens_max, threads)
+        with reader._loading:
+            reader._users += 1
         return reader
 
     def __init__(self, directory: Path, engine: Engine, tokens_max: int, threads: int) -> None:
@@ -54,6 +58,8 @@ class PairReader:
         self._graph: _Graph | None = None
         self._read_at = 0.0
         self._timer: threading.Timer | None = None
+        self._users = 0
+        self._fault = ""  # Why the graph could not be loaded, for a while.
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> Probabilities:
         """Of each pair (older, newer) the probabilities of `CLASSES`, and 1 when the graph has read each word of both
@@ -69,9 +75,15 @@ class PairReader:
 
     def _loaded(self) -> _Graph:
         with self._loading:
-            self._read_at = time.monotonic()
+            if self._fault and time.monotonic() < self._read_at + KEPT_S:
+                raise Unavailable(self._fault, part="guard model")
+            self._read_at, self._fault = time.monotonic(), ""
             if self._graph is None:
-                self._graph = _Graph(self._directory, self._engine, self._threads)
+                try:
+                    self._graph = _Graph(self._directory, self._engine, self._threads)
+                except Unavailable as error:
+                    self._fault = error.message
+                    raise
                 give_back()
                 self._wait(KEPT_S)
             return self._graph
@@ -84,15 +96,23 @@ class PairReader:
     def _let_go(self) -> None:
         """Let go of the graph once nobody has read for a while. A reading under way keeps its own hold on it."""
         with self._loading:
+            if self._graph is None:
+                return
             left_s = self._read_at + KEPT_S - time.monotonic()
             if left_s > 0:
                 self._wait(left_s)
                 return
-            self.close()
+            self._forget()
         give_back()
 
     def close(self) -> None:
-        """Let go of the graph now."""
+        """Let go of the graph now, unless another worker has the reader too."""
+        with self._loading:
+            self._users -= 1
+            if self._users <= 0:
+                self._forget()
+
+    def _forget(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
         self._graph = self._timer = None
@@ -139,13 +159,16 @@ class _Graph:
         types, of_older, of_newer = np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         types[:, middle:] = of_older[:, 1 : middle - 1] = of_newer[:, middle:-1] = 1
         given = {"words": self._rows(ids), "types": types, "older": of_older, "newer": of_newer}
-        (found,) = self._session.run(None, given)
+        try:
+            (found,) = self._session.run(None, given)
+        except FETCH_ERRORS as error:
+            raise Unavailable(f"the pair judge can't read: {error}", part="guard model") from error
         probabilities: Probabilities = found[0]
         return probabilities
 
     def _rows(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """The embedding of each token. Read and not mapped: the kernel maps 16 pages where one is touched. Raises
-        Unavailable when the table has gone."""
+        Unavailable when the table has gone or was cut."""
         known, places = np.unique(ids, return_inverse=True)
         size = self._width * WORD_TYPE.itemsize
         try:
@@ -153,4 +176,6 @@ class _Graph:
                 rows = b"".join(os.pread(file.fileno(), size, size * token) for token in known.tolist())
         except OSError as error:
             raise Unavailable(f"the pair judge's table of words can't be read: {error}") from error
+        if len(rows) != size * len(known):
+            raise Unavailable(f"the pair judge's table of words {self._words} is cut; delete its folder")
         return np.frombuffer(rows, WORD_TYPE).reshape(-1, self._width).astype(np.float32)[places.reshape(ids.shape)]
