@@ -2,7 +2,8 @@
 
 Each session becomes a session file, every second one in Codex's form, and the miner's reader reads the file. Nobody
 tunes the rules on the half held_out, and its texts are never printed. Last comes the CPU time beside json.loads
-of the same lines, with results of tools of 3,000 characters.
+of the same lines, with results of tools of 3,000 characters. Before it stand the sentences of forms.jsonl, half of them
+rules by their form and half reports, alone in a session each. Rules are never tuned on those kept back.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from mnemesh.mining.rules import CLASSES
+from mnemesh.mining.rules import CLASSES, CONVENTION
 from mnemesh.mining.session import Extraction, Session
 from mnemesh.mining.transcript import EDITING_TOOLS, events_of
 
 DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data" / "mining"
 # Sessions of the half `tuned` were written after the rules. Its first misses changed the rules.
 HALVES: Final = ("given", "tuned", "traps", "fresh", "held_out")
+FORMS: Final = ("tuned", "kept back")  # the parts of forms.jsonl
 PRECISION_MIN: Final = 0.8
 RECALL_MIN: Final = 0.5
 COST_MAX: Final = 5.0
@@ -160,6 +162,19 @@ def tally_of(half: str) -> Tally:
     return tally
 
 
+def forms_tally(part: str) -> Tally:
+    """The counts of the sentences of one part of forms.jsonl, each the only words of a session."""
+    tally = Tally()
+    for line in (DATA / "forms.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        if row["half"] != part:
+            continue
+        labels = [[CONVENTION, [row["text"]]]] if row["label"] == CONVENTION else []
+        session = {"id": part, "cwd": "~/src", "turns": [["user", row["text"]]], "labels": labels}
+        tally.add(session, mined(claude_lines(session)))
+    return tally
+
+
 def cost() -> tuple[float, float]:
     """CPU seconds of mining lines, and of json.loads of the same lines."""
     sessions = [json.loads(line) for line in (DATA / "given.jsonl").read_text("utf-8").splitlines()]
@@ -204,6 +219,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         console.print(table)
         if given.notes and half != "held_out":
             console.print(*tally.notes, sep="\n", markup=False)
+    for part in () if given.half else FORMS:
+        tally = forms_tally(part)
+        precision, recall = tally.figures(CONVENTION)
+        below |= precision < PRECISION_MIN or recall < RECALL_MIN
+        wrong, labels = tally.wrong[CONVENTION], tally.labels[CONVENTION]
+        console.print(f"forms, {part}: {labels} rules, {wrong} reports wrong, {precision:.2f} / {recall:.2f}")
     mining_s, bare_s = cost()
     console.print(f"CPU time: {mining_s:.2f} s, {mining_s / bare_s:.1f} x json.loads (at most {COST_MAX:.0f})")
     return int(below or mining_s > COST_MAX * bare_s)

@@ -20,6 +20,7 @@ from mnemesh.mining.phrases import (
     WordedPhrases,
     any_of,
 )
+from mnemesh.mining.rule_forms import is_rule_by_form, tells_of_a_fault
 
 # A word that makes a sentence about this project a rule by itself. "Our server always restarts" is a report.
 # A rule in so many words.
@@ -45,7 +46,8 @@ _NORM: Final = (
     (
         "nobody no",
         r"\b(?:nobody|no one)\b(?! (?:here |else )?(?:knows?|has|can|is|was|uses?"
-        r"|understands|remembers?|likes?|wants?|reads?|noticed|else)\b)",
+        r"|understands|remembers?|likes?|wants?|reads?|noticed|else|gets?|got|had|saw|hears?|answers?|picks|cares?)\b"
+        r"|(?: [\w]+){0,3}? (?:\w{2,}ed|saw|got|knew)\b)",
     ),
 )
 _STRICT: Final = WordedPhrases(
@@ -92,31 +94,20 @@ _CONVENTION: Final = Phrases(
     r" (?:to|in|into|from|by|on|with|through|via|as|the|an?)\b",
     r"^(?:nobody|no one) [a-z]+s (?:to|in|on|into|from|without)\b|, always[.!]*$",
 )  # fmt: skip
-# What is so for each thing of a kind by its form alone. "Every user gets a crash" is a report.
-_OF_A_KIND: Final = WordedPhrases(
-    (
-        "each every all",
-        r"^(?:and |also |btw,? )?(?:each|every|all) (?:new |public )?(?!users?|customers?|second|other|time|one|of)"
-        r"[\w/.-]+(?: [\w/.-]+){0,2} (?:has its own|have their own|lives? (?:in|under|next to|beside)"
-        r"|sits? (?:in|under|behind|next to|beside)|goes? (?:in|into|through|under|via)|takes? its (?!time)"
-        r"|carr(?:y|ies)|comes? with|belongs? (?:in|to|under)|starts? with|ends? with|logs? to|writes? (?:in)?to"
-        r"|reads? (?:from|through)|publish(?:es)? to|inherits? from|imports? from)\b",
-    ),
-    (
-        "never always",
-        r"^(?:and |also |btw,? )?an? (?!user|customer|request|exception|error|bug|crash)[\w-]+(?: [\w-]+)?"
-        r" (?:never|always) (?!gets|sees|shows|happens|comes|appears|works|seems|looks|reaches)[a-z]+s\b",
-    ),
-    (
-        "everything anything",
-        r"^(?:everything|anything) (?:in|under|below|inside) [\w/.-]+ .*, (?:so )?(?:never|do not|don't) \w+",
-    ),
-)
 _FORMS: Final = WordedPhrases(*_STATED)
+_NORMS: Final = WordedPhrases(*_NORM)
+# A deed of people, or a word about the whole project. "Our builds always start cold" tells of a program.
+_OF_PEOPLE: Final = Phrases(
+    r"^(?:and |also |please |oh,? |but )*(?:never|always|no|use|put|keep|name|write|don't|do not|prefix|wrap|store"
+    r"|follow)\b",
+    r"\bwe (?!\w+ed\b)\w+|\b(?:from now on|going forward|rule|convention|policy)\b|\bhow (?:we|it's done|all)\b",
+    r"\bin [\w -]+ case here\b|\bin the same (?:pr|commit|change)\b|\bin this (?:repo\w*|project|code ?base)\b",
+    r", (?:and )?never\b|\balways[.!]*$|\balways (?:as\b|goe?s? there)|\beverywhere\b",
+)
 # A report of what is or was, no rule.
 _REMARK: Final = any_of(
     r"(?<!from )\bnow\b(?! on\b)",
-    r"\bwe (?:always|never|only|all) (?:\w+ed|got|had|knew|thought|think|were|did)\b",
+    r"\bwe (?:always|never|only|all) (?:\w+ed|got|had|knew|thought|think|were|did|found|saw)\b",
     r"\b(?:used to|old (?:tool|system|version|code)|last (?:week|month|year|time)|yesterday|today|so far"
     r"|already|anyway)\b",
     r"\b(?:all|every|each|any) [\w ]+ (?:can|could|might|seems?|looks?)\b",
@@ -127,6 +118,9 @@ _REMARK: Final = any_of(
 _NOT_A_RULE: Final = Phrases(
     r"^(?:and |but |so |then |because )*(?:it|that|this|there|he|she|they|you) (?:must|has|have|never|always)\b",
     r"^must be\b",
+    r"^(?:every|each|all|our) (?:our )?(?:users?|customers?|visitors?)\b",
+    r"\bstill[.!]*$",
+    r"\bwe (?:have|need) to .*\b(?:every (?:morning|day|night|time|week)|twice)\b",
     r"^(?:do|does|did|is|are|was|were|why|what|how|who|which|can|could|should) \w",
     r"^(?:never mind|always the same)\b",
     r"^we (?:are|have) (?:only|all)\b",
@@ -138,8 +132,9 @@ _NOT_A_RULE: Final = Phrases(
     r"|\b(?:must be (?:nice|some\w*|due|because)|has to (?:do with|be (?:the|some\w*)))\b",
     r"\bmust be (?:up|back|ready|done|finished|online|out|live|more|less|shorter|longer"
     r"|smaller|bigger|larger|faster|better|clearer|simpler|easier)\b|\b(?:up|back|down) again\b",
-    r"^here we\b|^never (?:seen|heard|had|been|done|got|knew|\w+ed)\b|\bnothing may (?:come|happen|help|change)\b"
-    r"|\bmust be the (?:reason|cause|problem|culprit|one|same|wrong)\b|\b(?:they|it|that) (?:don't|doesn't)[.!]*$",
+    r"^here we\b|^never (?:seen|heard|had|been|done|got|knew|\w+ed)\b",
+    r"\bnothing (?:[\w/.-]+ ){0,3}may (?:come|happen|help|change|explain|work)\b",
+    r"\bmust be the (?:reason|cause|problem|culprit|one|same|wrong)\b|\b(?:they|it|that) (?:don't|doesn't)[.!]*$",
     r"\bwe (?:have to|need to|must) (?:not forget|find|figure|check|look|see|wait|fix|ask|talk"
     r"|think|understand|debug|decide|hurry|try)\b",
     r"\bwe (?:always|never|only) (?:get|got|see|saw|forget|lose|have to|had|wonder|know|need|end up|run into|hit|reach"
@@ -161,11 +156,13 @@ _WE_OUGHT: Final = any_of(r"\bwe (?:have to|must|need to)\b")
 
 def is_convention(lowered: str) -> bool:
     """Whether a sentence in lower case says such a rule."""
-    if _OF_A_KIND.search(lowered) is None and _FORMS.search(lowered) is None:
+    if not is_rule_by_form(lowered) and _FORMS.search(lowered) is None:
         universal, here = _UNIVERSAL.search(lowered) is not None, OF_HERE.search(lowered) is not None
         if not (universal or here):
             return False
         if not (universal and here and _STRICT.search(lowered)) and not _CONVENTION.search(lowered):
+            return False
+        if not _NORMS.search(lowered) and (tells_of_a_fault(lowered) or not _OF_PEOPLE.search(lowered)):
             return False
     if FIRST_PERSON.search(lowered) or BROKEN.search(_OTHERWISE.sub("", lowered)) or _REMARK.search(lowered):
         return False
