@@ -345,3 +345,24 @@ def test_session_files_are_those_of_hosts_and_of_named_folders_and_no_links(tmp_
     environ = {"MNEMESH_MINE_DIRS": f"{tmp_path / 'more'}:{tmp_path / 'nowhere'}"}
     assert set(session_files.host_files(tmp_path / "home", environ)) == set(made[:2])
     assert list(session_files.named_files([made[1], tmp_path / "named"])) == made[1:]
+
+
+def test_a_file_in_a_work_tree_is_a_repositorys_unless_a_host_or_the_home_holds_it(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    in_tree = home / "code" / "repo" / "fixtures" / "x.jsonl"
+    own = [home / ".claude" / "projects" / "a" / "1.jsonl", home / "old" / "2.jsonl", tmp_path / "away" / "3.jsonl"]
+    of_git = [in_tree.parents[1] / ".git" / "y.jsonl", in_tree.parents[1] / "node_modules" / "m" / "z.jsonl"]
+    for path in (in_tree, *own, *of_git):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("{}\n")
+    for tree in (home, home / ".claude"):  # dotfiles under git
+        (tree / ".git").mkdir()
+    linked = tmp_path / "away" / "linked"
+    linked.symlink_to(in_tree.parent)
+    worktree = tmp_path / "worktree"
+    worktree.mkdir()
+    (worktree / ".git").write_text("gitdir: elsewhere")
+    assert [path for path in own if session_files.is_of_repository(path, home, {})] == []
+    for path in (in_tree, *of_git, linked / "x.jsonl", worktree / "deep" / "w.jsonl"):
+        assert session_files.is_of_repository(path, home, {}), path
+    assert list(session_files.named_files([home / "code"])) == [in_tree]

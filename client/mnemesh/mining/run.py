@@ -85,7 +85,8 @@ class Writer(Protocol):
 @dataclass(slots=True)
 class Mined:
     """The result of a run. `sessions` got a record. `stored` memories are new, `known` were there before, `refused` did
-    not get in. `failed` names files with the reason, `opted_out` counts files of projects that want no hooks.
+    not get in. `failed` names files with the reason, `opted_out` counts files of projects that want no hooks,
+    `of_repositories` files that a repository holds and no host wrote.
     `by_model` findings are a language model's, and `model_fault` says why the model was of no use."""
 
     files: int = 0
@@ -96,6 +97,7 @@ class Mined:
     refused: int = 0
     suspicious: int = 0
     opted_out: int = 0
+    of_repositories: int = 0
     given_up: int = 0
     by_model: int = 0
     model_fault: str = ""

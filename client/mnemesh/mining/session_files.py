@@ -1,4 +1,8 @@
-"""The session files on this machine: of Claude Code, of Codex, and in folders that a person names."""
+"""The session files on this machine: of Claude Code, of Codex, and in folders that a person names.
+
+A repository may hold a file in the form of a session, and its author is not the person. So a file inside of a work tree
+counts only below a folder of a host.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +13,22 @@ from typing import Final
 
 MORE_FOLDERS: Final = "MNEMESH_MINE_DIRS"  # further folders, separated as in PATH
 SUFFIX: Final = ".jsonl"
+GIT: Final = ".git"
+_UNREAD: Final = frozenset((GIT, "node_modules"))
+
+
+def host_folders(home: Path, environ: Mapping[str, str]) -> tuple[Path, Path]:
+    """The folders in which the hosts write their session files."""
+    return (
+        Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects",
+        Path(environ.get("CODEX_HOME") or home / ".codex") / "sessions",
+    )
 
 
 def host_files(home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     """The session files of the hosts and of further folders, the one changed last first."""
     folders = (
-        Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects",
-        Path(environ.get("CODEX_HOME") or home / ".codex") / "sessions",
+        *host_folders(home, environ),
         *(Path(folder) for folder in environ.get(MORE_FOLDERS, "").split(os.pathsep) if folder),
     )
     yield from _below(folders)
@@ -30,10 +43,23 @@ def named_files(paths: Iterable[Path]) -> Iterator[Path]:
             yield path
 
 
+def is_of_repository(path: Path, home: Path, environ: Mapping[str, str]) -> bool:
+    """Whether a file belongs to the work tree of a repository and to no host. A home directory under git is the
+    person's own."""
+    real = Path(os.path.realpath(path))
+    if any(real.is_relative_to(os.path.realpath(folder)) for folder in host_folders(home, environ)):
+        return False
+    own = Path(os.path.realpath(home))
+    return any(
+        folder != own and not own.is_relative_to(folder) and os.path.lexists(folder / GIT) for folder in real.parents
+    )
+
+
 def _below(folders: Iterable[Path]) -> list[Path]:
     found: list[tuple[float, Path]] = []
     for folder in folders:
-        for place, _, names in os.walk(folder):
+        for place, folders_below, names in os.walk(folder):
+            folders_below[:] = [name for name in folders_below if name not in _UNREAD]
             for name in names:
                 path = Path(place, name)
                 if name.endswith(SUFFIX) and not path.is_symlink():

@@ -18,7 +18,7 @@ from mnemesh.errors import FailedPrecondition
 from mnemesh.exit_status import EXIT_REFUSED
 from mnemesh.hooks.notes import MINING, NOTES_MAX, Notes
 from mnemesh.mining.run import Miner, Model, summary_of
-from mnemesh.mining.session_files import host_files, named_files
+from mnemesh.mining.session_files import host_files, is_of_repository, named_files
 from mnemesh.mining.state import MiningState, only_miner
 from mnemesh.transport.chat_endpoint import TIMEOUT_S, ChatEndpoint
 from mnemesh.transport.connection import local_data_dir
@@ -33,7 +33,10 @@ COMMAND_HELP: Final = (
 )
 FILE_HELP: Final = "File with the key of the endpoint, read for each run. [MNEMESH_MINE_KEY_FILE]"
 HISTORY_SHOWN: Final = 20
-Paths = Annotated[list[Path] | None, typer.Argument(metavar="PATH", help="A session file of Claude Code or Codex.")]
+Paths = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="PATH", help="A session file of Claude Code or Codex, or a folder with such files."),
+]
 
 
 def on(shell: Shell) -> None:
@@ -148,12 +151,13 @@ def _switch(shell: Shell, *, on: bool) -> None:
 
 
 def _run(miner: Miner, named: list[Path]) -> Miner:
-    if named:
-        miner.mine(named_files(named))
-    else:
-        if not miner.is_narrowed:  # else notes of other projects would go unread
-            miner.drain()
-        miner.mine(host_files(Path.home(), os.environ))
+    home = Path.home()
+    if not named and not miner.is_narrowed:  # else notes of other projects would go unread
+        miner.drain()
+    files = list(named_files(named) if named else host_files(home, os.environ))
+    own = [path for path in files if not is_of_repository(path, home, os.environ)]
+    miner.mined.of_repositories = len(files) - len(own)
+    miner.mine(own)
     return miner
 
 
@@ -166,6 +170,11 @@ def _told(miner: Miner, dry_run: bool) -> Iterator[str]:
         yield paint(f"failed  {one_line(path)}: {one_line(reason)}", YELLOW)
     if mined.given_up:
         yield f"{count_of(mined.given_up, 'file')} failed three times; `mnemesh mine retry` tries again"
+    if mined.of_repositories:
+        left_out = count_of(mined.of_repositories, "file")
+        yield paint(
+            f"{left_out} inside of a repository left out: no host wrote it; copy out what is your session", YELLOW
+        )
     if mined.suspicious:
         yield paint(f"{count_of(mined.suspicious, 'finding')} with a pattern of prompt injection, tagged", YELLOW)
     if mined.model_fault:
