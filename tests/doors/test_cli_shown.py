@@ -48,6 +48,7 @@ ANSWER: values.Recalled = wire.to_value(
         ],
         abstain=True,
         coverage=0.25,
+        answered=0.12,
     ),
     values.Recalled,
 )
@@ -55,7 +56,7 @@ ANSWER: values.Recalled = wire.to_value(
 
 def test_an_answer_that_is_probably_none_says_so_but_a_listing_answers_no_question() -> None:
     first, *_, last = people.recalled(ANSWER)
-    assert (first, last) == (" 1  0.25  The rota", "probably not the answer (coverage 0.25)")
+    assert (first, last) == (" 1  0.25  The rota", "probably not the answer (probability of one 0.12)")
     first, *rest = people.recalled(ANSWER, asked=False)
     assert first == " 1     -  The rota"
     assert not [line for line in rest if "probably" in line]

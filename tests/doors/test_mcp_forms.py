@@ -11,6 +11,7 @@ import pytest
 from fake_mesh import START_MS, FakeGate, FakeMesh
 
 from mnemesh_gateway.doors.mcp import answer_text, structured_answers
+from mnemesh_gateway.doors.mcp.answer_budget import worth_showing
 from mnemesh_gateway.doors.mcp.operation_tools import build_tools
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.model import Caller, Draft, Link, Revision
@@ -156,11 +157,20 @@ def test_a_writer_who_is_asked_is_told_in_one_line_what_keeps_both() -> None:
 def test_a_weak_answer_says_so_before_anything_else() -> None:
     answer = {
         "results": [], "spaces": ["team/a"], "notes": ["kinds: there is no 'run'"], "abstain": True, "coverage": 0.0,
+        "answered": 0.0,
         "degraded": True, "degraded_reasons": ["index: behind"], "truncated_by_budget": 0, "tokens_used": 0,
     }  # fmt: skip
     empty = structured_answers.structured("recall", answer)
     assert empty["note"] == ("Nothing found in team/a. kinds: there is no 'run' May be incomplete: index: behind.")
     assert (empty["abstain"], empty["results"]) == (True, [])
+
+
+def test_an_agent_that_names_no_limit_gets_no_results_without_worth() -> None:
+    assert worth_showing([0.42, 0.06, 0.045, 0.04, 0.03], abstain=False) == [0, 1, 2]
+    assert worth_showing([0.8, 0.06, 0.04], abstain=False) == [0, 1], "what may answer stays beside a far better one"
+    assert worth_showing([0.04, 0.03, 0.03, 0.03], abstain=True) == [0, 1, 2]
+    assert worth_showing([0.02, 0.4, 0.3], abstain=False) == [1, 2], "by recency the best does not stand first"
+    assert worth_showing([0.0] * 4, abstain=False) == [0, 1, 2, 3], "a listing asks nothing"
 
 
 async def test_a_form_of_a_tool_sets_fields_that_nobody_else_sets(gate: FakeGate) -> None:

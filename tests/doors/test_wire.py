@@ -207,7 +207,7 @@ def hit(content: str = "the whole text") -> answers.Hit:
 
 def recalled(*hits: answers.Hit, degraded: tuple[str, ...] = ()) -> answers.Recalled:
     return answers.Recalled(
-        results=hits, coverage=0.7, abstain=True, tokens_used=9, truncated_by_budget=2, degraded=degraded,
+        results=hits, coverage=0.7, abstain=True, answered=0.1, tokens_used=9, truncated_by_budget=2, degraded=degraded,
         spaces=("@owner",),
     )  # fmt: skip
 

@@ -21,7 +21,7 @@ def a_memory(number: int, content: str, **more: Any) -> dict[str, Any]:
 
 def a_result(number: int, content: str, **more: Any) -> dict[str, Any]:
     memory = a_memory(number, content, **more)
-    return {**memory, "snippet": content[:200], "memory": {**memory, "content": ""}}
+    return {"score": 0.5, **memory, "snippet": content[:200], "memory": {**memory, "content": ""}}
 
 
 def an_answer(*contents: str, abstain: bool = False) -> dict[str, Any]:
@@ -53,6 +53,12 @@ def test_a_memory_says_what_it_replaces_and_whether_a_newer_one_contradicts_it()
         "- [00000001-0000 fact 2026-11-24; replaces 018f6f0e-7c1a-7000 since 2026-11-20] 5 nodes",
         "- [00000002-0000 fact 2026-11-24; older than 018f6f0e-7c1b-7000, may not hold] 3 nodes",
     ]
+
+
+def test_what_fits_far_less_than_the_best_is_left_out() -> None:
+    results = [a_result(number, "Staging", score=score) for number, score in enumerate((0.6, 0.3, 0.15))]
+    _, ids = context.prompt_block({"abstain": False, "results": results}, ())
+    assert ids == ["00000000-0000-0000", "00000001-0000-0000"]
 
 
 def test_an_answer_that_abstains_gives_no_block() -> None:

@@ -18,6 +18,7 @@ from recall_scene import mesh as mesh
 from mnemesh_actors.knowledge.access_store import AccessStore
 from mnemesh_memory.graph.pagerank import DAMPING
 from mnemesh_memory.maps.rooms import HALF_LIFE_DAYS, TRAIL_MS, CoAccess, Trails, Used, layout, nearness
+from mnemesh_memory.policy.sessions.session_context import ContextQuery
 from mnemesh_memory.values.model import Caller, Draft, Query
 
 NOW = 1_795_000_000_000
@@ -142,6 +143,31 @@ async def test_a_room_shows_nothing_that_the_reader_may_not_read(here: Here) -> 
     assert hidden.id not in str(seen)
     await here.mesh.forget(READER, other.id)
     assert [point.id for point in (await here.mesh.navigate(stranger, "", open_one.id)).points] == [open_one.id]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_many_questions_only_showed_is_not_likely_needed_next(here: Here) -> None:
+    things = ("anchor", "barrel", "compass", "davit", "ensign", "fender", "galley", "hawser", "jib", "keel")
+    memories = [await here.remember(f"The {thing} of the cutter is kept in locker {thing[0]}") for thing in things]
+    agent = replace(READER, agent="owner/curious")
+    for _ in range(3):
+        for thing in things:
+            answer = await here.mesh.recall(agent, Query(text=f"where is the {thing} kept?", spaces=(here.space,)))
+            assert not answer.abstain
+    first, second, third, *_ = memories
+
+    async def predicted() -> list[str]:
+        newcomer = replace(agent, agent="owner/newcomer")
+        await here.mesh.get(newcomer, [first.id])
+        found = await here.mesh.context(newcomer, ContextQuery(spaces=(here.space,)))
+        return [memory.id for group in found.groups if group.name == "predicted" for memory in group.memories]
+
+    assert await predicted() == []
+    await here.mesh.get(agent, [first.id, second.id])
+    assert await predicted() == [], "once is chance"
+    await here.mesh.get(replace(agent, agent="owner/other"), [first.id, second.id])
+    await here.mesh.get(agent, [third.id, first.id])
+    assert await predicted() == [second.id]
 
 
 @pytest.mark.asyncio(loop_scope="module")

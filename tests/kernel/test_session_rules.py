@@ -119,6 +119,12 @@ def test_no_group_crowds_out_the_others_and_the_rest_goes_to_the_first() -> None
     assert sum(SHARES.values()) == pytest.approx(1.0)
 
 
+def test_what_is_only_likely_to_be_needed_takes_a_tenth_of_the_budget() -> None:
+    likely = [memory(number, "word " * 4) for number in range(30)]
+    chosen = session_context.chosen({"predicted": likely}, (), 3_000, NOW)
+    assert 200 <= chosen.tokens_used <= 300
+
+
 def test_what_does_not_hold_now_is_left_out() -> None:
     over, later, active = memory(1, valid_to=NOW), memory(2, valid_from=NOW + 1), memory(3, valid_from=NOW)
     chosen = session_context.chosen({"pinned": [over, later, active, memory(4, state="superseded")]}, (), 500, NOW)

@@ -52,13 +52,14 @@ class AccessStore:
             return LOST if self._counted else ""
         return self._file.made
 
-    def add(self, pairs: Mapping[tuple[Used, Used], int], now: int) -> None:
-        """Count pairs that were used together."""
+    def add(self, pairs: Mapping[tuple[Used, Used], int], now: int, weight: float = 1.0) -> None:
+        """Count pairs that were used together; each time weighs `weight`."""
+        weight_now = weight * forward_weight(now)
         try:
-            self._add(pairs, now)
+            self._add(pairs, weight_now)
         except DataLoss:  # the file is new
             self._file.reset()
-            self._add(pairs, now)
+            self._add(pairs, weight_now)
         self._mark.touch(0o600)
 
     def pairs(self, within: Sequence[str], around: Sequence[str] = ()) -> CoAccess:
@@ -70,8 +71,7 @@ class AccessStore:
             with self._file.reading() as db:
                 return _pairs(db, within, around)
 
-    def _add(self, pairs: Mapping[tuple[Used, Used], int], now: int) -> None:
-        weight = forward_weight(now)
+    def _add(self, pairs: Mapping[tuple[Used, Used], int], weight: float) -> None:
         with self._file.changing() as db:
             used = {memory for pair in pairs for memory in pair}
             db.executemany("INSERT OR IGNORE INTO place (id, space) VALUES (?, ?)", sorted(used))

@@ -42,8 +42,10 @@ from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DeadlineExceeded, Unavailable
 from mnemesh_memory.values.model import Caller, Draft, Memory, Patch, Query, Source
 
-# The least score of an answer to the question of a context.
-ANSWER_SCORE_MIN: Final = 0.05
+# The least score of an answer to the question of a context, and its least share of the best. docs/recall.md#calibration
+# has the shares of right first results and of other questions that pass.
+ANSWER_SCORE_MIN: Final = 0.1
+ANSWER_SHARE_MIN: Final = 1 / 3
 # Of the budget of resume, for the checkpoint itself.
 CHECKPOINT_SHARE: Final = 0.6
 # See Navigating.predicted.
@@ -176,7 +178,7 @@ class Sessions:
     ) -> tuple[list[Memory], tuple[str, ...]]:
         """What is likely needed next to `start`, and why nothing can be said."""
         try:
-            found = await self._predict(caller, start, spaces, limits.CONTEXT_GROUP_MAX)
+            found = await self._predict(caller, start, spaces, session_context.PREDICTED_MAX)
         except Unavailable as error:
             return [], (error.message,)
         return self._allowed(caller, spaces, [one for one in found if one.tier != "archive"]), ()
@@ -203,7 +205,9 @@ class Sessions:
             answer = await self._recalling.recall(caller, replace(query, paths=(), source_dir=""))
         except (DeadlineExceeded, Unavailable) as error:
             return [], (error.message,)
-        return ([] if answer.abstain else [hit.memory for hit in answer.results]), answer.degraded
+        least = ANSWER_SHARE_MIN * max((hit.score for hit in answer.results), default=0.0)
+        fitting = [hit.memory for hit in answer.results if hit.score >= least]
+        return ([] if answer.abstain else fitting), answer.degraded
 
     @asynccontextmanager
     async def _in_time(self) -> AsyncIterator[None]:

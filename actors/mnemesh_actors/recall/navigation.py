@@ -22,7 +22,7 @@ from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.access import grants
 from mnemesh_memory.maps import answers
 from mnemesh_memory.maps.answers import MapPoint, Room
-from mnemesh_memory.maps.rooms import CoAccess, Trails, Used, layout, nearness, reasons
+from mnemesh_memory.maps.rooms import CoAccess, Trails, Used, forward_weight, layout, nearness, reasons
 from mnemesh_memory.ranking.answers import Recalled, left_out
 from mnemesh_memory.text.text import title_of
 from mnemesh_memory.validation import field_checks, request_checks
@@ -30,8 +30,15 @@ from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.values.model import Caller, Memory, Query
 
 PENDING_MAX: Final = 512  # Pairs in memory.
-RESULTS_USED: Final = 3  # The first results of a recall count as used.
-WEAK: Final = 0.03  # A result of a lower score does not.
+# The first results of a recall count as used, but for those with a lower score, or with a lower share of the best.
+RESULTS_USED: Final = 3
+USED_SCORE_MIN: Final = 0.15
+USED_SHARE_MIN: Final = 0.5
+# What is read or cited is of use. What is shown for a question may be, and the same few memories are shown for many.
+WEIGHT_OF_SHOWN: Final = 0.05
+# A pair predicts when it was used so many times, and weighs as much as so many reads today.
+PREDICTING_USES: Final = 2
+PREDICTING_WEIGHT: Final = 1.5
 STARTS: Final = 5  # Results of a question.
 SPARE: Final = 2  # Times the limit. Some memories are forgotten by now.
 log = structlog.get_logger("mnemesh.navigation")
@@ -46,14 +53,20 @@ class Navigating:
         self._store = store
         self._notices = notices
         self._trails = Trails()
+        self._reads = Trails()  # Without what was merely shown.
         self._pending: Counter[tuple[Used, Used]] = Counter()
+        self._shown: Counter[tuple[Used, Used]] = Counter()
         self._keeping: set[asyncio.Task[None]] = set()
 
-    def note(self, caller: Caller, memories: Sequence[Memory]) -> None:
-        """An agent used memories in one step."""
+    def note(self, caller: Caller, memories: Sequence[Memory], *, shown: bool = False) -> None:
+        """An agent used memories in one step. They were merely `shown` as answers, or else read or cited."""
         used = [(memory.id, memory.space) for memory in memories]
-        self._pending.update(self._trails.step(caller.agent, used, self._parts.clock()))
-        if len(self._pending) >= PENDING_MAX and not self._keeping:
+        now = self._parts.clock()
+        pairs = self._trails.step(caller.agent, used, now)
+        read = Counter() if shown else self._reads.step(caller.agent, used, now)
+        self._pending.update(read)
+        self._shown.update(pairs - read)
+        if len(self._pending) + len(self._shown) >= PENDING_MAX and not self._keeping:
             task = asyncio.create_task(self._keep(), name="keep-access")
             self._keeping.add(task)
             task.add_done_callback(self._keeping.discard)
@@ -63,7 +76,8 @@ class Navigating:
         recalls, and the newest memories answer no question."""
         if query.current_session or not query.text.strip() or answer.abstain:
             return
-        self.note(caller, [hit.memory for hit in answer.results[:RESULTS_USED] if hit.score >= WEAK])
+        least = max(USED_SCORE_MIN, USED_SHARE_MIN * max((hit.score for hit in answer.results), default=0.0))
+        self.note(caller, [hit.memory for hit in answer.results[:RESULTS_USED] if hit.score >= least], shown=True)
 
     async def navigate(
         self, caller: Caller, text: str = "", key: str = "", spaces: Sequence[str] = (), limit: int = answers.POINTS
@@ -90,13 +104,14 @@ class Navigating:
         return Room(points=points, examined=len(pairs.ends), degraded=degraded)
 
     async def predicted(self, caller: Caller, start: Sequence[str], spaces: Sequence[str], limit: int) -> list[Memory]:
-        """What was used together with the memories of `start`, and is likely needed next, the nearest first. Without a
-        start, what the caller used last is one. Raises Unavailable."""
+        """What was used together with the memories of `start` more than once, and is likely needed next, the nearest
+        first. Without a start, what the caller used last is one. Raises Unavailable."""
         begun = list(start) or self._trails.last(caller.agent)
         if not begun:
             return []
         await self._keep()
-        pairs = await self._store.pairs(spaces, begun)
+        least = PREDICTING_WEIGHT * forward_weight(self._parts.clock())
+        pairs = (await self._store.pairs(spaces, begun)).repeated(PREDICTING_USES, least)
         near = await asyncio.to_thread(nearness, pairs, dict.fromkeys(begun, 1.0)) if pairs.ids else {}
         wanted = [id_ for id_ in near if id_ not in begun][: SPARE * limit]
         known = await self._parts.ledger.read(wanted)
@@ -122,12 +137,15 @@ class Navigating:
 
     async def _keep(self) -> None:
         pending, self._pending = self._pending, Counter()
-        if not pending:
+        shown, self._shown = self._shown, Counter()
+        if not pending and not shown:
             return
         try:
-            await self._store.add(pending, self._parts.clock())
+            for pairs, weight in ((pending, 1.0), (shown, WEIGHT_OF_SHOWN)):
+                if pairs:
+                    await self._store.add(pairs, self._parts.clock(), weight)
         except MnemeshError as error:  # counts are hints; whoever asks for the map meets the error itself
-            log.warning("access_not_kept", pairs=len(pending), reason=error.message)
+            log.warning("access_not_kept", pairs=len(pending) + len(shown), reason=error.message)
         self._tell(await self._store.made())
 
     def _tell(self, made: str) -> None:

@@ -226,7 +226,8 @@ def answer_of(plan: Plan, answers: Answers) -> Recalled:
     answer = answers.get(Role.EVERYWHERE, answers[Role.MAIN])
     if Role.PLAIN in answers:
         plain = answers[Role.PLAIN]
-        answer = replace(answer, coverage=max(answer.coverage, plain.coverage), abstain=plain.abstain)
+        covered = max(answer.coverage, plain.coverage)
+        answer = replace(answer, coverage=covered, abstain=plain.abstain, answered=plain.answered)
     elif not asked.query.text and asked.inside(answer):
         answer = _whole(answer, explain=plan.query.explain)
     if Role.KIND in answers and answers[Role.KIND].results:
@@ -273,4 +274,4 @@ def _whole(answer: Recalled, *, explain: bool) -> Recalled:
     """Only a time was asked for, and every result lies in it: each is wholly the object of the question."""
     signals = (Share("date", 1.0, 1.0, 1.0, 1.0),) if explain else ()
     results = tuple(replace(hit, score=1.0, signals=signals) for hit in answer.results)
-    return replace(answer, results=results, coverage=1.0, abstain=False)
+    return replace(answer, results=results, coverage=1.0, abstain=False, answered=1.0)

@@ -300,7 +300,7 @@ def shaped(query: Query, matches: Matches, abstain_below: float, forms: Mapping[
     # Results beyond the reader's own limits are here all the same, and count as cover.
     abstain = unsure or not (matches.found or matches.coverage)
     return Recalled(
-        results=tuple(hits), coverage=matches.coverage, abstain=abstain, tokens_used=tokens,
+        results=tuple(hits), coverage=matches.coverage, abstain=abstain, answered=matches.answered, tokens_used=tokens,
         truncated_by_budget=left_out, degraded=matches.degraded, spaces=query.spaces,
     )  # fmt: skip
 

@@ -29,7 +29,9 @@ MEMORY_CHARS_MAX: Final = 600
 QUERY_CHARS_MAX: Final = 2_000
 PROMPT_RESULTS_MAX: Final = 5
 # The least score of a memory for a prompt, by the mode of injection. A score is the probability of an answer.
-MIN_SCORES: Final[Mapping[str, float]] = {"auto": 0.05, "gated": 0.3}
+MIN_SCORES: Final[Mapping[str, float]] = {"auto": 0.1, "gated": 0.15}
+# The least share of the best score.
+SHARE_MIN: Final = 1 / 3
 SESSION_TOKENS: Final = 1_500
 SUBAGENT_TOKENS: Final = 600
 # Of the memories about a file that is read. More are asked for, because some may not hold or were shown.
@@ -90,7 +92,8 @@ def triggered_question(answers: Iterable[Json]) -> Question | None:
 def prompt_block(answer: Json, shown: Collection[str], fired: Sequence[Json] = ()) -> tuple[str, list[str]]:
     """The block for a prompt with the ids in it: the memories of the triggers that `fired`, then those that answer and
     are not in `shown`. ("", []) for none."""
-    results = [] if answer["abstain"] else answer["results"]
+    least = SHARE_MIN * max((result["score"] for result in answer["results"]), default=0.0)
+    results = [] if answer["abstain"] else [result for result in answer["results"] if result["score"] >= least]
     sections = [*_reminders(fired), ("", results)]
     return _block(sections, _unseen(shown, fired), PROMPT_CHARS_MAX)
 

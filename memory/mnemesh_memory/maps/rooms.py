@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
 
@@ -79,6 +79,13 @@ class CoAccess:
     def rows(self) -> SparseRows:
         """The pairs as a graph."""
         return sparse_rows(len(self.ids), self.ends, self.others, self.weights)
+
+    def repeated(self, uses: int, weight: float) -> CoAccess:
+        """The pairs of at least so many uses and so much weight."""
+        kept = (self.counts >= uses) & (self.weights >= weight)
+        return replace(
+            self, ends=self.ends[kept], others=self.others[kept], weights=self.weights[kept], counts=self.counts[kept]
+        )
 
     def strongest(self, number: int) -> dict[str, float]:
         """The memories with most weight, and this weight."""

@@ -46,7 +46,8 @@ hit_with: Final = copier(Hit)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recalled:
-    """The answer of recall. `coverage` in [0, 1] says how well the best results answer; `abstain` only flags.
+    """The answer of recall. `coverage` in [0, 1] says how well the best results answer; `abstain` only flags
+    that `answered`, the probability that an answer is here, is low.
     `degraded` names each part that was down or behind, and why; `notes`, when there is no result, what leaves none."""
 
     results: tuple[Hit, ...]
@@ -58,6 +59,7 @@ class Recalled:
     spaces: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     time: TimeRead | None = None
+    answered: float = 0.0
     triggered: tuple[str, ...] = ()  # Ids of the triggers that the question fired.
 
 

@@ -843,6 +843,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.RecallRequest.valid_at": "Only memories that held in the world at this time, from valid_from on and before valid_to. A missing bound is open, but a successor begins at the end of its predecessor. Memories superseded since are shown. Written as since.",
         "mnemesh.v1.RecallRequest.weights": "Weights of signals. dense and bm25: each from 0 to 100. statement, phrases, structure, votes, graph, completion, rerank, diversity and latest: each from 0 (off) to 1. A missing one is as configured.",
         "mnemesh.v1.RecallResponse.abstain": "The answer is probably not here. Only a flag: results are given all the same.",
+        "mnemesh.v1.RecallResponse.answered": "The probability that an answer is here, from 0 to 1; below abstain_below of the node, abstain is set. 0 without a query, which asks nothing.",
         "mnemesh.v1.RecallResponse.coverage": "How well the best results answer the query, from 0 to 1.",
         "mnemesh.v1.RecallResponse.degraded": "A part of the node was down or behind, so the answer may be incomplete.",
         "mnemesh.v1.RecallResponse.degraded_reasons": "Which part, and why.",

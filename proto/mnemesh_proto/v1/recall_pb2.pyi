@@ -149,7 +149,7 @@ class Signal(_message.Message):
     def __init__(self, name: _Optional[str] = ..., raw: _Optional[float] = ..., value: _Optional[float] = ..., weight: _Optional[float] = ..., share: _Optional[float] = ...) -> None: ...
 
 class RecallResponse(_message.Message):
-    __slots__ = ("results", "coverage", "abstain", "tokens_used", "truncated_by_budget", "degraded", "degraded_reasons", "spaces", "notes", "time", "triggered")
+    __slots__ = ("results", "coverage", "abstain", "tokens_used", "truncated_by_budget", "degraded", "degraded_reasons", "spaces", "notes", "time", "triggered", "answered")
     RESULTS_FIELD_NUMBER: _ClassVar[int]
     COVERAGE_FIELD_NUMBER: _ClassVar[int]
     ABSTAIN_FIELD_NUMBER: _ClassVar[int]
@@ -161,6 +161,7 @@ class RecallResponse(_message.Message):
     NOTES_FIELD_NUMBER: _ClassVar[int]
     TIME_FIELD_NUMBER: _ClassVar[int]
     TRIGGERED_FIELD_NUMBER: _ClassVar[int]
+    ANSWERED_FIELD_NUMBER: _ClassVar[int]
     results: _containers.RepeatedCompositeFieldContainer[RecallResult]
     coverage: float
     abstain: bool
@@ -172,7 +173,8 @@ class RecallResponse(_message.Message):
     notes: _containers.RepeatedScalarFieldContainer[str]
     time: TimeRead
     triggered: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, results: _Optional[_Iterable[_Union[RecallResult, _Mapping]]] = ..., coverage: _Optional[float] = ..., abstain: _Optional[bool] = ..., tokens_used: _Optional[int] = ..., truncated_by_budget: _Optional[int] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ..., spaces: _Optional[_Iterable[str]] = ..., notes: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[TimeRead, _Mapping]] = ..., triggered: _Optional[_Iterable[str]] = ...) -> None: ...
+    answered: float
+    def __init__(self, results: _Optional[_Iterable[_Union[RecallResult, _Mapping]]] = ..., coverage: _Optional[float] = ..., abstain: _Optional[bool] = ..., tokens_used: _Optional[int] = ..., truncated_by_budget: _Optional[int] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ..., spaces: _Optional[_Iterable[str]] = ..., notes: _Optional[_Iterable[str]] = ..., time: _Optional[_Union[TimeRead, _Mapping]] = ..., triggered: _Optional[_Iterable[str]] = ..., answered: _Optional[float] = ...) -> None: ...
 
 class RecallBatchRequest(_message.Message):
     __slots__ = ("queries",)

@@ -66,3 +66,4 @@ class Recalled:
     notes: tuple[str, ...] = ()
     time: TimeRead | None = None
     triggered: tuple[str, ...]
+    answered: float

@@ -74,7 +74,9 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
     if answer.truncated_by_budget:
         yield paint(f"{answer.truncated_by_budget} more left out by the token budget", DIM)
     if answer.abstain and answer.results and asked:
-        yield paint(f"probably not the answer (coverage {answer.coverage:.2f})", YELLOW)
+        yield paint(f"probably not the answer (probability of one {answer.answered:.2f})", YELLOW)
+    elif explain and answer.results and asked:
+        yield paint(f"probability that an answer is here: {answer.answered:.2f}", DIM)
     yield from lacks(answer.degraded_reasons)
 
 

@@ -21,6 +21,9 @@ Json = Mapping[str, Any]
 # Of an answer that abstains, when the agent names no limit: so many results, and none with less of the best score.
 WEAK_RESULTS_MAX: Final = 3
 WEAK_SHARE_MIN: Final = 0.5
+# Of any other such answer, no result with less than both.
+SHARE_MIN: Final = 0.1
+SCORE_MIN: Final = 0.05
 NOTHING_FITS: Final = "token_budget: no result fits into {budget} tokens, even in part"
 
 
@@ -39,10 +42,12 @@ def answered(tool: str, response: Json, detail: str, budget: int | None = None) 
     return _recalled(response, detail, budget)
 
 
-def weak_shown(scores: Sequence[float]) -> int:
-    """How many results an answer that abstains shows, of these scores, best first."""
-    shown = scores[:WEAK_RESULTS_MAX]
-    return sum(score >= WEAK_SHARE_MIN * scores[0] for score in shown)
+def worth_showing(scores: Sequence[float], *, abstain: bool) -> list[int]:
+    """The places of the results that an answer with these scores shows, in their order."""
+    best = max(scores, default=0.0)
+    if abstain:
+        return [place for place, score in enumerate(scores[:WEAK_RESULTS_MAX]) if score >= WEAK_SHARE_MIN * best]
+    return [place for place, score in enumerate(scores) if score >= min(SHARE_MIN * best, SCORE_MIN)]
 
 
 def _made(tool: str, response: Json, detail: str) -> Answer:

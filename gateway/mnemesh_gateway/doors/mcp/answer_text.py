@@ -98,7 +98,7 @@ def _recalled(answer: Json) -> str:
 
 def probably_unknown(answer: Json) -> list[str]:
     """The sentence before results that are probably no answer. None for others."""
-    weak = f"Probably not known: these match only weakly, coverage {answer['coverage']:.2f}."
+    weak = f"Probably not known: these match only weakly, the probability of an answer is {answer['answered']:.2f}."
     return [weak] if answer["abstain"] and answer["results"] else []
 
 

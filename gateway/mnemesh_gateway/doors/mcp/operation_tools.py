@@ -97,8 +97,12 @@ def _tool(operation: Operation) -> ToolRow:
             fields["snippets_only"] = True
         request = operation.read_json(fields)
         response = await operation.run(gate, caller, request)
-        if name == "recall" and response.abstain and "limit" not in fields:
-            del response.results[answer_budget.weak_shown([hit.score for hit in response.results]) :]
+        if name == "recall" and "limit" not in fields:
+            scores = [hit.score for hit in response.results]
+            shown = answer_budget.worth_showing(scores, abstain=response.abstain)
+            results = [response.results[place] for place in shown]
+            del response.results[:]
+            response.results.extend(results)
         budget = fields.get("token_budget") if name == "recall" else None
         return answer_budget.answered(name, to_json(response), detail, budget)
 

@@ -33,7 +33,8 @@ WRITTEN: Final = ("id", "space", "kind", "by")
 PAIRS: Final = ("contradictions", "contradictions_total", "marks_total")
 NOVELTY: Final = ("novelty", "surprisal", "novelty_reason")
 FORMED_WRITE: Final = ("action", "memory", "superseded", "related", "conflicts", "indexed", *NOVELTY)
-FORMED_RECALL: Final = ("results", "spaces", "notes", "coverage", "time", "truncated_by_budget", "tokens_used")
+ROUNDED: Final = ("coverage", "answered")
+FORMED_RECALL: Final = ("results", "spaces", "notes", *ROUNDED, "time", "truncated_by_budget", "tokens_used")
 NUMBERS: Final = (int, float)
 USUAL: Final[Mapping[str, object]] = {"state": "active", "tier": "normal", "op": "put", "trust": "own"}
 
@@ -146,7 +147,7 @@ def _recalled(answer: Json) -> dict[str, Any]:
     return _kept(
         {
             **{name: value for name, value in answer.items() if name not in FORMED_RECALL},
-            "coverage": round(answer["coverage"], 2),
+            **{name: round(answer[name], 2) for name in ROUNDED},
             "space": shared,
             "time": _kept({**time, "words": [], "told": ""}) if time else {},
         }

@@ -30,6 +30,9 @@ BUDGET: Final = 1_500
 SHARES: Final[Mapping[str, float]] = MappingProxyType(
     dict(zip(GROUPS, (0.10, 0.20, 0.18, 0.10, 0.08, 0.06, 0.05, 0.06, 0.04, 0.06, 0.04, 0.03), strict=True))
 )
+# What is only likely to be needed: so many memories, and no more than this part of the budget.
+PREDICTED_MAX: Final = 5
+PREDICTED_SHARE_MAX: Final = 0.1
 # A memory tagged so, without a link of type resolved-by, is an open question.
 QUESTION_TAGS: Final = ("question", "open-question")
 TEXT_CHARS_MAX: Final = 600
@@ -103,12 +106,14 @@ def chosen(
     shown = {name: [_shown(memory, query, chars) for memory in memories] for name, memories in waiting.items()}
     taken: dict[str, list[ContextMemory]] = {name: [] for name in shown}
     left = budget
-    for share in (SHARES, dict.fromkeys(GROUPS, 1.0)):
+    spent = dict.fromkeys(GROUPS, 0)
+    for share in (SHARES, {**dict.fromkeys(GROUPS, 1.0), PREDICTED: PREDICTED_SHARE_MAX}):
         for name, memories in shown.items():
-            room = min(left, int(share[name] * budget))
+            room = min(left, int(share[name] * budget) - spent[name])
             kept, room_left = _fitting(memories, room, GROUP_TOKENS if not taken[name] else 0)
             taken[name] += kept
             left -= room - room_left
+            spent[name] += room - room_left
             memories[:] = [memory for memory in memories if memory not in kept]
     order = {memory.id: place for memories in waiting.values() for place, memory in enumerate(memories)}
     groups = (
