@@ -58,9 +58,9 @@ async def test_forced_texts_of_a_batch_all_stand(here: Here) -> None:
 
 
 async def test_a_text_beside_another_of_the_batch_still_replaces_a_recalled_memory(here: Here) -> None:
-    first = await here.remember("Priyanka works with Vim.")
-    await here.recall("what does Priyanka work with?")
-    beside, done = await written(here, "Lena works with Emacs.", "Priyanka works with Emacs.")
+    first = await here.remember("Omar works with Vim.")
+    await here.recall("what does Omar work with?")
+    beside, done = await written(here, "Lena works with Emacs.", "Omar works with Emacs.")
     assert (beside.action, done.action) == ("ADD", "SUPERSEDE")
     assert f"replaces {first.id}; recalled 0 min ago" in done.reason
 

@@ -166,6 +166,7 @@ def _changed(text: str, verdict: Verdict, item: Labile) -> Outcome | None:
                 similarity=older.cosine,
                 supersedes=(older.id,),
                 contradicts=tuple(id_ for id_ in verdict.contradicts if id_ != older.id),
+                heads={**verdict.heads, older.id: older.heads},  # the model may have kept the two apart
                 hint=f'if both hold, call restore(id="{older.id}")',
             )
         )
