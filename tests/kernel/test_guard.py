@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Final
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS
 from mnemesh_memory.policy.judge.guard import Candidate, judge, subject_terms
+from mnemesh_memory.policy.judge.reading import Reading
 from mnemesh_memory.policy.judge.sameness import says_the_same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statements
 from mnemesh_memory.policy.judge.tokens import TOKENS_MAX
@@ -39,6 +41,21 @@ def memory(
     text: str, *, cosine: float = 0.9, replaceable: bool = True, kind: str = "fact", later: bool = False
 ) -> Candidate:
     return Candidate(id="old", text=text, kind=kind, cosine=cosine, replaceable=replaceable, later=later)
+
+
+@pytest.mark.parametrize(
+    ("read", "newer", "linked"),
+    [
+        (Reading(0.03, 0.1, 0.87), "We decided to use REST between services", True),
+        (Reading(0.01, 0.01, 0.98), "We decided to use REST between services", False),
+        (Reading(0.03, 0.1, 0.87), "We also decided to use REST between services", False),
+    ],
+)
+def test_sure_words_link_two_texts_unless_a_model_is_sure_that_they_are_apart(
+    read: Reading, newer: str, linked: bool
+) -> None:
+    beside = replace(memory("We decided to use gRPC between services", cosine=0.58), read=read)
+    assert judge(newer, "fact", [beside]).contradicts == (("old",) if linked else ())
 
 
 @pytest.mark.parametrize(("older", "newer"), SIX)

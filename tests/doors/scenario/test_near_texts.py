@@ -45,16 +45,14 @@ async def test_an_update_in_far_words_is_read_and_takes_the_place_of_the_old_tex
 
 
 async def test_a_decision_stands_until_a_change_is_stated_and_both_are_linked(door: Door, space: str) -> None:
-    old = (await door.call("remember", content="We decided to run the database on PostgreSQL 14", space=space))[
-        "memory"
-    ]["id"]
-    new = await door.call("remember", content="We decided to run the database on PostgreSQL 16", space=space)
+    old = (await door.call("remember", content="We decided to use gRPC between services", space=space))["memory"]["id"]
+    new = await door.call("remember", content="We decided to use REST between services", space=space)
     assert new["action"] == "ADD"
     assert new["reason"].startswith(f"contradicts {old}")
     assert new["hint"] == f'if this replaces {old}, call supersede(id="{old}", content=<this text>)'
     assert {"type": "contradicts", "id": old} in new["memory"]["links"]
     assert "a decision stands until a change is stated" in new["reason"]
-    done = await door.call("supersede", id=old, content="We decided to run the database on PostgreSQL 16")
+    done = await door.call("supersede", id=old, content="We decided to use REST between services")
     assert (done["action"], done["memory"]["id"]) == ("SUPERSEDE", new["memory"]["id"]), "the one that was just stored"
 
 

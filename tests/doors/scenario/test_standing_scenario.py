@@ -13,8 +13,8 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 async def opposed(door: Door, space: str) -> tuple[str, str]:
     """Ids of an older and a newer decision, neither of which may replace the other."""
-    old = await door.call("remember", content="We decided to run the database on PostgreSQL 14", space=space)
-    new = await door.call("remember", content="We decided to run the database on PostgreSQL 16", space=space)
+    old = await door.call("remember", content="We decided to use gRPC between services", space=space)
+    new = await door.call("remember", content="We decided to use REST between services", space=space)
     assert new["reason"].startswith(f"contradicts {old['memory']['id']}")
     return old["memory"]["id"], new["memory"]["id"]
 
@@ -49,12 +49,12 @@ async def test_of_two_that_contradict_each_other_the_newer_comes_first_until_a_p
         marks = {one["id"]: list(one.get("older_than") or ()) for one in memories}
         assert marks.get(old, [new]) == [new], surface
         assert not marks.get(new), surface
-    answer = await door.call("recall", query="database on PostgreSQL", spaces=[space])
+    answer = await door.call("recall", query="gRPC between services", spaces=[space])
     assert [result["memory"]["id"] for result in answer["results"]] == [new, old]
     page = await door.call("conflicts", spaces=[space])
     (pair,) = page["contradictions"]
     assert (pair["newer"]["id"], pair["older"]["id"], page["contradictions_total"]) == (new, old, 1)
-    assert pair["newer"]["says"]["content"] == "We decided to run the database on PostgreSQL 16"
+    assert pair["newer"]["says"]["content"] == "We decided to use REST between services"
     assert pair["older"]["says"]["by"]
     assert pair["commands"][0] == f"mnemesh resolve {old} --other {new} --keep {new}"
     await refusal(door.call("resolve", id=old, other=new), "INVALID_ARGUMENT", "keep")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from mnemesh_memory.policy.judge.contest import Contest, Weighed, restates, weighed
-from mnemesh_memory.policy.judge.reading import REPEATS_RATHER, Reading, limits, score
+from mnemesh_memory.policy.judge.reading import REPEATS_RATHER, SURE_WORDS_MIN, Reading, limits, score
 from mnemesh_memory.policy.judge.sameness import same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, read_whole, statements
 
@@ -62,7 +62,7 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
         firm=False,
     )
     agreed = told >= 0  # Words suffice where the model rather agrees.
-    linked = told >= limit.link or (found.linked and agreed)
+    linked = told >= limit.link or (found.linked and (agreed or _is_sure(found, newer)))
     contest = replace(
         found,
         likelihood=reading.replaces,
@@ -71,3 +71,9 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
         marked=linked or told >= limit.mark,
     )
     return words._replace(contest=contest, whole=words.whole or (linked and len(statements(older)) == 1))
+
+
+def _is_sure(contest: Contest, newer: str) -> bool:
+    """Whether words link two texts so surely that a model needs to be sure to keep them apart. A text that says "also"
+    adds a value to another one."""
+    return contest.likelihood >= SURE_WORDS_MIN and not any(one.adds for one in statements(newer))
