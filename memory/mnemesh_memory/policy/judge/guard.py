@@ -9,7 +9,7 @@ writer may replace it. Otherwise both stand, and a link tells that they contradi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final
@@ -168,12 +168,24 @@ def to_read(
     ordered = _nearest_first(candidates)
     if kind in RECORDS or _twin(ordered, text, kind, session) is not None:
         return ()
-    unread = (
-        item
-        for item in ordered[:CONTESTED_MAX]
-        if item.cosine >= COSINE_MIN and item.read is None and item.kind not in RECORDS
-    )
-    return tuple(islice((item for item in unread if worth_reading(text, item, seen, widely=widely)), READINGS_MAX))
+    unread = (item for item in _worth_reading(text, ordered, seen, widely=widely) if item.read is None)
+    return tuple(islice(unread, READINGS_MAX))
+
+
+def is_left_unread(text: str, kind: str, candidates: Iterable[Candidate], verdict: Verdict, seen: Seen) -> bool:
+    """Whether the model has not read a pair that it would read at rest. A pair that the verdict links needs no other
+    verdict, and a text that is not added has its fate."""
+    if kind in RECORDS or verdict.action != "ADD":
+        return False
+    linked = {*verdict.contradicts, *verdict.marked}
+    others = [item for item in _nearest_first(candidates) if item.id not in linked]
+    first = islice(_worth_reading(text, others, seen, widely=True), READINGS_MAX)
+    return any(item.read is None for item in first)
+
+
+def _worth_reading(text: str, ordered: Sequence[Candidate], seen: Seen, *, widely: bool) -> Iterator[Candidate]:
+    near = (item for item in ordered[:CONTESTED_MAX] if item.cosine >= COSINE_MIN and item.kind not in RECORDS)
+    return (item for item in near if worth_reading(text, item, seen, widely=widely))
 
 
 def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool = False) -> bool:
