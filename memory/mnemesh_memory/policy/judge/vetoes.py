@@ -23,20 +23,32 @@ _TELLING: Final = frozenset(
         "more less fewer first last only all both each every any some none most always never sometimes often usually "
         "except unless without if when while first second third last next previous either neither nor or must may can "
         "should might could will would now still also too again already yet instead no not nobody nothing none cannot "
-        "never without maybe perhaps probably almost about up down off out back away",
+        "never without maybe perhaps probably almost about nearly mostly partly rarely seldom hardly "
+        "roughly up down off out back away",
     )
 )
 # One of these may stand for another and say the same.
 _ALIKE: Final = {
     **dict.fromkeys(("every", "each", "all", "any", "always"), "all"),
     **dict.fromkeys(("not", "no", "never", "none", "nobody", "nothing", "without", "cannot", "neither", "nor"), "not"),
-    **dict.fromkeys(("must", "should"), "must"),
-    **dict.fromkeys(("when", "if", "while", "once"), "when"),
+    **dict.fromkeys(("when", "if", "once"), "when"),
     **dict.fromkeys(("until", "till"), "until"),
-    **dict.fromkeys(("about", "almost"), "about"),
 }
 # Words of which one of the texts may have more.
-_LIGHT: Final = frozenset(("will", "can", "would", "now", "all", "about", "from", "through", "via"))
+_LIGHT: Final = frozenset(("now", "all", "through", "via"))
+# "Not every" and "not always" deny less than "no" and "never".
+_WHOLES: Final = frozenset(("all", "each", "every", "always", "everyone", "everybody", "everything", "everywhere"))
+_NOTS: Final = frozenset(("not", "never"))
+_NOT_ALL: Final = "not all"
+# A negation reaches so many words further: "are not usually always checked".
+_NOT_REACH: Final = 2
+# One of a group in one text alone narrows that text, in whatever words the other says the rest.
+_NARROWING: Final = (
+    frozenset(("that", "which", "who", "whom", "whose")),
+    frozenset(("if", "when")),
+    frozenset(("only", "except", "unless")),
+    frozenset((_NOT_ALL,)),
+)
 _PASSIVE: Final = frozenset(("by", "belongs", "belong", "belonging", "from"))
 
 
@@ -57,8 +69,10 @@ def may_be_one(one: str, other: str) -> bool:
     lost, gained, all_words = set(before) - set(after), set(after) - set(before), set(before) | set(after)
     if lost and gained and max(len(lost), len(gained)) <= EXCHANGED_MAX:
         return False
+    if bool(lost) != bool(gained):
+        return False  # one tells more
     if len(all_words) - len(lost) - len(gained) < NEAR_MIN * len(all_words):
-        return True
+        return not _narrows(first, second)
     return (
         _told(first) == _told(second)
         and not _opposed(first, second)
@@ -80,8 +94,23 @@ def _named(parts: Sequence[Statement], others: Sequence[Statement]) -> bool:
 
 def _told(parts: Sequence[Statement]) -> Counter[str]:
     """The telling words, but for those that may be said or left out."""
-    words = (word for part in parts for word in part.words if word in _TELLING)
+    words = (word for part in parts for word in _with_not_all(part.words) if word in _TELLING or word == _NOT_ALL)
     return Counter(word for word in (_ALIKE.get(word, word) for word in words) if word not in _LIGHT)
+
+
+def _with_not_all(words: Sequence[str]) -> Iterator[str]:
+    """The words, with one for a negation of a whole in the place of that whole."""
+    for at, word in enumerate(words):
+        denied = word in _WHOLES and not _NOTS.isdisjoint(words[max(0, at - _NOT_REACH) : at])
+        yield _NOT_ALL if denied else word
+
+
+def _narrows(first: Sequence[Statement], second: Sequence[Statement]) -> bool:
+    """Whether one text alone has a narrowing clause or word, or demands where the other advises."""
+    one, other = ({word for part in parts for word in _with_not_all(part.words)} for parts in (first, second))
+    if (one ^ other) >= {"must", "should"}:
+        return True
+    return any(group.isdisjoint(one) != group.isdisjoint(other) for group in _NARROWING)
 
 
 def _opposed(first: Sequence[Statement], second: Sequence[Statement]) -> bool:
