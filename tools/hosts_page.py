@@ -122,7 +122,8 @@ beside a newer memory that contradicts or may replace the older. `reads = false`
 `.mnemesh.toml`, or `MNEMESH_READS=off`, ends the facts for a project.
 
 `banner = true` in `.mnemesh.toml`, or `MNEMESH_BANNER=on`, lets Claude Code and Codex show the person a line such as
-`Mnemesh: 3 memories` with each block. This is off by default.
+`Mnemesh: 3 memories` with each block. This is off by default. For both flags `on`, `true`, `yes` and `1` say
+yes, and any other word says no.
 
 A project chooses in `.mnemesh.toml`. `hooks = false` ends all hooks of the project. `inject = "WORD"`, or the variable
 `MNEMESH_INJECT`, says how much is put before the model:

@@ -83,6 +83,12 @@ async def test_a_prompt_gets_what_answers_it_once_a_session(shared_node: NodeUnd
     given = json.dumps({"session_id": host.session, "cwd": str(host.project), "prompt": prompt}).encode()
     told = json.loads(host.raw("claude-code", "UserPromptSubmit", given, MNEMESH_BANNER="on"))
     assert (told["hookSpecificOutput"]["additionalContext"], told["systemMessage"]) == (text, "Mnemesh: 1 memory")
+    for word, line in (("true", "Mnemesh: 1 memory"), ("off", None), ("maybe", None)):
+        given = json.dumps({"session_id": f"b-{word}", "cwd": str(host.project), "prompt": prompt}).encode()
+        assert (
+            json.loads(host.raw("claude-code", "UserPromptSubmit", given, MNEMESH_BANNER=word)).get("systemMessage")
+            == line
+        )
     host.session = "another"
     assert host.fire("beforeSubmitPrompt", "cursor", prompt=prompt) == text
     assert host.fire("UserPromptSubmit", "codex", prompt=prompt) == text

@@ -216,9 +216,8 @@ def _standing(memory: Json) -> str:
     return "".join(f"; {mark}" for mark in marks)
 
 
-def banner(text: str) -> str:
-    """A line for the person about a block."""
-    count = text.count("\n- [")
+def banner(count: int) -> str:
+    """A line for the person about a block of so many memories."""
     return f"Mnemesh: {count} {'memory' if count == 1 else 'memories'}" if count else ""
 
 

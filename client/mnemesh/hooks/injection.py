@@ -20,20 +20,23 @@ MODES: Final[Mapping[str, str]] = {
 }
 
 
+_ON: Final = frozenset(("on", "true", "yes", "1"))
+
+
 def reads_here(cwd: Path, environ: Mapping[str, str]) -> bool:
     """Whether a file that is read brings facts about it: MNEMESH_READS, else the key `reads`, else yes, because nobody
     gets the hook for it unasked. Raises BadSpaceFile."""
     if given := environ.get("MNEMESH_READS"):
-        return given == "on"
-    return next((keys["reads"] is True for _, keys in project_files(cwd) if "reads" in keys), True)
+        return _is_on(given)
+    return next((_is_on(keys["reads"]) for _, keys in project_files(cwd) if "reads" in keys), True)
 
 
 def banner_here(cwd: Path, environ: Mapping[str, str]) -> bool:
     """Whether the person is told how many memories the model got: MNEMESH_BANNER, else the key `banner`, else no.
     Raises BadSpaceFile."""
     if given := environ.get("MNEMESH_BANNER"):
-        return given == "on"
-    return next((keys["banner"] is True for _, keys in project_files(cwd) if "banner" in keys), False)
+        return _is_on(given)
+    return next((_is_on(keys["banner"]) for _, keys in project_files(cwd) if "banner" in keys), False)
 
 
 def mode_here(cwd: Path, environ: Mapping[str, str]) -> str:
@@ -47,3 +50,8 @@ def mode_here(cwd: Path, environ: Mapping[str, str]) -> str:
             mode = str(keys["inject"])
     mode = environ.get("MNEMESH_INJECT") or mode or AUTO
     return mode if mode in MODES else OFF
+
+
+def _is_on(flag: object) -> bool:
+    """Whether a flag says yes in one of the common words. An unknown word is a no, as it is for the mode."""
+    return str(flag).strip().lower() in _ON

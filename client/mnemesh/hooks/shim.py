@@ -93,8 +93,8 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
         if not _wanted(meaning, mode, given, cwd, environ):
             return None
         node = NodeHttp(default_data_dir(environ), environ, until)
-        text = _context(node, host, meaning, given, cwd, environ, mode)
-        banner = context.banner(text) if injection.banner_here(cwd, environ) else ""
+        text, count = _context(node, host, meaning, given, cwd, environ, mode)
+        banner = context.banner(count) if injection.banner_here(cwd, environ) else ""
     except SILENT as why:
         if environ.get("MNEMESH_HOOK_DEBUG"):
             sys.stderr.write(f"mnemesh hook {host} {event}: {type(why).__name__}: {why}\n")
@@ -159,7 +159,8 @@ def _context(
     cwd: Path,
     environ: Mapping[str, str],
     mode: str,
-) -> str:
+) -> tuple[str, int]:
+    """The block and the number of its memories."""
     project = _project(cwd, environ)
     headers = _headers(host, project, environ)
     session = events.session_of(given)
@@ -176,7 +177,7 @@ def _context(
 
         paths = paths_of(given, cwd, project.tree or str(tree_of(cwd) or ""))
         if not paths:
-            return ""
+            return "", 0
         answer = node.ask(context.read_question(paths), headers)
         text, ids = context.read_block(answer, shown.ids())
     else:
@@ -186,7 +187,7 @@ def _context(
         text, ids = _beginning(node, headers, given, cwd, session, shown)
     if ids:
         shown.add(ids, text)
-    return text
+    return text, len(ids)
 
 
 def _prompted(
@@ -199,18 +200,20 @@ def _prompted(
     return context.prompt_block(answer, shown.ids(), fired)
 
 
-def _gated(node: NodeHttp, headers: Headers, prompt: str, session: str, shown: ShownMemories, file: GateFile) -> str:
+def _gated(
+    node: NodeHttp, headers: Headers, prompt: str, session: str, shown: ShownMemories, file: GateFile
+) -> tuple[str, int]:
     """The block for a prompt that passes the gate."""
     gate = file.read()
     if not gate.opens(prompt):
         file.write(gate.closed())
-        return ""
+        return "", 0
     text, ids = _prompted(node, headers, prompt, injection.GATED, session, shown)
     file.write(gate.asked(prompt, brought=bool(ids)))
     file.sweep()
     if ids:
         shown.add(ids, text)
-    return text
+    return text, len(ids)
 
 
 def _beginning(

@@ -17,7 +17,7 @@ def consolidated(done: values.Consolidation) -> Iterator[str]:
     """Each step and each gap, then the counts."""
     yield from _steps(done.steps)
     for gap in done.gaps:
-        yield f"{paint(one_line(gap.type), YELLOW)}  {one_line(gap.text)}  {paint(f'{gap.count} times', DIM)}"
+        yield f"{paint(one_line(gap.type), YELLOW)}  {one_line(gap.text)}  {paint(count_of(gap.count, 'time'), DIM)}"
     what = "would be done" if done.dry_run else "applied"
     count = done.proposed if done.dry_run else done.applied
     counted = ", ".join(f"{number} {one_line(action)}" for action, number in sorted(done.counts.items()) if number)
