@@ -3,9 +3,10 @@
 Each corpus is stored in a node of its own, and every question is put to its index as recall puts it. The order is that
 of recall's fusion. The table has, for each corpus, the expected calibration error of the top result (ten bins of equal
 count), the area under the ROC curve of the top score for answerable against other questions, and the share of questions
-below the threshold of `abstain`. Two rows stand for each corpus: by the coefficients of ranking/relevance.py, and by
-coefficients that were fitted on the other corpora alone. Each kind of question counts for a third of a corpus. Nodes in
-the folder NODES are used again.
+below the threshold of `abstain`. The results also have the share of right top results, and of the questions of each
+label, that a `min_score` lets through. Two rows stand for each corpus: by the coefficients of ranking/relevance.py, and
+by coefficients that were fitted on the other corpora alone. Each kind of question counts for a third of a corpus. Nodes
+in the folder NODES are used again.
 
 A replaced memory of a team is left out of its answers, because the write guard takes it out of recall.
 """
@@ -65,6 +66,8 @@ KEPT_BACK: Final = ("teams, kept back", "project, kept back")
 WEIGHT_OF_CORPUS: Final = 3_000.0
 RIDGE: Final = 1.0
 STEPS: Final = 50
+# Values of min_score.
+CUTS: Final = (0.05, 0.1, 0.15, 0.3, 0.5)
 DIGITS: Final = 3
 
 Column = NDArray[np.float64]
@@ -110,7 +113,8 @@ def main(argv: Sequence[str]) -> int:
         "answered": ANSWERED_BOTH._asdict(),
         "abstain_below": Settings().abstain_below,
     }
-    RESULT.write_text(json.dumps(facts | {"rows": rows, "bins": bins}, indent=1) + "\n", "utf-8")
+    passes = {name: passing(theirs) for name, theirs in asked.items()}
+    RESULT.write_text(json.dumps(facts | {"rows": rows, "bins": bins, "passes": passes}, indent=1) + "\n", "utf-8")
     return 0
 
 
@@ -206,6 +210,22 @@ def judged(asked: Sequence[Answer], by: Coefficients, by_of_answer: Coefficients
         **{f"abstains {one}": float(flagged[one].mean()) for one in LABELS if len(flagged[one])},
     }
     return {name: round(value, DIGITS) for name, value in found.items()}
+
+
+def passing(asked: Sequence[Answer]) -> dict[str, dict[str, float]]:
+    """By `min_score`: the share of right top results that pass, and of the questions of each label with a top result
+    that passes. An answer that abstains passes nothing there, as in hooks."""
+    top = np.array([_top(answer, BOTH) for answer in asked])
+    right = np.array([len(answer.right) > 0 and answer.right[0] > 0 for answer in asked])
+    label = np.array([answer.label for answer in asked])
+    here = np.array([_logistic(_strongest(answer), ANSWERED_BOTH) if len(answer.right) else 0.0 for answer in asked])
+    sure = here >= Settings().abstain_below
+    found = {}
+    for cut in CUTS:
+        passes = top >= cut
+        shares = {"right": passes[right]} | {str(one): (passes & sure)[label == one] for one in LABELS}
+        found[f"{cut:g}"] = {name: round(float(share.mean()), DIGITS) for name, share in shares.items() if len(share)}
+    return found
 
 
 def binned(asked: Sequence[Answer], by: Coefficients) -> list[tuple[float, float]]:

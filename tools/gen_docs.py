@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from tools.calibration_tables import calibration, passing
 from tools.hosts_page import bundle_server, hosts_page, plugin_hooks, plugin_server
 from tools.markdown_table import table_text
 from tools.reliability_plot import reliability_plot
@@ -311,18 +312,6 @@ def _change(value: float) -> str:
     return "0" if shown in ("+.000", "-.000") else shown
 
 
-def calibration() -> str:
-    """How far the score is a probability, by corpus."""
-    results = _results("calibration")
-    rows = {name: row for name, row in results["rows"].items() if "ECE" in row}
-    figures = list(next(iter(rows.values())))[1:]
-    lines = [(name, *(_short(row[figure]) for figure in figures)) for name, row in rows.items()]
-    table, bins = table_text(("corpus", *(name.replace("_", " ") for name in figures)), lines), results["bins"]
-    cells = [[f"{_short(score)} / {_short(share)}" for score, share in pairs] for pairs in bins.values()]
-    binned = table_text(("bin", *bins), [(str(number), *row) for number, row in enumerate(zip(*cells, strict=True), 1)])
-    return f"{table}\nMean score and share of right top results, in ten bins of equal count:\n\n{binned}"
-
-
 def carry() -> str:
     """Recall on several corpora: the figures, and by how much each row differs."""
     tables = []
@@ -359,7 +348,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "misses": misses,
     "fitting": fitting,
     "optional": optional,
-    "calibration": calibration,
+    "calibration": lambda: calibration(_results("calibration")),
+    "passing": lambda: passing(_results("calibration")["passes"]),
     "carry": carry,
     "leave one out": leave_one_out,
 }
@@ -374,7 +364,9 @@ PAGES: dict[str, Callable[[], str]] = {
         page_with, "docs/benchmarks.md", "figures", "scale", "quality", "fitting", "ablation", "optional"
     ),
     "README.md": partial(page_with, "README.md", "key figures"),
-    "docs/recall.md": partial(page_with, "docs/recall.md", "misses", "calibration", "carry", "leave one out"),
+    "docs/recall.md": partial(
+        page_with, "docs/recall.md", "misses", "calibration", "passing", "carry", "leave one out"
+    ),
     "docs/reliability.svg": lambda: reliability_plot(_results("calibration")["bins"]),
     "docs/proof.md": partial(page_with, "docs/proof.md", "growth"),
 }

@@ -129,6 +129,8 @@ A project chooses in `.mnemesh.toml`. `hooks = false` ends all hooks of the proj
 `MNEMESH_INJECT`, says how much is put before the model:
 
 {modes}
+A memory with less than a third of the best score stays out. [The score](recall.md#a-useful-min_score) has the figures.
+
 In the mode `gated`, the first prompt of a topic asks the memory. The {pause} prompts after an answer ask nothing. After
 {streak} questions without an answer, one prompt in {few} asks. Few words in common with the
 topic begin another topic.

@@ -13,8 +13,8 @@ GATED: Final = "gated"
 TOOL: Final = "tool"
 OFF: Final = "off"
 MODES: Final[Mapping[str, str]] = {
-    AUTO: "a context when a session starts, and with a prompt the memories that answer it (default)",
-    GATED: "no context at the start, and with some prompts the memories of score 0.3 or more",
+    AUTO: "a context when a session starts, and with a prompt the memories of score .1 or more (default)",
+    GATED: "no context at the start, and with some prompts the memories of score .15 or more",
     TOOL: "nothing; the agent asks by the tools of MCP, and its reads are approved",
     OFF: "nothing, and nothing is approved; `hooks = false` means the same",
 }
