@@ -13,6 +13,7 @@ from fake_mesh import START_MS, FakeGate, FakeMesh
 from mnemesh_gateway.doors.mcp import answer_text, structured_answers
 from mnemesh_gateway.doors.mcp.answer_budget import worth_showing
 from mnemesh_gateway.doors.mcp.operation_tools import build_tools
+from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.model import Caller, Draft, Link, Revision
 
@@ -191,3 +192,22 @@ async def test_a_form_of_a_tool_sets_fields_that_nobody_else_sets(gate: FakeGate
     await called("preferences")
     with pytest.raises(InvalidArgument, match="save_prompt sets it"):
         await called("save_prompt", title="x", content="y", kind="fact")
+    for wrong in ({"title": "x", "content": "y", "attrs": {"a": "b"}}, {"content": "y"}):
+        with pytest.raises(InvalidArgument):
+            await called("save_prompt", **wrong)
+
+
+async def test_a_form_on_prompts_or_requirements_takes_no_other_memory(gate: FakeGate) -> None:
+    with pytest.raises(InvalidArgument, match="a prompt; this is a memory of kind fact"):
+        await TOOLS["get_prompt"].run(gate, CALLER, {"ids": ["Sails"]})
+    with pytest.raises(InvalidArgument, match="a requirement; this is a memory of kind fact"):
+        await TOOLS["promote_requirement"].run(gate, CALLER, {"id": "Sails", "title": "Sailing"})
+
+
+async def test_a_long_trace_of_an_error_loses_its_middle(gate: FakeGate) -> None:
+    trace = "first line\n" + "é" * 2_000 + "\nKeyError: 'sid'"
+    done = await TOOLS["log_error"].run(gate, CALLER, {"content": "the session is lost", "stack": trace})
+    kept = gate.mesh.memories[done.structured["memory"]["id"]].attrs["stack"]
+    assert len(kept.encode()) <= limits.ATTR_VALUE_BYTES_MAX
+    assert kept.startswith("first line")
+    assert kept.endswith("KeyError: 'sid'")

@@ -91,6 +91,19 @@ async def test_no_text_that_an_agent_wrote_or_edited_becomes_words_of_the_person
                 await client.get_prompt(name, {})
 
 
+async def test_a_saved_prompt_is_read_by_its_title_and_the_latest_of_one_title_counts(
+    shared_node: NodeUnderTest,
+) -> None:
+    team = f"test/{uuid.uuid4().hex}"
+    async with connected(shared_node, "?toolsets=session", space=f"test/{uuid.uuid4().hex}") as client:
+        for steps in ("Run make deploy.", "Ask the crane operator, then open the gate by hand."):
+            saved = {"title": "Deploy steps", "content": steps, "space": team}
+            assert not (await client.call_tool("save_prompt", saved)).is_error
+        got = await client.call_tool("get_prompt", {"ids": ["Deploy steps"], "spaces": [team]})
+        assert not got.is_error
+        assert "crane operator" in str(got.structured_content)
+
+
 @pytest.mark.parametrize("name", [None, "", "\u52a9\u624b"])
 async def test_a_client_of_mcp_without_a_usable_name_signs_as_no_person(name: str | None) -> None:
     assert caller_of(Authenticator("secret"), asking("secret", name)).agent == "owner/mcp"

@@ -199,10 +199,9 @@ def shown_schema(tool: str, schema: Schema) -> Schema:
 def form_schema(form: ToolForm, schema: Schema) -> Schema:
     """The input schema of a form of an operation."""
     shown = {name: _plain(form.of, name, schema["properties"][name]) for name in form.shown.split()}
-    shown |= {name: {"type": "string", "maxLength": limits.ATTR_VALUE_BYTES_MAX, "description": words}
-              for name, words in form.attrs.items()}  # fmt: skip
+    shown |= {name: {"type": "string", "description": words} for name, words in form.attrs.items()}
     made: Schema = {"type": "object", "properties": shown, "additionalProperties": False}
-    required = [name for name in schema.get("required", ()) if name in shown]
+    required = [name for name in shown if name in schema.get("required", ()) or name in form.required.split()]
     return {**made, "required": required} if required else made
 
 
