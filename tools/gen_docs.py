@@ -79,9 +79,9 @@ recall_timeout_s = 5.0
 
 ## Variables of the client
 
-The command line, the Python client and `mnemesh mcp` read these variables. A node ignores them. An option or argument
-wins over a variable. A given data directory (`--data`, `data_dir=`) wins over the address. It also wins over the token,
-except in `mnemesh mcp`.
+The command line, the Python client, `mnemesh mcp`, hooks and mining read these variables. A node ignores them. An
+option or argument wins over a variable. A given data directory (`--data`, `data_dir=`) wins over the address. The
+directory also wins over the token, except in `mnemesh mcp`.
 
 | variable | meaning |
 |---|---|
@@ -92,6 +92,14 @@ it says that it needs the HTTP address, which `--endpoint` gives |
 | `MNEMESH_DATA_DIR` | data directory of the local node |
 | `MNEMESH_SPACE` | space of calls that name none, empty for the private one; without it that of the working directory |
 | `MNEMESH_AGENT` | which client writes: `owner/NAME`, with a token of ana `ana/NAME` |
+| `MNEMESH_INJECT`, `MNEMESH_READS`, `MNEMESH_BANNER` | the memories that hooks put before a model, the facts about a \
+file that is read, and a line for the person ([hosts.md](hosts.md)) |
+| `MNEMESH_HOOK_DEBUG` | any value: a hook that fails prints the reason |
+| `MNEMESH_MINE_DIRS` | further folders with session files, separated as in `PATH` ([mining.md](mining.md)) |
+| `MNEMESH_MINE_URL`, `MNEMESH_MINE_MODEL`, `MNEMESH_MINE_KEY_FILE`, `MNEMESH_MINE_COMMAND` | the language model that \
+reads sessions along ([mining.md](mining.md#a-language-model-beside-the-rules)) |
+| `MNEMESH_RECONCILE_URL`, `MNEMESH_RECONCILE_MODEL`, `MNEMESH_RECONCILE_KEY_FILE` | the language model of \
+`mnemesh reconcile` ([rules.md](rules.md)) |
 """
 CLI_HEADER = """# The command line
 

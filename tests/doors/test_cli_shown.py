@@ -382,6 +382,17 @@ def test_a_time_that_is_none_says_first_what_one_types(cli: Run) -> None:
     assert "'yesterday' is not allowed; an RFC 3339 time with zone, such as" in ended.err
 
 
+def test_a_check_of_a_replacement_names_the_old_memory_once_and_the_command_to_keep_both() -> None:
+    answer = memory_pb2.CheckResponse(
+        action="SUPERSEDE", target_id=MEMORY.id, reason=f"replaces {MEMORY.id}", hint=f'call restore(id="{MEMORY.id}")'
+    )
+    old = short_id(MEMORY.id)
+    assert list(people.checked(wire.to_value(answer, values.Checked), " --data d")) == [
+        f"would SUPERSEDE  replaces {old}",
+        f"if both hold, after the write: mnemesh restore --data d {old}",
+    ]
+
+
 @pytest.mark.parametrize(("action", "named"), [("ADD", False), ("NOOP", True), ("SUPERSEDE", True)])
 def test_a_check_names_the_memory_that_it_concerns_and_not_the_neighbour_of_what_would_be_added(
     action: str, named: bool

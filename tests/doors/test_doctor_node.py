@@ -70,9 +70,9 @@ async def test_canaries_are_found_leave_no_trace_and_a_hidden_one_is_named_with_
             recall_with_all_indexed(client, "crane")
             before = client.recall("kiln pots", limit=1, probe=True, explain=True).results[0].heat
             code, (told,) = await canaries()
-            assert (code, told["problem"].split(",")[0]) == (
+            assert (code, told["problem"].split(";")[0]) == (
                 0,
-                "5 memories found by their own words and by few of them",
+                "5 of 5 memories found by their own words, each also by a few",
             )
             after = client.recall("kiln pots", limit=1, probe=True, explain=True)
             assert (after.results[0].heat.uses, after.triggered) == (before.uses, ())

@@ -74,7 +74,7 @@ def test_of_the_past_only_times_and_writers_are_counted() -> None:
 
 def test_what_only_a_match_is_judged_by_comes_last() -> None:
     assert leftovers(asked()) == ()
-    assert leftovers(asked(min_score=0.9, paths=("src",))) == ("paths and min_score: nothing that matches passes",)
+    assert leftovers(asked(min_score=0.9, paths=("src",))) == ("paths and min_score: each match is left out",)
     assert [note.split(":")[0] for note in leftovers(asked(mode="keyword"))] == ["mode"]
 
 
@@ -91,7 +91,7 @@ def test_what_held_is_counted_now_and_of_the_past_judged_with_the_matches() -> N
     counted = list(steps(asked(valid_at=DAY, include_superseded=True)))
     assert counted[-1][0] == f"valid_at: nothing held at {SECOND} in the space 'team/x'"
     assert not any(listing.valid_at for _, listing in steps(asked(valid_at=DAY, as_of=DAY)))
-    assert leftovers(asked(valid_at=DAY, as_of=DAY)) == ("valid_at: nothing that matches passes",)
+    assert leftovers(asked(valid_at=DAY, as_of=DAY)) == ("valid_at: each match is left out",)
 
 
 def test_a_stretch_of_time_is_a_filter_of_its_own_and_named_with_its_words() -> None:

@@ -243,7 +243,7 @@ async def test_what_was_known_then_of_what_held_is_judged_by_the_revision_of_the
     assert found(await here.recall(text, valid_at=30, as_of=corrected.updated_at)) == []
     assert found(await here.recall(text, valid_at=22, as_of=corrected.updated_at)) == [ann.content]
     empty = await here.recall(text, valid_at=19, as_of=known)
-    assert (empty.results, empty.notes) == ((), ("valid_at: nothing that matches passes",))
+    assert (empty.results, empty.notes) == ((), ("valid_at: each match is left out",))
 
 
 async def test_what_was_superseded_held_until_then(here: Here) -> None:

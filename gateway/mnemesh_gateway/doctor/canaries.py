@@ -66,8 +66,8 @@ def canaries(place: Place) -> Iterator[Finding]:
             f"`mnemesh recall --explain \"{text}\"` shows why; a setting or weight may be too generous",
         )  # fmt: skip
     if not lost and not answered:
-        told = f"{count_of(len(asked), 'memory')} found by their own words and by few of them"
-        yield Finding("recall", f"{told}, and nonsense gets no answer", "nothing is to be done", remark=True)
+        told = f"{len(asked)} of {count_of(len(asked), 'memory')} found by their own words, each also by a few"
+        yield Finding("recall", f"{told}; nonsense gets no answer", "nothing is to be done", remark=True)
 
 
 class Unanswered(Exception):

@@ -129,7 +129,7 @@ def leftovers(query: Query, stretch: str = "") -> tuple[str, ...]:
         ("min_heat", query.min_heat > 0), ("min_score", query.min_score > 0),
     )  # fmt: skip
     if names := [name for name, there in given if there]:
-        found.append(f"{' and '.join(names)}: nothing that matches passes")
+        found.append(f"{' and '.join(names)}: each match is left out")
     if query.mode == "keyword" and query.text.strip():
         found.append("mode: keyword finds only what holds a word of the query; hybrid and semantic go by meaning, too")
     return tuple(found)

@@ -46,6 +46,8 @@ def before(found: values.Checked, where: str) -> str:
     """The command that may take the place of a write that was only checked."""
     if found.action == "NOOP":
         return _forced(where)
+    if found.action == "SUPERSEDE":
+        return f"if both hold, after the write: mnemesh restore{where} {short_id(found.target_id)}"
     if found.action != "ADD" or _alike(found.related):
         return with_short_ids(found.hint)
     old = short_id(found.target_id)

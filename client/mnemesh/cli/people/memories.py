@@ -179,8 +179,9 @@ def superseded(done: values.Superseded) -> Iterator[str]:
 
 def checked(done: values.Checked, where: str = "") -> Iterator[str]:
     """The effect that remember would have; `where` as in `remembered`."""
-    # Beside an addition there is only a neighbour, named by the reason.
-    target = f"  {short_id(done.target_id)}" if done.target_id and done.action != "ADD" else ""
+    # The reason mostly names the target. Beside an addition there is only a neighbour.
+    shown = done.target_id and done.action != "ADD" and done.target_id not in done.reason
+    target = f"  {short_id(done.target_id)}" if shown else ""
     yield f"would {paint(done.action, GREEN)}{target}  {with_short_ids(one_line(done.reason))}"
     yield from _near(done.related)
     if done.hint:
