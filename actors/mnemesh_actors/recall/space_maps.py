@@ -94,6 +94,7 @@ class SpaceMaps:
         return Covered(
             coverage=found.coverage,
             abstain=found.abstain,
+            answered=found.answered,
             missing_terms=missing[: limits.KEYWORDS_MAX],
             ids=tuple(hit.memory.id for hit in found.results),
             degraded=found.degraded,

@@ -99,10 +99,12 @@ class Gaps:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Covered:
-    """How well memories cover a question: `coverage` in [0, 1], the terms that no good result holds, and the best."""
+    """How well memories cover a question: `coverage` in [0, 1], the probability that an answer is here, the terms that
+    no good result holds, and the best."""
 
     coverage: float
     abstain: bool
+    answered: float = 0.0
     missing_terms: tuple[str, ...]
     ids: tuple[str, ...]
     degraded: tuple[str, ...] = ()

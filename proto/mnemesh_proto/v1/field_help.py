@@ -287,6 +287,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.CoverageRequest.space": "One space; together with spaces, one more.",
         "mnemesh.v1.CoverageRequest.spaces": "Where to look. Default: the spaces of a recall.",
         "mnemesh.v1.CoverageResponse.abstain": "Probably nothing answers.",
+        "mnemesh.v1.CoverageResponse.answered": "The probability that an answer is here, 0 to 1, as in recall.",
         "mnemesh.v1.CoverageResponse.coverage": "How well the best results answer, 0 to 1.",
         "mnemesh.v1.CoverageResponse.degraded": "A part of the node was down, so the answer may be incomplete.",
         "mnemesh.v1.CoverageResponse.degraded_reasons": "Which part, and why.",

@@ -98,20 +98,22 @@ class CoverageRequest(_message.Message):
     def __init__(self, query: _Optional[str] = ..., spaces: _Optional[_Iterable[str]] = ..., space: _Optional[str] = ...) -> None: ...
 
 class CoverageResponse(_message.Message):
-    __slots__ = ("coverage", "abstain", "missing_terms", "ids", "degraded", "degraded_reasons")
+    __slots__ = ("coverage", "abstain", "missing_terms", "ids", "degraded", "degraded_reasons", "answered")
     COVERAGE_FIELD_NUMBER: _ClassVar[int]
     ABSTAIN_FIELD_NUMBER: _ClassVar[int]
     MISSING_TERMS_FIELD_NUMBER: _ClassVar[int]
     IDS_FIELD_NUMBER: _ClassVar[int]
     DEGRADED_FIELD_NUMBER: _ClassVar[int]
     DEGRADED_REASONS_FIELD_NUMBER: _ClassVar[int]
+    ANSWERED_FIELD_NUMBER: _ClassVar[int]
     coverage: float
     abstain: bool
     missing_terms: _containers.RepeatedScalarFieldContainer[str]
     ids: _containers.RepeatedScalarFieldContainer[str]
     degraded: bool
     degraded_reasons: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, coverage: _Optional[float] = ..., abstain: _Optional[bool] = ..., missing_terms: _Optional[_Iterable[str]] = ..., ids: _Optional[_Iterable[str]] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ...) -> None: ...
+    answered: float
+    def __init__(self, coverage: _Optional[float] = ..., abstain: _Optional[bool] = ..., missing_terms: _Optional[_Iterable[str]] = ..., ids: _Optional[_Iterable[str]] = ..., degraded: _Optional[bool] = ..., degraded_reasons: _Optional[_Iterable[str]] = ..., answered: _Optional[float] = ...) -> None: ...
 
 class RecallHierarchicalRequest(_message.Message):
     __slots__ = ("query", "spaces", "space", "level", "limit")

@@ -60,6 +60,7 @@ class Coverage:
     ids: tuple[str, ...]
     degraded: bool
     degraded_reasons: tuple[str, ...]
+    answered: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

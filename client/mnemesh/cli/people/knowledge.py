@@ -112,7 +112,8 @@ def gaps(found: values.Gaps) -> Iterator[str]:
 
 def coverage(found: values.Coverage) -> Iterator[str]:
     """The share, the words that are missing, and what answers best."""
-    yield f"covered: {found.coverage:.2f}" + ("  probably not known" if found.abstain else "")
+    unknown = f"  probably not known (probability of an answer {found.answered:.2f})" if found.abstain else ""
+    yield f"covered: {found.coverage:.2f}{unknown}"
     if found.missing_terms:
         yield f"not in the best results: {', '.join(map(one_line, found.missing_terms))}"
     if found.ids:

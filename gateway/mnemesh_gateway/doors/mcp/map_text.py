@@ -27,7 +27,7 @@ def gaps(answer: Json) -> str:
 
 def coverage(answer: Json) -> str:
     """The share that is covered, and the words that are not."""
-    known = "probably not known" if answer["abstain"] else "covered"
+    known = f"probably not known ({answer['answered']:.2f})" if answer["abstain"] else "covered"
     missing = f" Not in the best results: {', '.join(answer['missing_terms'])}." if answer["missing_terms"] else ""
     return f"{known}: {answer['coverage']:.2f}.{missing}{lacks(answer)}"
 
