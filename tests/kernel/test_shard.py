@@ -17,6 +17,7 @@ import pytest
 from doubles import killed_in
 
 from mnemesh_actors.index.engine_port import Filter, Match, MatchAny, QueryRequest, Scored
+from mnemesh_actors.index.neighbours import of_words
 from mnemesh_actors.index.scope import (
     ARCHIVE,
     EVERYTHING,
@@ -135,6 +136,24 @@ def test_words_that_were_counted_ahead_serve_no_other_search(shard: RetrievalSha
     shard.prepare(ask("apples"))
     assert ids(shard, ask("apples", spaces=("other",))) == {2}
     assert ids(shard, ask("apples", tags_any=("fruit",))) == set()
+
+
+@pytest.mark.parametrize("change", [None, "apples and figs"], ids=["nothing", "a memory that shares them"])
+def test_neighbours_by_words_that_were_looked_for_ahead_are_those_of_one_call(
+    shard: RetrievalShard, change: str | None
+) -> None:
+    shard.apply([item(n, "apples" if n % 3 else "pears") for n in range(12)], [], 1)
+    shard.apply([item(20, "apples", space="other"), item(21, "apples", state="superseded")], [], 2)
+    for space in (SPACE, "other"):
+        shard.prepare(of_words("apples figs", space))
+    if change is not None:
+        shard.apply([item(3, change)], [], 3)
+    asked, words = [(direction(5), space) for space in (SPACE, "other", "none")], ["apples figs"] * 3
+    ahead = shard.neighbours_batch(asked, 1, "model-1", words)
+    shard._prepared.clear()
+    assert ahead == shard.neighbours_batch(asked, 1, "model-1", words)
+    assert [len(found) for found in ahead] == [8, 1, 0]
+    assert (memory(3) in dict(ahead[0])) == (change is not None)
 
 
 def test_only_so_many_searches_are_counted_ahead(shard: RetrievalShard) -> None:
@@ -615,6 +634,7 @@ def test_what_holds_the_interpreter_for_a_moment_is_quick_and_what_a_server_answ
     short, long = item(1), item(2, texts=(text(1, "a"), text(2, "b")))
     quick: list[tuple[str, tuple[object, ...]]] = [
         ("prepare", (one,)),
+        ("prepare", (of_words("deploy", SPACE),)),
         ("search", (one,)),
         ("search_batch", ([one, one],)),
         ("neighbours_batch", ([(vector, SPACE)], 5, "model-1")),

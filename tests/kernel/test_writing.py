@@ -17,6 +17,7 @@ from ledger_builders import AGENT, SPACE, START
 
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.index.scope import Search
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.node import start
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
@@ -480,6 +481,27 @@ async def test_a_write_goes_on_without_its_neighbours_and_says_so(desk: Desk, cl
         known = await desk.remember(f"We deploy {number} times a week.", wait="durable")
         assert (known.deduplicated, known.novelty, "not compared" in known.reason) == (True, 0.0, False)
     assert names(await desk.batch("one", "two", wait="durable")) == ["ADD", "ADD"]
+
+
+async def test_a_write_looks_for_its_words_while_the_model_works_and_goes_on_without(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked, searches, usual = asyncio.Event(), [], desk.scene.embedder.embed
+
+    async def prepare(search: Search) -> None:
+        searches.append(search)
+        looked.set()
+        raise InvalidArgument("text", search.text, "an index that can look for it")
+
+    async def embed(texts: list[str]) -> Any:
+        await asyncio.wait_for(looked.wait(), NEVER_S)
+        return await usual(texts)
+
+    monkeypatch.setattr(desk.scene.shelf, "prepare", prepare, raising=False)
+    desk.instead(embed, "embedder", "embed")
+    written = await desk.remember("The Frankfurt cluster runs Postgres.")
+    assert (written.action, written.related, "not compared" in written.reason) == ("ADD", (), False)
+    assert [(one.spaces, "frankfurt" in one.text) for one in searches] == [((SPACE,), True)]
 
 
 async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(desk: Desk, clock: Clock) -> None:

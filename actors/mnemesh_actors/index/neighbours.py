@@ -9,19 +9,19 @@ one often, and none is made up.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_actors.index.engine_port import Filter, HasId, IndexBackend, QueryRequest, Scored
-from mnemesh_actors.index.points import BM25, DENSE
+from mnemesh_actors.index.points import DENSE
 from mnemesh_actors.index.ranked import SCORE_DECIMALS, Passages, ranked, vectors_of
-from mnemesh_actors.index.scope import ARCHIVE, EVERYTHING, in_spaces
+from mnemesh_actors.index.scope import ARCHIVE, Search, in_spaces
 
 if TYPE_CHECKING:
-    from mnemesh_actors.index.engine_port import DenseVector, SparseVector
+    from mnemesh_actors.index.engine_port import DenseVector
 
 EACH_POINTS_MAX: Final = 5_000
 # So many texts are worth a pool; fewer are asked for one at a time.
@@ -91,36 +91,19 @@ def pooled(backend: IndexBackend, passages: Passages, asked: Asked, limit: int, 
     return found
 
 
+def of_words(words: str, space: str) -> Search:
+    """The search for the memories of a space with the most of these words."""
+    return Search(words, None, (space,), include_archive=True, limit=SHARING_MAX, windows=False)
+
+
 def sharing(
-    backend: IndexBackend,
-    passages: Passages,
-    asked: Asked,
-    near: list[list[Scored]],
-    spoken: Sequence[tuple[int, SparseVector]],
+    backend: IndexBackend, asked: Asked, near: list[list[Scored]], lists: Mapping[int, Collection[str]]
 ) -> list[list[Scored]]:
-    """`near` and, for the texts of these numbers, the memories of their space with the most of these terms, with their
-    cosine."""
-    if not spoken:
+    """`near` and, for the texts of these numbers, the memories of their list, with their cosine."""
+    if not lists:
         return near
-    legs = [
-        (
-            (tuple(terms.indices), tuple(terms.values), asked[number][1]),
-            QueryRequest(
-                terms,
-                BM25,
-                SHARING_MAX,
-                in_spaces((asked[number][1],), ARCHIVE),
-                in_spaces((asked[number][1],), EVERYTHING),
-            ),
-        )
-        for number, terms in spoken
-    ]
-    lists = _ranked_once(backend, passages, legs)
     both = [dict(found) for found in near]
-    others = [
-        (number, tuple(id_ for id_ in found if id_ not in both[number]))
-        for (number, _), found in zip(spoken, lists, strict=True)
-    ]
+    others = [(number, tuple(id_ for id_ in found if id_ not in both[number])) for number, found in lists.items()]
     # The index compares them itself, because a vector that leaves the index becomes a list of numbers first.
     compared = [(number, ids) for number, ids in others if ids]
     answers = backend.query(

@@ -10,7 +10,7 @@ why. Synchronous and serial: one caller at a time.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from mnemesh_actors.index.engine_port import Condition, Filter, HasId, IndexBackend, Point, QueryRequest
 from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.index.mask import Mask, new_key
-from mnemesh_actors.index.neighbours import pooled, sharing
+from mnemesh_actors.index.neighbours import of_words, pooled, sharing
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.probe import probe
 from mnemesh_actors.index.ranked import Passages, ranked, vectors_of
@@ -167,8 +167,8 @@ class RetrievalShard:
         return self.status()
 
     def prepare(self, search: Search) -> None:
-        """Count the words of a search whose vector is still being made: `search` then looks for the vector alone,
-        unless the index has changed in between. Raises what `search` raises."""
+        """Count the words of a search whose vector is still being made: `search` then looks for the vector alone, and
+        so does `neighbours_batch` after `of_words`, unless the index has changed. Raises what `search` raises."""
         (self._prepared[search],) = self._listed([self._worded(search)])
         if len(self._prepared) > PREPARED_MAX:
             self._prepared.popitem(last=False)
@@ -256,11 +256,18 @@ class RetrievalShard:
         large index. With `words`, a text for each vector, memories with these words follow the nearest. With `visits` a
         graph is walked with so many candidates: few are cheap, and overlook neighbours that are far."""
         self._refuse_other(generation)
-        backend, terms = self._opened()
+        backend = self._opened()[0]
         with self._damage_noted():
             near = pooled(backend, self._passages, asked, limit, visits)
-            spoken = [(number, terms.query(text)) for number, text in enumerate(words) if text]
-            return sharing(backend, self._passages, asked, near, [one for one in spoken if one[1].indices])
+        shared = self._sharing({n: of_words(text, asked[n][1]) for n, text in enumerate(words) if text})
+        with self._damage_noted():
+            return sharing(backend, asked, near, shared)
+
+    def _sharing(self, searches: Mapping[int, Search]) -> dict[int, dict[str, float]]:
+        """The list by words of each search. Equal searches are made once, and those that were prepared not again."""
+        left = list(dict.fromkeys(one for one in searches.values() if one not in self._prepared))
+        lists = dict(zip(left, self._listed([self._worded(one) for one in left]), strict=True)) if left else {}
+        return {n: (self._prepared.get(one) or lists.get(one, {})).get(BM25, {}) for n, one in searches.items()}
 
     def vectors(self, ids: Sequence[str], generation: str) -> dict[str, DenseVector]:
         """The embeddings of the memories of `ids` that are here, for a caller with vectors of `generation`."""

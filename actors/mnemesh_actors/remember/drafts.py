@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding import readings
 from mnemesh_actors.embedding.embedder import MODEL_BEGINS_S, Vector
 from mnemesh_actors.generations.active_index import VectorSpace
-from mnemesh_actors.index.neighbours import cosines
+from mnemesh_actors.index.neighbours import cosines, of_words
 from mnemesh_actors.ledger.commit.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
@@ -24,7 +26,6 @@ from mnemesh_memory.policy.dynamics import reconsolidation
 from mnemesh_memory.policy.dynamics.surprisal import Surprise, continuity, surprise
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.judge.sameness import almost_identical
-from mnemesh_memory.policy.judge.slots import statements
 from mnemesh_memory.policy.neighbourhood import candidates
 from mnemesh_memory.policy.purposes import KNOWLEDGE, purpose_of
 from mnemesh_memory.policy.validity import SUPERSEDES
@@ -155,12 +156,12 @@ class Preparing:
         texts = {digest: text for item in items for digest, text in zip(item.hashes, item.texts, strict=True)}
         vectors = space.embedder.stored({digest: cached[digest] for digest in texts if digest in cached})
         missing = [digest for digest in texts if digest not in vectors]
-        ahead = [asyncio.create_task(_read_ahead(item)) for item in items if len(items) == 1 and missing]
+        ahead = [asyncio.create_task(_look_ahead(space.follower, one)) for one in items if len(items) == 1 and missing]
         try:
             made = await embedded(self._parts, space.embedder, [texts[digest] for digest in missing])
         finally:
-            for reading in ahead:
-                reading.cancel()
+            for look in ahead:
+                look.cancel()
         vectors.update(zip(missing, made, strict=True))
         for item in items:
             item.vectors = [vectors[digest] for digest in item.hashes]
@@ -268,10 +269,13 @@ class Preparing:
             item.update = update_of(known[outcome.verdict.target_id], draft, outcome.content)
 
 
-async def _read_ahead(item: Prepared) -> None:
-    """Read the sentences of a draft as the guard will, while the model works. The reading is kept."""
+async def _look_ahead(follower: IndexFollower, item: Prepared) -> None:
+    """Read the sentences of a draft as the guard will, and look for its words in the index, while the model works. Both
+    are kept. An error here shows again when the neighbours are asked for."""
     await asyncio.sleep(MODEL_BEGINS_S)
-    statements(item.draft.content)
+    if words := " ".join(guard.subject_terms(item.draft.content)):
+        with suppress(MnemeshError):
+            await follower.read(lambda shard: shard.prepare(of_words(words, item.draft.space)))
 
 
 def _judged(item: Prepared, candidates: Sequence[guard.Candidate]) -> guard.Verdict:
