@@ -14,7 +14,7 @@ from bench.secrets_samples import negatives, positives
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh.errors import FailedPrecondition, NotReachable
+from mnemesh.errors import FailedPrecondition, InvalidArgument, NotReachable
 from mnemesh.mining import conventions, decisions, phrases, rule_forms, rules, session_files
 from mnemesh.mining.credentials import masked, masked_for_model
 from mnemesh.mining.model_findings import parts
@@ -343,8 +343,28 @@ def test_session_files_are_those_of_hosts_and_of_named_folders_and_no_links(tmp_
     (tmp_path / "named" / "notes.txt").write_text("no session")
     (tmp_path / "named" / "link.jsonl").symlink_to(made[1])
     environ = {"MNEMESH_MINE_DIRS": f"{tmp_path / 'more'}:{tmp_path / 'nowhere'}"}
-    assert set(session_files.host_files(tmp_path / "home", environ)) == set(made[:2])
-    assert list(session_files.named_files([made[1], tmp_path / "named"])) == made[1:]
+    assert set(session_files.host_files(tmp_path / "home", environ, {})) == set(made[:2])
+    assert list(session_files.named_files([made[1], tmp_path / "named"], {})) == made[1:]
+    assert session_files.further_folders(tmp_path, {"MNEMESH_MINE_DIRS": "~/more"}) == (tmp_path / "more",)
+    with pytest.raises(InvalidArgument, match="that exists"):
+        list(session_files.named_files([tmp_path / "nowhere"], {}))
+    with pytest.raises(InvalidArgument, match="absolute"):
+        session_files.further_folders(tmp_path, {"MNEMESH_MINE_DIRS": "more"})
+
+
+def test_a_session_file_that_goes_during_the_walk_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("1.jsonl", "2.jsonl"):
+        (tmp_path / name).write_text("{}\n")
+    is_symlink = Path.is_symlink
+
+    def deleted(path: Path) -> bool:
+        found = is_symlink(path)
+        if path.name == "1.jsonl":
+            path.unlink()
+        return found
+
+    monkeypatch.setattr(Path, "is_symlink", deleted)
+    assert list(session_files.named_files([tmp_path], {})) == [tmp_path / "2.jsonl"]
 
 
 def test_a_file_in_a_work_tree_is_a_repositorys_unless_a_host_or_the_home_holds_it(tmp_path: Path) -> None:
@@ -365,4 +385,4 @@ def test_a_file_in_a_work_tree_is_a_repositorys_unless_a_host_or_the_home_holds_
     assert [path for path in own if session_files.is_of_repository(path, home, {})] == []
     for path in (in_tree, *of_git, linked / "x.jsonl", worktree / "deep" / "w.jsonl"):
         assert session_files.is_of_repository(path, home, {}), path
-    assert list(session_files.named_files([home / "code"])) == [in_tree]
+    assert list(session_files.named_files([home / "code"], {})) == [in_tree]

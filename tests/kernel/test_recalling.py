@@ -22,6 +22,7 @@ from follower_scene import until
 from recall_scene import READER, Here, found, signals_of, started
 from recall_scene import here as here
 from recall_scene import mesh as mesh
+from test_import_at_rest import judged
 
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.index.shard import Search
@@ -691,6 +692,7 @@ async def test_reading_changes_nothing_but_the_count_of_accesses(here: Here, row
     fields = {name: value for name, value in words.items() if name in names}
     if row.flatten:
         fields = {"content": "Nobody wears this out", "space": here.space}
+    await judged(here.mesh)  # at rest the guard writes what it finds
     before = log_of(here.mesh)
     told = row.run(gate, READER, row.read_json(fields))
     if row.streaming:

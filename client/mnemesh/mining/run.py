@@ -101,6 +101,7 @@ class Mined:
     given_up: int = 0
     by_model: int = 0
     model_fault: str = ""
+    missing_folders: list[str] = field(default_factory=list)
     failed: dict[str, str] = field(default_factory=dict)
 
 

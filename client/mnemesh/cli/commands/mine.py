@@ -18,7 +18,7 @@ from mnemesh.errors import FailedPrecondition
 from mnemesh.exit_status import EXIT_REFUSED
 from mnemesh.hooks.notes import MINING, NOTES_MAX, Notes
 from mnemesh.mining.run import Miner, Model, summary_of
-from mnemesh.mining.session_files import host_files, is_of_repository, named_files
+from mnemesh.mining.session_files import further_folders, host_files, is_of_repository, named_files
 from mnemesh.mining.state import MiningState, only_miner
 from mnemesh.transport.chat_endpoint import TIMEOUT_S, ChatEndpoint
 from mnemesh.transport.connection import local_data_dir
@@ -108,6 +108,7 @@ def status(shell: Shell) -> None:
         "queued": sum(1 for _ in Notes(data_dir, MINING).oldest(NOTES_MAX)),
         "files": len(state.files),
         "stored": sum(entry.stored for entry in state.files.values()),
+        "missing_folders": _missing(Path.home()),
         "failing": {path: summary_of(entry) for path, entry in state.files.items() if entry.failures},
     }
     shell.answer(body, lambda: _status(body))
@@ -154,11 +155,17 @@ def _run(miner: Miner, named: list[Path]) -> Miner:
     home = Path.home()
     if not named and not miner.is_narrowed:  # else notes of other projects would go unread
         miner.drain()
-    files = list(named_files(named) if named else host_files(home, os.environ))
+    failed = miner.mined.failed
+    files = list(named_files(named, failed) if named else host_files(home, os.environ, failed))
+    miner.mined.missing_folders = [] if named else _missing(home)
     own = [path for path in files if not is_of_repository(path, home, os.environ)]
     miner.mined.of_repositories = len(files) - len(own)
     miner.mine(own)
     return miner
+
+
+def _missing(home: Path) -> list[str]:
+    return [str(folder) for folder in further_folders(home, os.environ) if not folder.is_dir()]
 
 
 def _told(miner: Miner, dry_run: bool) -> Iterator[str]:
@@ -168,6 +175,7 @@ def _told(miner: Miner, dry_run: bool) -> Iterator[str]:
             yield f"{paint(one.class_, BOLD)}  {one_line(one.text)}"
     for path, reason in mined.failed.items():
         yield paint(f"failed  {one_line(path)}: {one_line(reason)}", YELLOW)
+    yield from (paint(f"no such folder  {one_line(path)}", YELLOW) for path in mined.missing_folders)
     if mined.given_up:
         yield f"{count_of(mined.given_up, 'file')} failed three times; `mnemesh mine retry` tries again"
     if mined.of_repositories:
@@ -197,6 +205,7 @@ def _status(body: dict[str, Any]) -> Iterator[str]:
     switched = "on" if body["on"] else "off (`mnemesh mine on`)"
     files = count_of(body["files"], "file")
     yield f"mining is {switched}; {body['queued']} queued, {files} read, {body['stored']} stored"
+    yield from (paint(f"no such folder  {one_line(path)}", YELLOW) for path in body["missing_folders"])
     for path, entry in body["failing"].items():
         rest = "given up: `mnemesh mine retry`" if entry["given_up"] else "tried again by the next run"
         yield paint(f"failed {entry['failures']} x  {one_line(path)}: {one_line(entry['error'])}; {rest}", DIM)
