@@ -296,7 +296,7 @@ def test_lines_go_to_standard_output(node: RecordingNode, cli: Run, capsys: pyte
     exported = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [memory["title"] for memory in exported] == ["Deploys/CI", ""]
     assert list(node.requests("Export")[0].spaces) == ["t/x"]
-    narrowed = ("--tag", "ci", "--kind", "decision", "--since", "2026-01-01")
+    narrowed = ("--tags-any", "ci", "--kind", "decision", "--since", "2026-01-01")
     assert entry.main(["export", "--endpoint", node.endpoint, "--token", TOKEN, *narrowed]) == 0
     asked = node.requests("Export")[1]
     assert (asked.tags_any, asked.kinds, asked.since.seconds) == (["ci"], ["decision"], 1_767_225_600)

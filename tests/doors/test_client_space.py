@@ -94,6 +94,16 @@ def test_a_project_file_that_names_no_space_is_an_error_and_no_guess(home: Path,
     assert isinstance(refused.value, InvalidArgument)
 
 
+def test_a_misspelt_key_is_named_with_the_key_that_was_meant_and_a_key_of_a_later_version_is_left_alone(
+    home: Path,
+) -> None:
+    (home / ".mnemesh.toml").write_text("baner = true\n")
+    with pytest.raises(BadSpaceFile, match="'baner' is not allowed; banner is the key; all keys are banner, hooks,"):
+        detect_space(home, home)
+    (home / ".mnemesh.toml").write_text('space = "team/x"\ncolour = "red"\n')
+    assert detect_space(home, home) == "team/x"
+
+
 @pytest.mark.parametrize(
     ("name", "segment"),
     [

@@ -16,6 +16,7 @@ from mnemesh.errors import InvalidArgument
 PROJECT_FILE: Final = ".mnemesh.toml"
 # Keys for the hooks of agent hosts. A file with these alone names no space.
 HOOK_KEYS: Final = frozenset({"hooks", "inject", "reads", "banner"})
+ALIKE: Final = 0.7  # from here on an unknown key is a known one, misspelt. Others may be of a later version.
 SPACE_BYTES_MAX: Final = 200
 SPACE_SEGMENTS_MAX: Final = 8
 # Characters that the node's rules for a space path forbid inside a segment.
@@ -66,9 +67,21 @@ def _keys_of(path: Path) -> dict[str, Any]:
     import tomllib  # only the few who have such a file pay for it
 
     try:
-        return tomllib.loads(path.read_text("utf-8"))
+        keys = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise BadSpaceFile(str(path), str(error), "a readable TOML file") from error
+    known = {"space", *HOOK_KEYS}
+    if unknown := keys.keys() - known:
+        _refuse_misspelt(path, unknown, known)
+    return keys
+
+
+def _refuse_misspelt(path: Path, unknown: set[str], known: set[str]) -> None:
+    from difflib import get_close_matches  # only a file with an unknown key pays for the import
+
+    for key in sorted(unknown):
+        if meant := get_close_matches(key, known, n=1, cutoff=ALIKE):
+            raise BadSpaceFile(str(path), key, f"{meant[0]} is the key; all keys are {', '.join(sorted(known))}")
 
 
 def _checked_space(path: Path, value: object) -> str:

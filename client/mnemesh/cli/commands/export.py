@@ -32,7 +32,7 @@ def export(
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="PATH", help=OUTPUT_HELP)] = None,
     format: Annotated[str, typer.Option("--format", help="jsonl or markdown.")] = "jsonl",
     space: Texts = None,
-    tag: Annotated[Texts, each("ExportRequest.tags_any", "--tag", "-t", metavar="TAG")] = None,
+    tags_any: Annotated[Texts, each("ExportRequest.tags_any", "--tags-any", metavar="TAG")] = None,
     kind: Annotated[Texts, each("ExportRequest.kinds", "--kind", "-k", metavar="KIND")] = None,
     since: Text = None,
     before: Text = None,
@@ -50,7 +50,7 @@ def export(
     with shell.client() as client:
         memories = client.export(
             space=space,
-            tags_any=tag,
+            tags_any=tags_any,
             kinds=kind,
             since=since,
             before=before,
