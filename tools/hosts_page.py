@@ -119,7 +119,7 @@ without either changes nothing there. A read then brings up to {read_results} fa
 together at most {read:,} characters. Only memories with the file in `paths` count, each once in a session. The path may
 begin at the project's folder or at the session's. No memory is shown after a change of a file that the text names, or
 beside a newer memory that contradicts or may replace the older. `reads = false` in
-`.mnemesh.toml`, or `MNEMESH_READS=off`, ends the facts for a project.
+`.mnemesh.toml`, or `MNEMESH_READS=off`, turns these facts off.
 
 `banner = true` in `.mnemesh.toml`, or `MNEMESH_BANNER=on`, lets Claude Code and Codex show the person a line such as
 `Mnemesh: 3 memories` with each block. This is off by default. For both flags `on`, `true`, `yes` and `1` say
