@@ -9,7 +9,7 @@ from mnemesh_memory.maps.answers import Cluster, Clusters, Covered, Drilled, Gap
 from mnemesh_memory.maps.story import story
 from mnemesh_memory.text.text import title_of
 from mnemesh_memory.validation import request_checks
-from mnemesh_memory.values.errors import NotFound
+from mnemesh_memory.values.errors import InvalidArgument, NotFound
 from mnemesh_memory.values.model import Caller, Memory
 
 TOPIC = "t2-0123456789ab"
@@ -41,6 +41,8 @@ class FakeMaps:
         return Clusters(clusters=(self._topic(caller, spaces),), total=1, examined=len(self.memories))
 
     async def drill_down(self, caller: Caller, cluster: str, spaces: Sequence[str] = (), limit: int = 20) -> Drilled:
+        if not cluster:
+            raise InvalidArgument("cluster", "nothing", "a topic", missing=True)
         if cluster != TOPIC:
             raise NotFound("cluster", cluster, "there is one", field="cluster")
         topic = self._topic(caller, spaces)

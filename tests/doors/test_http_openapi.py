@@ -95,9 +95,11 @@ def test_the_aliases_of_the_contract_are_there() -> None:
         assert DOCUMENT["paths"][f"/v1/{alias}"]["post"]["operationId"] == f"recall_as_{alias}"
 
 
-def test_every_tool_of_knowledge_has_a_path_of_its_own_name() -> None:
-    named = {row.mcp_name for row in OPERATIONS if row.toolset == "knowledge"} - {"", "list_runs", "undo_run"}
-    assert {name for name in named if f"/v1/{name}" in DOCUMENT["paths"]} == named
+def test_every_tool_of_knowledge_has_a_path_of_its_own_name_and_a_read_has_both_methods() -> None:
+    for row in OPERATIONS:
+        if row.toolset == "knowledge" and row.mcp_name:
+            methods = {"post", "get"} if row.read_only else {"post"}
+            assert methods <= set(DOCUMENT["paths"].get(f"/v1/{row.mcp_name}", ())), row.mcp_name
 
 
 @BY_NAME

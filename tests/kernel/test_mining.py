@@ -181,6 +181,7 @@ def test_an_agent_that_tells_the_end_of_an_error_tells_a_fix_and_a_denial_takes_
     ("turns", "left"),
     [
         ((("user", DECISION), ("user", "hm, scrap that")), 0),
+        ((("user", DECISION), ("user", "actually, let\u2019s not")), 0),
         ((("assistant", DECISION), ("user", "no, not another service")), 0),
         ((("assistant", DECISION + " Shall I go on?"), ("user", "no, wait for Anna")), 1),
         ((("user", DECISION), ("assistant", "The schema is there."), ("user", "nice"), ("user", "scrap that")), 1),

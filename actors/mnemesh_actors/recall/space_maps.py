@@ -137,6 +137,8 @@ class SpaceMaps:
         self, caller: Caller, cluster: str, spaces: Sequence[str] = (), limit: int = answers.MEMBERS
     ) -> Drilled:
         """The topics within a topic, and its memories. Raises NotFound for a topic that is not there any more."""
+        if not cluster:
+            raise InvalidArgument("cluster", "nothing", "a topic of recall_hierarchical", missing=True)
         field_checks.whole("limit", limit, 1, answers.MEMBERS_MAX)
         whole, degraded = await self._atlas(request_checks.within_of(spaces, caller))
         place = await asyncio.to_thread(whole.find, cluster)

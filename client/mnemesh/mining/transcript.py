@@ -215,7 +215,7 @@ def _words(role: str, text: object) -> Iterator[Event]:
         return
     said = text[:TEXT_CHARS_MAX]
     if not said.isascii():
-        said = sound(said)
+        said = sound(said).replace("\u2019", "'")  # as phones and word processors write it
     if "<" in said:
         said = own_words(_OWN_BLOCK.sub("", said))
     if said.strip():

@@ -59,6 +59,7 @@ async def test_topics_divide_a_space_and_open_into_their_memories(door: Door, sp
     whole = await door.call("recall_hierarchical", spaces=[space], level=1)
     assert sum(one["size"] for one in whole["clusters"]) == len(ports) + len(teas)
     await refusal(door.call("drill_down", cluster="t1-000000000000", spaces=[space]), "NOT_FOUND", "cluster")
+    await refusal(door.call("drill_down", cluster="", spaces=[space]), "INVALID_ARGUMENT", "cluster")
 
 
 async def test_memories_that_are_used_together_are_a_room(door: Door, space: str) -> None:

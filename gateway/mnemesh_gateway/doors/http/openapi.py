@@ -144,7 +144,9 @@ def _operation_id(operation: Operation, form: Route) -> str:
     if form == operation.routes[0]:
         return operation.name
     if form in operation.routes:
-        return f"{operation.name}_by_{form.method.lower()}"
+        by_method = f"{operation.name}_by_{form.method.lower()}"
+        is_first = form == next(route for route in operation.routes[1:] if route.method == form.method)
+        return by_method if is_first else f"{by_method}_as_{form.path.rpartition('/')[2]}"
     return f"{operation.name}_as_{form.path.rpartition('/')[2]}"
 
 
