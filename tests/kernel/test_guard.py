@@ -46,9 +46,9 @@ def memory(
 @pytest.mark.parametrize(
     ("read", "newer", "linked"),
     [
-        (Reading(0.03, 0.1, 0.87), "We decided to use REST between services", True),
-        (Reading(0.01, 0.01, 0.98), "We decided to use REST between services", False),
-        (Reading(0.03, 0.1, 0.87), "We also decided to use REST between services", False),
+        (Reading(0.03, 0.1, 0.87, whole=True), "We decided to use REST between services", True),
+        (Reading(0.01, 0.01, 0.98, whole=True), "We decided to use REST between services", False),
+        (Reading(0.03, 0.1, 0.87, whole=True), "We also decided to use REST between services", False),
     ],
 )
 def test_sure_words_link_two_texts_unless_a_model_is_sure_that_they_are_apart(

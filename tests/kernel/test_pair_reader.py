@@ -199,6 +199,15 @@ def test_a_damaged_graph_or_table_is_told_as_a_model_that_can_not_be_had(
     worker.close()
 
 
+def test_a_reading_that_is_no_probability_is_none(tmp_path: Path, deltas: Path) -> None:
+    worker = loaded(str(tmp_path))
+    (path,) = tmp_path.glob(f"*/{WORDS_FILE}")
+    path.write_bytes(b"\xff" * path.stat().st_size)  # not a number, in 16 bits
+    with pytest.raises(Unavailable, match="pair judge"):
+        worker.read_pairs(PAIRS[:1])
+    worker.close()
+
+
 def test_a_graph_that_can_not_be_loaded_is_tried_again_after_a_while_alone(tmp_path: Path, deltas: Path) -> None:
     worker = loaded(str(tmp_path))
     (path,) = tmp_path.glob(f"*/{GRAPH_FILE}")

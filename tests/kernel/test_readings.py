@@ -87,6 +87,13 @@ async def test_a_contested_memory_is_read_before_the_newer_text(capsys: pytest.C
     assert (first.read, second) == (Reading(*map(pytest.approx, REPLACES[:3]), True), far)
 
 
+async def test_texts_that_the_model_can_not_read_whole_are_judged_by_words_alone() -> None:
+    worker = Worker()
+    long = unread(candidate(1, f"{OLDER}. {'It holds the index. ' * 40}"))
+    assert await readings.read(front(worker), [long], PATIENCE_S, at_rest=True) == [long.candidates]
+    assert worker.asked == []
+
+
 async def test_no_more_than_a_few_are_read_and_none_twice_in_vain() -> None:
     worker = Worker()
     many = [candidate(number, f"The search cluster has {number} racks", 0.9 - number / 100) for number in range(9)]

@@ -109,6 +109,8 @@ def test_a_reading_without_doubt_links_two_values_that_words_alone_do_not_link()
     assert not judge(newer, "fact", [candidate]).contradicts
     read = replace(candidate, read=Reading(0.001, 0.998, 0.001, whole=True))
     assert judge(newer, "fact", [read]).contradicts == ("older",)
+    part = replace(candidate, read=Reading(0.001, 0.998, 0.001, whole=False))
+    assert judge(newer, "fact", [part]) == judge(newer, "fact", [candidate]), "a part of the texts was read"
 
 
 LONG: Final = [

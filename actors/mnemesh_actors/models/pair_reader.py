@@ -29,6 +29,7 @@ Tokens = tuple[list[int], list[int]]
 KEPT_S: Final = 300.0
 # More than the tokens of a reading, in any script.
 CHARS_MAX: Final = 2_000
+SUM_TOLERANCE: Final = 0.01
 SPECIAL: Final = 3  # [CLS] older [SEP] newer [SEP]
 
 
@@ -164,6 +165,8 @@ class _Graph:
         except FETCH_ERRORS as error:
             raise Unavailable(f"the pair judge can't read: {error}", part="guard model") from error
         probabilities: Probabilities = found[0]
+        if not abs(float(probabilities.sum()) - 1) <= SUM_TOLERANCE:
+            raise Unavailable(f"the pair judge in {self._words.parent} is damaged; delete that folder")
         return probabilities
 
     def _rows(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:

@@ -48,8 +48,11 @@ def _best(found: Iterable[Weighed]) -> Contest | None:
 
 
 def with_reading(words: Evidence, reading: Reading | None, older: str, newer: str) -> Evidence:
-    """The evidence of words and of the model that read both texts, if one did. A rule of grammar is surer than both."""
-    if reading is None or reading.repeats >= REPEATS_RATHER or (words.contest and words.contest.ruled):
+    """The evidence of words and of the model that read both texts whole, if one did. A rule of grammar is surer than
+    both."""
+    if reading is None or not reading.whole or reading.repeats >= REPEATS_RATHER:
+        return words
+    if words.contest and words.contest.ruled:
         return words
     limit, told = limits(), score(reading, words.likelihood)
     if told < limit.ask:

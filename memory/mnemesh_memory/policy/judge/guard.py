@@ -35,6 +35,8 @@ ALIKE_MIN = 0.8
 READ_MIN: Final = 0.75
 READ_CONTESTED_MIN: Final = 0.6
 READ_LIKELIHOOD_MIN: Final = 0.2
+# It reads some 125 tokens, and a reading of a part of two texts is no evidence.
+READ_CHARS_MAX: Final = 800
 # Records of what happened: a later one never makes an earlier one untrue.
 RECORDS: Final = frozenset(("episode", "run", "summary", "prompt"))
 CONTRADICTS_MAX: Final = 2
@@ -190,6 +192,8 @@ def _worth_reading(text: str, ordered: Sequence[Candidate], seen: Seen, *, widel
 
 def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool = False) -> bool:
     """Whether a new text may repeat or replace a memory, as far as likeness and trees tell."""
+    if len(candidate.text) + len(text) > READ_CHARS_MAX:
+        return False
     if candidate.cosine >= READ_MIN:
         return True
     if candidate.cosine < (COSINE_MIN if widely else READ_CONTESTED_MIN):

@@ -2,7 +2,7 @@
 
 The model is small and was taught on a few thousand pairs (`python -m bench.judge_training`). So its word and the
 likelihood of the trees are added up, and the limits come from pairs of hands that neither had seen
-(`python -m bench.judge_limits`).
+(`python -m bench.judge_training --limits`).
 """
 
 from __future__ import annotations
