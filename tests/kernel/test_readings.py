@@ -87,6 +87,15 @@ async def test_a_contested_memory_is_read_before_the_newer_text(capsys: pytest.C
     assert (first.read, second) == (Reading(*map(pytest.approx, REPLACES[:3]), True), far)
 
 
+async def test_a_memory_that_words_alone_would_replace_is_read_however_far_it_is() -> None:
+    worker = Worker()
+    older, newer = "The admin role can now delete users.", "The admin role can now export users."
+    beside = unread(candidate(1, older, 0.59), text=newer)
+    assert guard.judge(newer, "fact", beside.candidates).action == "SUPERSEDE"
+    await readings.read(front(worker), [beside], PATIENCE_S)
+    assert worker.asked == [(older, newer)]
+
+
 async def test_texts_that_the_model_can_not_read_whole_are_judged_by_words_alone() -> None:
     worker = Worker()
     long = unread(candidate(1, f"{OLDER}. {'It holds the index. ' * 40}"))

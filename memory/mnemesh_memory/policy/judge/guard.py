@@ -191,12 +191,18 @@ def _worth_reading(text: str, ordered: Sequence[Candidate], seen: Seen, *, widel
 
 
 def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool = False) -> bool:
-    """Whether a new text may repeat or replace a memory, as far as likeness and trees tell."""
+    """Whether a new text may repeat or replace a memory, as far as likeness and trees tell. A memory is never replaced
+    by words that are not rules, unread."""
     if len(candidate.text) + len(text) > READ_CHARS_MAX:
         return False
     if candidate.cosine >= READ_MIN:
         return True
-    if candidate.cosine < (COSINE_MIN if widely else READ_CONTESTED_MIN):
+    if candidate.cosine < COSINE_MIN:
+        return False
+    contest = _evidence(candidate, text, seen).contest
+    if contest is not None and contest.linked and contest.strong and not contest.ruled:
+        return True
+    if candidate.cosine < READ_CONTESTED_MIN and not widely:
         return False
     likely = _evidence(candidate, text, seen).likelihood >= READ_LIKELIHOOD_MIN
     return likely and not doubts.is_of_other_things(candidate.text, text, stated=False)
