@@ -35,6 +35,18 @@ def test_another_number_is_no_repeat_whatever_the_model_says(one: int, other: in
     assert verdict(older, newer) != "NOOP" or one == other
 
 
+@given(st.permutations(["3", "5", "8"]), st.permutations(["3", "5", "8"]))
+def test_the_same_numbers_in_another_order_are_no_repeat(one: list[str], other: list[str]) -> None:
+    older, newer = (f"Ports {' '.join(numbers)} are open." for numbers in (one, other))
+    assert verdict(older, newer) != "NOOP" or one == other
+
+
+@given(st.lists(st.integers(0, 2), min_size=3, max_size=3), st.lists(st.integers(0, 2), min_size=3, max_size=3))
+def test_rows_of_numbers_are_no_repeat_whatever_the_model_says(one: list[int], other: list[int]) -> None:
+    older, newer = (" ".join(map(str, numbers)) for numbers in (one, other))
+    assert verdict(older, newer) != "NOOP" or one == other
+
+
 @pytest.mark.parametrize(("one", "other"), TURNS)
 def test_a_turned_word_of_order_or_degree_is_no_repeat(one: str, other: str) -> None:
     text = "The backup runs {} the nightly import of the warehouse."

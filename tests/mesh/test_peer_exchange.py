@@ -14,7 +14,7 @@ from node_process import Nodes, kill_node, stop_node
 from peer_scene import PATIENCE_S, WAIT_S, client, converged, hub_and_laptop, introduce, peer_in, texts, until
 
 from mnemesh import AsyncClient, Memory
-from mnemesh.cli.people.conflicts import ends_of
+from mnemesh.cli.people.conflict_commands import ends_of
 from mnemesh.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound, PermissionDenied
 
 

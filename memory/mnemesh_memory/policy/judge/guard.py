@@ -21,7 +21,7 @@ from mnemesh_memory.policy.judge.grammar import CHANGES, LIGHT
 from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading, limits
 from mnemesh_memory.policy.judge.sameness import almost_identical, says_the_same
 from mnemesh_memory.policy.judge.slots import is_decision, statements
-from mnemesh_memory.policy.judge.vetoes import may_be_one
+from mnemesh_memory.policy.judge.vetoes import may_be_one, speaks
 from mnemesh_memory.values.model import Checked, Related
 
 RELATED_MAX = 5
@@ -193,7 +193,7 @@ def _worth_reading(text: str, ordered: Sequence[Candidate], seen: Seen, *, widel
 def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool = False) -> bool:
     """Whether a new text may repeat or replace a memory, as far as likeness and trees tell. A memory is never replaced
     by words that are not rules, unread."""
-    if len(candidate.text) + len(text) > READ_CHARS_MAX:
+    if len(candidate.text) + len(text) > READ_CHARS_MAX or not (speaks(text) and speaks(candidate.text)):
         return False
     if candidate.cosine >= READ_MIN:
         return True

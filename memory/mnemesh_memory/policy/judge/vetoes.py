@@ -1,7 +1,7 @@
 """Whether two texts that are read as repeats may be taken for one: a text that says the same is not stored.
 
-The reading of a model is never enough. Values, names, negations, and words of order, degree and time must agree one by
-one. Shared words that change their places change their roles, unless one of the texts is passive.
+The reading of a model is never enough. Values in their order, names, negations, and words of order, degree and time
+must agree one by one. Shared words that change their places change their roles, unless one of the texts is passive.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Final
 
 from mnemesh_memory.policy.judge.grammar import OPPOSED, OPPOSITES, SCOPES
@@ -56,12 +57,22 @@ _PASSIVE: Final = frozenset(("by", "belongs", "belong", "belonging", "from"))
 NEAR_MIN: Final = 0.5
 # So few words exchanged between two texts are another value rather than a synonym, also in a text of three words.
 EXCHANGED_MAX: Final = 2
+# A text of fewer words is no sentence.
+SPOKEN_MIN: Final = 3
+_SPOKEN: Final = re.compile(r"[^\W\d_]{2,}")
+
+
+def speaks(text: str) -> bool:
+    """Whether there are words to read: in a row of numbers or a single name a model sees what is not there."""
+    return sum(1 for _ in islice(_SPOKEN.finditer(text), SPOKEN_MIN)) == SPOKEN_MIN
 
 
 def may_be_one(one: str, other: str) -> bool:
     """Whether nothing that a model reads over differs between two texts."""
     first, second = (all_statements(text) for text in (one, other))
-    if not first or not second or any(part.asks for part in first) != any(part.asks for part in second):
+    if not (speaks(one) and speaks(other) and first and second):
+        return False
+    if any(part.asks for part in first) != any(part.asks for part in second):
         return False
     if _values(first) != _values(second) or not (_named(first, second) and _named(second, first)):
         return False
@@ -80,8 +91,9 @@ def may_be_one(one: str, other: str) -> bool:
     )
 
 
-def _values(parts: Sequence[Statement]) -> set[str]:
-    return {token.key for part in parts for token in part.tokens if token.dimension}
+def _values(parts: Sequence[Statement]) -> list[str]:
+    """The values in their order, because "from 5 to 9" is not "from 9 to 5"."""
+    return [token.key for part in parts for token in part.tokens if token.dimension]
 
 
 def _named(parts: Sequence[Statement], others: Sequence[Statement]) -> bool:
