@@ -216,7 +216,8 @@ def limits_of(found: Floats, held: Sequence[Example]) -> dict[str, Any]:
     vectors = pair_judge.embedded(sorted({text for one in held for text in (one.older, one.newer)}))
     apart = []
     for one, row in zip(held, found, strict=True):
-        reading = Reading(*map(float, row))
+        repeats, replaces, rest = map(float, row)
+        reading = Reading(repeats, replaces, rest, whole=True)
         if one.class_ == APART and one.hand in NEW_HANDS and one.label != "stranger":
             words = evidence_of(one.older, one.newer, float(vectors[one.older] @ vectors[one.newer]))
             rather = reading.repeats >= REPEATS_RATHER

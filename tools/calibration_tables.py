@@ -22,7 +22,7 @@ def calibration(results: Mapping[str, Any]) -> str:
 
 
 def passing(passes: Mapping[str, Mapping[str, Mapping[str, float]]]) -> str:
-    """What a `min_score` lets through, by corpus."""
+    """The shares that each `min_score` lets through, by corpus."""
     lines = [
         (_short(float(cut), 2), *(_shares(by_cut[cut]) for by_cut in passes.values()))
         for cut in next(iter(passes.values()))
