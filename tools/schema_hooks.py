@@ -70,7 +70,9 @@ def _of_operation(case: Any, given: dict[str, Any]) -> None:
     if case.path == "/v1/seed":
         given.update(dir=str(PROJECT), space=given.get("space") or "docs")
     if case.path == "/v1/runs":
-        given["prompts"] = given.get("prompts") or ["x"]  # something is told
+        for name in ("prompts", "errors", "files"):  # an item is a line
+            given[name] = ["".join(filter(str.isprintable, item)).strip() or "x" for item in given.get(name) or ()]
+        given["prompts"] = given["prompts"] or ["x"]  # something is told
 
 
 def _numbered(text: str) -> str:

@@ -99,6 +99,7 @@ REQUEST_RULES: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
         "RecordRunRequest.status": {"enum": ["", *session_runs.STATUSES]},
         "RecordRunRequest.outcome": {"maxLength": limits.CHECKPOINT_TASK_BYTES_MAX},
         "RecordRunRequest.cost_usd": {"minimum": 0, "maximum": session_runs.COST_MAX},
+        "UndoRunRequest.run": {"minLength": 1, "maxLength": limits.TITLE_BYTES_MAX},
         "SettleRequest.status": {"enum": list(requirements.STATUSES)},
         "RequirementsRequest.status": {"enum": ["", *requirements.STATUSES, "all"]},
         **_alike(
