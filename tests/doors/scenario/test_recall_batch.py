@@ -36,7 +36,7 @@ async def test_questions_in_one_call_are_answered_in_their_order_as_each_would_b
     await remember(door, space, "Tickets are sold on board only.", kind="decision", tags=["tickets"])
     await remember(door, f"{space}/other", "The day ferry leaves at noon.")
     asked = [
-        {"query": "when does the ferry leave at night?", "spaces": [space]},
+        {"query": "when does the ferry leave at night?", "spaces": [space], "limit": 5},
         {"query": "ferry", "spaces": [f"{space}/other"], "mode": "keyword", "explain": True},
         {"query": "where are tickets sold", "spaces": [space], "tags_any": ["tickets"], "snippets_only": True},
         {"query": "", "spaces": [space], "limit": 1},
