@@ -1,9 +1,13 @@
 """`python -m bench.calibration [NODES]`: is the score of recall the probability that a memory answers?
 
 Each corpus is stored in a node of its own, and every question is put to its index as recall puts it. The order is that
-of recall's fusion. The table has, for each corpus, the expected calibration error of the top result (ten bins of equal
-count), the area under the ROC curve of the top score for answerable against other questions, and the share of questions
-below the threshold of `abstain`. The results also have the share of right top results, and of the questions of each
+of recall's fusion. The table has three figures of each corpus:
+
+- the expected calibration error of the top result, in ten bins of equal count,
+- the area under the ROC curve of the top score, for answerable against other questions,
+- the share of questions below the threshold of `abstain`.
+
+The results also have the share of right top results, and of the questions of each
 label, that a `min_score` lets through. Two rows stand for each corpus: by the coefficients of ranking/relevance.py, and
 by coefficients that were fitted on the other corpora alone. Each kind of question counts for a third of a corpus. Nodes
 in the folder NODES are used again.

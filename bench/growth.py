@@ -2,9 +2,9 @@
 
 A node without a model (bench.mixed_host) takes in memories over gRPC, in one run, as `mnemesh import` sends them. Three
 figures stand at each size: CPU time a memory since the size before, the same of children that seal segments, and
-anonymous memory of the node. The first size is the measure for the others, so a busy machine counts for all of them. At
-REST_SIZES the node rests until its sealed segments are merged and all that follows the log is at its end, which has a
-row of its own. Only then recall is timed, at RECALL_SIZES. At the end search is compared with exact search.
+anonymous memory of the node. The first size is the measure for the others, so a busy machine counts for all. At
+REST_SIZES the node rests until sealed segments are merged and each consumer of the log is at its end. That rest has a
+row of its own. Recall is timed after the rest, at RECALL_SIZES. At the end search is compared with exact search.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """`python -m bench.hook_times`: the time that a host waits for a hook at a prompt and at a session's start.
 
-A node with 1,000 memories of the project corpus answers. Each round takes one question: a recall over an open HTTP
-connection, the hook `UserPromptSubmit` with the same question, and the hook `SessionStart`, each hook in a process of
-its own as hosts start them. They take turns, so that a busy machine slows all of them. The result is of medians by the
-clock: the hook at a prompt against a recall and 40 ms, and the one at a session's start against four recalls and 40 ms.
+A node with 1,000 memories of the project corpus answers. Each round has a recall over an open HTTP connection, the hook
+`UserPromptSubmit` with the same question, and the hook `SessionStart`. A hook runs in a process of its own, as hosts
+start hooks. The calls take turns, so that a busy machine slows all. The figures are medians by the clock. The hook at a
+prompt stands beside a recall and 40 ms, the hook at a session's start beside four recalls and 40 ms.
 """
 
 from __future__ import annotations

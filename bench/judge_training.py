@@ -189,7 +189,7 @@ def write(changes: Tree, target: Path, learned_from: Sequence[Example], epochs: 
         arrays |= {f"{name}.{side}": np.asarray(change[side], np.float16) for side in ("a", "b")}
     arrays |= {f"{name}.plus": np.asarray(values, np.float16) for name, values in changes["plus"].items()}
     arrays |= {f"head.{part}": np.asarray(values, np.float32) for part, values in changes["head"].items()}
-    np.savez_compressed(target, **arrays)  # type: ignore[arg-type]
+    np.savez_compressed(target, allow_pickle=False, **arrays)
 
 
 def figures(found: Floats, held: Sequence[Example]) -> Iterator[str]:
