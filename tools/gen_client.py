@@ -85,15 +85,15 @@ CLIENTS: Final = {
 PACKAGE_INIT: Final = '''"""Mnemesh for Python: `from mnemesh import Client`, or `AsyncClient` under asyncio.
 
 Importing this package costs milliseconds: gRPC and protobuf are loaded when a client is first named, the rest when
-it is used.
+it is used. A hook starts at every prompt, so `typing` is read by type checkers alone.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
 {imports}
 
 __all__ = [
@@ -112,6 +112,8 @@ def __getattr__(name: str) -> Any:
         return version("mnemesh")
     if name not in _MODULES:
         raise AttributeError(f"module 'mnemesh' has no attribute {{name!r}}")
+    from importlib import import_module
+
     return getattr(import_module(f"mnemesh.{{_MODULES[name]}}"), name)
 
 

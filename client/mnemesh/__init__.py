@@ -2,15 +2,15 @@
 """Mnemesh for Python: `from mnemesh import Client`, or `AsyncClient` under asyncio.
 
 Importing this package costs milliseconds: gRPC and protobuf are loaded when a client is first named, the rest when
-it is used.
+it is used. A hook starts at every prompt, so `typing` is read by type checkers alone.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mnemesh.api.async_client import AsyncClient as AsyncClient
     from mnemesh.api.batch import Outcome as Outcome
     from mnemesh.api.client import Client as Client
@@ -195,6 +195,8 @@ def __getattr__(name: str) -> Any:
         return version("mnemesh")
     if name not in _MODULES:
         raise AttributeError(f"module 'mnemesh' has no attribute {name!r}")
+    from importlib import import_module
+
     return getattr(import_module(f"mnemesh.{_MODULES[name]}"), name)
 
 

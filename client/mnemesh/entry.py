@@ -7,13 +7,14 @@ commands load the command line itself.
 from __future__ import annotations
 
 import io
-import json
 import os
 import sys
-from collections.abc import Sequence
 
 from mnemesh.exit_status import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE_CLOSED, EXIT_REFUSED
-from mnemesh.programs import NODE_COMMANDS, OFFLINE_PROGRAMS, run_program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -49,6 +50,8 @@ def _as_utf8(word: str) -> str:
 def _tell(message: str, status: int, words: Sequence[str]) -> int:
     """Say what went wrong, with --json as the one object."""
     if "--json" in words:
+        import json
+
         print(json.dumps({"error": {"code": "INTERNAL", "message": message}}))
     else:
         print(f"mnemesh: {message}", file=sys.stderr)
@@ -79,6 +82,8 @@ def _dispatch(words: list[str]) -> int:
         from mnemesh.hooks.statusline import main as statusline
 
         return statusline(words[1:])
+    from mnemesh.programs import NODE_COMMANDS, OFFLINE_PROGRAMS, run_program
+
     if words and words[0] in ("mcp", "bench", *NODE_COMMANDS):
         return run_program(words)
     if len(words) > 1 and words[1] in OFFLINE_PROGRAMS.get(words[0], ()):

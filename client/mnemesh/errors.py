@@ -6,8 +6,10 @@ nothing of gRPC; mnemesh.transport.refusals translates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Final
 
 
 class MnemeshError(Exception):

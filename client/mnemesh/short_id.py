@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator
-from typing import Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Final
 
 CHARS: Final = 13  # Of an id that comes from a key: 48 bits, no two alike.
 # An id without a key begins with its time, which is alike in a whole batch. Chance begins in the third group.
@@ -13,7 +14,7 @@ WHOLE_CHARS: Final = 36
 # The first byte of a time in milliseconds from 2004 to 2039.
 _TIMED: Final = "01"
 # A quoted text of a memory is found first, and stays as its writer wrote it.
-_IN_TEXT: Final = re.compile(r"“[^”]*”|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_IN_TEXT: Final = r"“[^”]*”|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
 
 
 def short_id(id_: str) -> str:
@@ -23,7 +24,9 @@ def short_id(id_: str) -> str:
 
 def with_short_ids(text: str) -> str:
     """A text of a node with its ids short."""
-    return _IN_TEXT.sub(lambda found: found[0] if found[0].startswith("“") else short_id(found[0]), text)
+    import re  # no hook comes here
+
+    return re.sub(_IN_TEXT, lambda found: found[0] if found[0].startswith("“") else short_id(found[0]), text)
 
 
 def shortened(lines: Iterable[str], ids: Iterable[str]) -> Iterator[str]:

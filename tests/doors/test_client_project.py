@@ -67,7 +67,8 @@ def test_work_trees_share_the_space_of_their_repository(tmp_path: Path, data_dir
     main = repository(tmp_path / "api", "git@example.com:acme/api.git")
     git("worktree", "add", "../login-fix", cwd=main)
     there = project_of(tmp_path / "login-fix", data_dir, tmp_path)
-    assert there._replace(tree="") == Project("acme/api", alias="login-fix", origin="git remote")
+    there.tree = ""
+    assert there.members() == Project("acme/api", alias="login-fix", origin="git remote").members()
 
 
 def test_work_trees_of_a_repository_without_a_remote_share_its_folders_name(tmp_path: Path, data_dir: Path) -> None:
@@ -83,7 +84,7 @@ def test_the_second_repository_of_a_name_gets_a_hash_and_says_whose_the_name_is(
     clash = project_of(second, data_dir, tmp_path)
     assert clash.space.startswith("api-")
     assert (clash.taken, clash.taken_by) == ("api", str((first / ".git").resolve()))
-    assert project_of(second, data_dir, tmp_path) == clash
+    assert project_of(second, data_dir, tmp_path).members() == clash.members()
     assert project_of(first, data_dir, tmp_path).space == "api"
 
 
@@ -97,9 +98,9 @@ def test_a_moved_repository_keeps_its_name(tmp_path: Path, data_dir: Path) -> No
 
 def test_the_folders_name_of_before_is_read_along_and_written_to_by_nobody(tmp_path: Path, data_dir: Path) -> None:
     remote = repository(tmp_path / "a" / "api", "git@example.com:acme/api.git")
-    assert project_of(remote, data_dir, tmp_path)._replace(tree="") == Project(
-        "acme/api", alias="api", origin="git remote"
-    )
+    there = project_of(remote, data_dir, tmp_path)
+    there.tree = ""
+    assert there.members() == Project("acme/api", alias="api", origin="git remote").members()
     plain = project_of(repository(tmp_path / "b" / "api"), data_dir, tmp_path)
     assert plain.space.startswith("api-")
     assert plain.alias == "api"
@@ -142,7 +143,8 @@ def test_a_clone_from_the_same_disk_belongs_to_the_project_it_was_cloned_from(tm
 def test_the_project_file_wins_over_the_remote(tmp_path: Path, data_dir: Path) -> None:
     tree = repository(tmp_path / "api", "git@example.com:acme/api.git")
     (tree / ".mnemesh.toml").write_text('space = "team/payments"')
-    assert project_of(tree, data_dir, tmp_path) == Project("team/payments", origin=".mnemesh.toml", tree=str(tree))
+    named = Project("team/payments", origin=".mnemesh.toml", tree=str(tree))
+    assert project_of(tree, data_dir, tmp_path).members() == named.members()
 
 
 def test_a_submodule_is_a_project_of_its_own(tmp_path: Path, data_dir: Path) -> None:

@@ -38,15 +38,15 @@ def test_after_three_questions_without_an_answer_one_prompt_in_three_asks() -> N
 
 def test_the_file_keeps_the_gate_without_a_word_and_a_damaged_one_begins_anew(tmp_path: Path) -> None:
     file = GateFile(tmp_path, "claude-code", "s1")
-    assert file.read() == Gate()
+    assert file.read().members() == Gate().members()
     gate = Gate(empty=1, passed=2, brought=True, topic=words_of(KILN))
     file.write(gate)
-    assert file.read() == gate
+    assert file.read().members() == gate.members()
     (kept,) = (tmp_path / FOLDER).iterdir()
     assert "kiln" not in kept.read_text()
     for damage in ("[]", "{", '{"topic": 3}', '{"empty": "x"}', ""):
         kept.write_text(damage + "\n")
-        assert file.read() == Gate()
+        assert file.read().members() == Gate().members()
 
 
 @given(st.lists(st.text(max_size=200), max_size=20), st.booleans())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ def test_no_memory_closes_the_block_or_exceeds_its_room(contents: list[str]) -> 
     assert len(set(ids)) == len(ids)
     if text:
         inside = text.removeprefix(context.OPENING).removesuffix(context.CLOSING)
-        assert not context._TAG_BEGINS.search(inside)
+        assert not re.search(context._TAG_BEGINS, inside, re.IGNORECASE)
         assert text.count("\n") == len(ids) + 1
 
 

@@ -108,7 +108,7 @@ def test_the_buffer_keeps_files_and_the_plain_words_of_failed_commands(tmp_path:
     buffer.add({"tool_input": {"command": "curl https://u:pw@host"}}, failed=True)
     assert buffer.add({"tool_input": {"command": "PASSWORD=x ls"}}, failed=True).calls == 0
     found = buffer.add({"tool_input": {"file_path": "/p/a.py"}, "cwd": "/p"}, failed=False)
-    assert found == (("/q/b.py", "a.py"), ("pytest tests/x.py", "curl"), 5)
+    assert (found.files, found.failures, found.calls) == (("/q/b.py", "a.py"), ("pytest tests/x.py", "curl"), 5)
     (file,) = (tmp_path / captures.FOLDER).iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     for _ in range(2_000):

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Final, NamedTuple
 
 from mnemesh.hooks.session_file import SessionFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, Final
+
+    from mnemesh.transport.space import StrPath
 
 FOLDER: Final = "hosts/captures"
 FILES_MAX: Final = 40
@@ -27,19 +31,22 @@ _COMMAND_WORDS_MAX: Final = 6
 _PATH_NAMES: Final = ("file_path", "notebook_path", "path")
 
 
-class Captured(NamedTuple):
+class Captured:
     """A buffer as it is read: each file and failure once, the latest last, and the number of calls."""
 
-    files: tuple[str, ...]
-    failures: tuple[str, ...]
-    calls: int
+    __slots__ = ("calls", "failures", "files")
+
+    def __init__(self, files: tuple[str, ...], failures: tuple[str, ...], calls: int) -> None:
+        self.files = files
+        self.failures = failures
+        self.calls = calls
 
 
 class CaptureBuffer(SessionFile):
     """The buffer of one session."""
 
-    def __init__(self, data_dir: Path, host: str, session: str) -> None:
-        super().__init__(data_dir / FOLDER, host, session)
+    def __init__(self, data_dir: StrPath, host: str, session: str) -> None:
+        super().__init__(os.path.join(data_dir, FOLDER), host, session)
 
     def add(self, given: Mapping[str, Any], *, failed: bool) -> Captured:
         """Note a call of a tool by the host's JSON. The buffer then."""
@@ -60,16 +67,16 @@ class CaptureBuffer(SessionFile):
 def file_of(given: Mapping[str, Any]) -> str:
     """The file that a call reads or changed, "" for none."""
     asked = given.get("tool_input")
-    places = (asked, given) if isinstance(asked, Mapping) else (given,)
+    places = (asked, given) if isinstance(asked, dict) else (given,)
     found = (place.get(name) for place in places for name in _PATH_NAMES)
     path = next((value for value in found if isinstance(value, str) and value), "")
     return relative(path, given.get("cwd"))
 
 
-def paths_of(given: Mapping[str, Any], cwd: Path, tree: str) -> list[str]:
+def paths_of(given: Mapping[str, Any], cwd: str, tree: str) -> list[str]:
     """The file of a call as memories name it: from the project's `tree`, then as `file_of` does. Each form once."""
     named = file_of(given)
-    from_tree = relative(os.path.normpath(cwd / named), tree) if named and tree else ""
+    from_tree = relative(os.path.normpath(os.path.join(cwd, named)), tree) if named and tree else ""
     return list(dict.fromkeys(filter(None, (from_tree, named))))
 
 
@@ -83,7 +90,7 @@ def relative(path: str, folder: object) -> str:
 def failure_of(given: Mapping[str, Any]) -> str:
     """The plain words of a command that failed, "" for none."""
     asked = given.get("tool_input")
-    command = asked.get("command") if isinstance(asked, Mapping) else None
+    command = asked.get("command") if isinstance(asked, dict) else None
     words: list[str] = []
     for word in command.split() if isinstance(command, str) else ():
         if not _PLAIN_WORD.fullmatch(word) or len(words) == _COMMAND_WORDS_MAX:

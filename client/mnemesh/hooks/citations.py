@@ -7,36 +7,40 @@ count. So a quoted line is found, and a phrase in common is not.
 
 from __future__ import annotations
 
-import math
+import os
 import re
 import zlib
-from collections.abc import Collection, Iterable, Mapping
-from pathlib import Path
-from typing import Final
 
 from mnemesh.hooks.session_file import SessionFile
 from mnemesh.short_id import short_id
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Mapping
+    from typing import Final
+
+    from mnemesh.transport.space import StrPath
 
 FOLDER: Final = "hosts/cited"
 WORDS_CHARS_MAX: Final = 64 * 1024  # Of the last words.
 CITED_MAX: Final = 32  # By one answer.
 RUN_WORDS: Final = 6
 MARKS_MAX: Final = 32  # Of one memory.
-# Marks in a quotation: this share of the memory's, within these bounds.
-SHARE: Final = 0.5
+# Marks in a quotation: one in so many of the memory's, within these bounds.
+SHARED_BY: Final = 2
 MARKS_MIN: Final = 2
 MARKS_ENOUGH: Final = 5
 # Of a text with more than MARKS_MAX runs one in so many is marked, chosen by the number.
 ONE_IN: Final = 3
 _WORD: Final = re.compile(r"\w+")
-_ID: Final = re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}-[0-9a-f]{4}(?:-[0-9a-f]{1,4}){0,2}(?:-[0-9a-f]{1,12})?(?![0-9a-f])")
+_ID: Final = r"(?<![0-9a-f-])[0-9a-f]{8}-[0-9a-f]{4}(?:-[0-9a-f]{1,4}){0,2}(?:-[0-9a-f]{1,12})?(?![0-9a-f])"
 
 
 class CitedMemories(SessionFile):
     """The ids that counted already, of one session."""
 
-    def __init__(self, data_dir: Path, host: str, session: str) -> None:
-        super().__init__(data_dir / FOLDER, host, session)
+    def __init__(self, data_dir: StrPath, host: str, session: str) -> None:
+        super().__init__(os.path.join(data_dir, FOLDER), host, session)
 
 
 def marks_of(text: str) -> tuple[str, ...]:
@@ -58,7 +62,7 @@ def cited(words: str, shown: Mapping[str, Collection[str]], asked: str = "") -> 
     `shown` has the marks of each. A run of words of the person in `asked` is no quotation."""
     words = words[-WORDS_CHARS_MAX:]
     named: dict[str, None] = {}
-    for found in dict.fromkeys(_ID.findall(words.lower())):
+    for found in dict.fromkeys(re.findall(_ID, words.lower())):
         fitting = [id_ for id_ in shown if id_.startswith(found)]
         if len(fitting) == 1:
             named[fitting[0]] = None
@@ -68,7 +72,8 @@ def cited(words: str, shown: Mapping[str, Collection[str]], asked: str = "") -> 
 
 
 def _enough(own: Collection[str]) -> int:
-    return max(MARKS_MIN, min(math.ceil(SHARE * len(own)), MARKS_ENOUGH))
+    share = -(-len(own) // SHARED_BY)
+    return max(MARKS_MIN, min(share, MARKS_ENOUGH))
 
 
 def with_marks(ids: Iterable[str], block: str) -> list[str]:

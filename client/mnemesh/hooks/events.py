@@ -5,10 +5,12 @@ Any other host or event has no answer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any, Final
 
-from mnemesh.transport.reading_tools import READING_TOOLS
+    Reply = dict[str, Any]
 
 SESSION_START: Final = "session start"
 PROMPT: Final = "prompt"
@@ -57,7 +59,6 @@ TELLING_HOSTS: Final = ("claude-code", "codex")
 FORGETTING_SOURCES: Final = ("clear", "compact")
 # After these the work goes on.
 RESUMING_SOURCES: Final = ("resume", "compact")
-Reply = dict[str, Any]
 
 
 def context_reply(host: str, event: str, text: str, banner: str = "") -> Reply:
@@ -68,6 +69,8 @@ def context_reply(host: str, event: str, text: str, banner: str = "") -> Reply:
 
 def permission_reply(tool: object) -> Reply | None:
     """The approval of a tool of ours that only reads, None for any other."""
+    from mnemesh.transport.reading_tools import READING_TOOLS  # no prompt comes here
+
     names = [tool.removeprefix(prefix) for prefix in TOOL_PREFIXES if isinstance(tool, str) and tool.startswith(prefix)]
     if not READING_TOOLS & set(names):
         return None

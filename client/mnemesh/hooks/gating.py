@@ -8,13 +8,18 @@ words only their numbers are kept.
 from __future__ import annotations
 
 import json
+import os
 import re
 import zlib
-from pathlib import Path
-from typing import Any, Final, NamedTuple
 
 from mnemesh.hooks.context import TRIVIAL_WORDS
 from mnemesh.hooks.session_file import SessionFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Final
+
+    from mnemesh.transport.space import StrPath
 
 FOLDER: Final = "hosts/gates"
 PAUSE: Final = 2
@@ -26,14 +31,19 @@ WORDS_MAX: Final = 200
 _WORD: Final = re.compile(r"\w{4,}")
 
 
-class Gate(NamedTuple):
+class Gate:
     """The state of a session: `empty` questions in a row, prompts `passed` since the last question, whether that
     `brought` anything, and the numbers of its words."""
 
-    empty: int = 0
-    passed: int = 0
-    brought: bool = False
-    topic: frozenset[int] = frozenset()
+    __slots__ = ("brought", "empty", "passed", "topic")
+
+    def __init__(
+        self, empty: int = 0, passed: int = 0, brought: bool = False, topic: frozenset[int] = frozenset()
+    ) -> None:
+        self.empty = empty
+        self.passed = passed
+        self.brought = brought
+        self.topic = topic
 
     def opens(self, prompt: str) -> bool:
         """Whether the memory is to be asked."""
@@ -51,7 +61,12 @@ class Gate(NamedTuple):
 
     def closed(self) -> Gate:
         """The gate after a prompt that was passed over."""
-        return self._replace(passed=self.passed + 1)
+        return Gate(self.empty, self.passed + 1, self.brought, self.topic)
+
+    def members(self) -> dict[str, Any]:
+        """The state as its file has it."""
+        topic = sorted(self.topic)
+        return {"empty": self.empty, "passed": self.passed, "brought": self.brought, "topic": topic}
 
 
 def words_of(prompt: str) -> frozenset[int]:
@@ -70,8 +85,8 @@ def is_shift(topic: frozenset[int], words: frozenset[int]) -> bool:
 class GateFile(SessionFile):
     """The gate of a session on disk. A session without an id has a new one at each prompt."""
 
-    def __init__(self, data_dir: Path, host: str, session: str) -> None:
-        super().__init__(data_dir / FOLDER, host, session)
+    def __init__(self, data_dir: StrPath, host: str, session: str) -> None:
+        super().__init__(os.path.join(data_dir, FOLDER), host, session)
 
     def read(self) -> Gate:
         """The gate, a new one where the file is damaged."""
@@ -84,6 +99,5 @@ class GateFile(SessionFile):
 
     def write(self, gate: Gate) -> None:
         """Keep the gate in place of the one before."""
-        kept = {"empty": gate.empty, "passed": gate.passed, "brought": gate.brought, "topic": sorted(gate.topic)}
         self.clear()
-        self.append([json.dumps(kept)])
+        self.append([json.dumps(gate.members())])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Final
 
-from mnemesh.transport.space import project_files
+    from mnemesh.transport.space import ProjectFile
 
 AUTO: Final = "auto"
 GATED: Final = "gated"
@@ -23,27 +24,26 @@ MODES: Final[Mapping[str, str]] = {
 _ON: Final = frozenset(("on", "true", "yes", "1"))
 
 
-def reads_here(cwd: Path, environ: Mapping[str, str]) -> bool:
+def has_reads(files: Iterable[ProjectFile], environ: Mapping[str, str]) -> bool:
     """Whether a file that is read brings facts about it: MNEMESH_READS, else the key `reads`, else yes, because nobody
-    gets the hook for it unasked. Raises BadSpaceFile."""
+    gets the hook for it unasked."""
     if given := environ.get("MNEMESH_READS"):
         return _is_on(given)
-    return next((_is_on(keys["reads"]) for _, keys in project_files(cwd) if "reads" in keys), True)
+    return next((_is_on(keys["reads"]) for _, keys in files if "reads" in keys), True)
 
 
-def banner_here(cwd: Path, environ: Mapping[str, str]) -> bool:
-    """Whether the person is told how many memories the model got: MNEMESH_BANNER, else the key `banner`, else no.
-    Raises BadSpaceFile."""
+def has_banner(files: Iterable[ProjectFile], environ: Mapping[str, str]) -> bool:
+    """Whether the person is told how many memories the model got: MNEMESH_BANNER, else the key `banner`, else no."""
     if given := environ.get("MNEMESH_BANNER"):
         return _is_on(given)
-    return next((_is_on(keys["banner"]) for _, keys in project_files(cwd) if "banner" in keys), False)
+    return next((_is_on(keys["banner"]) for _, keys in files if "banner" in keys), False)
 
 
-def mode_here(cwd: Path, environ: Mapping[str, str]) -> str:
-    """The mode of `cwd`. A project that opts out stays out, whatever the environment says. An unknown word is `off`:
-    a person who wrote one wanted less than the default. Raises BadSpaceFile."""
+def mode_of(files: Iterable[ProjectFile], environ: Mapping[str, str]) -> str:
+    """The mode by the files of a project, the nearest first. A project that opts out stays out, whatever the
+    environment says. An unknown word is `off`: a person who wrote one wanted less than the default."""
     mode = ""
-    for _, keys in project_files(cwd):
+    for _, keys in files:
         if keys.get("hooks") is False:
             return OFF
         if "inject" in keys and not mode:

@@ -8,13 +8,17 @@ from __future__ import annotations
 import json
 import socket
 import time
-from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import Any, Final
 
-from mnemesh.hooks.context import Question
 from mnemesh.transport.address import LOOPBACK_HOSTS, split_address
 from mnemesh_proto.rendezvous import AUTHORIZATION, read_node, read_token
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Final
+
+    from mnemesh.hooks.context import Question
+    from mnemesh.transport.space import StrPath
 
 ANSWER_BYTES_MAX: Final = 8 * 1024 * 1024
 CHUNK_BYTES: Final = 65_536
@@ -31,7 +35,7 @@ class RefusedQuestion(Unanswered):
 class NodeHttp:
     """The node of `data_dir`, or the one that MNEMESH_ENDPOINT names. `until` is a moment of time.monotonic."""
 
-    def __init__(self, data_dir: Path, environ: Mapping[str, str], until: float) -> None:
+    def __init__(self, data_dir: StrPath, environ: Mapping[str, str], until: float) -> None:
         node = read_node(data_dir)
         given = environ.get("MNEMESH_ENDPOINT", "")
         if node is None and not given:

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from pathlib import Path
-from typing import Any, Final
 
 from mnemesh.hooks.session_file import made_private
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Final
+
+    from mnemesh.transport.space import StrPath
 
 # Checkpoints that no node took, to be handed over by a later hook.
 SPOOL: Final = "hosts/spool"
@@ -29,8 +32,8 @@ SUFFIX: Final = ".json"
 class Notes:
     """The notes of one folder by name. A second note of a name replaces the first."""
 
-    def __init__(self, data_dir: Path, folder: str) -> None:
-        self._folder = data_dir / folder
+    def __init__(self, data_dir: StrPath, folder: str) -> None:
+        self._folder = os.path.join(data_dir, folder)
 
     def put(self, name: str, note: Mapping[str, Any]) -> None:
         """Write a note. The oldest gives way to one too many, and one too large is dropped."""
@@ -42,17 +45,18 @@ class Notes:
         if name + SUFFIX not in names:
             for old in names[: max(0, len(names) + 1 - NOTES_MAX)]:
                 self.remove(old.removesuffix(SUFFIX))
-        temporary = self._folder / f".{os.getpid()}.tmp"
+        temporary = os.path.join(self._folder, f".{os.getpid()}.tmp")
         with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             file.write(data)
-        os.replace(temporary, self._folder / (name + SUFFIX))
+        os.replace(temporary, self._path(name))
 
     def oldest(self, most: int) -> Iterator[tuple[str, dict[str, Any]]]:
         """Up to `most` names with their notes. A damaged one is removed."""
         for file in self._names()[:most]:
             name = file.removesuffix(SUFFIX)
             try:
-                note = json.loads((self._folder / file).read_bytes()[: NOTE_BYTES_MAX + 1])
+                with open(self._path(name), "rb") as stream:
+                    note = json.loads(stream.read(NOTE_BYTES_MAX + 1))
             except FileNotFoundError:  # another hook took it
                 continue
             except (ValueError, RecursionError):
@@ -64,11 +68,18 @@ class Notes:
 
     def remove(self, name: str) -> None:
         """The work is done."""
-        (self._folder / (name + SUFFIX)).unlink(missing_ok=True)
+        try:
+            os.unlink(self._path(name))
+        except FileNotFoundError:  # another hook did it
+            return
+
+    def _path(self, name: str) -> str:
+        return os.path.join(self._folder, name + SUFFIX)
 
     def _names(self) -> list[str]:
         """The files, the one written first coming first."""
-        with suppress(FileNotFoundError):
+        try:
             found = [entry for entry in os.scandir(self._folder) if entry.name.endswith(SUFFIX)]
             return [entry.name for entry in sorted(found, key=lambda entry: (entry.stat().st_mtime_ns, entry.name))]
-        return []
+        except FileNotFoundError:
+            return []

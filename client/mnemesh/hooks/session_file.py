@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable
-from contextlib import suppress
-from pathlib import Path
-from typing import Final
-from urllib.parse import quote
+
+from mnemesh.transport.percent import quoted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Final
+
+    from mnemesh.transport.space import StrPath
 
 FILES_MAX: Final = 200
 FILE_BYTES_MAX: Final = 256 * 1024
@@ -21,28 +25,30 @@ KEPT_S: Final = 14 * 86_400
 
 def session_name(*parts: str) -> str:
     """The name of the file of a session: one segment of a path, whatever the host calls the session."""
-    return quote("-".join(filter(None, parts)), safe="", errors="replace")[:NAME_CHARS_MAX]
+    return quoted("-".join(filter(None, parts)), errors="replace")[:NAME_CHARS_MAX]
 
 
-def made_private(folder: Path) -> None:
+def made_private(folder: StrPath) -> None:
     """`folder` and the one above it are there, for this user alone."""
-    for place in (folder.parent, folder):
-        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not os.path.isdir(folder):
+        os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
 
 
 class SessionFile:
     """The file of one session. A session without an id has none, and keeps nothing."""
 
-    def __init__(self, folder: Path, host: str, session: str) -> None:
+    def __init__(self, folder: str, host: str, session: str) -> None:
         self._folder = folder
-        self._file = folder / session_name(host, session) if session else None
+        self._file = os.path.join(folder, session_name(host, session)) if session else None
 
     def lines(self) -> list[str]:
         """All items, the oldest first."""
         if self._file is None:
             return []
         try:
-            return self._file.read_text("utf-8", "replace").splitlines()
+            with open(self._file, encoding="utf-8", errors="replace") as file:
+                return file.read().splitlines()
         except FileNotFoundError:
             return []
 
@@ -58,12 +64,21 @@ class SessionFile:
     def clear(self) -> None:
         """Forget all items."""
         if self._file is not None:
-            self._file.unlink(missing_ok=True)
+            _remove(self._file)
 
     def sweep(self) -> None:
         """Remove the files of sessions that have been silent for long, and the oldest beyond a number."""
-        with suppress(FileNotFoundError):  # no folder, or another session sweeps as well
-            files = sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-            for number, path in enumerate(files):
-                if number >= FILES_MAX or path.stat().st_mtime < time.time() - KEPT_S:
-                    path.unlink(missing_ok=True)
+        try:
+            written = [(entry.stat().st_mtime, entry.path) for entry in os.scandir(self._folder)]
+        except FileNotFoundError:  # no folder, or another session sweeps as well
+            return
+        for number, (at, path) in enumerate(sorted(written, reverse=True)):
+            if number >= FILES_MAX or at < time.time() - KEPT_S:
+                _remove(path)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        return

@@ -14,9 +14,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
 
 from mnemesh.hooks import events
 from mnemesh.hooks.captures import CHECKPOINT_EVERY, CaptureBuffer
@@ -27,20 +24,28 @@ from mnemesh.hooks.session_file import session_name
 from mnemesh.hooks.shown_memories import ShownMemories
 from mnemesh.hooks.transcript_tail import SUMMARY_CHARS_MAX, last_words, own_words, standing_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Any, Final
+
+    from mnemesh.transport.space import StrPath
+
+    Headers = Iterable[tuple[str, str]]
+
 CHECKPOINT: Final = "POST /v1/checkpoints"
 RATE: Final = "POST /v1/rate"
 VERSION: Final = 1
 HANDED_OVER_MAX: Final = 2  # Notes of the spool, by one hook.
 CHECKPOINTED: Final = (events.BEFORE_COMPACTION, events.COMPACTED, events.SESSION_END)
 MINED: Final = (events.TURN_END, events.SUBAGENT_END, events.SESSION_END)
-Headers = Iterable[tuple[str, str]]
 
 
 class SessionRecord:
     """The record of one event: `given` is the host's JSON, `meaning` one of events."""
 
     def __init__(
-        self, host: str, meaning: str, given: Mapping[str, Any], cwd: Path, data_dir: Path, headers: Headers
+        self, host: str, meaning: str, given: Mapping[str, Any], cwd: str, data_dir: str, headers: Headers
     ) -> None:
         self._host = host
         self._meaning = meaning
@@ -82,7 +87,7 @@ class SessionRecord:
         transcript = self._transcript()
         body: dict[str, Any] = {}
         if transcript:
-            body = standing_of(Path(transcript), None, str(self._cwd))
+            body = standing_of(transcript, None, self._cwd)
         summary = self._given.get("compact_summary")
         if isinstance(summary, str) and summary:
             body["custom"] = summary[:SUMMARY_CHARS_MAX]
@@ -102,7 +107,7 @@ class SessionRecord:
             return ()
         told = self._given.get("last_assistant_message")  # the transcript may lag behind it
         transcript = self._transcript()
-        last, asked = last_words(Path(transcript)) if transcript else ("", "")
+        last, asked = last_words(transcript) if transcript else ("", "")
         found = cited(own_words(told if isinstance(told, str) else last), shown, asked)
         before = self._counted.lines() if found else ()
         return [id_ for id_ in found if id_ not in before]
@@ -120,7 +125,7 @@ class SessionRecord:
             "version": VERSION,
             "host": self._host,
             "session": self._session,
-            "cwd": str(self._cwd),
+            "cwd": self._cwd,
             "transcript": transcript,
             "bytes": _size(transcript),
             "headers": [list(header) for header in self._headers],
@@ -135,7 +140,7 @@ class SessionRecord:
         for name, note in spool.oldest(HANDED_OVER_MAX):
             try:
                 session, headers = str(note["session"]), [(str(key), str(value)) for key, value in note["headers"]]
-                body = standing_of(Path(note["transcript"]), int(note["bytes"]), str(note["cwd"]))
+                body = standing_of(os.fspath(note["transcript"]), int(note["bytes"]), str(note["cwd"]))
                 if body:
                     node.ask((CHECKPOINT, {**body, "session": session, "merge": True, "mask": True}), headers)
             except (KeyError, TypeError, FileNotFoundError, RefusedQuestion):  # it can be stored by nobody
@@ -157,11 +162,11 @@ class SessionRecord:
             "agent": agent if isinstance(agent, str) else "",
             "transcript": transcript,
             "bytes": _size(transcript),
-            "cwd": str(self._cwd),
+            "cwd": self._cwd,
             "at": int(time.time()),
         }
         Notes(self._data_dir, MINING).put(session_name(self._host, self._session, str(note["agent"])), note)
-        if self._meaning == events.SESSION_END and (self._data_dir / MINING_ON).exists():
+        if self._meaning == events.SESSION_END and os.path.exists(os.path.join(self._data_dir, MINING_ON)):
             start_miner(self._data_dir)
 
     def _transcript(self) -> str:
@@ -169,7 +174,7 @@ class SessionRecord:
         return path if isinstance(path, str) and os.path.isfile(path) else ""
 
 
-def start_miner(data_dir: Path) -> None:
+def start_miner(data_dir: StrPath) -> None:
     """Start `mnemesh mine now` in a process of its own, which nobody waits for. Raises OSError."""
     import subprocess  # few hooks come here
 

@@ -11,23 +11,26 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh.errors import InvalidArgument
 from mnemesh.exit_status import EXIT_OK
 from mnemesh.hooks import context, events, injection
-from mnemesh.hooks.events import Reply
 from mnemesh.hooks.node_http import NodeHttp, Unanswered
 from mnemesh.hooks.shown_memories import ShownMemories
 from mnemesh.transport.project import Project, project_of
-from mnemesh.transport.space import tree_of
-from mnemesh_proto.rendezvous import default_data_dir
+from mnemesh.transport.space import project_files, tree_of
+from mnemesh_proto.rendezvous import default_data_path
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Final
+
+    from mnemesh.hooks.events import Reply
     from mnemesh.hooks.gating import GateFile
+    from mnemesh.transport.space import ProjectFile
+
+    Headers = tuple[tuple[str, str], ...]
 
 TIMEOUT_S: Final = 2.0
 # A host ends a hook of the end of a session after 1.5 s.
@@ -38,7 +41,6 @@ GRACE_S: Final = 0.5
 SILENT: Final = (
     OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidArgument, Unanswered,
 )  # fmt: skip
-Headers = tuple[tuple[str, str], ...]
 INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
@@ -49,7 +51,7 @@ def main(words: Sequence[str]) -> int:
     if options[:1] == ["--data"]:  # wins over an address, as everywhere
         environ = {**environ, "MNEMESH_DATA_DIR": options[1], "MNEMESH_ENDPOINT": ""}
     if event in events.EVENTS.get(host, {}) and sys.stdin is not None:  # None: closed by the caller
-        with time_limit(_timeout_s(host, event)):
+        with TimeLimit(_timeout_s(host, event)):
             reply = _reply(host, event, environ)
         if reply is not None:
             sys.stdout.write(json.dumps(reply))
@@ -60,19 +62,21 @@ def _timeout_s(host: str, event: str) -> float:
     return SESSION_END_TIMEOUT_S if events.EVENTS[host][event] == events.SESSION_END else TIMEOUT_S
 
 
-@contextmanager
-def time_limit(limit_s: float) -> Iterator[None]:
+class TimeLimit:
     """Ends the process silently when the body waits without a limit of its own: for an open input, a name server."""
-    if not hasattr(signal, "setitimer"):
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, lambda *_: os._exit(EXIT_OK))
-    signal.setitimer(signal.ITIMER_REAL, limit_s + GRACE_S)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
-        signal.signal(signal.SIGALRM, before)
+
+    def __init__(self, limit_s: float) -> None:
+        self._limit_s = limit_s
+
+    def __enter__(self) -> None:
+        if hasattr(signal, "setitimer"):
+            self._before = signal.signal(signal.SIGALRM, lambda *_: os._exit(EXIT_OK))
+            signal.setitimer(signal.ITIMER_REAL, self._limit_s + GRACE_S)
+
+    def __exit__(self, *_: object) -> None:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0.0)
+            signal.signal(signal.SIGALRM, self._before)
 
 
 def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
@@ -81,20 +85,21 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
         given = json.loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
         if not isinstance(given, dict):
             return None
-        cwd = Path(events.directory_of(given) or os.getcwd())
-        mode = injection.mode_here(cwd, environ)
+        cwd = events.directory_of(given) or os.getcwd()
+        files = tuple(project_files(cwd))
+        mode = injection.mode_of(files, environ)
         meaning = events.EVENTS[host][event]
         if meaning == events.PERMISSION:
             reply = events.permission_reply(given.get("tool_name")) if mode != injection.OFF else None
             return reply if reply is not None and _is_our_server(host, cwd) else None
         if meaning not in events.ANSWERED and mode != injection.OFF:
-            _keep(host, meaning, given, cwd, environ, until)
+            _keep(host, meaning, given, cwd, files, environ, until)
             return None
-        if not _wanted(meaning, mode, given, cwd, environ):
+        if not _wanted(meaning, mode, given, files, environ):
             return None
-        node = NodeHttp(default_data_dir(environ), environ, until)
-        text, count = _context(node, host, meaning, given, cwd, environ, mode)
-        banner = context.banner(count) if injection.banner_here(cwd, environ) else ""
+        node = NodeHttp(default_data_path(environ), environ, until)
+        text, count = _context(node, host, meaning, given, cwd, files, environ, mode)
+        banner = context.banner(count) if injection.has_banner(files, environ) else ""
     except SILENT as why:
         if environ.get("MNEMESH_HOOK_DEBUG"):
             sys.stderr.write(f"mnemesh hook {host} {event}: {type(why).__name__}: {why}\n")
@@ -102,9 +107,11 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
     return events.context_reply(host, event, text, banner) if text else None
 
 
-def _is_our_server(host: str, cwd: Path) -> bool:
+def _is_our_server(host: str, cwd: str) -> bool:
     """Whether no settings of the project give the name of our server to another program. A repository brings such
     settings along, so a tool's name alone says little."""
+    from pathlib import Path
+
     from mnemesh.hooks.host_table import HOSTS
     from mnemesh.hooks.installer import program
     from mnemesh.hooks.registration import is_foreign
@@ -113,26 +120,32 @@ def _is_our_server(host: str, cwd: Path) -> bool:
     part = HOSTS[host].server
     try:
         ours = program()
-        files = (folder / name for folder in (cwd, *cwd.parents) for name in part.project)
+        files = (folder / name for folder in (Path(cwd), *Path(cwd).parents) for name in part.project)
         return not any(is_foreign(read_file(file).text, part, ours) for file in files if file.is_file())
     except RefusedFile:
         return False
 
 
 def _keep(
-    host: str, meaning: str, given: Mapping[str, Any], cwd: Path, environ: Mapping[str, str], until: float
+    host: str,
+    meaning: str,
+    given: Mapping[str, Any],
+    cwd: str,
+    files: Sequence[ProjectFile],
+    environ: Mapping[str, str],
+    until: float,
 ) -> None:
     """Keep something of an event that gets no answer. Its module is loaded here, so no prompt pays for it."""
     from mnemesh.hooks.session_record import SessionRecord
 
-    data_dir = default_data_dir(environ)
-    headers = _headers(host, _project(cwd, environ), environ)
+    data_dir = default_data_path(environ)
+    headers = _headers(host, _project(cwd, files, environ), environ)
     SessionRecord(host, meaning, given, cwd, data_dir, headers).keep(environ, until)
 
 
-def _project(cwd: Path, environ: Mapping[str, str]) -> Project:
+def _project(cwd: str, files: Sequence[ProjectFile], environ: Mapping[str, str]) -> Project:
     space = environ.get("MNEMESH_SPACE")
-    return project_of(cwd, default_data_dir(environ)) if space is None else Project(space)
+    return project_of(cwd, default_data_path(environ), files=files) if space is None else Project(space)
 
 
 def _headers(host: str, project: Project, environ: Mapping[str, str]) -> Headers:
@@ -140,13 +153,15 @@ def _headers(host: str, project: Project, environ: Mapping[str, str]) -> Headers
     return project.headers(environ.get("MNEMESH_AGENT") or host)
 
 
-def _wanted(meaning: str, mode: str, given: Mapping[str, Any], cwd: Path, environ: Mapping[str, str]) -> bool:
+def _wanted(
+    meaning: str, mode: str, given: Mapping[str, Any], files: Sequence[ProjectFile], environ: Mapping[str, str]
+) -> bool:
     if meaning in (events.SESSION_START, events.SUBAGENT_START):
         return mode == injection.AUTO
     if mode not in context.MIN_SCORES:
         return False
     if meaning == events.READ:
-        return injection.reads_here(cwd, environ)
+        return injection.has_reads(files, environ)
     prompt = given.get("prompt")
     return meaning == events.PROMPT and isinstance(prompt, str) and not context.is_trivial(prompt)
 
@@ -156,26 +171,28 @@ def _context(
     host: str,
     meaning: str,
     given: Mapping[str, Any],
-    cwd: Path,
+    cwd: str,
+    files: Sequence[ProjectFile],
     environ: Mapping[str, str],
     mode: str,
 ) -> tuple[str, int]:
     """The block and the number of its memories."""
-    project = _project(cwd, environ)
+    project = _project(cwd, files, environ)
     headers = _headers(host, project, environ)
     session = events.session_of(given)
-    shown = ShownMemories(default_data_dir(environ), host, session)
+    data_dir = default_data_path(environ)
+    shown = ShownMemories(data_dir, host, session)
     if meaning == events.PROMPT and mode == injection.GATED:
         from mnemesh.hooks.gating import GateFile  # for those who want it
 
-        gates = GateFile(default_data_dir(environ), host, session)
+        gates = GateFile(data_dir, host, session)
         return _gated(node, headers, given["prompt"], session, shown, gates)
     if meaning == events.PROMPT:
         text, ids = _prompted(node, headers, given["prompt"], mode, session, shown)
     elif meaning == events.READ:
         from mnemesh.hooks.captures import paths_of  # for those who want it
 
-        paths = paths_of(given, cwd, project.tree or str(tree_of(cwd) or ""))
+        paths = paths_of(given, cwd, project.tree or tree_of(cwd))
         if not paths:
             return "", 0
         answer = node.ask(context.read_question(paths), headers)
@@ -183,7 +200,7 @@ def _context(
     else:
         subagent = given.get("agent_id") if meaning == events.SUBAGENT_START else ""
         if isinstance(subagent, str) and subagent:
-            session, shown = f"{session}/{subagent}", ShownMemories(default_data_dir(environ), host, "")
+            session, shown = f"{session}/{subagent}", ShownMemories(data_dir, host, "")
         text, ids = _beginning(node, headers, given, cwd, session, shown)
     if ids:
         shown.add(ids, text)
@@ -220,7 +237,7 @@ def _beginning(
     node: NodeHttp,
     headers: Headers,
     given: Mapping[str, Any],
-    cwd: Path,
+    cwd: str,
     session: str,
     shown: ShownMemories,
 ) -> tuple[str, list[str]]:
@@ -232,6 +249,6 @@ def _beginning(
     resumes = source in events.RESUMING_SOURCES and session
     resumed = node.ask(context.resume_question(session), headers) if resumes else None
     tokens = context.SESSION_TOKENS if source else context.SUBAGENT_TOKENS
-    answer = node.ask(context.session_question(session, str(cwd), anew=anew, tokens=tokens), headers)
+    answer = node.ask(context.session_question(session, cwd, anew=anew, tokens=tokens), headers)
     shown.sweep()
     return context.session_block(answer, shown.ids(), resumed, session if source else "")

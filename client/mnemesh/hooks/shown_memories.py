@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Final
+import os
 
-from mnemesh.hooks.citations import with_marks
 from mnemesh.hooks.session_file import SessionFile
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
+
+    from mnemesh.transport.space import StrPath
 
 FOLDER: Final = "hosts/sessions"
 IDS_MAX: Final = 1_000
@@ -15,8 +19,8 @@ IDS_MAX: Final = 1_000
 class ShownMemories(SessionFile):
     """The ids of one session. A session without an id is shown memories again."""
 
-    def __init__(self, data_dir: Path, host: str, session: str) -> None:
-        super().__init__(data_dir / FOLDER, host, session)
+    def __init__(self, data_dir: StrPath, host: str, session: str) -> None:
+        super().__init__(os.path.join(data_dir, FOLDER), host, session)
 
     def ids(self) -> frozenset[str]:
         """The memories that the session has been shown."""
@@ -29,4 +33,6 @@ class ShownMemories(SessionFile):
 
     def add(self, ids: list[str], block: str = "") -> None:
         """Note more, which stand in `block`."""
+        from mnemesh.hooks.citations import with_marks  # most prompts bring nothing new
+
         self.append(with_marks(ids, block))

@@ -10,17 +10,19 @@ import json
 import os
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any, Final
 
 from mnemesh.exit_status import EXIT_OK
 from mnemesh.hooks import events
 from mnemesh.hooks.context import harmless
 from mnemesh.hooks.node_http import NodeHttp, Unanswered
-from mnemesh.hooks.shim import INPUT_BYTES_MAX, SILENT, time_limit
+from mnemesh.hooks.shim import INPUT_BYTES_MAX, SILENT, TimeLimit
 from mnemesh.transport.project import Project, project_of
-from mnemesh_proto.rendezvous import default_data_dir
+from mnemesh_proto.rendezvous import default_data_path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any, Final
 
 QUESTIONS_S: Final = 0.05
 COUNT: Final = ("GET /v1/memories?limit=1", None)
@@ -33,7 +35,7 @@ def main(words: Sequence[str]) -> int:
     environ = dict(os.environ)
     if words[:1] == ["--data"] and len(words) > 1:
         environ = {**environ, "MNEMESH_DATA_DIR": words[1], "MNEMESH_ENDPOINT": ""}
-    with time_limit(QUESTIONS_S):
+    with TimeLimit(QUESTIONS_S):
         try:
             line = _line(_given(), environ)
         except SILENT:
@@ -52,9 +54,9 @@ def _given() -> Mapping[str, Any]:
 
 
 def _line(given: Mapping[str, Any], environ: Mapping[str, str]) -> str:
-    data_dir = default_data_dir(environ)
+    data_dir = default_data_path(environ)
     space = environ.get("MNEMESH_SPACE")
-    cwd = Path(events.directory_of(given) or os.getcwd())
+    cwd = events.directory_of(given) or os.getcwd()
     project = project_of(cwd, data_dir) if space is None else Project(space)
     node = NodeHttp(data_dir, environ, time.monotonic() + QUESTIONS_S)
     headers = project.headers("")
@@ -67,7 +69,7 @@ def _line(given: Mapping[str, Any], environ: Mapping[str, str]) -> str:
     if waiting:
         parts.append(f"{waiting:,} to sync")
     window = given.get("context_window")
-    used = window.get("used_percentage") if isinstance(window, Mapping) else None
+    used = window.get("used_percentage") if isinstance(window, dict) else None
     if isinstance(used, int | float):
         parts.append(f"context {used:.0f} %")
     return SEPARATOR.join(parts)

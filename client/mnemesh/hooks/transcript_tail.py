@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any, Final
 
 from mnemesh.hooks import context
 from mnemesh.hooks.captures import relative
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, Final
+
+    from mnemesh.transport.space import StrPath
 
 TAIL_BYTES: Final = 512 * 1024
 ITEMS_MAX: Final = 30
@@ -28,7 +32,7 @@ _REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", 
 _QUESTION: Final = re.compile(r"[^.!?\n]{8,280}\?(?=\s|$)")
 
 
-def standing_of(transcript: Path, bytes_written: int | None, folder: str) -> dict[str, Any]:
+def standing_of(transcript: StrPath, bytes_written: int | None, folder: str) -> dict[str, Any]:
     """The fields of a checkpoint by the last TAIL_BYTES of the first `bytes_written` bytes (all without). `folder` is
     the session's. Raises OSError."""
     standing = _Standing(folder)
@@ -37,7 +41,7 @@ def standing_of(transcript: Path, bytes_written: int | None, folder: str) -> dic
     return standing.fields()
 
 
-def last_words(transcript: Path) -> tuple[str, str]:
+def last_words(transcript: StrPath) -> tuple[str, str]:
     """The last text of the agent, and all texts of the person, in the last TAIL_BYTES. Raises OSError."""
     standing = _Standing("")
     for entry in _entries(_tail(transcript, None)):
@@ -122,7 +126,7 @@ class _Standing:
         return {name: value for name, value in found.items() if value}
 
 
-def _tail(transcript: Path, bytes_written: int | None) -> bytes:
+def _tail(transcript: StrPath, bytes_written: int | None) -> bytes:
     """The end of the file, without the line that it begins within."""
     with open(transcript, "rb") as file:
         end = file.seek(0, 2)

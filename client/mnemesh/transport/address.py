@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Final
 
 LOOPBACK_HOSTS: Final = ("127.0.0.1", "::1", "localhost")
 

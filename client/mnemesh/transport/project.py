@@ -10,20 +10,15 @@ trees of one repository share a common directory, and so a project. A remote on 
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Final, NamedTuple
-from urllib.parse import quote, unquote, urlsplit
 
+from mnemesh.transport.percent import PLAIN, quoted
 from mnemesh.transport.space import (
     SPACE_BYTES_MAX,
     SPACE_SEGMENTS_MAX,
     BadSpaceFile,
-    named_here,
+    named_in,
     project_files,
     segment_of,
     tree_of,
@@ -34,8 +29,15 @@ from mnemesh_proto.rendezvous import (
     SPACE_ALIAS_HEADER,
     SPACE_HEADER,
     SPACE_TAKEN_HEADER,
-    default_data_dir,
+    default_data_path,
 )
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from typing import Final
+
+    from mnemesh.transport.space import ProjectFile, StrPath
 
 GIT: Final = ".git"
 FILE_BYTES_MAX: Final = 256 * 1024
@@ -43,36 +45,39 @@ HOPS_MAX: Final = 3
 # Segments for the doors of one host (Azure DevOps, Bitbucket Server): no part of a project's path.
 AZURE_HOST: Final = "dev.azure.com"
 AZURE_SSH, AZURE_HTTPS, BITBUCKET_HTTPS = "v3", "_git", "scm"
-_SECTION: Final = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]\s*(.*)')
-_URL_LINE: Final = re.compile(r"\s*url\s*=\s*(.*?)\s*(?:\s[#;].*)?$", re.I)
-_SCP: Final = re.compile(r"(?:[^@/:]+@)?(?:\[[^\]]+\]|[^@/:]{2,}):(?!//)(.+)")
+# Compiled where they are used: a hook in a folder without git has no use for them.
+_SECTION: Final = r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]\s*(.*)'
+_URL_LINE: Final = r"(?i)\s*url\s*=\s*(.*?)\s*(?:\s[#;].*)?$"
+_SCP: Final = r"(?:[^@/:]+@)?(?:\[[^\]]+\]|[^@/:]{2,}):(?!//)(.+)"
 
 
-class GitProject(NamedTuple):
+class GitProject:
     """`remote`: the segments of the remote's path, () without one. `root`: the common git directory. `folder`: the name
-    of the repository's own folder. `tree`: the name of this work tree's folder."""
+    of the repository's own folder."""
 
-    remote: tuple[str, ...]
-    root: Path
-    folder: str
-    tree: str
+    __slots__ = ("folder", "remote", "root")
+
+    def __init__(self, remote: tuple[str, ...], root: str, folder: str) -> None:
+        self.remote = remote
+        self.root = root
+        self.folder = folder
 
 
-def git_project(tree: Path) -> GitProject | None:
+def git_project(tree: str) -> GitProject | None:
     """The project of the work tree at `tree`, or None where no git directory can be read."""
     common = _common(tree)
-    if common is None:
+    if not common:
         return None
     remote: tuple[str, ...] = ()
     root = common
     for _ in range(HOPS_MAX):
         url = _remote_url(root)
         remote = remote_path(url)
-        there = None if remote or not url else _local(url, root)
-        if there is None or there == root:
+        there = "" if remote or not url else _local(url, root)
+        if not there or there == root:
             break
         root = there
-    return GitProject(remote, root, _folder(root, tree.name), tree.name)
+    return GitProject(remote, root, _folder(root, os.path.basename(tree)))
 
 
 def remote_path(url: str) -> tuple[str, ...]:
@@ -83,12 +88,15 @@ def remote_path(url: str) -> tuple[str, ...]:
     """
     if "://" in url:
         try:
-            parts = urlsplit(url)
+            scheme, path = _split(url)
         except ValueError:
             return ()
-        path = "" if parts.scheme == "file" else unquote(parts.path)
+        if scheme == "file":
+            return ()
     else:
-        scp = _SCP.fullmatch(url)
+        import re
+
+        scp = re.fullmatch(_SCP, url)
         path = scp[1] if scp else ""
     segments = [segment for segment in path.split("/") if segment not in ("", "~", ".", "..", AZURE_HTTPS)]
     door = AZURE_SSH if AZURE_HOST in url else BITBUCKET_HTTPS if url.startswith("http") else ""
@@ -99,62 +107,75 @@ def remote_path(url: str) -> tuple[str, ...]:
     return tuple(segment for segment in segments if segment)
 
 
-def _common(tree: Path) -> Path | None:
-    """The common git directory of the work tree or bare repository at `tree`."""
-    at = tree / GIT
-    if at.is_dir():
-        return _real(at)
-    if not at.exists():
-        return _real(tree) if (tree / "HEAD").is_file() and (tree / "objects").is_dir() else None
+def _split(url: str) -> tuple[str, str]:
+    """Scheme and path of a URL. Raises ValueError."""
+    scheme, _, rest = url.partition("://")
+    if scheme in ("https", "http", "ssh", "git") and PLAIN.issuperset(rest):
+        return scheme, rest[len(rest.partition("/")[0]) :]
+    from urllib.parse import unquote, urlsplit  # takes longer than all the rest of a space
+
+    parts = urlsplit(url)
+    return parts.scheme, unquote(parts.path)
+
+
+def _common(tree: str) -> str:
+    """The common git directory of the work tree or bare repository at `tree`, "" for none."""
+    at = os.path.join(tree, GIT)
+    if os.path.isdir(at):
+        return os.path.realpath(at)
+    if not os.path.exists(at):
+        bare = os.path.isfile(os.path.join(tree, "HEAD")) and os.path.isdir(os.path.join(tree, "objects"))
+        return os.path.realpath(tree) if bare else ""
     pointer = _text(at).strip()
     if not pointer.startswith("gitdir:"):
-        return None
-    directory = tree / pointer.removeprefix("gitdir:").strip()
-    shared = _text(directory / "commondir").strip()
-    return _real(directory / shared if shared else directory)
+        return ""
+    directory = os.path.join(tree, pointer.removeprefix("gitdir:").strip())
+    shared = _text(os.path.join(directory, "commondir")).strip()
+    return os.path.realpath(os.path.join(directory, shared))
 
 
-def _folder(root: Path, tree: str) -> str:
-    if root.name == GIT:
-        return root.parent.name
+def _folder(root: str, tree: str) -> str:
+    above, name = os.path.split(root)
+    if name == GIT:
+        return os.path.basename(above)
     # The git directory of a submodule lies inside the parent's, under a hidden name.
-    return tree if GIT in root.parts else root.name.removesuffix(GIT)
+    return tree if GIT in root.split(os.sep) else name.removesuffix(GIT)
 
 
-def _remote_url(root: Path) -> str:
+def _remote_url(root: str) -> str:
     """The address of `origin`, else of the first remote, else ""."""
     urls: dict[str, str] = {}
-    for name, url in _remotes(_text(root / "config")):
+    for name, url in _remotes(_text(os.path.join(root, "config"))):
         urls.setdefault(name, url)
     return urls.get("origin") or next(iter(urls.values()), "")
 
 
 def _remotes(config: str) -> Iterator[tuple[str, str]]:
+    import re
+
+    section_of, url_of = re.compile(_SECTION).match, re.compile(_URL_LINE).match
     remote = ""
     for line in config.splitlines():
-        if section := _SECTION.match(line):
+        if section := section_of(line):
             remote = (section[2] or "") if section[1].lower() == "remote" else ""
             line = section[3]
-        if remote and (url := _URL_LINE.match(line)):
+        if remote and (url := url_of(line)):
             yield remote, url[1].strip().strip('"').replace("\\\\", "\\")
 
 
-def _local(url: str, root: Path) -> Path | None:
-    path = Path(os.path.expanduser(unquote(urlsplit(url).path) if url.startswith("file:") else url))
-    place = path if path.is_absolute() else (root.parent if root.name == GIT else root) / path
-    return _common(place) or _common(place.with_name(place.name + GIT))
+def _local(url: str, root: str) -> str:
+    path = os.path.expanduser(_split(url)[1] if url.startswith("file:") else url)
+    above, name = os.path.split(root)
+    place = os.path.join(above if name == GIT else root, path).rstrip("/") or "/"
+    return _common(place) or _common(place + GIT)
 
 
-def _text(path: Path) -> str:
+def _text(path: str) -> str:
     try:
         with open(path, "rb") as file:
             return file.read(FILE_BYTES_MAX).decode("utf-8", "replace")
     except OSError:
         return ""  # as if it were not there: git itself would not work here either
-
-
-def _real(path: Path) -> Path:
-    return Path(os.path.realpath(path))
 
 
 PROJECTS_FILE: Final = "projects.json"
@@ -164,43 +185,65 @@ HASH_CHARS: Final = 6
 RETIRED: Final = "(before)"
 
 
-class Project(NamedTuple):
+class Project:
     """`space`: where writes go, "" for the private space. `alias`: an older name that is read along. `taken`: the name
     that this project would have, had not the repository at `taken_by` come first. `settled`: whether the data directory
     was there to look at. `tree`: the folder that relative paths are meant in."""
 
-    space: str = ""
-    alias: str = ""
-    taken: str = ""
-    taken_by: str = ""
-    origin: str = "nothing"
-    settled: bool = True
-    tree: str = ""
+    __slots__ = ("space", "alias", "taken", "taken_by", "origin", "settled", "tree")  # noqa: RUF023  as people are told
+
+    def __init__(
+        self,
+        space: str = "",
+        alias: str = "",
+        taken: str = "",
+        taken_by: str = "",
+        origin: str = "nothing",
+        settled: bool = True,
+        tree: str = "",
+    ) -> None:
+        self.space = space
+        self.alias = alias
+        self.taken = taken
+        self.taken_by = taken_by
+        self.origin = origin
+        self.settled = settled
+        self.tree = tree
+
+    def members(self) -> dict[str, str | bool]:
+        """All of it by name."""
+        return {name: getattr(self, name) for name in self.__slots__}
 
     def headers(self, agent: str) -> tuple[tuple[str, str], ...]:
         """The headers that name agent and space: ASCII, other characters and % as percent-encoded UTF-8."""
         names = (AGENT_HEADER, SPACE_HEADER, SPACE_ALIAS_HEADER, SPACE_TAKEN_HEADER, ROOT_HEADER)
         given = zip(names, (agent, self.space, self.alias, self.taken, self.tree), strict=True)
-        return tuple((name, quote(value, safe="/@:+,;=!$&'()*~ ")) for name, value in given if value)
+        return tuple((name, quoted(value, "/@:+,;=!$&'()*~ ")) for name, value in given if value)
 
 
 NO_PROJECT: Final = Project()
 
 
-def project_of(cwd: Path, data_dir: Path, home: Path | None = None) -> Project:
-    """The project of `cwd` as it stands in `data_dir`. Raises BadSpaceFile."""
+def project_of(
+    cwd: StrPath, data_dir: StrPath, home: StrPath | None = None, files: Sequence[ProjectFile] | None = None
+) -> Project:
+    """The project of `cwd` as it stands in `data_dir`. `files`: those of `project_files`, where they have been read.
+    Raises BadSpaceFile."""
+    files = tuple(project_files(cwd, home)) if files is None else files
     tree = tree_of(cwd, home)
-    if named := named_here(cwd, home):
-        place = tree or next(path.parent for path, values in project_files(cwd, home) if "space" in values)
-        return Project(named, origin=".mnemesh.toml", tree=str(place))
-    if tree is None:
+    if named := named_in(files):
+        place = tree or next(os.path.dirname(path) for path, values in files if "space" in values)
+        return Project(named, origin=".mnemesh.toml", tree=place)
+    if not tree:
         return Project()
-    return _of_tree(tree, data_dir)._replace(tree=str(tree))
+    project = _of_tree(tree, data_dir)
+    project.tree = tree
+    return project
 
 
-def _of_tree(tree: Path, data_dir: Path) -> Project:
+def _of_tree(tree: str, data_dir: StrPath) -> Project:
     git = git_project(tree)
-    old = segment_of(tree.name)
+    old = segment_of(os.path.basename(tree))
     if git is None:
         return Project(old, origin="folder")
     space = _path_of(git.remote)
@@ -209,27 +252,27 @@ def _of_tree(tree: Path, data_dir: Path) -> Project:
     return _without_remote(segment_of(git.folder) or old, old, git, data_dir)
 
 
-def project_here(data_dir: Path) -> Project:
+def project_here(data_dir: StrPath) -> Project:
     """The project of the working directory, none when that has been removed meanwhile. Raises as `project_of`."""
     try:
-        here = Path.cwd()
+        here = os.getcwd()
     except FileNotFoundError:
         return Project()
     return project_of(here, data_dir)
 
 
-def detect_space(cwd: Path, home: Path | None = None, data_dir: Path | None = None) -> str:
+def detect_space(cwd: StrPath, home: StrPath | None = None, data_dir: StrPath | None = None) -> str:
     """The space of `cwd`: key `space` of the nearest `.mnemesh.toml`, else the path of the git remote, else the name of
     the repository's folder. "" for none of these. `data_dir`: the data directory of the local node, by default the
     user's.
 
-    >>> detect_space(Path("/home/ada/src/api"))  # doctest: +SKIP
+    >>> detect_space("/home/ada/src/api")  # doctest: +SKIP
     'acme/api'
     """
-    return project_of(cwd, data_dir or default_data_dir(os.environ), home).space
+    return project_of(cwd, data_dir or default_data_path(os.environ), home).space
 
 
-def _with_remote(space: str, old: str, git: GitProject, data_dir: Path) -> Project:
+def _with_remote(space: str, old: str, git: GitProject, data_dir: StrPath) -> Project:
     names = _Names(data_dir)
     if "/" not in space:  # a repository without a remote may have that name, too: it stays, and a person is told
         holder = names.claim(space, str(git.root))
@@ -243,7 +286,7 @@ def _with_remote(space: str, old: str, git: GitProject, data_dir: Path) -> Proje
     return Project(space, alias=old, origin="git remote", settled=names.there)
 
 
-def _without_remote(name: str, old: str, git: GitProject, data_dir: Path) -> Project:
+def _without_remote(name: str, old: str, git: GitProject, data_dir: StrPath) -> Project:
     names = _Names(data_dir)
     holder = names.claim(name, str(git.root))
     alias = old if old != name and names.holder(old) in ("", RETIRED, str(git.root)) else ""
@@ -278,9 +321,9 @@ def _cut(name: str) -> str:
 class _Names:
     """Which repository has which name, by `projects.json`. Without a data directory nothing is noted."""
 
-    def __init__(self, data_dir: Path) -> None:
-        self._file = data_dir / PROJECTS_FILE
-        self.there = (data_dir / MANIFEST).is_file()
+    def __init__(self, data_dir: StrPath) -> None:
+        self._file = os.path.join(data_dir, PROJECTS_FILE)
+        self.there = os.path.isfile(os.path.join(data_dir, MANIFEST))
         self._roots = self._read()
 
     def holder(self, name: str) -> str:
@@ -294,27 +337,31 @@ class _Names:
         """
         if (holder := self.holder(name)) or not self.there:
             return holder or root
+        import fcntl
+
+        stem = self._file.removesuffix(".json")
         try:
-            with open(self._file.with_suffix(".lock"), "w") as lock:
+            with open(f"{stem}.lock", "w") as lock:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 self._roots = self._read()
                 if holder := self.holder(name):
                     return holder
                 self._roots[name] = root
-                temporary = self._file.with_suffix(".tmp")
-                temporary.write_text(json.dumps(self._roots, indent=1, sort_keys=True), "utf-8")
-                os.replace(temporary, self._file)
+                with open(f"{stem}.tmp", "w", encoding="utf-8") as file:
+                    file.write(json.dumps(self._roots, indent=1, sort_keys=True))
+                os.replace(f"{stem}.tmp", self._file)
         except OSError as error:
-            raise BadSpaceFile(str(self._file), str(error), "a file that can be written") from error
+            raise BadSpaceFile(self._file, str(error), "a file that can be written") from error
         return root
 
     def _read(self) -> dict[str, str]:
         try:
-            value = json.loads(self._file.read_text("utf-8"))
+            with open(self._file, encoding="utf-8") as file:
+                value = json.loads(file.read())
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, ValueError) as error:
-            raise BadSpaceFile(str(self._file), str(error), "readable JSON; delete it to begin anew") from error
+            raise BadSpaceFile(self._file, str(error), "readable JSON; delete it to begin anew") from error
         if not isinstance(value, dict) or not all(isinstance(root, str) for root in value.values()):
-            raise BadSpaceFile(str(self._file), value, "names with their roots; delete it to begin anew")
+            raise BadSpaceFile(self._file, value, "names with their roots; delete it to begin anew")
         return value

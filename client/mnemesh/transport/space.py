@@ -6,13 +6,17 @@ Standard library only, no subprocess: hooks and the stdio proxy pay for every mi
 from __future__ import annotations
 
 import os
-import unicodedata
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Any, Final
 
 from mnemesh.errors import InvalidArgument
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import Any, Final
+
+    StrPath = str | os.PathLike[str]
+    # A `.mnemesh.toml` and its keys.
+    ProjectFile = tuple[str, dict[str, Any]]
 PROJECT_FILE: Final = ".mnemesh.toml"
 # Keys for the hooks of agent hosts. A file with these alone names no space.
 HOOK_KEYS: Final = frozenset({"hooks", "inject", "reads", "banner"})
@@ -27,64 +31,97 @@ class BadSpaceFile(InvalidArgument):
     """A `.mnemesh.toml` that can't be read or names no space."""
 
 
-def named_here(cwd: Path, home: Path | None = None) -> str:
-    """Key `space` of the nearest `.mnemesh.toml` at or above `cwd` that is not about hooks alone, or "".
-
-    The search ends at `home` (default: the user's home directory) or at the root of the file system. Raises
-    BadSpaceFile, because writing to another space than the one meant would be worse.
+def named_in(files: Iterable[ProjectFile]) -> str:
+    """Key `space` of the nearest `.mnemesh.toml` that is not about hooks alone, or "". Raises BadSpaceFile, because
+    writing to another space than the one meant would be worse.
     """
-    for path, values in project_files(cwd, home):
+    for path, values in files:
         if "space" in values or not HOOK_KEYS & values.keys():
             return _checked_space(path, values.get("space"))
     return ""
 
 
-def project_files(cwd: Path, home: Path | None = None) -> Iterator[tuple[Path, dict[str, Any]]]:
-    """Each `.mnemesh.toml` at or above `cwd` with its keys, the nearest first. Raises BadSpaceFile."""
-    for directory in _upwards(cwd.absolute(), (home or _home()).absolute()):
-        if os.path.isfile(directory / PROJECT_FILE):
-            yield directory / PROJECT_FILE, _keys_of(directory / PROJECT_FILE)
+def project_files(cwd: StrPath, home: StrPath | None = None) -> Iterator[ProjectFile]:
+    """Each `.mnemesh.toml` at or above `cwd` with its keys, the nearest first. The search ends at `home` (default: the
+    user's home directory) or at the root of the file system. Raises BadSpaceFile."""
+    for directory in _upwards(cwd, _end(home)):
+        path = os.path.join(directory, PROJECT_FILE)
+        if os.path.isfile(path):
+            yield path, _keys_of(path)
 
 
-def tree_of(cwd: Path, home: Path | None = None) -> Path | None:
-    """The git work tree that `cwd` lies in. The search ends as in `named_here`, and a repository in the home directory
-    doesn't count."""
-    end = (home or _home()).absolute()
-    for directory in _upwards(cwd.absolute(), end):
-        if directory != end and os.path.exists(directory / ".git"):
+def tree_of(cwd: StrPath, home: StrPath | None = None) -> str:
+    """The git work tree that `cwd` lies in, "" for none. The search ends as in `project_files`, and a repository in the
+    home directory doesn't count."""
+    end = _end(home)
+    for directory in _upwards(cwd, end):
+        if directory != end and os.path.exists(os.path.join(directory, ".git")):
             return directory
-    return None
+    return ""
 
 
 def segment_of(name: str) -> str:
     """`name` as one segment of a space path: forbidden characters become `-`, blanks at the ends go."""
-    kept = "".join("-" if ch in FORBIDDEN or not ch.isprintable() else ch for ch in unicodedata.normalize("NFC", name))
+    kept = "".join("-" if ch in FORBIDDEN or not ch.isprintable() else ch for ch in _composed(name))
     cut = kept.strip().encode()[:SPACE_BYTES_MAX].decode("utf-8", "ignore").strip()
     return "" if cut in (".", "..") else cut
 
 
-def _keys_of(path: Path) -> dict[str, Any]:
-    import tomllib  # only the few who have such a file pay for it
+def _composed(name: str) -> str:
+    if name.isascii():
+        return name
+    import unicodedata  # a large library in some builds of Python
 
+    return unicodedata.normalize("NFC", name)
+
+
+def _keys_of(path: str) -> dict[str, Any]:
     try:
-        keys = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise BadSpaceFile(str(path), str(error), "a readable TOML file") from error
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        keys = plain_keys(text)
+        if keys is None:
+            import tomllib  # takes a hook as long as all its other imports
+
+            keys = tomllib.loads(text)
+    except (OSError, ValueError) as error:
+        raise BadSpaceFile(path, str(error), "a readable TOML file") from error
     known = {"space", *HOOK_KEYS}
     if unknown := keys.keys() - known:
         _refuse_misspelt(path, unknown, known)
     return keys
 
 
-def _refuse_misspelt(path: Path, unknown: set[str], known: set[str]) -> None:
+def plain_keys(text: str) -> dict[str, Any] | None:
+    """The keys of a TOML text whose lines are comments, flags and plain strings, None for any other text."""
+    keys: dict[str, Any] = {}
+    for line in text.split("\n"):
+        name, _, value = (part.strip(" \t") for part in line.partition("="))
+        if not name.isprintable() or not value.isprintable():
+            return None
+        if not line.strip(" \t") or name.startswith("#"):
+            continue
+        inner = value[1:-1]
+        if not name.isascii() or not name.isidentifier() or name in keys:
+            return None
+        if value in ("true", "false"):
+            keys[name] = value == "true"
+        elif value == f'"{inner}"' and '"' not in inner and "\\" not in inner:
+            keys[name] = inner
+        else:
+            return None
+    return keys
+
+
+def _refuse_misspelt(path: str, unknown: set[str], known: set[str]) -> None:
     from difflib import get_close_matches  # only a file with an unknown key pays for the import
 
     for key in sorted(unknown):
         if meant := get_close_matches(key, known, n=1, cutoff=ALIKE):
-            raise BadSpaceFile(str(path), key, f"{meant[0]} is the key; all keys are {', '.join(sorted(known))}")
+            raise BadSpaceFile(path, key, f"{meant[0]} is the key; all keys are {', '.join(sorted(known))}")
 
 
-def _checked_space(path: Path, value: object) -> str:
+def _checked_space(path: str, value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise BadSpaceFile(f"{path}: space", value, 'a line such as space = "team/payments"')
     if not _is_path(value.strip()):
@@ -94,22 +131,30 @@ def _checked_space(path: Path, value: object) -> str:
 
 def _is_path(space: str) -> bool:
     """Whether a node could take the path. A refusal by the node could not name the file."""
-    whole = unicodedata.normalize("NFC", space)
+    whole = _composed(space)
     segments = whole.removeprefix("@").split("/")
     if len(whole.encode()) > SPACE_BYTES_MAX or len(segments) > SPACE_SEGMENTS_MAX:
         return False
     return all(part and segment_of(part) == part for part in segments)
 
 
-def _upwards(directory: Path, home: Path) -> Iterator[Path]:
-    for place in (directory, *directory.parents):
+def _upwards(cwd: StrPath, end: str) -> Iterator[str]:
+    place, inner = _absolute(cwd), ""
+    while place != inner:
         yield place
-        if place == home:
+        if place == end:
             return
+        place, inner = os.path.dirname(place), place
 
 
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError:  # no home directory is known: search up to the root
-        return Path("/")
+def _end(home: StrPath | None) -> str:
+    """The last directory of a search."""
+    end = os.path.expanduser("~") if home is None else home
+    return "/" if end == "~" else _absolute(end)  # no home directory is known: search up to the root
+
+
+def _absolute(path: StrPath) -> str:
+    whole = os.fspath(path)
+    if not os.path.isabs(whole):
+        whole = os.path.join(os.getcwd(), whole)
+    return whole.rstrip("/") or "/"

@@ -115,7 +115,7 @@ def space(shell: Shell) -> None:
     """Print the space of this directory, and on standard error what else is to be known of its name. Asks no node."""
     project = default_project(local_data_dir(shell.data))
     if shell.json:
-        print_json(project._asdict())
+        print_json(project.members())
         return
     print(project.space or "(your private space)")
     if project.alias:
