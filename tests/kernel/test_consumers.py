@@ -21,7 +21,7 @@ from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store.commit_notes import UNWRITTEN_ENTRIES_MAX
 from mnemesh_actors.runtime.bell import News
-from mnemesh_actors.runtime.budget import REST_MAX_S, Budget, Foreground
+from mnemesh_actors.runtime.budget import REST_MAX_S, Budget, Foreground, Rest
 from mnemesh_memory.values.errors import DiskFull, Unavailable
 from mnemesh_memory.values.model import Memory
 
@@ -283,6 +283,30 @@ async def test_a_step_that_lingers_begins_at_once_when_somebody_waits_for_it() -
         assert not turn.done()
         budget.hurry()
         await asyncio.wait_for(turn, REST_MAX_S / 2)
+
+
+async def test_budgets_with_one_rest_share_the_time_that_they_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, waits = 100.0, []
+
+    class Busy(Foreground):
+        async def idle(self, limit_s: float, quiet_s: float = 0.0) -> None:
+            nonlocal now
+            waits.append(limit_s)
+            now += limit_s
+
+        def idle_for(self) -> float:
+            return 0.0
+
+    rest, linger_s = Rest(), 0.5
+    graph, judge = (Budget(Busy(), 0.25, 0.1, linger_s, rest) for _ in range(2))
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
+    with graph.step():
+        now += 2.0
+    await judge.turn()
+    assert waits == pytest.approx([6.0 + linger_s]), "the rest of the other one's step"
+    with judge.step():
+        await graph.turn()
+        assert sum(waits[1:]) == pytest.approx(REST_MAX_S, abs=1.0), "a step that hangs holds up nobody for ever"
 
 
 async def test_a_pause_between_two_questions_is_no_idleness(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.ports import Consumer, CursorStore, LedgerFeed
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.bell import News
-from mnemesh_actors.runtime.budget import Budget, Foreground
+from mnemesh_actors.runtime.budget import Budget, Foreground, Rest
 from mnemesh_memory.values.errors import DataLoss, MnemeshError
 from mnemesh_memory.values.model_status import ConsumerStatus
 
@@ -157,6 +157,7 @@ class ConsumerSet:
         notice: Callable[[str], None],
         rows: Sequence[ConsumerRow] = CONSUMERS,
     ) -> None:
+        rest = Rest()
         self.runners = tuple(
             ConsumerRunner(
                 row.name,
@@ -165,7 +166,7 @@ class ConsumerSet:
                 news,
                 notice,
                 row.page_entries,
-                Budget(foreground, row.share, min(QUIET_S, row.linger_s), row.linger_s),
+                Budget(foreground, row.share, min(QUIET_S, row.linger_s), row.linger_s, rest if row.linger_s else None),
             )
             for row in rows
             if row.make is not None and (consumer := row.make(parts)) is not None

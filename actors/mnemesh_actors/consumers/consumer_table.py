@@ -49,7 +49,7 @@ class ConsumerRow:
 
     name: str  # A name never changes.
     page_entries: int  # The most entries of a step.
-    share: float  # The share of time while somebody waits.
+    share: float  # The share of time while somebody waits. Consumers that linger share the time among them.
     cursor: str  # Where the cursor is kept.
     linger_s: float = 0.0  # The longest wait for a quiet moment. Entries that come meanwhile are taken together.
     # None when another part starts the consumer, or the node has none.
@@ -89,7 +89,7 @@ LINGER_S: Final = 0.5
 GRAPH: Final = ConsumerRow(
     name=GRAPH_NAME,
     page_entries=32,
-    share=0.25,
+    share=0.1,
     linger_s=LINGER_S,
     cursor="in derived/graph.sqlite",
     make=lambda parts: None if parts.graph is None else GraphFollower(parts.graph, parts.ledger, parts.notice),
@@ -99,7 +99,7 @@ GRAPH: Final = ConsumerRow(
 CONTRADICTIONS: Final = ConsumerRow(
     name="contradictions",
     page_entries=8,
-    share=0.2,
+    share=0.1,
     linger_s=LINGER_S,
     cursor="in the ledger",
     make=lambda parts: ContradictionJudge(parts.judge),
@@ -107,7 +107,7 @@ CONTRADICTIONS: Final = ConsumerRow(
 DERIVED_TEXTS: Final = ConsumerRow(
     name="derived texts",
     page_entries=256,
-    share=0.5,
+    share=0.2,
     linger_s=LINGER_S,
     cursor="in the ledger",
     make=lambda parts: DerivedTexts(parts.ledger, parts.clock, parts.publish),

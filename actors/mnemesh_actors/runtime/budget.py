@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from typing import Final
 
 # A step that hung is no reason to rest for as long.
 REST_MAX_S: Final = 10.0
+# While a step of another budget is under way, the end of its rest is not known yet.
+LOOK_S: Final = 0.05
 
 
 class Foreground:
@@ -54,13 +56,47 @@ class Foreground:
             await asyncio.sleep(min(left, missing))
 
 
+class Rest:
+    """The pause after a step of background work. Budgets with one rest in common share the time that is left."""
+
+    def __init__(self) -> None:
+        self._until = 0.0  # by the clock of the loop
+        self._working = 0
+        self._began = 0.0  # the last step
+
+    def left_s(self) -> float:
+        """Seconds to its end, 0 when it is over. While a step is under way, the time to the next look."""
+        now = asyncio.get_running_loop().time()
+        least = LOOK_S if self._working and now - self._began < REST_MAX_S else 0.0
+        return max(least, self._until - now)
+
+    @contextmanager
+    def after(self, share: float) -> Iterator[None]:
+        """One step is done inside, and costs a rest that leaves it `share` of the time."""
+        loop = asyncio.get_running_loop()
+        self._began = began = loop.time()
+        self._working += 1
+        try:
+            yield
+        finally:
+            self._working -= 1
+            ended = loop.time()
+            self._until = max(self._until, ended + min(REST_MAX_S, (ended - began) * (1 / share - 1)))
+
+
 class Budget:
     """Limits background work to `share` of the time while operations are under way. An idle node sets no limit, and
     with `quiet_s` it is idle only after such a time: the pause between two questions of one client is none. Each step
-    waits up to `linger_s` for an idle node, so that work which comes meanwhile is done in the same step."""
+    waits up to `linger_s` for an idle node, so that work which comes meanwhile is done in the same step. Budgets that
+    linger take turns in the time that they are given by a common `rest`."""
 
     def __init__(
-        self, foreground: Foreground | None = None, share: float = 1.0, quiet_s: float = 0.0, linger_s: float = 0.0
+        self,
+        foreground: Foreground | None = None,
+        share: float = 1.0,
+        quiet_s: float = 0.0,
+        linger_s: float = 0.0,
+        rest: Rest | None = None,
     ) -> None:
         assert 0 < share <= 1
         self._quiet_s = quiet_s
@@ -68,17 +104,19 @@ class Budget:
         self._wanted = asyncio.Event()
         self._foreground = foreground or Foreground()
         self._share = share
-        self._rests_until = 0.0  # by the clock of the loop
+        self._rest = rest or Rest()
         self._one = asyncio.Lock()
 
     async def turn(self) -> None:
         """Return when the next step may begin: at the latest after the rest that the last step costs, or when somebody
         waits for the step."""
-        limit = self._rests_until - asyncio.get_running_loop().time()
         if not self._linger_s:
-            await self._foreground.idle(limit, self._quiet_s)
-        elif not self._wanted.is_set():
-            await self._quiet_or_wanted(max(limit, self._linger_s))
+            await self._foreground.idle(self._rest.left_s(), self._quiet_s)
+            return
+        wait_s = self._rest.left_s() + self._linger_s  # another budget that waits already goes first
+        while not self._wanted.is_set() and wait_s:
+            await self._quiet_or_wanted(wait_s)
+            wait_s = 0.0 if self._foreground.idle_for() >= self._quiet_s else self._rest.left_s()
         self._wanted.clear()
 
     async def _quiet_or_wanted(self, limit_s: float) -> None:
@@ -94,16 +132,9 @@ class Budget:
         """Somebody waits for the next step, so it does not linger."""
         self._wanted.set()
 
-    @contextmanager
-    def step(self) -> Iterator[None]:
+    def step(self) -> AbstractContextManager[None]:
         """One step is done inside. The longer a step takes, the longer is the rest."""
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        try:
-            yield
-        finally:
-            ended = loop.time()
-            self._rests_until = ended + min(REST_MAX_S, (ended - began) * (1 / self._share - 1))
+        return self._rest.after(self._share)
 
     @asynccontextmanager
     async def slice(self) -> AsyncIterator[None]:

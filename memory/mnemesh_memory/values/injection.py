@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 from mnemesh_memory.values.model import Memory
@@ -175,9 +176,15 @@ _ALIKE: Final = str.maketrans(
 )
 
 
+# Recall shows some memories again and again. A text of more characters is looked at each time.
+_KEPT: Final = 4096
+_KEPT_CHARS_MAX: Final = 1000
+
+
 def is_marked(memory: Memory) -> bool:
     """Whether the words of a memory hold a pattern of prompt injection."""
-    return is_suspicious(f"{memory.title}\n{memory.content}")
+    text = f"{memory.title}\n{memory.content}"
+    return _is_known_suspicious(text) if len(text) <= _KEPT_CHARS_MAX else is_suspicious(text)
 
 
 def is_suspicious(text: str) -> bool:
@@ -189,6 +196,9 @@ def is_suspicious(text: str) -> bool:
     folded = unicodedata.normalize("NFKC", _UNSEEN.sub("", text)).lower()
     alike = folded.translate(_ALIKE)
     return _orders(folded) or (alike != folded and _orders(alike))
+
+
+_is_known_suspicious = lru_cache(_KEPT)(is_suspicious)
 
 
 def _orders(lowered: str) -> bool:
