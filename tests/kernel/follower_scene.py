@@ -18,8 +18,7 @@ from ledger_builders import GENERATION, Home
 from mnemesh_actors.consumers import feed_loop
 from mnemesh_actors.consumers import follower as follower_module
 from mnemesh_actors.consumers.follower import IndexFollower
-from mnemesh_actors.embedding.embedder import Embedder
-from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.embedding.embedder import Embedder, EmbeddingPool
 from mnemesh_actors.generations.active_index import Serving, VectorSpace
 from mnemesh_actors.generations.generation_file import Generation
 from mnemesh_actors.index.episodes import Episode, Episodes, Place

@@ -14,8 +14,7 @@ from fastembed.rerank.cross_encoder import TextCrossEncoder
 from structlog.testing import capture_logs
 
 from mnemesh_actors.embedding import embedder as module
-from mnemesh_actors.embedding.embedder import BATCH_TEXTS_MAX, CALL_BYTES_MAX, Embedder, Vector
-from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.embedding.embedder import BATCH_TEXTS_MAX, CALL_BYTES_MAX, Embedder, EmbeddingPool, Vector
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig, ModelInfo, onnx_engine
 from mnemesh_actors.models import worker as worker_module
 from mnemesh_actors.models.embedding_model import Located

@@ -22,8 +22,7 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
-from mnemesh_actors.embedding.embedder import Embedder
-from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.embedding.embedder import Embedder, EmbeddingPool
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig, Prefixes
 from mnemesh_actors.models import model_directory as places
 from mnemesh_actors.models.embedding_model import (

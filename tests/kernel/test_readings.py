@@ -17,8 +17,7 @@ from structlog.testing import capture_logs
 
 from mnemesh_actors.consumers.consumer import ConsumerRunner
 from mnemesh_actors.embedding import readings
-from mnemesh_actors.embedding.embedder import PAIRS_A_CALL_MAX, Embedder
-from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.embedding.embedder import PAIRS_A_CALL_MAX, Embedder, EmbeddingPool
 from mnemesh_actors.generations import space_factory
 from mnemesh_actors.models import PAIRS_OFF, PAIRS_READY, EmbeddingWorker, ModelConfig, ModelInfo
 from mnemesh_actors.node.mesh import Mesh

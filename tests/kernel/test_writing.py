@@ -15,8 +15,7 @@ from follower_scene import GENERATION, WIDTH, Scene, until
 from follower_scene import scene as scene
 from ledger_builders import AGENT, SPACE, START
 
-from mnemesh_actors.embedding.embedder import Embedder
-from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.embedding.embedder import Embedder, EmbeddingPool
 from mnemesh_actors.index.scope import Search
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.node import start

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.embedding.embedder import EmbeddingPool
 from mnemesh_actors.generations.active_index import Serving, VectorSpace, model_status
 from mnemesh_actors.generations.generation_file import Choice, Generation, GenerationFile, Generations
 from mnemesh_actors.generations.space_factory import Workshop

@@ -9,8 +9,7 @@ from functools import partial
 from mnemesh_actors.actor_table import EMBEDDER, SHARD
 from mnemesh_actors.consumers.consumer_table import INDEX, NEXT_INDEX
 from mnemesh_actors.consumers.follower import IndexFollower
-from mnemesh_actors.embedding.embedder import Embedder
-from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.embedding.embedder import Embedder, EmbeddingPool
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.generations.generation_file import Choice, Generation
 from mnemesh_actors.index.storage import MACHINE, ServerConfig, ShardConfig

@@ -17,7 +17,7 @@ from mnemesh_actors.consumers.consumer_table import ConsumerParts
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.consumers.tag_follower import fill
-from mnemesh_actors.embedding.embedding_pool import EmbeddingPool
+from mnemesh_actors.embedding.embedder import EmbeddingPool
 from mnemesh_actors.files.project_files import ProjectFiles
 from mnemesh_actors.generations.active_index import Serving
 from mnemesh_actors.generations.generation_file import Choice, Generation, GenerationFile, Generations, choice_of
