@@ -36,7 +36,7 @@ from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE
-from mnemesh_actors.recall.refinement import second_look
+from mnemesh_actors.recall.retrieval import second_look
 from mnemesh_actors.recall.search_calls import search_of
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.coverage import coverage

@@ -41,7 +41,7 @@ from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.index.shard import RetrievalShard, Search
 from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
-from mnemesh_actors.recall.refinement import second_look
+from mnemesh_actors.recall.retrieval import second_look
 from mnemesh_actors.recall.search_calls import search_of
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.signals import OPTIONAL, SIGNALS, mix_without

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 from mnemesh_actors.index.engine_port import Condition, Filter, HasId, IndexBackend, Point, QueryRequest
 from mnemesh_actors.index.episodes import Episodes
-from mnemesh_actors.index.mask import Mask, new_key
 from mnemesh_actors.index.neighbours import of_words, pooled, sharing
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.probe import probe
@@ -26,9 +25,11 @@ from mnemesh_actors.index.ranked import Passages, ranked, vectors_of
 from mnemesh_actors.index.scope import (
     EVERYTHING,
     Lists,
+    Mask,
     Search,
     filters_of,
     in_spaces,
+    new_key,
     superseded_of,
 )
 from mnemesh_actors.index.storage import MACHINE, ShardConfig, ShardStatus, storage_of

@@ -16,8 +16,7 @@ import structlog
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.empty_answer import empty_by_filters, empty_by_match, kept_back
 from mnemesh_actors.recall.plan import Role, answer_of, plan_of, steps
-from mnemesh_actors.recall.refinement import optional_weights
-from mnemesh_actors.recall.retrieval import Ends, Retrieval
+from mnemesh_actors.recall.retrieval import Ends, Retrieval, optional_weights
 from mnemesh_actors.recall.search_calls import SEARCHES_A_CALL_MAX, IndexCalls, weights_of
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.runtime.zones import zone_named

@@ -7,9 +7,9 @@ the words of the newest memories are counted here. A question without words has 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
@@ -17,7 +17,6 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import search_calls
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.display import displayed
-from mnemesh_actors.recall.refinement import optional_weights, second_look
 from mnemesh_actors.recall.results import (
     Found,
     Matches,
@@ -37,17 +36,21 @@ from mnemesh_actors.recall.results import (
 )
 from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vector
 from mnemesh_actors.rows.row_source import rows_of, scored
+from mnemesh_memory.consolidation.votes import votes
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS
+from mnemesh_memory.policy.rules.recall_rules import weighed
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.coverage import coverage
 from mnemesh_memory.ranking.explanation import Explainer
 from mnemesh_memory.ranking.fusion import Fused, fuse
 from mnemesh_memory.ranking.relevance import COMPANY_AMONG, answered, surroundings
+from mnemesh_memory.ranking.second_look import LOOKED_AT, Look, Sight, lifted, lowered
+from mnemesh_memory.ranking.signals import OPTIONAL
 from mnemesh_memory.text.traits import happened_at, question_of
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import MnemeshError, Unavailable
+from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, Unavailable
 from mnemesh_memory.values.memory_links import MAY_REPLACE
 from mnemesh_memory.values.model import Memory, Query
 
@@ -262,3 +265,81 @@ class Retrieval:
             return None
         usual = self._parts.config.half_lives == HALF_LIFE_DAYS  # others are known to the choice alone
         return await self._rows.matching(self._query if usual else replace(self._query, min_heat=0.0))
+
+
+# ---- the second look at the best -------------------------------------------------------------------------------------
+# Reads their texts, fetches vectors, asks a cross-encoder, and decides nothing. Nothing without a weight is fetched, so
+# a recall without weights costs one look at the question's text.
+
+# A cross-encoder reads each pair anew, some 10 ms of one core.
+RERANKED = 20
+
+
+async def second_look(
+    parts: NodePorts,
+    space: VectorSpace,
+    query: Query,
+    vector: Vector | None,
+    fused: Sequence[Fused],
+    read: Callable[[Sequence[str]], Awaitable[Mapping[str, Memory]]],
+) -> tuple[Sequence[Fused], tuple[str, ...]]:
+    """The candidates, best first, and which signal could not be had, with the reason. `read` gives memories as they
+    are shown."""
+    weights = optional_weights(parts, query)
+    signals = [row for row in OPTIONAL.values() if weights[row.name] and row.concerns(query.text)]
+    gains = [(row.name, row.gain) for row in signals if row.gain]
+    changes = [(row.name, row.change) for row in signals if row.change]
+    rules = query.weighing
+    if not fused or not (gains or changes or rules):
+        return fused, ()
+    first = fused[:LOOKED_AT]
+    sight = Sight(query, weights, await read([item.id for item in first]))
+    looks = [Look(item.id, item.score) for item in first]
+    failed: list[str] = []
+
+    async def seen(name: str) -> Sight:
+        try:
+            return sight._replace(fetched=await _fetched(name, parts, space, vector, looks, sight))
+        except MnemeshError as error:
+            failed.append(f"{'reranker' if name == 'rerank' else name}: {error.message}")
+            return sight
+
+    values = {name: gain(await seen(name)) for name, gain in gains}
+    by_rules = {id_: weighed(memory, rules) for id_, memory in sight.memories.items()} if rules else {}
+    values["rules"] = {id_: more for id_, (more, _) in by_rules.items()}
+    looks = lifted(looks, values, {**weights, "rules": 1.0})
+    looks = lowered(looks, {id_: less for id_, (_, less) in by_rules.items()}, "rules")
+    for name, change in changes:
+        looks = change(looks, await seen(name))
+    by_id = {item.id: item for item in first}
+    again = [by_id[look.id]._replace(score=look.score, more=look.parts) for look in looks]
+    return sorted([*again, *fused[LOOKED_AT:]], key=lambda item: (-item.score, item.id)), tuple(failed)
+
+
+def optional_weights(parts: NodePorts, query: Query) -> dict[str, float]:
+    """How much each optional signal counts in this recall. Raises InvalidArgument for one that is not to be had."""
+    given = {**parts.config.weights, **query.weights}
+    weights = {name: given.get(name, row.weight) for name, row in OPTIONAL.items()}
+    if weights["rerank"] and parts.reranker is None:
+        raise InvalidArgument("weights.rerank", weights["rerank"], "0 on this node: it has no reranker_model")
+    return weights
+
+
+async def _fetched(
+    name: str, parts: NodePorts, space: VectorSpace, vector: Vector | None, looks: Sequence[Look], sight: Sight
+) -> Any:
+    """The needs of a signal beside the memories: vectors from the index, judgements of the cross-encoder."""
+    if name == "completion" and vector is not None:
+        ids = list(sight.memories)
+        vectors = await space.follower.read(lambda shard: shard.vectors(ids, space.embedder.generation))
+        return (vector, vectors) if vectors else None
+    if name == "votes":
+        return votes(sight.query.text, sight.memories, parts.clock())
+    if name == "graph" and parts.graph is not None:
+        spaces = {memory.space for memory in sight.memories.values()}
+        return await parts.graph.nearness(sight.query.text, list(sight.memories), sorted(spaces), parts.clock())
+    if name == "rerank" and parts.reranker is not None:
+        shown = [look.id for look in looks[:RERANKED] if look.id in sight.memories]
+        texts = [sight.memories[id_].content for id_ in shown]
+        return dict(zip(shown, await parts.reranker.relevance(sight.query.text, texts), strict=True))
+    return None
