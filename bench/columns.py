@@ -16,10 +16,9 @@ from bench.locomo_data import TOP
 from numpy.typing import NDArray
 
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE
-from mnemesh_memory.ranking.candidates import Candidates
+from mnemesh_memory.ranking.candidates import Candidates, Measured
 from mnemesh_memory.ranking.coverage import coverage
 from mnemesh_memory.ranking.fusion import fuse, scaled_weights
-from mnemesh_memory.ranking.measured import Measured
 from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, SIGNALS
 from mnemesh_memory.text.traits import question_of

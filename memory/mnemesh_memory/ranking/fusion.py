@@ -15,8 +15,7 @@ from typing import Final, NamedTuple, overload
 
 import numpy as np
 
-from mnemesh_memory.ranking.candidates import Candidate, Candidates, Column
-from mnemesh_memory.ranking.measured import Measured
+from mnemesh_memory.ranking.candidates import Candidate, Candidates, Column, Measured
 from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, FORM, SIGNALS, Mix, Signal
 from mnemesh_memory.text.traits import Question

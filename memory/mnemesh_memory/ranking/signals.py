@@ -26,8 +26,7 @@ from mnemesh_memory.ranking import (
 from mnemesh_memory.ranking.second_look import OptionalSignal
 
 if TYPE_CHECKING:
-    from mnemesh_memory.ranking.candidates import Column
-    from mnemesh_memory.ranking.measured import Measured
+    from mnemesh_memory.ranking.candidates import Column, Measured
 
 # Weights of the two kinds of evidence, and of the rows below. Chosen on three corpora with all-MiniLM-L6-v2; `python -m
 # bench.carry` says what each row brings on each of them.
