@@ -19,7 +19,7 @@ from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory
-from mnemesh_memory.policy.rules.recall_rules import rules_of
+from mnemesh_memory.policy.rules.stored_rules import rules_of
 from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.values.model import Caller, Draft, Memory, Query
 

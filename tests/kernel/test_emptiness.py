@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mnemesh_memory.policy.emptiness import contradictions, left_out, leftovers, steps, without_words
-from mnemesh_memory.policy.rules.recall_rules import rules_of
+from mnemesh_memory.policy.rules.stored_rules import rules_of
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.validation.filters import in_place
 from mnemesh_memory.values.model import Memory, Query

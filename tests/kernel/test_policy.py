@@ -23,7 +23,7 @@ from mnemesh_memory.policy.dynamics.heat import (
 from mnemesh_memory.policy.dynamics.valence import valence
 from mnemesh_memory.policy.judge.guard import NEAR_MIN, REPLACES_MIN, advice, answer, near, novelty
 from mnemesh_memory.policy.judge.sameness import almost_identical
-from mnemesh_memory.policy.rules.recall_rules import RULES_MAX, narrowed, rules_of, weighed
+from mnemesh_memory.policy.rules.stored_rules import RULES_MAX, narrowed, rules_of, weighed
 from mnemesh_memory.ranking.scores import liking
 from mnemesh_memory.ranking.session_coherence import coherence
 from mnemesh_memory.values.errors import InvalidArgument

@@ -17,9 +17,8 @@ from recall_scene import mesh as mesh
 
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_memory.policy.rules import stored_rules
-from mnemesh_memory.policy.rules.recall_rules import RULES_MAX
 from mnemesh_memory.policy.rules.rule_grammar import conditions
-from mnemesh_memory.policy.rules.stored_rules import RuleTable
+from mnemesh_memory.policy.rules.stored_rules import RULES_MAX, RuleTable
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, PermissionDenied, SecretRefused
 from mnemesh_memory.values.model import Caller, Draft, ListQuery, Memory, Query
 from mnemesh_memory.values.rules import Comparison

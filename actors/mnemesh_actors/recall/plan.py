@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 
 from mnemesh_actors.recall.results import cost_of
 from mnemesh_actors.runtime.zones import name_of
-from mnemesh_memory.policy.rules.recall_rules import narrowed
+from mnemesh_memory.policy.rules.stored_rules import narrowed
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.coverage import terms
 from mnemesh_memory.ranking.explanation import Share

@@ -14,18 +14,18 @@ from math import ceil
 import structlog
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.empty_answer import empty_by_filters, empty_by_match, kept_back
 from mnemesh_actors.recall.plan import Role, answer_of, plan_of, steps
 from mnemesh_actors.recall.retrieval import Ends, Retrieval, optional_weights
 from mnemesh_actors.recall.search_calls import SEARCHES_A_CALL_MAX, IndexCalls, weights_of
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.runtime.zones import zone_named
-from mnemesh_memory.policy.emptiness import left_out
-from mnemesh_memory.policy.rules.recall_rules import narrowed
+from mnemesh_memory.policy import emptiness
+from mnemesh_memory.policy.rules.stored_rules import narrowed
 from mnemesh_memory.policy.sessions import session_runs
 from mnemesh_memory.policy.trust import asked_of
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.fusion import scaled_weights
+from mnemesh_memory.times.window import Window, stretch_told
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values.errors import DeadlineExceeded, MnemeshError
 from mnemesh_memory.values.model import Caller, Query
@@ -109,7 +109,7 @@ class Recalling:
             return reasons
         if not answer.degraded and (everything := kept_back(query, rules)) is not None:
             matching = await self._answer(everything, (), zone, ends)
-            if reasons := left_out(query, [hit.memory for hit in matching.results], rules):
+            if reasons := emptiness.left_out(query, [hit.memory for hit in matching.results], rules):
                 return reasons
         return await empty_by_match(self._parts, query, answer, zone)
 
@@ -129,3 +129,58 @@ class Recalling:
             await self._parts.ledger.touch(ids, self._parts.clock())
         except MnemeshError as error:  # a hint of use less; the memories are read all the same
             log.warning("use_not_noted", reason=error.message)
+
+
+# ---- the reason of an empty answer ----------------------------------------------------------------------------------
+# Asks the ledger, and the index for what the node keeps back. Costs nothing while there is a result.
+
+
+async def empty_by_filters(parts: NodePorts, query: Query, answer: Recalled, zone: tzinfo) -> tuple[str, ...]:
+    """The filter that lets nothing through to `query`, its name first; () when each lets something through. `query` is
+    the reader's own, without the rules of the node."""
+    if answer.truncated_by_budget:
+        return (f"token_budget: the best result has more than {query.token_budget} tokens, even in part",)
+    if found := emptiness.contradictions(query):
+        return found
+    if query.mode == "keyword" and query.text.strip() and not await asyncio.to_thread(_has_terms, query.text):
+        return (emptiness.without_words(query),)
+    for reason, listing in emptiness.steps(*_in_stretch(query, answer, zone)):
+        page = await parts.ledger.page(listing)
+        if not page.total:
+            return (reason,)
+    return ()
+
+
+def kept_back(query: Query, rules: Sequence[Rule]) -> Query | None:
+    """The question for the matches that the node's rules or the archive may keep back; None when neither does."""
+    if query.include_archive and all(rule.weight is not None for rule in rules):
+        return None
+    return replace(query, include_archive=True, token_budget=None)
+
+
+async def empty_by_match(parts: NodePorts, query: Query, answer: Recalled, zone: tzinfo) -> tuple[str, ...]:
+    """The reason when memories pass each filter and nothing is kept back."""
+    if not answer.degraded and not query.min_score and not await _reads(parts, query):
+        return (emptiness.unread(query),)
+    return emptiness.leftovers(*_in_stretch(query, answer, zone))
+
+
+async def _reads(parts: NodePorts, query: Query) -> bool:
+    if query.mode == "keyword" or not query.text.strip():
+        return True
+    with parts.serving.current.held() as space:
+        return await space.embedder.reads(query.text)
+
+
+def _in_stretch(query: Query, answer: Recalled, zone: tzinfo) -> tuple[Query, str]:
+    """The query with the stretch of time that alone was let through, and the words for the stretch; if any."""
+    time = answer.time
+    if query.time_words != "only" or time is None or (time.since is None and time.before is None):
+        return query, ""
+    return replace(query, window=Window(time.since, time.before, only=True)), stretch_told(time, zone)
+
+
+def _has_terms(text: str) -> bool:
+    from mnemesh_actors.index.bm25 import Bm25Encoder  # loads Edge, which a node on Ray keeps elsewhere
+
+    return bool(Bm25Encoder().query(text).indices)

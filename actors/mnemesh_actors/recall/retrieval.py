@@ -39,7 +39,7 @@ from mnemesh_actors.rows.row_source import rows_of, scored
 from mnemesh_memory.consolidation.votes import votes
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS
-from mnemesh_memory.policy.rules.recall_rules import weighed
+from mnemesh_memory.policy.rules.stored_rules import weighed
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.coverage import coverage

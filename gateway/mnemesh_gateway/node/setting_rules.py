@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from mnemesh_actors.runtime.zones import zone_named
 from mnemesh_memory.access.grants import OWNER, principal_name
 from mnemesh_memory.policy.dynamics.heat import HALF_LIVES_ALLOWED, half_lives_of
-from mnemesh_memory.policy.rules.recall_rules import ALLOWED, rules_of
+from mnemesh_memory.policy.rules.stored_rules import ALLOWED, rules_of
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import NOT_SHOWN, InvalidArgument
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mnemesh_memory.policy.rules.recall_rules import hiding
+from mnemesh_memory.policy.rules.stored_rules import hiding
 from mnemesh_memory.policy.sessions.session_runs import APART
 from mnemesh_memory.values.errors import shorten, shown_time
 from mnemesh_memory.values.model import ListQuery, Memory, Query
