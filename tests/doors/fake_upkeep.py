@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from mnemesh_actors.files.project_files import FileState
 from mnemesh_actors.recall.file_validation import Validated, Validation
-from mnemesh_actors.remember.tidying import ACTIONS, FINDINGS, Tidied
+from mnemesh_actors.remember.removal import ACTIONS, FINDINGS, Tidied
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import hygiene, patches
 from mnemesh_memory.policy.hygiene import Duplicates, Report

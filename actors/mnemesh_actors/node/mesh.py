@@ -37,9 +37,8 @@ from mnemesh_actors.recall.space_maps import SpaceMaps
 from mnemesh_actors.remember.history_operations import Histories
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.remember.project_seeding import ProjectSeeding
-from mnemesh_actors.remember.removal import BulkForgetting, Purging
+from mnemesh_actors.remember.removal import BulkForgetting, Purging, Tidying
 from mnemesh_actors.remember.rule_operations import Ruling
-from mnemesh_actors.remember.tidying import Tidying
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.trust_marks import with_trust
 from mnemesh_actors.remember.writes import Writing

@@ -13,8 +13,8 @@ as the operation on one memory does.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from mnemesh_actors.consumers.derived_texts import erase_derived
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
@@ -23,10 +23,14 @@ from mnemesh_actors.remember.deadlines import answered, find
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_crdt.changes.envelope import ERASE
 from mnemesh_memory.access import grants
+from mnemesh_memory.policy import file_references, hygiene
+from mnemesh_memory.policy.hygiene import Report
+from mnemesh_memory.policy.rules import stored_rules, triggers
 from mnemesh_memory.policy.trust import asked_of
 from mnemesh_memory.validation import field_checks, request_checks
+from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DeadlineExceeded, InvalidArgument, MnemeshError, NotFound, Unavailable
-from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page
+from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page, Patch
 from mnemesh_memory.values.removal import Bulk, Purged
 
 # Commits of one call that run at once. The ledger groups them.
@@ -127,28 +131,38 @@ class BulkForgetting:
         if purge and clean.state == "active":
             whole = await self._parts.ledger.page(replace(clean, state="all", limit=1, cursor=""))
             left_out = max(0, whole.total - page.total)
-        refused: dict[str, str] = {}
         if dry_run:
-            if purge:
-                refused = await self._purging.refused(caller, [memory.id for memory in page.memories])
+            ids = [memory.id for memory in page.memories] if purge else ()
+            refused = await self._purging.refused(caller, ids) if ids else {}
             return replace(_told(caller, page, refused, purge=purge, dry_run=True), left_out=left_out)
         pending: set[str] = set()
-        room = asyncio.Semaphore(AT_ONCE)
 
-        async def one(id_: str) -> None:
-            async with room:
-                try:
-                    if purge:
-                        pending.update((await self._purging.purge(caller, id_)).pending)
-                    else:
-                        await self._writing.forget(caller, id_)
-                except MnemeshError as error:
-                    refused[id_] = error.message
+        async def gone(id_: str) -> None:
+            if purge:
+                pending.update((await self._purging.purge(caller, id_)).pending)
+            else:
+                await self._writing.forget(caller, id_)
 
-        await asyncio.gather(*(one(memory.id) for memory in page.memories))
+        refused = await _each(gone, (memory.id for memory in page.memories))
         return replace(
             _told(caller, page, refused, purge=purge, dry_run=False), pending=tuple(sorted(pending)), left_out=left_out
         )
+
+
+async def _each(act: Callable[[str], Awaitable[None]], ids: Iterable[str]) -> dict[str, str]:
+    """Carry out `act` for each memory, and tell which refused it, with the reason."""
+    refused: dict[str, str] = {}
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def one(id_: str) -> None:
+        async with room:
+            try:
+                await act(id_)
+            except MnemeshError as error:
+                refused[id_] = error.message
+
+    await asyncio.gather(*map(one, ids))
+    return refused
 
 
 def _told(caller: Caller, page: Page, refused: Mapping[str, str], *, purge: bool, dry_run: bool) -> Bulk:
@@ -164,3 +178,73 @@ def _told(caller: Caller, page: Page, refused: Mapping[str, str], *, purge: bool
         oldest=min((memory.created_at for memory in memories), default=0),
         cursor=page.cursor,
     )
+
+
+FINDINGS = (hygiene.IDLE, hygiene.ORPHANED, hygiene.STALE)
+FORGET, ARCHIVE = ACTIONS = ("forget", "archive")
+Reporting = Callable[[Caller, Sequence[str], int, int], Awaitable[Report]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tidied:
+    """The memories that were tidied up, or would be, of `matched` findings."""
+
+    matched: int
+    ids: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]  # Id and reason.
+    dry_run: bool
+
+
+class Tidying:
+    """The operation tidy: the memories of one kind of finding are forgotten, or put into the archive, many at once.
+    Without being told to act it only names them. A pinned memory, a trigger and a rule are never touched. Each step can
+    be undone: `restore`, or an update of the tier. `report` finds, `writing` forgets and archives."""
+
+    def __init__(self, writing: Writing, report: Reporting) -> None:
+        self._writing = writing
+        self._report = report
+
+    async def tidy(
+        self,
+        caller: Caller,
+        finding: str,
+        action: str = FORGET,
+        spaces: Sequence[str] = (),
+        *,
+        stale_days: int = hygiene.STALE_DAYS,
+        limit: int = hygiene.LIMIT,
+        dry_run: bool = True,
+    ) -> Tidied:
+        """Forget or archive up to `limit` memories that the hygiene report names as `finding`. Of the stale
+        ones only those whose files are gone. Raises InvalidArgument, PermissionDenied for a space that the caller may
+        not write."""
+        field_checks.one_of("finding", finding, FINDINGS)
+        field_checks.one_of("action", action, ACTIONS)
+        field_checks.whole("limit", limit, 1, limits.HYGIENE_LIMIT_MAX)
+        named = tuple(spaces) or (caller.default_space or caller.private_space,)
+        for space in named:
+            grants.require_space(caller, grants.WRITE, space)
+        report = await self._report(caller, named, stale_days, limits.HYGIENE_LIMIT_MAX)
+        found = {one.subject.memory.id: one.subject.memory for one in report.findings if one.type == finding}
+        kept = [memory for memory in found.values() if not (_stays(memory) or _may_hold(memory, finding))][:limit]
+
+        async def done(id_: str) -> None:
+            if action == ARCHIVE:
+                await self._writing.update(caller, id_, Patch(tier="archive"))
+            else:
+                await self._writing.forget(caller, id_)
+
+        refused = {} if dry_run else await _each(done, (memory.id for memory in kept))
+        ids = tuple(memory.id for memory in kept if memory.id not in refused)
+        return Tidied(
+            matched=report.counts.get(finding, 0), ids=ids, refused=tuple(sorted(refused.items())), dry_run=dry_run
+        )
+
+
+def _stays(memory: Memory) -> bool:
+    return memory.tier == "pinned" or triggers.TAG in memory.tags or stored_rules.TAG in memory.tags
+
+
+def _may_hold(memory: Memory, finding: str) -> bool:
+    """Whether a memory was found for files that are changed or renamed, and not gone."""
+    return finding == hygiene.STALE and not file_references.tells_of_gone(memory.stale)
