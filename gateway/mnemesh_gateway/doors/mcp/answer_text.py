@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from mnemesh_gateway.doors.mcp import history_text, map_text, report_text, session_text, upkeep_text
+from mnemesh_gateway.doors.mcp import history_text, report_text, session_text
 from mnemesh_gateway.doors.mcp.data_elements import NOTE as NOTE
 from mnemesh_gateway.doors.mcp.data_elements import data_block as data_block
 from mnemesh_gateway.doors.mcp.data_elements import defused as defused
@@ -317,7 +317,6 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "conflicts": history_text.conflicts,
     "check": _checked,
     **report_text.FORMS,
-    **map_text.FORMS,
     "transcript_search": _found_turns,
     "transcript_read": _read_turns,
     "transcript_list": _sessions,
@@ -326,6 +325,4 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "create_trigger": _triggers,
     "list_triggers": _triggers,
     "delete_trigger": _triggers,
-    "validate": upkeep_text.validated,
-    **dict.fromkeys(("add_rule", "get_rules", "delete_rule"), upkeep_text.rules),
 }
