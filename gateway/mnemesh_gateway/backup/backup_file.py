@@ -13,19 +13,20 @@ import gzip
 import hashlib
 import json
 import os
+import shutil
 import tarfile
 import zlib
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from mnemesh_actors.storage.data_directory import KEY_FILE, MANIFEST
+from mnemesh_actors.storage.data_directory import KEY_FILE, MANIFEST, sync_folder
 from mnemesh_gateway.peers.peer_book import PEERS_FILE
 from mnemesh_gateway.security.access import ACCESS_FILE
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError
+from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 from mnemesh_proto.rendezvous import TOKEN_FILE
 
 FORMAT: Final = 2  # 1 had no transcripts
@@ -258,3 +259,50 @@ def verify(path: Path) -> Head:
             for _ in pieces:
                 pass  # reading checks
     return reader.head
+
+
+# ---- a data directory that appears whole or not at all --------------------------------------------------------------
+# The new directory grows in a folder inside the empty one, and its manifest is moved last. So nobody takes a half-made
+# directory for a node's.
+
+STAGING: Final = ".loading"
+# Names that a fresh volume may hold.
+IGNORED: Final = frozenset({"lost+found"})
+
+
+@contextmanager
+def staged(data_dir: Path, what: str, undone: str) -> Iterator[Path]:
+    """A folder whose content is moved into `data_dir` at the end. The directory is empty or does not exist. A failure
+    leaves the directory as before. `what` is done, and `undone` after a failure, say the errors. Raises
+    FailedPrecondition, Unavailable."""
+    try:
+        existed = data_dir.exists()
+        taken = existed and (not data_dir.is_dir() or {entry.name for entry in data_dir.iterdir()} - IGNORED)
+    except OSError as error:
+        raise Unavailable(f"{data_dir}: {error}; {undone}", part="backup") from error
+    if taken:
+        raise FailedPrecondition(
+            f"data_dir: {data_dir} is not empty; {what} into an empty directory only: name another one",
+            field="data_dir",
+            value=str(data_dir),
+            limit="an empty directory",
+        )
+    staging = data_dir / STAGING
+    try:
+        data_dir.mkdir(parents=True, mode=0o700, exist_ok=True)
+        staging.mkdir(mode=0o700)
+        try:
+            yield staging
+            _move(staging, data_dir)
+        except BaseException:  # boundary: undone, then raised again
+            shutil.rmtree(staging if existed else data_dir, ignore_errors=True)
+            raise
+    except OSError as error:
+        raise Unavailable(f"{data_dir}: {error}; {undone}", part="backup") from error
+
+
+def _move(staging: Path, data_dir: Path) -> None:
+    for name in sorted(os.listdir(staging), key=lambda name: (name == MANIFEST, name != "ledger", name)):
+        os.replace(staging / name, data_dir / name)
+    staging.rmdir()
+    sync_folder(data_dir)

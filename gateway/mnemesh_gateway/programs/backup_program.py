@@ -21,9 +21,8 @@ from mnemesh_actors.ledger.store import schema
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_actors.storage.file_format import format_of, refuse_newer
 from mnemesh_actors.transcripts import transcript_file
-from mnemesh_gateway.backup.backup_file import LEDGER, TRANSCRIPTS, Head, Reader, verify
+from mnemesh_gateway.backup.backup_file import LEDGER, TRANSCRIPTS, Head, Reader, staged, verify
 from mnemesh_gateway.backup.backups import Backup, read_register, write_register
-from mnemesh_gateway.backup.staging import staged
 from mnemesh_gateway.node.usage import Parser, refused
 from mnemesh_memory.values.errors import DataLoss, MnemeshError
 from mnemesh_proto.rendezvous import default_data_dir

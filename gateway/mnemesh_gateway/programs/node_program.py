@@ -26,8 +26,7 @@ from mnemesh_actors.ledger.integrity.incarnation import end_life
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.node.salvage import Lost, Salvaged, salvage
 from mnemesh_actors.storage.data_directory import open_directory, renew_identity
-from mnemesh_gateway.backup.backup_file import LEDGER, NAMES
-from mnemesh_gateway.backup.staging import staged
+from mnemesh_gateway.backup.backup_file import LEDGER, NAMES, staged
 from mnemesh_gateway.node.presence import NodeLock, refuse_uninhabited
 from mnemesh_gateway.node.settings import FILE_NAME as SETTINGS_FILE
 from mnemesh_gateway.node.usage import Parser, refused
