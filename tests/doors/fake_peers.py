@@ -12,8 +12,7 @@ from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_crdt.sync.greeting import Me
 from mnemesh_gateway.peers.peer_book import Peer
-from mnemesh_gateway.peers.peer_contacts import NotTaken
-from mnemesh_gateway.peers.peer_status import PeerStatus
+from mnemesh_gateway.peers.peer_status import NotTaken, PeerStatus
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.errors import AlreadyExists, NotFound
 

@@ -28,9 +28,8 @@ from mnemesh_crdt.sync.greeting import ONE_IS_A_COPY, Me
 from mnemesh_crdt.sync.messages import Batch, Status, TakeIn
 from mnemesh_gateway.peers import peers as module
 from mnemesh_gateway.peers.peer_book import Peer, PeerBook
-from mnemesh_gateway.peers.peer_contacts import Contacts, NotTaken
 from mnemesh_gateway.peers.peer_guard import TOLD_S, Copies
-from mnemesh_gateway.peers.peer_status import PeerLog, PeerStatus, Standing, gone
+from mnemesh_gateway.peers.peer_status import Contacts, NotTaken, PeerLog, PeerStatus, Standing, gone
 from mnemesh_gateway.peers.peers import Peers
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, NotFound, QuotaReached

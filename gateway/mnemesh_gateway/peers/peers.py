@@ -24,9 +24,8 @@ from mnemesh_crdt.sync.greeting import DIALER, LISTENER
 from mnemesh_crdt.sync.messages import Status
 from mnemesh_crdt.sync.stream import Stream
 from mnemesh_gateway.peers.peer_book import UNKNOWN, Peer, PeerBook
-from mnemesh_gateway.peers.peer_contacts import SAVE_S, Contacts, NotTaken
 from mnemesh_gateway.peers.peer_guard import NEEDS_A_PERSON, Copies, Faults, TurnedAway, watched
-from mnemesh_gateway.peers.peer_status import PeerLog, PeerStatus, Standing, cursor_name
+from mnemesh_gateway.peers.peer_status import SAVE_S, Contacts, NotTaken, PeerLog, PeerStatus, Standing, cursor_name
 from mnemesh_gateway.peers.sync_channel import DialedChannel, ServedChannel
 from mnemesh_memory.access.grants import OWNER, PeerGrant, any_matches
 from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, NotFound, Overloaded, Unauthenticated
