@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ from mnemesh_actors.notices import Notices
 from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.budget import Budget
-from mnemesh_actors.sleep import application, candidates, idle_scheduler
+from mnemesh_actors.sleep import application, candidates, consolidation, idle_scheduler
+from mnemesh_actors.sleep.consolidation import _Pace
 from mnemesh_actors.sleep.idle_jobs import IdleJob, IdleParts
 from mnemesh_actors.sleep.idle_scheduler import IdleScheduler, SleepConfig
 from mnemesh_memory.consolidation.derived_id import promotion
@@ -125,10 +127,10 @@ async def test_a_space_that_fails_holds_up_no_other_and_has_its_turn_again(here:
         await tell(place, EPISODES)
     run = sleeping._run
 
-    async def failing(principal: str, space: str, budget: Budget, *, dry_run: bool) -> Consolidated:
+    async def failing(principal: str, space: str, pace: _Pace, *, dry_run: bool) -> Consolidated:
         if space == here.space:
             raise Unavailable("the index is away", part="index")
-        return await run(principal, space, budget, dry_run=dry_run)
+        return await run(principal, space, pace, dry_run=dry_run)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sleeping, "_run", failing)
@@ -187,28 +189,31 @@ class Dies(Exception):
 
 
 @pytest.mark.parametrize("point", ["before", "after"])
-async def test_a_run_that_is_killed_goes_on_and_does_nothing_twice(here: Here, point: str) -> None:
+@pytest.mark.parametrize("together", [1, consolidation.STEPS])
+async def test_a_run_that_is_killed_goes_on_and_does_nothing_twice(here: Here, point: str, together: int) -> None:
     await tell(here, EPISODES)
     await tell(here, PAIR, "fact")
-    sleeping, committed = here.mesh._sleeping, application.committed
-    calls = 0
+    here.patch.setattr(consolidation, "STEPS", together)
+    sleeping, committed = here.mesh._sleeping, application.committed_many
+    left = 2  # steps, the last of which the process does not live to keep
 
-    async def dying(parts: NodePorts, command: Command) -> Committed:
-        nonlocal calls
-        calls += 1
-        if calls == 2 and point == "before":
+    async def dying(parts: NodePorts, commands: Sequence[Command]) -> list[Committed | BaseException]:
+        nonlocal left
+        left -= len(commands)
+        if not left and point == "before":
             raise Dies
-        done = await committed(parts, command)
-        if calls == 2:
+        done = await committed(parts, commands)
+        if not left:
             raise Dies
         return done
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(application, "committed", dying)
+        patch.setattr(application, "committed_many", dying)
         with pytest.raises(Dies):
             await sleeping.consolidate(READER, here.space)
     (run,) = await here.mesh.list_runs(READER, (here.space,))
-    assert (run.state, run.applied) == ("running", 1)
+    assert (run.state, run.applied) == ("running", 1 if together == 1 else 0)
+    # A promotion that no commit has seen is planned anew, in the same run.
     await here.mesh.consolidate(READER, here.space)
     (run,) = await here.mesh.list_runs(READER, (here.space,))
     assert (run.state, run.applied) == ("done", 2)
@@ -371,7 +376,7 @@ async def test_two_nodes_write_the_fact_of_a_group_as_one_and_the_same_change(tm
         mesh = await started(home)
         run = Run(id=f"run {number}", space="team", by="owner/sleep", state=RUNNING, started_at=number)
         step = Step(action=PROMOTE, id=fact.id, others=fact.sources, why="")
-        assert await application.apply(mesh._parts, run, 0, step, {fact.id: fact}) == (APPLIED, "")
+        assert await application.apply(mesh._parts, run, [(0, step)], {fact.id: fact}) == [(APPLIED, "")]
         digests.append(await mesh._parts.ledger.digest("team"))
         await mesh.close()
     assert digests[0] == digests[1] != {}

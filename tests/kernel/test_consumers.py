@@ -18,6 +18,7 @@ from mnemesh_actors.consumers.consumer import ConsumerSet, status_of
 from mnemesh_actors.consumers.consumer_table import CONSUMERS, ConsumerParts, ConsumerRow
 from mnemesh_actors.consumers.feed_loop import LogReader
 from mnemesh_actors.consumers.judge_parts import JudgeParts
+from mnemesh_actors.ledger.feeds import entry_feed
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store.commit_notes import UNWRITTEN_ENTRIES_MAX
 from mnemesh_actors.runtime.bell import News
@@ -374,6 +375,20 @@ def test_a_page_of_entries_names_who_wrote_and_what_is_erased(home: Home, ledger
         (two.id, False, asked.agent, ""), (one.id, True, asked.agent, ""),
     ]  # fmt: skip
     assert ledger.entries(0, 1).seq == 2, "the entry of an erased memory is no more"
+
+
+def test_pages_of_one_space_pass_the_entries_of_others_a_stretch_of_the_log_at_a_time(
+    home: Home, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(entry_feed, "SPAN", 3)
+    spaces = ["one", "other", "other", "other", "other", "one", "one", "other"]
+    ledger.commit([home.pen.create(f"text {number}", space=space) for number, space in enumerate(spaces)])
+    pages, after = [], 0
+    while after < len(spaces):
+        pages.append(ledger.entries(after, 1, "one"))
+        after = pages[-1].seq
+    assert [[entry.seq for entry in page.entries] for page in pages] == [[1], [], [6], [7], []]
+    assert {page.head for page in pages} == {len(spaces)}
 
 
 # ---- readers without a durable cursor -------------------------------------------------------------------------------

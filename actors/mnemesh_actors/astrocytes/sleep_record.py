@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -105,11 +105,12 @@ class SleepRecord:
         row = (run.id, run.space, run.by, run.state, run.started_at, run.ended_at, run.read)
         self._db.execute("INSERT INTO run VALUES (?, ?, ?, ?, ?, ?, ?)", row)
 
-    def mark(self, run: str, number: int, state: str, why: str = "") -> None:
-        """Keep what became of a step."""
+    def mark(self, run: str, states: Mapping[int, tuple[str, str]]) -> None:
+        """Keep what became of steps: by number the state, and a remark."""
         with self._db:
-            self._db.execute(
-                "UPDATE step SET state = ?, why = why || ? WHERE run = ? AND number = ?", (state, why, run, number)
+            self._db.executemany(
+                "UPDATE step SET state = ?, why = why || ? WHERE run = ? AND number = ?",
+                [(state, remark, run, number) for number, (state, remark) in states.items()],
             )
 
     def end(self, run: str, state: str, at: int) -> None:

@@ -125,7 +125,7 @@ async def committed(parts: NodePorts, command: Command) -> Committed:
         return await parts.commits.submit(command)
 
 
-async def committed_many(parts: NodePorts, commands: Sequence[Create]) -> list[Committed | BaseException]:
+async def committed_many(parts: NodePorts, commands: Sequence[Command]) -> list[Committed | BaseException]:
     """The outcome of each commit."""
     way = _way_to_learn(commands[0])
     async with answered(parts, "ledger", f"this may or may not have been stored; {way}"):

@@ -6,11 +6,11 @@ answer, is found in the ledger and written once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mnemesh_actors.ledger.commit.commands import Absorb, Command, Committed, Create, Forget, Part, Tie, Vectors
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.remember.deadlines import committed, embedded
+from mnemesh_actors.remember.deadlines import committed, committed_many, embedded
 from mnemesh_memory.consolidation.derived_id import step_actor
 from mnemesh_memory.consolidation.steps import (
     APPLIED,
@@ -45,21 +45,15 @@ from mnemesh_memory.values.model import Draft, Link
 _OVERTAKEN = (NotFound, FailedPrecondition, InvalidArgument, PermissionDenied, AlreadyExists)
 
 
-async def apply(parts: NodePorts, run: Run, number: int, step: Step, facts: Mapping[str, Promotion]) -> tuple[str, str]:
-    """The state of a step after it was carried out, and a remark. Raises MnemeshError when a part of the node is
-    down."""
-    try:
-        if step.action == PROMOTE:
-            fact = facts.get(step.id)
-            if fact is None:  # planned before a kill: the next look at its episodes proposes it again
-                known = await parts.ledger.read([step.id])
-                return (APPLIED, "") if step.id in known else (REFUSED, "; planned anew after a kill")
-            return _outcome(await committed(parts, await _create(parts, run, fact)))
-        outcomes = [await committed(parts, command) for command in _commands(parts, run, number, step)]
-    except _OVERTAKEN as error:
-        return REFUSED, f"; refused: {_said(error)}"
-    states = [_outcome(outcome) for outcome in outcomes]
-    return next((state for state in states if state[0] == APPLIED), states[0])
+async def apply(
+    parts: NodePorts, run: Run, steps: Sequence[tuple[int, Step]], facts: Mapping[str, Promotion]
+) -> list[tuple[str, str]]:
+    """The state of each (number, step) after all were carried out in order by one commit, and a remark. Raises
+    MnemeshError when a part of the node is down."""
+    planned = [await _planned(parts, run, number, step, facts) for number, step in steps]
+    asked = [command for part in planned if isinstance(part, list) for command in part]
+    done = iter(await committed_many(parts, asked) if asked else ())
+    return [part if isinstance(part, tuple) else _whole([_outcome(next(done)) for _ in part]) for part in planned]
 
 
 async def undo(parts: NodePorts, run: Run, number: int, step: Step) -> tuple[str, str]:
@@ -89,8 +83,36 @@ def _said(error: MnemeshError) -> str:
     return error.code.lower().replace("_", " ")
 
 
-def _outcome(done: Committed) -> tuple[str, str]:
+async def _planned(
+    parts: NodePorts, run: Run, number: int, step: Step, facts: Mapping[str, Promotion]
+) -> list[Command] | tuple[str, str]:
+    """The commands of a step, or its state and a remark without any."""
+    if step.action != PROMOTE:
+        return _commands(parts, run, number, step)
+    if step.id not in facts:  # planned before a kill: the next look at its episodes proposes it again
+        known = await parts.ledger.read([step.id])
+        return (APPLIED, "") if step.id in known else (REFUSED, "; planned anew after a kill")
+    try:
+        return [await _create(parts, run, facts[step.id])]
+    except _OVERTAKEN as error:
+        return _refused(error)
+
+
+def _outcome(done: Committed | BaseException) -> tuple[str, str]:
+    if isinstance(done, _OVERTAKEN):
+        return _refused(done)
+    if isinstance(done, BaseException):
+        raise done
     return (REFUSED, "; nothing was left to do") if done.action == "NOOP" else (APPLIED, "")
+
+
+def _refused(error: MnemeshError) -> tuple[str, str]:
+    return REFUSED, f"; refused: {_said(error)}"
+
+
+def _whole(outcomes: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    """The outcome of a step, out of those of its commands: applied when one of them was."""
+    return next((one for one in outcomes if one[0] == APPLIED), outcomes[0])
 
 
 def _links(step: Step) -> list[Link]:

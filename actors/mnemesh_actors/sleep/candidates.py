@@ -55,9 +55,9 @@ async def fresh_ids(parts: NodePorts, space: str, after: int) -> AsyncIterator[t
     consolidation on this node are no news."""
     ids: dict[str, None] = {}
     while True:
-        page = await parts.ledger.entries(after, PAGE_ENTRIES)
+        page = await parts.ledger.entries(after, PAGE_ENTRIES, space)
         for entry in page.entries:
-            if entry.space == space and not entry.erased and (entry.origin or not is_sleep(entry.agent)):
+            if not entry.erased and (entry.origin or not is_sleep(entry.agent)):
                 ids[entry.id] = None
             if len(ids) >= BATCH:
                 yield list(ids), entry.seq

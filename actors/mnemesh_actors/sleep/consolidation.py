@@ -4,7 +4,7 @@ Duties of a run, in order. A kill at any point loses nothing and repeats nothing
 
 1. Finish the steps of a run that a kill left open.
 2. Read a batch of new memories, and plan.
-3. Keep the steps. Carry out one after the other, and keep the state of each.
+3. Keep the steps. Carry out a few at a time, in order, and keep the state of each.
 4. Move the watermark of the space past the batch, and go on with the next.
 
 A batch that is read again finds its memories merged, promoted or linked already. The cost depends on what is new.
@@ -53,8 +53,19 @@ from mnemesh_memory.values.model import Caller
 from mnemesh_memory.values.model_status import AstrocyteStatus
 
 RUN_BYTES = 8
+# Steps of one commit. Between two commits somebody who waits has a turn.
+STEPS = 8
 # The watermark of the look for changed spaces.
 EVERYWHERE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Pace:
+    """How fast a run may go. Of several runs as many read at once as there are astrocytes: then the first portion is
+    there at once, and not when all are."""
+
+    budget: Budget
+    reading: asyncio.Semaphore
 
 
 @dataclass(slots=True)
@@ -95,12 +106,13 @@ class Consolidating:
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # by space
         self.unanswered = Unanswered()
         self._latest: dict[str, AstrocyteStatus] = {}
+        self._asked = asyncio.Semaphore(astrocytes.size)  # runs of callers that read at once
 
     async def consolidate(self, caller: Caller, space: str = "", *, dry_run: bool = False) -> Consolidated:
         """Consolidate what is new in a space, or with `dry_run` only tell. Raises InvalidArgument, PermissionDenied,
         and Unavailable when a part of the node is down: the next call goes on."""
         where = request_checks.write_space(space, caller)
-        done = await self._consolidated(caller.principal, where, Budget(), dry_run=dry_run)
+        done = await self._consolidated(caller.principal, where, _Pace(Budget(), self._asked), dry_run=dry_run)
         return replace(done, gaps=(*done.gaps, *self.unanswered.gaps(caller.principal, where)))
 
     async def changed_spaces(self, owner: str, budget: Budget) -> list[Consolidated]:
@@ -120,12 +132,13 @@ class Consolidating:
         done: dict[str, Consolidated] = {}
         failed: list[MnemeshError] = []
         waiting = iter(spaces)
+        pace = _Pace(budget, asyncio.Semaphore(self._astrocytes.size))
 
         async def lane() -> None:
             for space in waiting:
                 principal = space[1:].partition("/")[0] if space.startswith("@") else owner
                 try:
-                    done[space] = await self._consolidated(principal, space, budget, dry_run=False)
+                    done[space] = await self._consolidated(principal, space, pace, dry_run=False)
                 except MnemeshError as error:
                     failed.append(error)
 
@@ -142,25 +155,26 @@ class Consolidating:
         await self._record.keep_watermark(EVERYWHERE, incarnation, page.seq)
         return [done[space] for space in spaces]
 
-    async def _consolidated(self, principal: str, space: str, budget: Budget, *, dry_run: bool) -> Consolidated:
+    async def _consolidated(self, principal: str, space: str, pace: _Pace, *, dry_run: bool) -> Consolidated:
         await self._restored()
         async with self._turns[space]:
-            return await self._run(principal, space, budget, dry_run=dry_run)
+            return await self._run(principal, space, pace, dry_run=dry_run)
 
-    async def _run(self, principal: str, space: str, budget: Budget, *, dry_run: bool) -> Consolidated:
+    async def _run(self, principal: str, space: str, pace: _Pace, *, dry_run: bool) -> Consolidated:
         run = None if dry_run else await self._unfinished(space)
         tally = _Tally(steps=list(run.steps) if run else [])
         incarnation, head = await self._parts.ledger.position()
         await self._parts.follower.wait_for(head)  # near memories are asked of the index
         known, seq = await self._record.watermark(space)
         async for ids, upto in fresh_ids(self._parts, space, seq if known == incarnation else 0):
-            found = await batch(self._parts, space, principal, ids, upto, budget)
+            async with pace.reading:
+                found = await batch(self._parts, space, principal, ids, upto, pace.budget)
             proposals = await asyncio.gather(*map(self._planned, found.portions))  # in processes that give way
             tally.add(found, proposals)
             steps, facts = joined(proposals)
             if steps and not dry_run:
                 run = run or await self._begun(space, principal)
-                steps = await self._applied(run, found.read, steps, facts, budget)
+                steps = await self._applied(run, found.read, steps, facts, pace.budget)
             tally.steps += steps
             self._note(tally, found, steps)
             if not dry_run:
@@ -201,26 +215,30 @@ class Consolidating:
         self, run: Run, read: int, steps: Sequence[Step], facts: Mapping[str, Promotion], budget: Budget
     ) -> list[Step]:
         first = await self._record.plan(run.id, read, steps)
+        numbered = list(enumerate(steps, first))
         done = []
-        for number, step in enumerate(steps, first):
+        for start in range(0, len(numbered), STEPS):
             async with budget.slice():
-                done.append(await self._carried_out(run, number, step, facts))
+                done += await self._carried_out(run, numbered[start : start + STEPS], facts)
         await self._parts.follower.wait_for(self._parts.follower.head)
         return done
 
-    async def _carried_out(self, run: Run, number: int, step: Step, facts: Mapping[str, Promotion]) -> Step:
-        state, remark = await apply(self._parts, run, number, step, facts)
-        await self._record.mark(run.id, number, state, remark)
-        return replace(step, state=state, why=step.why + remark)
+    async def _carried_out(
+        self, run: Run, steps: Sequence[tuple[int, Step]], facts: Mapping[str, Promotion]
+    ) -> list[Step]:
+        outcomes = await apply(self._parts, run, steps, facts)
+        made = dict(zip((number for number, _ in steps), outcomes, strict=True))
+        await self._record.mark(run.id, made)
+        return [replace(step, state=made[number][0], why=step.why + made[number][1]) for number, step in steps]
 
     async def _unfinished(self, space: str) -> Run | None:
         """The run of the space that was left open, with its planned steps carried out."""
         run: Run | None = await self._record.unfinished(space)
         if run is None:
             return None
-        for number, step in enumerate(run.steps):
-            if step.state == PLANNED:
-                await self._carried_out(run, number, step, {})
+        left = [(number, step) for number, step in enumerate(run.steps) if step.state == PLANNED]
+        for start in range(0, len(left), STEPS):
+            await self._carried_out(run, left[start : start + STEPS], {})
         return replace(run, steps=())
 
     async def runs(self, caller: Caller, spaces: Sequence[str] = (), limit: int = 20) -> list[Run]:
@@ -270,7 +288,7 @@ class Consolidating:
             if step.state not in (APPLIED, PLANNED):
                 continue
             state, remark = await undo(self._parts, run, number, step)
-            await self._record.mark(run.id, number, state, remark)
+            await self._record.mark(run.id, {number: (state, remark)})
             undone += state == UNDONE
         await self._parts.follower.wait_for(self._parts.follower.head)
         await self._record.end(run.id, UNDONE, self._parts.clock())

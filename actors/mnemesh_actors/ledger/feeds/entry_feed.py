@@ -5,8 +5,12 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from mnemesh_crdt.changes.envelope import CHANGE
+
+# One question about a space passes so many numbers of the log. Reading their spaces takes a few milliseconds.
+SPAN: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +75,18 @@ def changed_by(db: sqlite3.Connection, ids: Sequence[str], agent: str) -> set[st
     return {doc for (doc,) in db.execute(f"SELECT doc FROM entry WHERE doc IN ({asked}) AND agent = ?", (*ids, agent))}
 
 
-def page(db: sqlite3.Connection, after: int, limit: int, head: int, incarnation: str) -> EntryPage:
-    """The next `limit` entries after `after`."""
+def page(db: sqlite3.Connection, after: int, limit: int, head: int, incarnation: str, space: str = "") -> EntryPage:
+    """The next `limit` entries after `after`. With `space` only those of that space, and among SPAN numbers of the
+    log: a page may be empty and yet move on."""
+    upto = after + SPAN if space else head
     rows = db.execute(
-        "SELECT seq, doc, space, type, agent, node, at, origin FROM entry WHERE seq > ? ORDER BY seq LIMIT ?",
-        (after, limit),
+        "SELECT seq, doc, space, type, agent, node, at, origin FROM entry "
+        "WHERE seq > ? AND seq <= ? AND (? = '' OR space = ?) ORDER BY seq LIMIT ?",
+        (after, upto, space, space, limit),
     ).fetchall()
     entries = tuple(
         LogEntry(seq, doc, space, type_ != CHANGE, agent, node, at, origin)
         for seq, doc, space, type_, agent, node, at, origin in rows
     )
-    end = entries[-1].seq if len(entries) == limit else max(after, head)
+    end = entries[-1].seq if len(entries) == limit else max(after, min(head, upto))
     return EntryPage(entries, end, head, incarnation)

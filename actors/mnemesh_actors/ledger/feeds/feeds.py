@@ -50,9 +50,9 @@ class Feeds(Mending):
         self._cursors.written()
 
     @reading
-    def entries(self, after: int, limit: int) -> EntryPage:
-        """The next `limit` entries after `after`, for consumers."""
-        return entry_feed.page(self._db, after, limit, self._journal.last_seq(), self._incarnation)
+    def entries(self, after: int, limit: int, space: str = "") -> EntryPage:
+        """The next `limit` entries after `after`, of one space or of all. See entry_feed.page."""
+        return entry_feed.page(self._db, after, limit, self._journal.last_seq(), self._incarnation, space)
 
     @reading
     def cursor(self, name: str) -> tuple[str, int]:
