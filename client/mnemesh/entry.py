@@ -15,6 +15,11 @@ from mnemesh.exit_status import EXIT_FAULT, EXIT_INTERRUPTED, EXIT_OK, EXIT_PIPE
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Final, NoReturn
+
+
+# A host waits for these at every prompt, or whenever it draws a line.
+HOST_PROGRAMS: Final = (["hook"], ["statusline"])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -28,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = _dispatch(words)
         if sys.stdout is not None:  # closed by who called
             sys.stdout.flush()
-        return status
+        return _leave(status) if argv is None and words[:1] in HOST_PROGRAMS else status
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except BrokenPipeError:
@@ -40,6 +45,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _tell(f"{error.strerror or 'the system refused a call'}{where}", EXIT_REFUSED, words)
     except Exception as error:  # noqa: BLE001  boundary: a person can do nothing with a traceback
         return _tell(_fault(error), EXIT_FAULT, words)
+
+
+def _leave(status: int) -> NoReturn:
+    """End the process at once: a host waits for the end, and taking the interpreter apart takes milliseconds."""
+    import atexit
+
+    atexit._run_exitfuncs()
+    os._exit(status)
 
 
 def _as_utf8(word: str) -> str:

@@ -8,8 +8,9 @@ A hook reads these files at every prompt: `typing` and `pathlib` would cost more
 
 from __future__ import annotations
 
-import json
 import os
+
+from mnemesh_proto.plain_json import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def read_node(data_dir: StrPath) -> NodeAddress | None:
     """The address that a node published in `data_dir`, or None when there is none or its process is gone. An address in
     a copy of the directory belongs to the node of the original."""
     try:
-        value = json.loads(_text(data_dir, NODE_FILE))
+        value = loads(_text(data_dir, NODE_FILE))
         if value.get("inode", inode := os.stat(data_dir).st_ino) != inode:
             return None
         address = NodeAddress(int(value["pid"]), str(value["grpc"]), str(value["http"]), str(value["version"]))
@@ -89,7 +90,7 @@ def write_node(data_dir: StrPath, address: NodeAddress) -> None:
     """Publish `address` in one atomic step."""
     published = os.path.join(data_dir, NODE_FILE)
     with open(f"{published}.tmp", "w", encoding="utf-8") as file:
-        file.write(json.dumps({**address.members(), "inode": os.stat(data_dir).st_ino}))
+        file.write(dumps({**address.members(), "inode": os.stat(data_dir).st_ino}))
     os.replace(f"{published}.tmp", published)
 
 

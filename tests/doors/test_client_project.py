@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh.transport.project import PROJECTS_FILE, Project, _Names, project_of, remote_path
+from mnemesh.transport.git_repository import remote_path
+from mnemesh.transport.project import PROJECTS_FILE, Project, _Names, project_of
 from mnemesh.transport.space import BadSpaceFile
 from mnemesh_memory.values.spaces import space_path
 

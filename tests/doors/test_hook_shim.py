@@ -22,7 +22,11 @@ from mnemesh.hooks.context import CLOSING, OPENING, READ_CHARS_MAX, READ_RESULTS
 from mnemesh.hooks.shown_memories import FOLDER
 from mnemesh_proto.rendezvous import NodeAddress, write_node
 
-HEAVY = ("grpc", "google.protobuf", "typer", "rich", "http.client", "dataclasses", "asyncio", "subprocess")
+# Libraries that each take a hook longer than its own work.
+HEAVY = (
+    "grpc", "google.protobuf", "typer", "rich", "http.client", "dataclasses", "asyncio", "subprocess", "json", "re",
+    "typing", "pathlib", "socket", "enum", "contextlib", "collections.abc", "urllib.parse", "tomllib", "unicodedata",
+)  # fmt: skip
 RUN_S = 60
 
 session_loop = pytest.mark.asyncio(loop_scope="session")
@@ -254,17 +258,33 @@ async def test_the_notes_on_a_session_are_for_the_user_alone(shared_node: NodeUn
     assert "Deploys" not in notes.read_text()
 
 
-def test_the_shim_loads_nothing_that_costs_its_start(tmp_path: Path) -> None:
+def told_and_loaded(host: Host, **given: Any) -> tuple[str, str]:
+    """What a prompt of another session is told, and the libraries of HEAVY that it took."""
     program = (
         "import sys; from mnemesh.entry import main; main(['hook', 'claude-code', 'UserPromptSubmit']); "
-        f"print([name for name in {HEAVY} if name in sys.modules])"
+        f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"
     )
-    given = {"prompt": "where do deploys run?", "cwd": str(tmp_path)}
+    text = json.dumps({"session_id": "another", "cwd": str(host.project), **given})
     ran = subprocess.run(
-        [sys.executable, "-S", "-c", program], input=json.dumps(given), capture_output=True, text=True, timeout=RUN_S,
-        env={"PYTHONPATH": os.pathsep.join(sys.path), "MNEMESH_DATA_DIR": str(tmp_path)}, check=False,
+        [sys.executable, "-S", "-c", program], input=text, capture_output=True, text=True, timeout=RUN_S,
+        env={"PYTHONPATH": os.pathsep.join(sys.path), **host.environ}, check=False,
     )  # fmt: skip
-    assert (ran.stdout, ran.stderr) == ("[]\n", "")
+    return ran.stdout, ran.stderr
+
+
+@session_loop
+async def test_the_shim_loads_nothing_that_costs_its_start(shared_node: NodeUnderTest, tmp_path: Path) -> None:
+    host = Host(tmp_path, shared_node.data_dir, f"acme/{uuid.uuid4().hex}")
+    space = host.environ["MNEMESH_SPACE"]
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "config").write_text(f'[remote "origin"]\n\turl = git@h.example:{space}.git\n')
+    (tmp_path / ".mnemesh.toml").write_text("banner = true\n")
+    await remembered(shared_node, host, "Deploys of the payment service run from CI only")
+    del host.environ["MNEMESH_SPACE"]
+    assert host.fire("SessionStart", source="startup")  # notes the name of the project, once
+    told, loaded = told_and_loaded(host, prompt="where do deploys of payments run?")
+    assert "Deploys of the payment service run from CI only" in told
+    assert loaded == "[]\n"
 
 
 @session_loop

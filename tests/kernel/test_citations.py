@@ -7,7 +7,8 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh.hooks.citations import CITED_MAX, MARKS_MAX, cited, marks_of, with_marks
+from mnemesh.hooks.citations import CITED_MAX, cited
+from mnemesh.hooks.marks import MARKS_MAX, marks_of, with_marks
 from mnemesh.hooks.shown_memories import ShownMemories
 from mnemesh.short_id import short_id
 

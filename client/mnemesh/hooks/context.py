@@ -5,13 +5,11 @@ Pure: JSON of answers in, text out. The block holds facts as data. No memory can
 
 from __future__ import annotations
 
-import re
-
 from mnemesh.short_id import short_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Final
 
     Json = Mapping[str, Any]
@@ -59,8 +57,8 @@ CHECKPOINT_PARTS: Final[Mapping[str, str]] = {
     "questions": "Open questions", "next_steps": "Next steps", "decisions": "Decisions", "errors": "Errors",
     "files": "Files",
 }  # fmt: skip
-_TAG_BEGINS: Final = r"<(?=\s*[/!?a-z])"
-_WORD: Final = re.compile(r"\w+")
+# After "<" and blanks: a tag begins. The last four are letters that a reader without case takes for one of A to Z.
+TAG_BEGINNINGS: Final = frozenset("/!?abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ\u0130\u0131\u017f\u212a")
 # A prompt of these words alone asks nothing of a memory.
 TRIVIAL_WORDS: Final = frozenset(
     {
@@ -73,8 +71,14 @@ TRIVIAL_WORDS: Final = frozenset(
 
 def is_trivial(prompt: str) -> bool:
     """Whether a prompt asks nothing of a memory: a command of the host, an answer, a greeting."""
-    words = _WORD.findall(prompt.lower())
+    words = words_in(prompt.lower())
     return prompt.lstrip()[:1] in ("/", "!") or all(word in TRIVIAL_WORDS or word.isdigit() for word in words)
+
+
+def words_in(text: str) -> Iterator[str]:
+    """The runs of letters, digits and underscores, as `re` finds them by \\w+."""
+    for piece in text.split():
+        yield from "".join(ch if ch.isalnum() or ch == "_" else " " for ch in piece).split()
 
 
 def prompt_question(prompt: str, mode: str, session: str = "") -> Question:
@@ -227,5 +231,5 @@ def banner(count: int) -> str:
 def harmless(text: str) -> str:
     """`text` on one line, with no tag of ours or a host's, and nothing that steers a terminal."""
     printable = "".join(ch if ch.isprintable() else " " for ch in text)
-    line = " ".join(printable.split())
-    return re.sub(_TAG_BEGINS, "&lt;", line, flags=re.IGNORECASE) if "<" in line else line
+    first, *parts = " ".join(printable.split()).split("<")
+    return first + "".join(f"{'&lt;' if part.lstrip()[:1] in TAG_BEGINNINGS else '<'}{part}" for part in parts)

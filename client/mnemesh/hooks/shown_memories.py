@@ -33,6 +33,6 @@ class ShownMemories(SessionFile):
 
     def add(self, ids: list[str], block: str = "") -> None:
         """Note more, which stand in `block`."""
-        from mnemesh.hooks.citations import with_marks  # most prompts bring nothing new
+        from mnemesh.hooks.marks import with_marks  # most prompts bring nothing new
 
         self.append(with_marks(ids, block))

@@ -6,7 +6,6 @@ comes; its share of used context is shown again.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -17,6 +16,7 @@ from mnemesh.hooks.context import harmless
 from mnemesh.hooks.node_http import NodeHttp, Unanswered
 from mnemesh.hooks.shim import INPUT_BYTES_MAX, SILENT, TimeLimit
 from mnemesh.transport.project import Project, project_of
+from mnemesh_proto.plain_json import loads
 from mnemesh_proto.rendezvous import default_data_path
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ def _given() -> Mapping[str, Any]:
     """The host's JSON, empty for a person at a terminal."""
     if sys.stdin is None or sys.stdin.isatty():
         return {}
-    given = json.loads(sys.stdin.buffer.read(INPUT_BYTES_MAX) or b"{}")
+    given = loads(sys.stdin.buffer.read(INPUT_BYTES_MAX) or b"{}")
     return given if isinstance(given, dict) else {}
 
 

@@ -3,17 +3,13 @@
 A remote's path names a project everywhere. A repository without a remote has the name of its folder. The first
 repository of that name keeps it, by `projects.json` in the data directory of the local node. Earlier versions used the
 folder's name alone: that name is read along as an alias.
-
-The files of git themselves are read (gitrepository-layout(5), git-config(5)): a hook has no time for a subprocess. Work
-trees of one repository share a common directory, and so a project. A remote on the local disk is followed.
 """
 
 from __future__ import annotations
 
-import json
 import os
 
-from mnemesh.transport.percent import PLAIN, quoted
+from mnemesh.transport.percent import quoted
 from mnemesh.transport.space import (
     SPACE_BYTES_MAX,
     SPACE_SEGMENTS_MAX,
@@ -23,6 +19,7 @@ from mnemesh.transport.space import (
     segment_of,
     tree_of,
 )
+from mnemesh_proto.plain_json import loads
 from mnemesh_proto.rendezvous import (
     AGENT_HEADER,
     ROOT_HEADER,
@@ -34,149 +31,11 @@ from mnemesh_proto.rendezvous import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from typing import Final
 
+    from mnemesh.transport.git_repository import GitProject
     from mnemesh.transport.space import ProjectFile, StrPath
-
-GIT: Final = ".git"
-FILE_BYTES_MAX: Final = 256 * 1024
-HOPS_MAX: Final = 3
-# Segments for the doors of one host (Azure DevOps, Bitbucket Server): no part of a project's path.
-AZURE_HOST: Final = "dev.azure.com"
-AZURE_SSH, AZURE_HTTPS, BITBUCKET_HTTPS = "v3", "_git", "scm"
-# Compiled where they are used: a hook in a folder without git has no use for them.
-_SECTION: Final = r'\s*\[\s*([A-Za-z0-9.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]\s*(.*)'
-_URL_LINE: Final = r"(?i)\s*url\s*=\s*(.*?)\s*(?:\s[#;].*)?$"
-_SCP: Final = r"(?:[^@/:]+@)?(?:\[[^\]]+\]|[^@/:]{2,}):(?!//)(.+)"
-
-
-class GitProject:
-    """`remote`: the segments of the remote's path, () without one. `root`: the common git directory. `folder`: the name
-    of the repository's own folder."""
-
-    __slots__ = ("folder", "remote", "root")
-
-    def __init__(self, remote: tuple[str, ...], root: str, folder: str) -> None:
-        self.remote = remote
-        self.root = root
-        self.folder = folder
-
-
-def git_project(tree: str) -> GitProject | None:
-    """The project of the work tree at `tree`, or None where no git directory can be read."""
-    common = _common(tree)
-    if not common:
-        return None
-    remote: tuple[str, ...] = ()
-    root = common
-    for _ in range(HOPS_MAX):
-        url = _remote_url(root)
-        remote = remote_path(url)
-        there = "" if remote or not url else _local(url, root)
-        if not there or there == root:
-            break
-        root = there
-    return GitProject(remote, root, _folder(root, os.path.basename(tree)))
-
-
-def remote_path(url: str) -> tuple[str, ...]:
-    """The path of a remote as segments, without what belongs to the host or the protocol; () for a local one.
-
-    >>> remote_path("git@example.com:acme/api.git") == remote_path("https://example.com/acme/api") == ("acme", "api")
-    True
-    """
-    if "://" in url:
-        try:
-            scheme, path = _split(url)
-        except ValueError:
-            return ()
-        if scheme == "file":
-            return ()
-    else:
-        import re
-
-        scp = re.fullmatch(_SCP, url)
-        path = scp[1] if scp else ""
-    segments = [segment for segment in path.split("/") if segment not in ("", "~", ".", "..", AZURE_HTTPS)]
-    door = AZURE_SSH if AZURE_HOST in url else BITBUCKET_HTTPS if url.startswith("http") else ""
-    if segments[:1] == [door] and len(segments) > 1:
-        del segments[0]
-    if segments:
-        segments[-1] = segments[-1].removesuffix(GIT)
-    return tuple(segment for segment in segments if segment)
-
-
-def _split(url: str) -> tuple[str, str]:
-    """Scheme and path of a URL. Raises ValueError."""
-    scheme, _, rest = url.partition("://")
-    if scheme in ("https", "http", "ssh", "git") and PLAIN.issuperset(rest):
-        return scheme, rest[len(rest.partition("/")[0]) :]
-    from urllib.parse import unquote, urlsplit  # takes longer than all the rest of a space
-
-    parts = urlsplit(url)
-    return parts.scheme, unquote(parts.path)
-
-
-def _common(tree: str) -> str:
-    """The common git directory of the work tree or bare repository at `tree`, "" for none."""
-    at = os.path.join(tree, GIT)
-    if os.path.isdir(at):
-        return os.path.realpath(at)
-    if not os.path.exists(at):
-        bare = os.path.isfile(os.path.join(tree, "HEAD")) and os.path.isdir(os.path.join(tree, "objects"))
-        return os.path.realpath(tree) if bare else ""
-    pointer = _text(at).strip()
-    if not pointer.startswith("gitdir:"):
-        return ""
-    directory = os.path.join(tree, pointer.removeprefix("gitdir:").strip())
-    shared = _text(os.path.join(directory, "commondir")).strip()
-    return os.path.realpath(os.path.join(directory, shared))
-
-
-def _folder(root: str, tree: str) -> str:
-    above, name = os.path.split(root)
-    if name == GIT:
-        return os.path.basename(above)
-    # The git directory of a submodule lies inside the parent's, under a hidden name.
-    return tree if GIT in root.split(os.sep) else name.removesuffix(GIT)
-
-
-def _remote_url(root: str) -> str:
-    """The address of `origin`, else of the first remote, else ""."""
-    urls: dict[str, str] = {}
-    for name, url in _remotes(_text(os.path.join(root, "config"))):
-        urls.setdefault(name, url)
-    return urls.get("origin") or next(iter(urls.values()), "")
-
-
-def _remotes(config: str) -> Iterator[tuple[str, str]]:
-    import re
-
-    section_of, url_of = re.compile(_SECTION).match, re.compile(_URL_LINE).match
-    remote = ""
-    for line in config.splitlines():
-        if section := section_of(line):
-            remote = (section[2] or "") if section[1].lower() == "remote" else ""
-            line = section[3]
-        if remote and (url := url_of(line)):
-            yield remote, url[1].strip().strip('"').replace("\\\\", "\\")
-
-
-def _local(url: str, root: str) -> str:
-    path = os.path.expanduser(_split(url)[1] if url.startswith("file:") else url)
-    above, name = os.path.split(root)
-    place = os.path.join(above if name == GIT else root, path).rstrip("/") or "/"
-    return _common(place) or _common(place + GIT)
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            return file.read(FILE_BYTES_MAX).decode("utf-8", "replace")
-    except OSError:
-        return ""  # as if it were not there: git itself would not work here either
-
 
 PROJECTS_FILE: Final = "projects.json"
 MANIFEST: Final = "manifest.json"
@@ -242,6 +101,8 @@ def project_of(
 
 
 def _of_tree(tree: str, data_dir: StrPath) -> Project:
+    from mnemesh.transport.git_repository import git_project  # a project that names its space needs none of it
+
     git = git_project(tree)
     old = segment_of(os.path.basename(tree))
     if git is None:
@@ -338,6 +199,7 @@ class _Names:
         if (holder := self.holder(name)) or not self.there:
             return holder or root
         import fcntl
+        import json
 
         stem = self._file.removesuffix(".json")
         try:
@@ -357,7 +219,7 @@ class _Names:
     def _read(self) -> dict[str, str]:
         try:
             with open(self._file, encoding="utf-8") as file:
-                value = json.loads(file.read())
+                value = loads(file.read())
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except (OSError, ValueError) as error:
