@@ -74,9 +74,9 @@ def __getattr__(name: str) -> Any:
 # The values that a user of the package names; the others are only reached through these.
 PUBLIC: Final = (
     "Agent", "AgentQuota", "Agents", "Blame", "BlamedField", "BlamedLines", "Change", "ChangedAgent", "Checked",
-    "Conflict", "Conflicts", "Found", "History", "Identity", "IssuedToken", "Link", "Linked", "Memory", "Nearby",
-    "Neighbourhood", "Page", "RatedMemory", "Ratings", "Recalled", "RecalledBatch", "Remembered", "Result", "Revision",
-    "RevokedAgent", "Signal", "Source", "Stats", "Status", "Superseded", "Timeline", "Updated", "Written",
+    "Conflict", "Conflicts", "Estimate", "Found", "History", "Identity", "IssuedToken", "Link", "Linked", "Memory",
+    "Nearby", "Neighbourhood", "Page", "RatedMemory", "Ratings", "Recalled", "RecalledBatch", "Remembered", "Result",
+    "Revision", "RevokedAgent", "Signal", "Source", "Stats", "Status", "Superseded", "Timeline", "Updated", "Written",
 )  # fmt: skip
 CLIENTS: Final = {
     "AsyncClient": "api.async_client", "Outcome": "api.batch", "Client": "api.client", "AsyncWatch": "api.watch",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mnemesh.api.values import Checked as Checked
     from mnemesh.api.values import Conflict as Conflict
     from mnemesh.api.values import Conflicts as Conflicts
+    from mnemesh.api.values import Estimate as Estimate
     from mnemesh.api.values import Found as Found
     from mnemesh.api.values import History as History
     from mnemesh.api.values import Identity as Identity
@@ -87,6 +88,7 @@ __all__ = [
     "Conflicts",
     "DataLoss",
     "DeadlineExceeded",
+    "Estimate",
     "FailedPrecondition",
     "Found",
     "History",
@@ -147,6 +149,7 @@ _MODULES = {
     "Conflicts": "api.values",
     "DataLoss": "errors",
     "DeadlineExceeded": "errors",
+    "Estimate": "api.values",
     "FailedPrecondition": "errors",
     "Found": "api.values",
     "History": "api.values",

@@ -39,6 +39,15 @@ from mnemesh_proto.v1 import (
 NAMESPACE = uuid.UUID("6f1c3f0e-0000-4000-8000-000000000000")
 TOKEN = "test-token"
 WAIT_S = 60.0
+# What recall says of a score when a question asks for reasons.
+ESTIMATE = recall_pb2.Estimate(
+    parts=[
+        recall_pb2.Signal(name="share", raw=0.718, value=0.718, weight=3.9, share=2.8002),
+        recall_pb2.Signal(name="alone", value=1, weight=1, share=1),
+        recall_pb2.Signal(name="constant", value=1, weight=-3.9, share=-3.9),
+    ],
+    probability=0.475,
+)
 Value = TypeVar("Value")
 Fault = TypeVar("Fault", bound=Exception)
 
@@ -189,6 +198,7 @@ class RecordingNode(
                 id=memory.id, content=memory.content, score=0.5, title=memory.title, snippet=memory.content[:80],
                 space=memory.space, kind=memory.kind, tags=memory.tags, memory=_without_content(memory),
                 signals=[recall_pb2.Signal(name="words", raw=3.5, value=1, weight=1, share=1)] * request.explain,
+                estimate=ESTIMATE if request.explain else None,
             )
             for memory in self.memories.values()
             if not words or words & set(memory.content.lower().split())

@@ -444,6 +444,7 @@ def test_people_see_titles_scores_places_and_short_ids(cli: Run) -> None:
     shown = cli("recall", "deploys", "--explain").out
     for expected in ("0.50", "Deploys", "Deploys run from CI", id_[:13], "s", "#ci", "words", "3.500", "share"):
         assert expected in shown
+    assert "share 0.718 x 3.9 + alone 1 - 3.9 = -0.10, a probability of 0.475; 0.500 is the mean" in shown
     assert "\x1b" not in shown
     assert "nothing found" in cli("recall", "zebra").out
     assert id_ in cli("get", id_).out

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh_memory.ranking.candidates import Candidate, Candidates, Context
+from mnemesh_memory.ranking.explanation import estimate_of
 from mnemesh_memory.ranking.relevance import (
     COMPANY_AMONG,
     CROWD_PLACE,
@@ -35,6 +36,20 @@ def test_scores_lie_between_0_and_1_and_never_rise(answer: list[Evidence]) -> No
     assert all(0.0 <= score <= 1.0 for score in scores)
     assert scores == sorted(scores, reverse=True)
     assert 0.0 <= answered(answer) <= 1.0
+
+
+@given(evidence)
+def test_an_explained_estimate_is_the_sum_of_its_parts_and_makes_the_score(one: Evidence) -> None:
+    estimate = estimate_of(one)
+    if estimate is None:
+        assert probability(one) == 0.0
+        return
+    logit = sum(part.share for part in estimate.parts)
+    assert 1 / (1 + math.exp(-logit)) == pytest.approx(estimate.probability, abs=1e-5)
+    assert [estimate.probability] == relevances([one])
+    names = {part.name for part in estimate.parts}
+    assert "constant" in names
+    assert ("alone" in names) != ("company" in names) or one.company is not None
 
 
 @given(unit, unit, unit, unit, company, unit)

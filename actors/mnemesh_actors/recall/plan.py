@@ -273,5 +273,5 @@ def _kind_first(query: Query, answers: Answers, answer: Recalled) -> Recalled:
 def _whole(answer: Recalled, *, explain: bool) -> Recalled:
     """Only a time was asked for, and every result lies in it: each is wholly the object of the question."""
     signals = (Share("date", 1.0, 1.0, 1.0, 1.0),) if explain else ()
-    results = tuple(replace(hit, score=1.0, signals=signals) for hit in answer.results)
+    results = tuple(replace(hit, score=1.0, signals=signals, estimate=None) for hit in answer.results)
     return replace(answer, results=results, coverage=1.0, abstain=False, answered=1.0)

@@ -21,7 +21,7 @@ from mnemesh_memory.policy.standing import newer_first
 from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.ranking.candidates import Candidate
 from mnemesh_memory.ranking.coverage import share, terms
-from mnemesh_memory.ranking.explanation import Explainer
+from mnemesh_memory.ranking.explanation import Explainer, estimate_of
 from mnemesh_memory.ranking.fusion import Fused, scores_of
 from mnemesh_memory.ranking.relevance import NO_EVIDENCE, NOTHING_AROUND, Evidence, Surroundings, relevances
 from mnemesh_memory.ranking.scores import liking, rated
@@ -52,6 +52,7 @@ class Found:
     memory: Memory
     fused: Fused
     origin: Memory | None = None
+    evidence: Evidence = NO_EVIDENCE  # Of the final score.
 
     @property
     def redirected_from(self) -> str:
@@ -70,10 +71,10 @@ class Found:
         """The ratings of a memory as a match, 0 for none."""
         return liking(self.memory.useful, self.memory.not_useful) if self.fused.score else 0.0
 
-    def scored(self, score: float) -> Found:
-        """With its final score; the change is a part of its own."""
+    def scored(self, score: float, evidence: Evidence) -> Found:
+        """With its final score, made of `evidence`; the change is a part of its own."""
         more = {**self.fused.more, RELEVANCE: score - self.fused.score}
-        return Found(self.memory, self.fused._replace(score=score, more=more), self.origin)
+        return Found(self.memory, self.fused._replace(score=score, more=more), self.origin, evidence)
 
 
 class Matches(NamedTuple):
@@ -136,7 +137,7 @@ def judged(query: Query, found: Sequence[Found], around: Surroundings = NOTHING_
         return list(found)
     evidence = evidence_of(query, found, around)
     scores = relevances(evidence) if query.sort == "relevance" else [relevances([one])[0] for one in evidence]
-    return [item.scored(score) for item, score in zip(found, scores, strict=True)]
+    return [item.scored(score, one) for item, score, one in zip(found, scores, evidence, strict=True)]
 
 
 def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
@@ -294,7 +295,7 @@ def shaped(query: Query, matches: Matches, abstain_below: float, forms: Mapping[
             signals = (*signals, told(_coherence(item.memory, query, now)))
         hits.append(Hit(
             memory=memory, score=item.fused.score, signals=signals, snippet=passage, marks=marks(passage, query.text),
-            redirected_from=item.redirected_from,
+            redirected_from=item.redirected_from, estimate=estimate_of(item.evidence) if query.explain else None,
         ))  # fmt: skip
     unsure = bool(query.text.strip()) and matches.answered < abstain_below
     # Results beyond the reader's own limits are here all the same, and count as cover.

@@ -18,7 +18,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from mnemesh_gateway.contract import status
 from mnemesh_gateway.contract.descriptors import TIMESTAMP, descriptor_of, fields_of, inner_message, is_map, is_message
 from mnemesh_gateway.contract.message_json import BARE_MESSAGES, AnyMessage
-from mnemesh_memory.ranking import answers
+from mnemesh_memory.ranking import answers, explanation
 from mnemesh_memory.values import injection, model, past
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.values.spaces import space_path
@@ -276,9 +276,13 @@ def _hit(hit: answers.Hit, *, snippets_only: bool) -> dict[str, Any]:
         "snippet": hit.snippet, "space": found.space, "kind": found.kind, "tags": found.tags,
         "memory": _memory(found, ""), "signals": [share._asdict() for share in hit.signals],
         "redirected_from": hit.redirected_from, "attached": [form_of(LINKED, end) for end in hit.attached],
-        "heat": None if hit.heat is None else form_of(HEAT, hit.heat),
+        "heat": None if hit.heat is None else form_of(HEAT, hit.heat), "estimate": _estimate(hit.estimate),
         "marks": [place for mark in hit.marks for place in mark],
     }  # fmt: skip
+
+
+def _estimate(read: explanation.Estimate | None) -> dict[str, Any] | None:
+    return None if read is None else {**read._asdict(), "parts": [part._asdict() for part in read.parts]}
 
 
 def _source(read: model.Source) -> dict[str, Any] | None:

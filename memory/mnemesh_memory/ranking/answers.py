@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from mnemesh_memory.ranking.explanation import Share
+from mnemesh_memory.ranking.explanation import Estimate, Share
 from mnemesh_memory.times.window import TimeRead
 from mnemesh_memory.values.heat_channels import Heat
 from mnemesh_memory.values.memory_links import Linked
@@ -34,6 +34,7 @@ class Hit:
     memory: Memory
     score: float  # Relevance, in [0, 1].
     signals: tuple[Share, ...] = ()  # The share of each signal, when `explain` was asked.
+    estimate: Estimate | None = None  # How measurements made the score, when `explain` was asked.
     heat: Heat | None = None  # When `explain` was asked.
     snippet: str = ""
     marks: tuple[tuple[int, int], ...] = ()  # Beginning and end of the question's words in the snippet.

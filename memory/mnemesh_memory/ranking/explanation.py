@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from mnemesh_memory.ranking.candidates import Candidate, Candidates, Column, Measured, known_at
 from mnemesh_memory.ranking.fusion import Fused, scaled_weights
+from mnemesh_memory.ranking.relevance import Evidence, logit, probability
 from mnemesh_memory.ranking.scores import SCORE_DECIMALS, room
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, FORM, SIGNALS, Mix, Signal
 from mnemesh_memory.text.traits import Question
@@ -29,6 +30,28 @@ class Share(NamedTuple):
     value: float  # In [0, 1], made of `raw`.
     weight: float
     share: float  # `weight` times `value`.
+
+
+class Estimate(NamedTuple):
+    """How the score was estimated: the shares of `parts` sum to the logit of `probability`. The score is `probability`,
+    or the mean of neighbours in the order whose estimates would rise."""
+
+    parts: tuple[Share, ...]
+    probability: float
+
+
+def estimate_of(evidence: Evidence) -> Estimate | None:
+    """The estimate behind a score, with SCORE_DECIMALS; None without any evidence."""
+    parts = [
+        Share(name, _rounded(raw), round(value, SCORE_DECIMALS), weight, round(weight * value, SCORE_DECIMALS))
+        for name, raw, value, weight in logit(evidence)
+        if weight
+    ]
+    return Estimate(tuple(parts), round(probability(evidence), SCORE_DECIMALS)) if parts else None
+
+
+def _rounded(measured: float | None) -> float | None:
+    return None if measured is None or math.isnan(measured) else round(measured, SCORE_DECIMALS)
 
 
 # The signal of a memory by itself, of each kind of evidence.
@@ -109,7 +132,7 @@ def _told(found: Sequence[Share], score: float) -> tuple[Share, ...]:
     return tuple(
         Share(
             share.name,
-            None if share.raw is None else round(share.raw, SCORE_DECIMALS),
+            _rounded(share.raw),
             round(share.value, SCORE_DECIMALS),
             round(share.weight, SCORE_DECIMALS),
             part / PARTS,

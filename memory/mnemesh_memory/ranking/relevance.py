@@ -69,6 +69,15 @@ class Coefficients(NamedTuple):
     constant: float
 
 
+class Term(NamedTuple):
+    """One addend of the logit: `weight` times `value`, which is made of `raw`."""
+
+    name: str
+    raw: float | None  # None for what is no measurement: standing alone, and the constant.
+    value: float
+    weight: float
+
+
 # By the evidence that there is: both, the cosine alone, the share alone.
 BOTH: Final = Coefficients(4.7, 2.8, 1.9, 1.4, -2.0, -5.75)
 COSINE_ALONE: Final = Coefficients(6.0, 0.0, 0.0, 1.0, 0.0, -5.0)
@@ -80,7 +89,7 @@ ANSWERED_SHARE: Final = Coefficients(0.0, 3.6, 0.0, 0.0, 0.0, -2.2)
 
 
 def surroundings(candidates: Candidates, best: Sequence[str], ids: Iterable[str]) -> Surroundings:
-    """What stands around the candidates of `ids`. `best` are the ids of the best candidates, best first."""
+    """The surroundings of the candidates of `ids`. `best` are the ids of the best candidates, best first."""
     near = candidates.dense[~np.isnan(candidates.dense)]
     crowd = max(0.0, float(np.partition(near, -CROWD_PLACE)[-CROWD_PLACE])) if len(near) >= CROWD_PLACE else 0.0
     if candidates.around is None or candidates.episodes is None:
@@ -104,7 +113,12 @@ def relevances(evidence: Iterable[Evidence]) -> list[float]:
 
 def probability(evidence: Evidence) -> float:
     """The estimate for one memory by itself; 0 without any evidence."""
-    return _logistic(evidence, BOTH, COSINE_ALONE, SHARE_ALONE)
+    return _logistic(logit(evidence))
+
+
+def logit(evidence: Evidence) -> list[Term]:
+    """The terms whose sum is the logit of `probability`; none without any evidence."""
+    return _terms(evidence, BOTH, COSINE_ALONE, SHARE_ALONE)
 
 
 def answered(best: Sequence[Evidence]) -> float:
@@ -115,16 +129,25 @@ def answered(best: Sequence[Evidence]) -> float:
     cosines = [one.cosine for one in known if one.cosine is not None]
     shares = [one.share for one in known if one.share is not None]
     strongest = known[0]._replace(cosine=max(cosines, default=None), share=max(shares, default=None))
-    return round(_logistic(strongest, ANSWERED_BOTH, ANSWERED_COSINE, ANSWERED_SHARE), SCORE_DECIMALS)
+    return round(_logistic(_terms(strongest, ANSWERED_BOTH, ANSWERED_COSINE, ANSWERED_SHARE)), SCORE_DECIMALS)
 
 
-def _logistic(evidence: Evidence, both: Coefficients, cosine: Coefficients, share: Coefficients) -> float:
+def _terms(evidence: Evidence, both: Coefficients, cosine: Coefficients, share: Coefficients) -> list[Term]:
     if evidence.cosine is None and evidence.share is None:
-        return 0.0
+        return []
     by = cosine if evidence.share is None else share if evidence.cosine is None else both
-    logit = by.cosine * _unit(evidence.cosine) + by.share * _unit(evidence.share) + by.constant
-    logit += by.alone if evidence.company is None else by.company * evidence.company
-    return 1.0 / (1.0 + math.exp(-(logit + by.crowd * evidence.crowd)))
+    company = evidence.company
+    return [
+        Term("cosine", evidence.cosine, _unit(evidence.cosine), by.cosine),
+        Term("share", evidence.share, _unit(evidence.share), by.share),
+        Term("alone", None, 1.0, by.alone) if company is None else Term("company", company, company, by.company),
+        Term("crowd", evidence.crowd, evidence.crowd, by.crowd),
+        Term("constant", None, 1.0, by.constant),
+    ]
+
+
+def _logistic(terms: Sequence[Term]) -> float:
+    return 1.0 / (1.0 + math.exp(-sum(one.weight * one.value for one in terms))) if terms else 0.0
 
 
 def falling(values: Sequence[float]) -> list[float]:

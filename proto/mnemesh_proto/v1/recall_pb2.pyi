@@ -103,7 +103,7 @@ class TimeRead(_message.Message):
     def __init__(self, words: _Optional[_Iterable[str]] = ..., since: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., before: _Optional[_Union[datetime.datetime, _timestamp_pb2.Timestamp, _Mapping]] = ..., zone: _Optional[str] = ..., event_id: _Optional[str] = ..., inside: _Optional[int] = ..., told: _Optional[str] = ...) -> None: ...
 
 class RecallResult(_message.Message):
-    __slots__ = ("id", "content", "score", "title", "snippet", "space", "kind", "tags", "memory", "redirected_from", "attached", "signals", "marks", "heat")
+    __slots__ = ("id", "content", "score", "title", "snippet", "space", "kind", "tags", "memory", "redirected_from", "attached", "signals", "marks", "heat", "estimate")
     ID_FIELD_NUMBER: _ClassVar[int]
     CONTENT_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
@@ -118,6 +118,7 @@ class RecallResult(_message.Message):
     SIGNALS_FIELD_NUMBER: _ClassVar[int]
     MARKS_FIELD_NUMBER: _ClassVar[int]
     HEAT_FIELD_NUMBER: _ClassVar[int]
+    ESTIMATE_FIELD_NUMBER: _ClassVar[int]
     id: str
     content: str
     score: float
@@ -132,7 +133,16 @@ class RecallResult(_message.Message):
     signals: _containers.RepeatedCompositeFieldContainer[Signal]
     marks: _containers.RepeatedScalarFieldContainer[int]
     heat: _hygiene_pb2.Heat
-    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., score: _Optional[float] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., redirected_from: _Optional[str] = ..., attached: _Optional[_Iterable[_Union[_memory_pb2.Linked, _Mapping]]] = ..., signals: _Optional[_Iterable[_Union[Signal, _Mapping]]] = ..., marks: _Optional[_Iterable[int]] = ..., heat: _Optional[_Union[_hygiene_pb2.Heat, _Mapping]] = ...) -> None: ...
+    estimate: Estimate
+    def __init__(self, id: _Optional[str] = ..., content: _Optional[str] = ..., score: _Optional[float] = ..., title: _Optional[str] = ..., snippet: _Optional[str] = ..., space: _Optional[str] = ..., kind: _Optional[str] = ..., tags: _Optional[_Iterable[str]] = ..., memory: _Optional[_Union[_memory_pb2.Memory, _Mapping]] = ..., redirected_from: _Optional[str] = ..., attached: _Optional[_Iterable[_Union[_memory_pb2.Linked, _Mapping]]] = ..., signals: _Optional[_Iterable[_Union[Signal, _Mapping]]] = ..., marks: _Optional[_Iterable[int]] = ..., heat: _Optional[_Union[_hygiene_pb2.Heat, _Mapping]] = ..., estimate: _Optional[_Union[Estimate, _Mapping]] = ...) -> None: ...
+
+class Estimate(_message.Message):
+    __slots__ = ("parts", "probability")
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    PROBABILITY_FIELD_NUMBER: _ClassVar[int]
+    parts: _containers.RepeatedCompositeFieldContainer[Signal]
+    probability: float
+    def __init__(self, parts: _Optional[_Iterable[_Union[Signal, _Mapping]]] = ..., probability: _Optional[float] = ...) -> None: ...
 
 class Signal(_message.Message):
     __slots__ = ("name", "raw", "value", "weight", "share")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import uuid
 from typing import Any
 
@@ -298,6 +299,10 @@ async def test_recall_filters_and_honours_limit_and_token_budget(door: Door, spa
     signals, marks = short["results"][0]["signals"], short["results"][0]["marks"]
     assert round(min(1.0, sum(one["share"] for one in signals)), 6) == short["results"][0]["score"]
     assert short["results"][0]["snippet"][marks[0] : marks[1]] == "queue"
+    estimate = short["results"][0]["estimate"]
+    assert {"share", "alone", "constant"} <= {part["name"] for part in estimate["parts"]}
+    logit = sum(part["share"] for part in estimate["parts"])
+    assert abs(1 / (1 + math.exp(-logit)) - estimate["probability"]) < 1e-5
     empty = await door.call("recall", query="queue", spaces=[space], kinds=["person"])
     assert empty["notes"] == [f"kinds: there is no 'person' in the space '{space}'"]
 

@@ -92,6 +92,7 @@ if TYPE_CHECKING:
     from mnemesh.api.values.reads import Page as Page
     from mnemesh.api.values.reads import Stats as Stats
     from mnemesh.api.values.reads import Timeline as Timeline
+    from mnemesh.api.values.recall import Estimate as Estimate
     from mnemesh.api.values.recall import Recalled as Recalled
     from mnemesh.api.values.recall import Result as Result
     from mnemesh.api.values.recall import Signal as Signal
@@ -195,6 +196,7 @@ MODULES: Final = MappingProxyType(
         "DuplicatePair": "hygiene",
         "Duplicates": "hygiene",
         "ErasedSessions": "transcripts",
+        "Estimate": "recall",
         "FileReference": "upkeep",
         "FileWatchStatus": "node",
         "Finding": "hygiene",
@@ -337,6 +339,7 @@ MESSAGES: Final = MappingProxyType(
         "mnemesh.v1.DuplicatePair": "DuplicatePair",
         "mnemesh.v1.DuplicatesResponse": "Duplicates",
         "mnemesh.v1.EraseTranscriptResponse": "ErasedSessions",
+        "mnemesh.v1.Estimate": "Estimate",
         "mnemesh.v1.FileReference": "FileReference",
         "mnemesh.v1.FileWatchStatus": "FileWatchStatus",
         "mnemesh.v1.Finding": "Finding",

@@ -27,6 +27,15 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """How measurements made a score: the shares of `parts` sum to x, and `probability` is 1 / (1 + e^-x). The weight of a part is
+    its coefficient. The score is `probability`, or the mean of neighbours in the order whose estimates would rise."""
+
+    parts: tuple[Signal, ...]
+    probability: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
     """One result of recall. `score` is relevance from 0 to 1. `signals` is filled when explain was asked: their shares,
     added in their order and rounded to 6 decimals, are the score. `marks` are beginning and end of each word of the
@@ -47,6 +56,7 @@ class Result:
     marks: tuple[int, ...] = ()
     attached: tuple[Linked, ...] = ()
     heat: Heat | None = None
+    estimate: Estimate | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
