@@ -8,7 +8,7 @@ from typing import Final
 
 from tools.markdown_table import table_text
 
-from mnemesh.hooks import captures, citations, context, events, gating, injection, notes, transcript_tail
+from mnemesh.hooks import captures, citations, context, events, gating, injection, marks, notes, transcript_tail
 from mnemesh.hooks.host_table import HOSTS, NAME, Part
 from mnemesh.hooks.registration import installed
 from mnemesh.hooks.shim import TIMEOUT_S
@@ -129,6 +129,9 @@ A project chooses in `.mnemesh.toml`. `hooks = false` ends all hooks of the proj
 `MNEMESH_INJECT`, says how much is put before the model:
 
 {modes}
+An unknown word turns the hooks off. Each hook names it on its standard error, and so do `mnemesh doctor`,
+`mnemesh install` and `mnemesh space`.
+
 A memory with less than a third of the best score stays out. [The score](recall.md#a-useful-min_score) has the figures.
 
 In the mode `gated`, the first prompt of a topic asks the memory. The {pause} prompts after an answer ask nothing. After
@@ -161,8 +164,8 @@ def hosts_page() -> str:
         prompt=context.PROMPT_CHARS_MAX, read_results=context.READ_RESULTS_MAX,
         read_memory=context.READ_MEMORY_CHARS_MAX,
         tail=transcript_tail.TAIL_BYTES // 1024, every=captures.CHECKPOINT_EVERY, notes_max=notes.NOTES_MAX,
-        cited=citations.CITED_MAX, run=citations.RUN_WORDS, marks_min=citations.MARKS_MIN,
-        marks_enough=citations.MARKS_ENOUGH, shortest=citations.RUN_WORDS + citations.MARKS_MIN - 1,
+        cited=citations.CITED_MAX, run=marks.RUN_WORDS, marks_min=citations.MARKS_MIN,
+        marks_enough=citations.MARKS_ENOUGH, shortest=marks.RUN_WORDS + citations.MARKS_MIN - 1,
         pause=gating.PAUSE, streak=gating.EMPTY_STREAK, few=gating.EMPTY_EVERY,
     )  # fmt: skip
 

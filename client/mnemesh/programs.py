@@ -60,6 +60,11 @@ def _become_node(words: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return EXIT_USAGE
+    if words[0] == "doctor":
+        from mnemesh.hooks.injection import fault_here
+
+        if fault := fault_here("", os.environ):
+            print(f"mnemesh: {fault}", file=sys.stderr)
     sys.stdout.flush()
     sys.stderr.flush()
     return os.execv(sys.executable, [sys.executable, "-P", "-m", "mnemesh_gateway", *words])

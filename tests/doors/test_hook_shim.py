@@ -172,6 +172,18 @@ async def test_the_project_chooses_how_much_it_is_told(shared_node: NodeUnderTes
     assert told() == (False, False)
 
 
+def test_an_unknown_word_for_the_mode_ends_well_and_is_named_where_a_person_looks(tmp_path: Path) -> None:
+    (tmp_path / ".mnemesh.toml").write_text('inject = "gatet"\n')
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("MNEMESH_")}
+    for words in (("hook", "claude-code", "UserPromptSubmit"), ("space",), ("install", "cursor", "--dry-run")):
+        ran = subprocess.run(
+            [sys.executable, "-m", "mnemesh", *words], input='{"prompt": "where do deploys run?"}', text=True,
+            cwd=tmp_path, env={**environ, "MNEMESH_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)},
+            capture_output=True, timeout=RUN_S, check=True,
+        )  # fmt: skip
+        assert ".mnemesh.toml: inject: 'gatet' is not allowed; one of auto, gated, tool, off." in ran.stderr, words
+
+
 @session_loop
 async def test_reads_are_approved_without_a_node_and_writes_never(tmp_path: Path) -> None:
     host = Host(tmp_path, tmp_path / "no-node", "test/x")

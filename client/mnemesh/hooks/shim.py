@@ -90,6 +90,8 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
         cwd = events.directory_of(given) or os.getcwd()
         files = tuple(project_files(cwd))
         mode = injection.mode_of(files, environ)
+        if mode == injection.OFF and (fault := injection.fault_of(files, environ)):
+            sys.stderr.write(f"mnemesh hook {host} {event}: {fault}\n")
         meaning = events.EVENTS[host][event]
         if meaning == events.PERMISSION:
             reply = events.permission_reply(given.get("tool_name")) if mode != injection.OFF else None

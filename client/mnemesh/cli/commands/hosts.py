@@ -18,6 +18,7 @@ from mnemesh.errors import FailedPrecondition, InvalidArgument
 from mnemesh.hooks import installer
 from mnemesh.hooks.events import EVENTS, READ
 from mnemesh.hooks.host_table import HOOKS, HOSTS, INSTRUCTIONS, NAME, Host
+from mnemesh.hooks.injection import fault_here
 from mnemesh.hooks.installer import Change, Surroundings
 from mnemesh.hooks.registration import events_of, has_reads
 from mnemesh.hooks.settings_file import RefusedFile
@@ -75,6 +76,8 @@ def install(
         raise InvalidArgument("reads", "--reads", "a host that tells when it reads a file: claude-code")
     changes = _refusable(lambda: _installed(hosts, project, around, scope, instructions, reads))
     _tell(changes, scope)
+    if fault := fault_here(project or "", os.environ):
+        print(printable(f"mnemesh: {fault}"), file=sys.stderr)
     if not scope.json:
         for told in hosts:
             wanted = told.confirm and not (told.confirms_projects and project is None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated, Final
 
@@ -29,6 +30,7 @@ from mnemesh.cli.people import node as people_node
 from mnemesh.cli.shell import Shell, one_line, print_json
 from mnemesh.errors import FailedPrecondition, NotFound, NotReachable
 from mnemesh.exit_status import EXIT_REFUSED
+from mnemesh.hooks.injection import fault_here
 from mnemesh.transport.connection import default_project, local_data_dir
 from mnemesh.transport.local_node import NodeNotStopped, check_directory, stop_node
 
@@ -118,6 +120,8 @@ def space(shell: Shell) -> None:
         print_json(project.members())
         return
     print(project.space or "(your private space)")
+    if fault := fault_here("", os.environ):
+        print(one_line(f"Hooks: {fault}"), file=sys.stderr)
     if project.alias:
         print(f"Recall also reads {project.alias}, the name of earlier versions.", file=sys.stderr)
     if project.taken:
