@@ -1,6 +1,6 @@
-"""One real node for every test of the doors that can share a node.
+"""One real node for every test of the doors that can share a node, and nodes of a test of its own.
 
-Each test writes to spaces of its own there, and leaves the node running.
+Each test writes to spaces of its own on the shared node, and leaves the node running.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from diverging import CONFLICTS_A_DOOR, seed_conflicts
-from node_process import NodeUnderTest, running
+from node_process import Nodes, NodeUnderTest, running
 from scenario_doors import NETWORKED_DOORS
 
 from mnemesh_actors.storage.data_directory import open_directory
@@ -35,3 +35,11 @@ async def shared_node(
         seeded[name] = seed_conflicts(open_directory(directory), f"seeded/{name}", CONFLICTS_A_DOOR)
     async with running(directory, env={"MNEMESH_HALF_LIVES": HALF_LIVES}) as started:
         yield started
+
+
+@pytest_asyncio.fixture
+async def nodes() -> AsyncIterator[Nodes]:
+    """Starts nodes. A node that still runs at the end of the test is killed."""
+    started = Nodes()
+    yield started
+    await started.end()

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -40,10 +40,8 @@ BARE = (sys.executable, "-m", "mnemesh")
 
 
 @pytest_asyncio.fixture
-async def node(tmp_path: Path) -> AsyncIterator[NodeUnderTest]:
-    nodes = Nodes()
-    yield await nodes.start(tmp_path / "data")
-    await nodes.end()
+async def node(nodes: Nodes, tmp_path: Path) -> NodeUnderTest:
+    return await nodes.start(tmp_path / "data")
 
 
 @contextmanager

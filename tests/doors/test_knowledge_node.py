@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,13 +13,6 @@ from mnemesh.cli.people import knowledge as people
 from mnemesh.short_id import short_id
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-@pytest.fixture
-async def nodes() -> AsyncIterator[Nodes]:
-    made = Nodes()
-    yield made
-    await made.end()
 
 
 async def test_a_damaged_graph_is_made_anew_and_the_node_says_so(nodes: Nodes, tmp_path: Path) -> None:
