@@ -23,11 +23,11 @@ from mnemesh.api import values, wire
 from mnemesh.cli.commands import watch as watching
 from mnemesh.cli.people import conflicts as people_conflicts
 from mnemesh.cli.people import history as people_history
+from mnemesh.cli.people import hygiene as people_sleep
 from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.people import node as people_identity
 from mnemesh.cli.people import node as people_node
-from mnemesh.cli.people import sleep as people_sleep
 from mnemesh.cli.people import standing as people_standing
 from mnemesh.cli.report import advised
 from mnemesh.cli.shell import count_of

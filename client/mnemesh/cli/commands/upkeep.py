@@ -16,8 +16,8 @@ from mnemesh.api import values
 from mnemesh.cli.given import given
 from mnemesh.cli.options import Number, Space, Text, Texts, Wait, argument, option
 from mnemesh.cli.people import hygiene as people_hygiene
+from mnemesh.cli.people import hygiene as people_sleep
 from mnemesh.cli.people import memories as people
-from mnemesh.cli.people import sleep as people_sleep
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.short_id import short_id, with_short_ids
