@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ledger_builders import OTHER_SPACE, SPACE, Home, Pen, all_done, done
 from peer_builders import BOB, ID, NOW, OTHER, Node, contents, outcome, taken
 
-from mnemesh_actors.ledger.feeds import changes
+from mnemesh_actors.ledger.feeds import feeds
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
@@ -119,7 +119,7 @@ def test_a_page_ends_at_its_limit_and_the_next_goes_on_there(ledger: Ledger, pen
 
 
 def test_a_page_ends_at_its_bytes_after_one_change(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "CHANGES_BYTES_MAX", 10)
+    monkeypatch.setattr(feeds, "CHANGES_BYTES_MAX", 10)
     all_done(ledger, *(pen.create(f"a memory of some length {number}") for number in range(3)))
     page = ledger.changes(0, BOTH, 64)
     assert (len(page.changes), page.seq) == (1, 1)
@@ -127,7 +127,7 @@ def test_a_page_ends_at_its_bytes_after_one_change(ledger: Ledger, pen: Pen, mon
 
 
 def test_entries_of_other_spaces_are_passed_over(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "SPAN", 4)
+    monkeypatch.setattr(feeds, "SPAN", 4)
     all_done(ledger, *(pen.create(f"noise {number}", space=OTHER_SPACE) for number in range(10)))
     here = done(ledger, pen.create("here")).memory
     page = ledger.changes(0, (SPACE,), 64)
