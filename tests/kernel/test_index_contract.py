@@ -17,7 +17,6 @@ import pytest
 from qdrant_client import QdrantClient
 from qdrant_double import qdrant_double
 
-from mnemesh_actors.index.contract import INTEGER_MAX
 from mnemesh_actors.index.engine_port import (
     Filter,
     HasId,
@@ -34,6 +33,7 @@ from mnemesh_actors.index.engine_port import (
 from mnemesh_actors.index.engines.edge import EdgeBackend
 from mnemesh_actors.index.engines.qdrant_client import ClientBackend
 from mnemesh_actors.index.engines.segments import SegmentedEdge
+from mnemesh_actors.index.points import INTEGER_MAX
 from mnemesh_actors.index.vector_table import TabledIndex
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Unavailable
 

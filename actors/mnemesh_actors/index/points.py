@@ -8,11 +8,14 @@ session come hashed (`masked.py`).
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from uuid import UUID, uuid5
 
-from mnemesh_actors.index.engine_port import PayloadValue, Point, Schema
+import numpy as np
+
+from mnemesh_actors.index.engine_port import DenseVector, PayloadValue, Point, QueryRequest, Schema, SparseVector
 from mnemesh_actors.index.scope import SCOPE, scope_of
 from mnemesh_memory.text.traits import Traits
 from mnemesh_memory.values.errors import InvalidArgument
@@ -20,6 +23,7 @@ from mnemesh_memory.values.errors import InvalidArgument
 if TYPE_CHECKING:
     from mnemesh_actors.index.bm25 import Bm25Encoder
     from mnemesh_actors.index.engine_port import DenseVector, SparseVector
+
 
 DENSE = "dense"
 BM25 = "bm25"
@@ -133,3 +137,62 @@ def _payload(item: IndexItem) -> dict[str, PayloadValue]:
         at, words, marks, speakers = item.traits
         payload["traits"] = " ".join(map(str, (at, words, marks, *speakers)))
     return payload
+
+
+# ---- everything that an update may not contain, found before the backend sees it -------------------------------------
+# Qdrant Edge applies the part of a batch before the bad point and keeps the batch in its write-ahead log. So a refused
+# update is half applied at once, and more so after a crash. It also takes NaN without a word. Hence both backends
+# run these checks over a whole batch first.
+
+INTEGER_MAX = 2**53  # ranges are compared as IEEE doubles, exact up to here
+
+
+def check_points(schema: Schema, points: Sequence[Point]) -> None:
+    """Raises InvalidArgument naming the first thing in the batch that breaks the schema."""
+    for point in points:
+        check_id(point.id)
+        missing = schema.dense.keys() - point.vectors.keys()
+        if missing:
+            raise InvalidArgument("vectors", sorted(point.vectors), f"needs {', '.join(sorted(missing))}")
+        for name, vector in point.vectors.items():
+            check_vector(schema, name, vector)
+        check_payload(schema, point.payload)
+
+
+def check_query(schema: Schema, request: QueryRequest) -> None:
+    """Raises InvalidArgument when the request names a field that is not in the schema."""
+    check_vector(schema, request.using, request.vector)
+    if request.idf_corpus is not None and request.using in schema.dense:
+        raise InvalidArgument("idf_corpus", request.using, "only a sparse field has term statistics")
+
+
+def check_vector(schema: Schema, name: str, vector: DenseVector | SparseVector) -> None:
+    """A known name and, for a dense vector, the right dimension and finite numbers."""
+    if isinstance(vector, SparseVector):
+        if name not in schema.sparse:
+            raise InvalidArgument("vectors", name, f"a sparse field of this index: {', '.join(schema.sparse)}")
+        return
+    dimensions = schema.dense.get(name)
+    if dimensions is None:
+        raise InvalidArgument("vectors", name, f"a dense field of this index: {', '.join(schema.dense)}")
+    if not isinstance(vector, np.ndarray) or vector.shape != (dimensions,) or vector.dtype != np.float32:
+        shape = getattr(vector, "shape", type(vector).__name__)
+        raise InvalidArgument(name, shape, f"a float32 vector of {dimensions} dimensions")
+    # One dot product is finite exactly when no component is NaN or infinite and the norm does not overflow.
+    with np.errstate(over="ignore", invalid="ignore"):
+        squared = vector.dot(vector)
+    if not np.isfinite(squared):
+        raise InvalidArgument(name, "NaN or infinite component", "finite numbers")
+
+
+def check_payload(schema: Schema, payload: Mapping[str, object]) -> None:
+    """Known fields only, so that no text can slip in, and integers that a double holds exactly."""
+    for name, value in payload.items():
+        if name not in schema.times and name not in schema.texts and name not in schema.stored:
+            raise InvalidArgument("payload", name, "a field of this index")
+        if (name in schema.times or isinstance(value, int)) and not _fits(value):
+            raise InvalidArgument(name, value, "an integer of at most 53 bits")
+
+
+def _fits(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= INTEGER_MAX

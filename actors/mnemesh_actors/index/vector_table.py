@@ -16,7 +16,6 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_actors.index.contract import check_query
 from mnemesh_actors.index.engine_port import (
     Condition,
     DenseVector,
@@ -33,7 +32,7 @@ from mnemesh_actors.index.engine_port import (
     Scored,
     SparseVector,
 )
-from mnemesh_actors.index.points import check_id
+from mnemesh_actors.index.points import check_id, check_query
 from mnemesh_memory.values.errors import DataLoss, InvalidArgument
 
 # Some 20,000 vectors of 384 dimensions. A large index has graphs, which look at fewer.

@@ -20,7 +20,6 @@ import numpy as np
 import qdrant_edge as edge
 import structlog
 
-from mnemesh_actors.index.contract import check_points, check_query
 from mnemesh_actors.index.engine_port import (
     EXACT_POINTS_MAX,
     Condition,
@@ -39,7 +38,7 @@ from mnemesh_actors.index.engine_port import (
     read_payload,
 )
 from mnemesh_actors.index.engines.edge_log import emptied
-from mnemesh_actors.index.points import check_id
+from mnemesh_actors.index.points import check_id, check_points, check_query
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
 POINTS_PER_UPDATE = 256

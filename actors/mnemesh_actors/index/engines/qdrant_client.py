@@ -12,7 +12,6 @@ from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from mnemesh_actors.index.contract import check_points, check_query
 from mnemesh_actors.index.engine_port import (
     EXACT_POINTS_MAX,
     Condition,
@@ -30,7 +29,7 @@ from mnemesh_actors.index.engine_port import (
     plain_payload,
     read_payload,
 )
-from mnemesh_actors.index.points import check_id
+from mnemesh_actors.index.points import check_id, check_points, check_query
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
 
 POINTS_PER_UPDATE = 256
