@@ -23,6 +23,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple, cast
 
+from bench.columns import mix_without
 from bench.locomo_data import TOP, UNITS, Asked, Talk, Tally, Unit, auroc, harness_at, moment, remember_units, talks
 from bench.node import NodeProcess
 from bench.report import machine
@@ -41,7 +42,7 @@ from mnemesh_actors.recall.search_calls import search_of
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.coverage import coverage
 from mnemesh_memory.ranking.fusion import Fused, Ranking, fuse
-from mnemesh_memory.ranking.signals import DEFAULT_MIX, OPTIONAL, SIGNALS, Mix, mix_without
+from mnemesh_memory.ranking.signals import DEFAULT_MIX, OPTIONAL, SIGNALS, Mix
 from mnemesh_memory.text.traits import question_of
 from mnemesh_memory.values.model import Memory, Query
 

@@ -27,6 +27,7 @@ import numpy as np
 from bench import corpora
 from bench.ablation import Variant, fused, searched
 from bench.calibration import stored
+from bench.columns import mix_without
 from bench.corpora import Collection, Question
 from bench.documents import Document
 from bench.embedding_cache import EmbeddingCache
@@ -44,7 +45,7 @@ from mnemesh_actors.node_ports import MeshConfig, NodePorts
 from mnemesh_actors.recall.retrieval import second_look
 from mnemesh_actors.recall.search_calls import search_of
 from mnemesh_memory.ranking.candidates import Candidates
-from mnemesh_memory.ranking.signals import OPTIONAL, SIGNALS, mix_without
+from mnemesh_memory.ranking.signals import OPTIONAL, SIGNALS
 from mnemesh_memory.values.model import Memory, Query
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "carry.json"

@@ -20,7 +20,7 @@ from mnemesh_memory.ranking.candidates import Candidates, Measured
 from mnemesh_memory.ranking.coverage import coverage
 from mnemesh_memory.ranking.fusion import fuse, scaled_weights
 from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
-from mnemesh_memory.ranking.signals import DEFAULT_MIX, SIGNALS
+from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, SIGNALS
 from mnemesh_memory.text.traits import question_of
 
 Column = NDArray[np.float64]
@@ -202,3 +202,14 @@ def _arrays(questions: Questions) -> dict[str, Any]:
         else:
             found[one.name] = value
     return found
+
+
+def mix_without(*names: str) -> dict[str, float]:
+    """The default mix with these signals off; the rest of `dense` and of `bm25` share what is theirs."""
+    mix = {**DEFAULT_MIX, **dict.fromkeys((SIGNALS[name].name for name in names), 0.0)}
+    for part in DEFAULT_WEIGHTS:
+        whole = [name for name, row in SIGNALS.items() if row.part == part]
+        total, left = sum(DEFAULT_MIX[name] for name in whole), sum(mix[name] for name in whole)
+        if left and left < total:
+            mix |= {name: mix[name] * total / left for name in whole}
+    return mix

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from zlib import crc32
 
 import pytest
+from bench.columns import mix_without
 from hypothesis import example, given
 from hypothesis import strategies as st
 from test_fusion import candidates, questions, weights
@@ -15,7 +16,7 @@ from mnemesh_memory.ranking.candidates import Candidate, Context
 from mnemesh_memory.ranking.explanation import Explainer
 from mnemesh_memory.ranking.fusion import fuse
 from mnemesh_memory.ranking.scores import SCORE_DECIMALS, rated
-from mnemesh_memory.ranking.signals import DEFAULT_MIX, SIGNALS, Mix, mix_without
+from mnemesh_memory.ranking.signals import DEFAULT_MIX, SIGNALS, Mix
 from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits, question_of, traits_of
 from mnemesh_memory.times.window import BY_EVENT, Window
 from mnemesh_memory.values.model import Memory

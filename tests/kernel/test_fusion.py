@@ -6,6 +6,7 @@ import math
 import random
 
 import pytest
+from bench.columns import mix_without
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +15,7 @@ from mnemesh_memory.ranking.candidates import Candidate, Candidates, Context
 from mnemesh_memory.ranking.coverage import coverage, terms
 from mnemesh_memory.ranking.fusion import Fused, scaled_weights
 from mnemesh_memory.ranking.scores import SCORE_DECIMALS
-from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, SIGNALS, Mix, mix_without
+from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, SIGNALS, Mix
 from mnemesh_memory.text.counted_words import may_spell, spellings
 from mnemesh_memory.text.traits import PERSONS, SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits
 from mnemesh_memory.times.window import BY_EVENT, Window

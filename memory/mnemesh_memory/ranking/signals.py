@@ -90,14 +90,3 @@ OPTIONAL: Final[Mapping[str, OptionalSignal]] = MappingProxyType(
         )
     }
 )
-
-
-def mix_without(*names: str) -> dict[str, float]:
-    """The default mix with these signals off; the rest of `dense` and of `bm25` share what is theirs."""
-    mix = {**DEFAULT_MIX, **dict.fromkeys((SIGNALS[name].name for name in names), 0.0)}
-    for part in DEFAULT_WEIGHTS:
-        whole = [name for name, row in SIGNALS.items() if row.part == part]
-        total, left = sum(DEFAULT_MIX[name] for name in whole), sum(mix[name] for name in whole)
-        if left and left < total:
-            mix |= {name: mix[name] * total / left for name in whole}
-    return mix
