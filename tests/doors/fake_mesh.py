@@ -21,8 +21,9 @@ from fake_sleep import FakeSleep
 from fake_upkeep import FakeUpkeep
 from stored_transcripts import transcribing
 
+from mnemesh_actors.remember.removal import Bulk, Purged
 from mnemesh_gateway.backup.backups import Backup
-from mnemesh_gateway.operations.quota_gate import Quotas
+from mnemesh_gateway.operations.gate import Quotas
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy.patches import succeeding
 from mnemesh_memory.ranking.answers import Hit, Nearby, Neighbourhood, Recalled
@@ -33,7 +34,6 @@ from mnemesh_memory.values import limits, model
 from mnemesh_memory.values.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
 from mnemesh_memory.values.model_status import ActorStatus, ConsumerStatus, ModelStatus, ReembedStatus
 from mnemesh_memory.values.quotas import DEFAULT, Quota, Usage
-from mnemesh_memory.values.removal import Bulk, Purged
 from mnemesh_memory.watch import watch_values
 from mnemesh_memory.watch.watch_values import Change, Watched, WatchQuery
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from mnemesh_actors.files.project_files import FileState
-from mnemesh_actors.recall.file_validation import Validated, Validation
+from mnemesh_actors.recall.hygiene_report import Validated, Validation
 from mnemesh_actors.remember.removal import ACTIONS, FINDINGS, Tidied
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import hygiene, patches

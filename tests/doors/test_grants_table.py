@@ -17,8 +17,8 @@ from mnemesh_gateway.doors.http.openapi import FIXED_PATHS
 from mnemesh_gateway.doors.mcp.operation_tools import build_tools
 from mnemesh_gateway.doors.mcp.tool_forms import FORMS
 from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS
+from mnemesh_gateway.operations.gate import Quotas
 from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, by_name
-from mnemesh_gateway.operations.quota_gate import Quotas
 from mnemesh_gateway.security.access import Access
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.access import grants

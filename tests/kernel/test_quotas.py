@@ -13,7 +13,7 @@ from peer_builders import Node, taken
 from stream_scene import Node as StreamNode
 from stream_scene import meeting, node, until_told
 
-from mnemesh_actors.streams.peer_quotas import SLOWED_FOR_S, PeerQuotas
+from mnemesh_actors.streams.sync_port import SLOWED_FOR_S, PeerQuotas
 from mnemesh_memory.values.errors import InvalidArgument, NotFound, QuotaReached
 from mnemesh_memory.values.quotas import BURST_S, DEFAULT, UNLIMITED, Bucket, Quota, Usage
 
@@ -163,7 +163,7 @@ async def test_a_peer_that_is_too_fast_is_slowed_and_nothing_of_it_is_lost(
 ) -> None:
     ana, bob = pair
     bob.syncing.quotas.quota_of = lambda sender: Quota(writes_per_second=0.05).over(UNLIMITED)
-    monkeypatch.setattr("mnemesh_actors.streams.peer_quotas.WAIT_MAX_S", 0.05)
+    monkeypatch.setattr("mnemesh_actors.streams.sync_port.WAIT_MAX_S", 0.05)
     sender = f":{ana.syncing.me.node_id}"
     async with meeting(ana, bob):
         await until_told(bob, lambda said: said.caught_up)

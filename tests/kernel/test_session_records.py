@@ -13,7 +13,7 @@ from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
-from mnemesh_actors.node import session_records
+from mnemesh_actors.node import session_operations
 from mnemesh_actors.remember.deadlines import find
 from mnemesh_memory.policy.sessions import preferences, requirements, session_runs
 from mnemesh_memory.policy.sessions.session_runs import Told
@@ -117,7 +117,7 @@ async def test_settling_keeps_the_tags_that_another_writer_put_meanwhile(here: H
             await here.mesh.update(READER, read.id, Patch(tags=("urgent",), attrs={"asked": "twice"}))
         return read
 
-    here.patch.setattr(session_records, "find", overtaken)
+    here.patch.setattr(session_operations, "find", overtaken)
     await here.mesh.settle(READER, asked.id, "done", "in 2.3")
     ((settled,), _) = await here.mesh.get(READER, [asked.id])
     assert set(settled.tags) == {"urgent", "done"}

@@ -20,15 +20,13 @@ from mnemesh_actors.knowledge.access_store import AccessStore
 from mnemesh_actors.knowledge.graph_operations import Graphing
 from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node.node_status import index_consumers, index_status
-from mnemesh_actors.node.session_operations import Sessions
-from mnemesh_actors.node.session_records import SessionRecords
+from mnemesh_actors.node.session_operations import SessionRecords, Sessions
 from mnemesh_actors.node.sleep_parts import Sleep
 from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices
 from mnemesh_actors.recall.display import displayed
-from mnemesh_actors.recall.file_validation import Validating
-from mnemesh_actors.recall.hygiene_report import Hygiene
+from mnemesh_actors.recall.hygiene_report import Hygiene, Validating
 from mnemesh_actors.recall.navigation import Navigating
 from mnemesh_actors.recall.novelty_filling import NoveltyFilling
 from mnemesh_actors.recall.recall import Recalling

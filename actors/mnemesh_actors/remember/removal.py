@@ -31,7 +31,6 @@ from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DeadlineExceeded, InvalidArgument, MnemeshError, NotFound, Unavailable
 from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page, Patch
-from mnemesh_memory.values.removal import Bulk, Purged
 
 # Commits of one call that run at once. The ledger groups them.
 AT_ONCE = 32
@@ -248,3 +247,32 @@ def _stays(memory: Memory) -> bool:
 def _may_hold(memory: Memory, finding: str) -> bool:
     """Whether a memory was found for files that are changed or renamed, and not gone."""
     return finding == hygiene.STALE and not file_references.tells_of_gone(memory.stale)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Purged:
+    """A memory that was erased for good."""
+
+    id: str
+    space: str
+    changes: int  # 0 when the memory had been erased before, or only waiting and refused changes were here.
+    pending: tuple[str, ...] = ()  # Parts of the memory that leave the files of this node later.
+    begun: int = 0  # Time of creation (ms), 0 when nothing here tells.
+    # Not the eraser's own memory, so only nodes that believe the admins of this node erase their copy.
+    as_admin: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bulk:
+    """Many memories forgotten or purged at once."""
+
+    matched: int  # Count of all memories of the listing.
+    ids: tuple[str, ...]  # Memories removed now, or to be removed (`dry_run`).
+    dry_run: bool
+    refused: tuple[tuple[str, str], ...] = ()  # Pairs (id, reason) of the others.
+    spaces: tuple[str, ...] = ()  # Spaces of `ids`.
+    others: tuple[str, ...] = ()  # Spaces with memories of other principals among `ids`.
+    oldest: int = 0  # When the first of `ids` was made (ms).
+    pending: tuple[str, ...] = ()  # Parts of purged memories that leave the files of this node later.
+    cursor: str = ""  # Where the next call goes on, "" when nothing is left.
+    left_out: int = 0  # Count of further memories, had the listing been of every state.
