@@ -146,6 +146,17 @@ async def test_a_room_shows_nothing_that_the_reader_may_not_read(here: Here) -> 
 
 
 @pytest.mark.asyncio(loop_scope="module")
+async def test_a_question_that_no_memory_answers_has_no_room(here: Here) -> None:
+    stove, kiln = [await here.remember(f"The {thing} is lit at dawn") for thing in ("stove", "kiln")]
+    await here.mesh.get(READER, [stove.id, kiln.id])
+    asked, nobody_knows = "when is the stove lit?", "zyqqor menthalux oblivek"
+    assert [(await here.recall(text)).abstain for text in (asked, nobody_knows)] == [False, True]
+    room = await here.mesh.navigate(READER, asked, spaces=(here.space,))
+    assert stove.id in [point.id for point in room.points if point.start]
+    assert (await here.mesh.navigate(READER, nobody_knows, spaces=(here.space,))).points == ()
+
+
+@pytest.mark.asyncio(loop_scope="module")
 async def test_what_many_questions_only_showed_is_not_likely_needed_next(here: Here) -> None:
     things = ("anchor", "barrel", "compass", "davit", "ensign", "fender", "galley", "hawser", "jib", "keel")
     memories = [await here.remember(f"The {thing} of the cutter is kept in locker {thing[0]}") for thing in things]

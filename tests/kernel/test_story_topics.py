@@ -83,6 +83,12 @@ def test_a_story_says_once_that_a_thing_was_decided() -> None:
     ]  # fmt: skip
 
 
+def test_the_record_of_a_session_is_no_sentence_and_a_run_that_somebody_tells_is_one() -> None:
+    record = a_memory(1, "run", 1, content="OK.\n\nPrompts:\n- fire the kiln", tags=("session-run",))
+    told = story([record, a_memory(2, "run", 2, content="Fired the kiln for nine hours.")], 5)
+    assert ([one.text for one in told.sentences], told.examined) == (["Fired the kiln for nine hours."], 1)
+
+
 def test_a_tag_makes_a_question_and_a_checkpoint_is_none() -> None:
     answered = (Link(type="resolved-by", id=a_memory(9).id),)
     assert is_open(a_memory(1, content="Who fires the kiln?"))

@@ -30,7 +30,8 @@ from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
 from mnemesh_memory.values.model import Caller, Memory, Query
 
 PENDING_MAX: Final = 512  # Pairs in memory.
-# The first results of a recall count as used, but for those with a lower score, or with a lower share of the best.
+# The first results of a recall count as used, but for those with a lower score, or with a lower share of the best. A
+# room begins at no result with a lower share either.
 RESULTS_USED: Final = 3
 USED_SCORE_MIN: Final = 0.15
 USED_SHARE_MIN: Final = 0.5
@@ -83,7 +84,7 @@ class Navigating:
         self, caller: Caller, text: str = "", key: str = "", spaces: Sequence[str] = (), limit: int = answers.POINTS
     ) -> Room:
         """The memories that are used together with the memory of `key`, or with those that answer `text`; without both,
-        the most used ones. Raises InvalidArgument, NotFound, PermissionDenied."""
+        the most used ones. Nothing where no memory answers `text`. Raises InvalidArgument, NotFound, PermissionDenied."""
         field_checks.whole("limit", limit, 1, answers.POINTS_MAX)
         if text.strip() and key:
             raise InvalidArgument("query", text, "query or id, not both")
@@ -93,6 +94,8 @@ class Navigating:
         pairs = await self._store.pairs(within)
         self._tell(await self._store.made())
         whole = not (text.strip() or key)
+        if not (start or whole):
+            return Room(points=(), examined=len(pairs.ends), degraded=degraded)
         near = await asyncio.to_thread(nearness, pairs, pairs.strongest(limit) if whole else start)
         wanted = [*start, *(id_ for id_ in near if id_ not in start)][: len(start) + SPARE * limit]
         known = await self._parts.ledger.read(wanted)
@@ -133,7 +136,10 @@ class Navigating:
         if not text.strip():
             return {}, ()
         answer = await self._recall(caller, Query(text=text, spaces=tuple(spaces), limit=STARTS))
-        return {hit.memory.id: hit.score for hit in answer.results}, answer.degraded
+        if answer.abstain:
+            return {}, answer.degraded
+        least = USED_SHARE_MIN * max((hit.score for hit in answer.results), default=0.0)
+        return {hit.memory.id: hit.score for hit in answer.results if hit.score >= least}, answer.degraded
 
     async def _keep(self) -> None:
         pending, self._pending = self._pending, Counter()

@@ -24,6 +24,7 @@ from mnemesh_memory.maps.answers import Cluster, Clusters, Covered, Drilled, Gap
 from mnemesh_memory.maps.clusters import Atlas, atlas, typical
 from mnemesh_memory.maps.gaps import open_points
 from mnemesh_memory.maps.story import story
+from mnemesh_memory.policy.sessions.session_runs import is_record
 from mnemesh_memory.ranking.answers import Recalled, left_out
 from mnemesh_memory.text.text import content_words, stem, title_of
 from mnemesh_memory.validation import field_checks, request_checks
@@ -178,6 +179,8 @@ class SpaceMaps:
                     lost = left_out(page.lost)
                     stored = await stored_vectors(self._parts, space, page.memories)
                     for memory in page.memories:
+                        if is_record(memory):
+                            continue  # a record tells of work, and every one begins with the same words
                         vector = mean_vector(stored[memory.id])
                         if vector is None:
                             absent += 1

@@ -1,7 +1,8 @@
 """The story of a space: its memories as sentences in order of time. Extractive, so nothing is made up. Pure.
 
 Every sentence is the first of a memory and cites that memory. Every decision of the stretch is told. Of other memories
-the weightiest are told as far as the limit allows, each chapter getting its share.
+the weightiest are told as far as the limit allows, each chapter getting its share. The records of sessions begin with a
+heading or a last word, such as "OK.", and have no part.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from mnemesh_memory.maps.answers import Story, StorySentence
+from mnemesh_memory.policy.sessions.session_runs import is_record
 from mnemesh_memory.text.text import sentences, title_of
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.values.errors import shown_time
@@ -30,7 +32,8 @@ LEADS: Final = {DECISION: "Decided: ", "error": "Failed: ", "requirement": "Want
 
 def story(memories: Iterable[Memory], limit: int) -> Story:
     """The story of the memories, in any order given, with at most `limit` sentences besides decisions."""
-    line = sorted((memory for memory in memories if memory.state != "forgotten"), key=lambda one: (_at(one), one.id))
+    events = (memory for memory in memories if memory.state != "forgotten" and not is_record(memory))
+    line = sorted(events, key=lambda one: (_at(one), one.id))
     if not line:
         return Story(sentences=(), chapters=(), examined=0, left_out=0)
     starts = chapters([_at(memory) for memory in line])

@@ -49,6 +49,7 @@ async def test_coverage_names_the_words_that_no_memory_holds(door: Door, space: 
 async def test_topics_divide_a_space_and_open_into_their_memories(door: Door, space: str) -> None:
     ports = [(await remember(door, space, text))["memory"]["id"] for text in PORTS]
     teas = [(await remember(door, space, text))["memory"]["id"] for text in TEAS]
+    await remember(door, space, "OK.\n\nPrompts:\n- how hot is tea?", kind="run", tags=["session-run"])
     found = await door.call("recall_hierarchical", query="how hot is tea brewed?", spaces=[space], level=1)
     best = found["clusters"][0]
     assert set(best["memories"]) <= set(teas)

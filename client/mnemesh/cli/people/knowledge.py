@@ -149,7 +149,8 @@ def room(found: values.Room) -> Iterator[str]:
         for reason in point.reasons:
             yield paint(f"    {with_short_ids(reason)}", DIM)
     if all(point.start for point in found.points):
-        what = "nothing else was used together with this" if found.points else "no memories were used together yet"
+        nothing = "no memory answers this, or none were used together yet"
+        what = "nothing else was used together with this" if found.points else nothing
         yield f"{what}; `mnemesh related ID` shows what is alike"
     yield paint(f"{count_of(found.examined, 'pair')} of memories looked at", DIM)
     yield from lacks(found.degraded_reasons)

@@ -183,7 +183,7 @@ def room(answer: Json) -> str:
         element(one["text"], id=one["id"], near="start" if one["start"] else f"{one['score']:.3f}", why=one["reasons"])
         for one in answer["points"]
     ]
-    block = data_block(elements) if elements else "No memories were used together yet."
+    block = data_block(elements) if elements else "No memory answers this, or none were used together yet."
     return f"{block}\n{answer['examined']} pairs looked at; `related` shows what is alike.{lacks(answer)}"
 
 
