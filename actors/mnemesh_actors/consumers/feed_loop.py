@@ -1,6 +1,6 @@
-"""The loop of everything that takes in the log: step by step, woken by news, with back-off after errors.
+"""Readers of the log: the loop of a consumer, a position that is kept nowhere, and writers that wait for the index.
 
-The loop knows neither pages nor where a cursor is kept. A subclass takes one page in each `_step`.
+The loop knows neither pages nor the place of a cursor. A subclass takes one page in each `_step`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def pause_s(failures: int) -> float:
 
 
 class FeedLoop(ABC):
-    """A consumer at work. `notice` hears of faults that a person should know."""
+    """A consumer at work: step by step, woken by news, with back-off after errors. `notice` hears of faults that a
+    person should know."""
 
     def __init__(self, name: str, notice: Callable[[str], None], budget: Budget | None = None) -> None:
         self.name = name
@@ -130,11 +131,6 @@ class FeedLoop(ABC):
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
 
-# A position in the log that is kept nowhere: the reader under watches, MCP subscriptions and durable consumers.
-#
-# A reader holds one page at most, however far behind it is. It waits for news and never asks in vain.
-
-
 class LogPage(Protocol):
     """Some of the log: entries up to `seq`, of a log with this incarnation that ends with `head`."""
 
@@ -152,7 +148,9 @@ Page = TypeVar("Page", bound=LogPage)
 
 
 class LogReader(Generic[Page]):
-    """Reads pages by `ask(after)`. The position moves when a page was taken, so each entry comes at least once."""
+    """The reader under watches, MCP subscriptions and durable consumers. It reads pages by `ask(after)`, holds one page
+    at most, waits for news and never asks in vain. The position moves when a page was taken, so each entry comes at
+    least once."""
 
     def __init__(self, news: News, ask: Callable[[int], Awaitable[Page]], incarnation: str, seq: int) -> None:
         self._news = news
@@ -197,11 +195,8 @@ class LogReader(Generic[Page]):
         self.incarnation, self.seq, self._asked = incarnation, seq, False
 
 
-# Writers that wait until the index has taken in a sequence number.
-
-
 class Waiting:
-    """Waits in the order of their numbers."""
+    """Writers that wait until the index has taken in a sequence number, in the order of their numbers."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[int, int, asyncio.Future[None]]] = []

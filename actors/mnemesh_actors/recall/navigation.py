@@ -84,7 +84,8 @@ class Navigating:
         self, caller: Caller, text: str = "", key: str = "", spaces: Sequence[str] = (), limit: int = answers.POINTS
     ) -> Room:
         """The memories that are used together with the memory of `key`, or with those that answer `text`; without both,
-        the most used ones. Nothing where no memory answers `text`. Raises InvalidArgument, NotFound, PermissionDenied."""
+        the most used ones. An empty room where no memory answers `text`. Raises InvalidArgument, NotFound,
+        PermissionDenied."""
         field_checks.whole("limit", limit, 1, answers.POINTS_MAX)
         if text.strip() and key:
             raise InvalidArgument("query", text, "query or id, not both")

@@ -1,6 +1,7 @@
 """The memories of one recall as a reader sees them: here as they are now, in PastRows as they were at a moment.
 
-Nothing that holds a RowSource asks for which time it reads.
+Nothing that holds a RowSource asks for which time it reads. The index knows today's texts alone, so the words of
+reworded memories are counted here. Their meaning stays that of today, because no vector of an older text is kept.
 """
 
 from __future__ import annotations
@@ -25,8 +26,32 @@ from mnemesh_memory.values.errors import count_of
 from mnemesh_memory.values.memory_links import ATTACHED_TYPES, MAY_REPLACE, OUT
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query
 
+# So many changed texts are read as they stood, the last change first, and so many of today's best matches. A few are
+# read at a time, and none after READING_S.
+CHANGED_MAX = 200
+READING_S = 0.2
+# So many matches are counted here too, so that the best count alike in both. A match with only a frequent word of the
+# question stands lower here, where nearly every counted text holds the word.
+MEASURES = 20
+# About 50 ms of encoding, which nothing interrupts.
+CHARS_MAX = 400_000
+# Their part of the characters that are counted at once. The rest is for the changed texts.
+MEASURES_CHARS = CHARS_MAX // 4
+# A call that reads rows of the past has so many ids and so much time.
+READ_AT_ONCE = 8
+READ_AT_ONCE_S = 0.02
+# Index and view hold today's words and states: filters on fields that may have had other values are left out.
+_OPEN: Final[dict[str, Any]] = {
+    "kinds": (),
+    "tags_any": (),
+    "tags_all": (),
+    "tags_none": (),
+    "window": None,
+    "hidden": (),
+}
 # Memory, type, direction and the id of the other end.
 Tie: TypeAlias = tuple[str, str, str, str]
+Portion = TypeVar("Portion")
 
 
 class RowSource:
@@ -118,25 +143,6 @@ class RowSource:
         return candidates, ()
 
 
-# Memories as they were recorded at a moment, and the finds of the index with the words of that time.
-#
-# A row of the past is made out of a history. That takes a millisecond and more for each revision, up to tenths of a
-# second, and the ledger does nothing else meanwhile. So a call ends after READ_AT_ONCE_S, and writers get in between. A
-# recall reads each row once, and none when the time for reading is over. The index knows today's texts alone, so the
-# words of reworded memories are counted here. Their meaning stays that of today, because no vector of an older text is
-# kept.
-
-# Index and view hold today's words and states: filters on fields that may have had other values are left out.
-_OPEN: Final[dict[str, Any]] = {
-    "kinds": (),
-    "tags_any": (),
-    "tags_all": (),
-    "tags_none": (),
-    "window": None,
-    "hidden": (),
-}
-
-
 def rows_of(parts: NodePorts, query: Query, by: float) -> RowSource:
     """The rows for a query: of now, or of its moment. Of the past nothing is read after `by`, in the event loop's
     time."""
@@ -144,7 +150,12 @@ def rows_of(parts: NodePorts, query: Query, by: float) -> RowSource:
 
 
 class PastRows(RowSource):
-    """Rows of the moment `at` (ms), read until `by`, in the event loop's time."""
+    """Rows of the moment `at` (ms), read until `by`, in the event loop's time.
+
+    A row of the past is made out of a history. That takes a millisecond and more for each revision, up to tenths of a
+    second, and the ledger does nothing else meanwhile. So a call ends after READ_AT_ONCE_S, and writers get in between.
+    A recall reads each row once, and none when the time for reading is over.
+    """
 
     indexed = False
 
@@ -224,19 +235,6 @@ def _next(chain: Mapping[str, Memory], id_: str) -> str:
     return chain[id_].superseded_by if id_ in chain and chain[id_].state == "superseded" else ""
 
 
-# So many changed texts are read as they stood, the last change first, and so many of today's best matches. A few are
-# read at a time, and none after READING_S.
-CHANGED_MAX = 200
-READING_S = 0.2
-# So many matches are counted here too, so that the best count alike in both. A match with only a frequent word of the
-# question stands lower here, where nearly every counted text holds the word.
-MEASURES = 20
-# About 50 ms of encoding, which nothing interrupts.
-CHARS_MAX = 400_000
-# Their part of the characters that are counted at once. The rest is for the changed texts.
-MEASURES_CHARS = CHARS_MAX // 4
-
-
 async def as_worded(
     parts: NodePorts, text: str, listing: ListQuery, at: int, found: Candidates, by: float
 ) -> tuple[Candidates, tuple[str, ...]]:
@@ -280,11 +278,6 @@ def _told(number: int) -> tuple[str, ...]:
     return (f"as_of: of the texts that were changed since, words are matched in {which}",)
 
 
-READ_AT_ONCE = 8
-READ_AT_ONCE_S = 0.02
-Portion = TypeVar("Portion")
-
-
 async def read_then(
     parts: NodePorts, ids: Sequence[str], at: int, by: float = math.inf
 ) -> tuple[dict[str, Memory], list[str]]:
@@ -322,13 +315,11 @@ async def _portions(
     return portions, done
 
 
-# BM25 over a handful of memories in this process, for texts that the index cannot be asked about.
-#
-# The same terms, weights and statistics as the index has; only fewer memories are looked at, and each by itself.
-
-
 def scored(text: str, memories: Sequence[Memory]) -> tuple[int, list[Candidate]]:
-    """How many of the memories were counted (the first ones, up to CHARS_MAX). Then the ones that share a term with
+    """BM25 over a handful of memories, for texts that the index cannot be asked about. Terms, weights and statistics
+    are those of the index, over fewer memories, each by itself.
+
+    Gives how many of the memories were counted (the first ones, up to CHARS_MAX). Then the ones that share a term with
     `text`, each with the BM25 score of its best passage."""
     from mnemesh_actors.index.bm25 import Bm25Encoder  # loads Edge, which a node on Ray keeps elsewhere
 

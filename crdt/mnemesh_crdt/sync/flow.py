@@ -18,6 +18,8 @@ from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.errors import shorten
 from mnemesh_memory.values.limits import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, SYNC_CURSOR_LAG_MAX, SYNC_REFUSED_ENTRIES_MAX
 
+REPAIR: Final = "repair"
+
 
 @dataclass(slots=True)
 class Outflow:
@@ -101,15 +103,11 @@ def check_batch(batch: Batch, incarnation: str) -> None:
         raise StreamRefused("fault", f"a batch goes from {batch.after} to {batch.last_seq}")
 
 
-# The peer's log as it arrives: batches in any order, taken in one after the other, acknowledged after the commit.
-#
-# Knows the taken and the waiting batches, and says what to do. Does nothing itself.
-
-REPAIR: Final = "repair"
-
-
 class Incoming:
-    """`grant` says what may come, `window` how many batches may fly. `head` is the last known end of the peer's log.
+    """The peer's log as it arrives: batches in any order, taken in one after the other, acknowledged after the commit.
+    Knows the taken and the waiting batches, and says what to do. Does nothing itself.
+
+    `grant` says what may come, `window` how many batches may fly. `head` is the last known end of the peer's log.
     `full`: nothing is taken in, because no more may wait here."""
 
     def __init__(self, grant: PeerGrant, window: int) -> None:
@@ -203,13 +201,11 @@ class Incoming:
         return effects
 
 
-# The own log as one peer hears it: page by page, only entries that the peer may have, a window at a time.
-#
-# Knows the place of the peer and the open questions to the ledger. Sends nothing itself.
-
-
 class Outgoing:
-    """One feed to one peer. `feed` is its name. `not_from` is the log whose own entries are left out, `at` the last
+    """The own log as one peer hears it: page by page, only entries that the peer may have, a window at a time. Knows
+    the place of the peer and the open questions to the ledger. Sends nothing itself.
+
+    `feed` is its name. `not_from` is the log whose own entries are left out, `at` the last
     number that the peer has. `full`: the peer has no room for more."""
 
     def __init__(self, feed: str = "", audience: Audience | None = None, not_from: str = "", at: int = 0) -> None:

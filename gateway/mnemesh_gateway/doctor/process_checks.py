@@ -1,4 +1,8 @@
-"""Checks of a node as a process: presence, answers, addresses. Takes no lock and only reads."""
+"""Checks of a node as a process: presence, answers, addresses. Takes no lock and changes nothing.
+
+A check may ask at an address where any program may listen. It sends no token there and asks for health alone. Each
+question ends within NEIGHBOUR_TIMEOUT_S, however the program answers, and little of an answer is read.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,11 @@ from mnemesh_memory.values.errors import count_of
 from mnemesh_proto.rendezvous import AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
 
 HEALTH_TIMEOUT_S = 3.0
+NEIGHBOUR_TIMEOUT_S: Final = 1.0
+ANSWER_BYTES_MAX: Final = 1024
+LIVE: Final = {"state": "live"}
+# Health knows a service by its name, so an answer about this one tells a node from other gRPC servers.
+SERVICE: Final = "mnemesh.v1.MemoryService"
 
 
 def node_file(place: Place) -> Iterator[Finding]:
@@ -237,18 +246,6 @@ def exposure(place: Place) -> Iterator[Finding]:
                 f"set {name} to 127.0.0.1:PORT, and reach it from elsewhere through a tunnel (ssh -L) or a TLS proxy"
                 + ("" if place.settings.expose else "; without --expose true a node refuses that address"),
             )  # fmt: skip
-
-
-# Whether what listens at an address is a Mnemesh node, of whatever directory. Sends no token, asks for health alone.
-#
-# Any program may listen there: each question ends within NEIGHBOUR_TIMEOUT_S, however it is answered, and little of an
-# answer is read.
-
-NEIGHBOUR_TIMEOUT_S: Final = 1.0
-ANSWER_BYTES_MAX: Final = 1024
-LIVE: Final = {"state": "live"}
-# Health knows a service by its name, so an answer about this one tells a node from other gRPC servers.
-SERVICE: Final = "mnemesh.v1.MemoryService"
 
 
 def is_node(address: str) -> bool:

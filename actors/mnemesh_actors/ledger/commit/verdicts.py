@@ -1,4 +1,7 @@
-"""The verdict of the write guard inside the commit: it holds for memories that are still as the guard read them."""
+"""Verdicts inside the commit, where no other write can come between: those of the write guard, and those of a person.
+
+The guard's verdict holds for memories that are still as the guard read them.
+"""
 
 from __future__ import annotations
 
@@ -106,15 +109,12 @@ def links_of(verdict: Verdict | None, standing: Mapping[str, Memory], outdated: 
     yield from (Link(MAY_REPLACE, id_) for id_ in (verdict.marked if verdict else ()) if id_ in standing)
 
 
-# Decisions of a person between two memories that may not both hold, as the ledger writes them.
-#
-# The memory that does not hold is superseded by the other one. When both hold, a link `both-hold` takes the place of
-# `contradicts` or `may-replace`. It travels with the memory, so no node judges the pair again. Decided inside the
-# commit, where no other write can come between.
-
-
 class Decisions:
-    """Writes over the ledger's connection."""
+    """Decisions of a person between two memories that may not both hold, written over the ledger's connection.
+
+    The memory that does not hold is superseded by the other one. When both hold, a link `both-hold` takes the place of
+    `contradicts` or `may-replace`. It travels with the memory, so no node judges the pair again.
+    """
 
     def __init__(self, db: sqlite3.Connection, journal: Journal, admission: Admission) -> None:
         self._db = db

@@ -7,7 +7,7 @@ restored in place has another change time. Each gives a new incarnation, which i
 again at 0 and duplicates are dropped by hash.
 
 The file beside the database also tells a lost or emptied ledger from a new one: the token holds the last number of the
-log at that opening.
+log at that opening. The furthest known number outlives a log that lost its end.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from mnemesh_memory.values.errors import FailedPrecondition, Unavailable
 
 LOCK_WAIT_S = 10.0
 _TOKEN = re.compile(r"[0-9a-f]{32}:([0-9]{1,18})")
+_MARK = re.compile(rb"([0-9a-f]{32}):([0-9]{18})\n")
+INDEXES = "index/*/meta.json"
 
 
 class LedgerLock:
@@ -139,19 +141,14 @@ def establish(db: sqlite3.Connection, lock: LedgerLock, *, lost_entries: bool = 
     return incarnation
 
 
-# The furthest known number of a ledger, which outlives a log that lost its end.
-#
-# SQLite drops what follows a damaged frame of the write-ahead log, and says nothing. Therefore the number of the last
-# commit stands beside the ledger, and each index knows its last entry. A ledger that ends earlier has lost entries, or
-# is an older copy: it begins a new incarnation, and a person is told.
-
-_MARK = re.compile(rb"([0-9a-f]{32}):([0-9]{18})\n")
-INDEXES = "index/*/meta.json"
-
-
 class HighWater:
     """The file with incarnation and number of the last commit. It is written after each commit and never synced: an
-    older mark only shows less."""
+    older mark only shows less.
+
+    SQLite drops the frames after a damaged one of the write-ahead log, and says nothing. Therefore the number of the
+    last commit stands beside the ledger, and each index knows its last entry. A ledger that ends earlier has lost
+    entries, or is an older copy: it begins a new incarnation, and a person is told.
+    """
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

@@ -1,7 +1,9 @@
-"""The prompts that a person picks in a host: `remember`, `recall` and `mnemesh`. One row each. Pure.
+"""The prompts that a person picks in a host: `remember`, `recall` and `mnemesh`, one row each, then the caller's own
+memories of kind `prompt`, by title.
 
-A prompt says which tool to call with a person's own words. It calls nothing by itself. Knows nothing of the protocol
-library.
+The prompt of a row says which tool to call with a person's own words. It calls nothing by itself. A prompt becomes
+words of the person who picks it. So no text of a peer, of another principal or of an import is one. Neither is a text
+that an agent wrote or edited: a page that the agent read may have told it to.
 """
 
 from __future__ import annotations
@@ -24,6 +26,15 @@ from mnemesh_proto.v1 import history_pb2, memory_pb2
 
 if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
+
+KIND: Final = "prompt"
+OWN: Final = "own"
+LISTED_MAX: Final = 50
+NAME_CHARS_MAX: Final = 64
+DESCRIPTION_CHARS_MAX: Final = 120
+ARGUMENT: Final = "input"
+_NO_NAME: Final = re.compile(r"[^\w-]+")
+log = structlog.get_logger("mnemesh.mcp")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,22 +124,6 @@ def completions(name: str, argument: str, begun: str) -> tuple[str, ...]:
     if argument != row.argument:
         raise InvalidArgument("argument", argument, f"the one argument is {row.argument}")
     return tuple(word for word in row.choices or () if word.startswith(begun.strip().lower()))
-
-
-# Prompts of MCP: the rows of `prompts.py`, then the caller's own memories of kind `prompt`, by title.
-#
-# A prompt becomes words of the person who picks it. So no text of a peer, of another principal or of an import is one,
-# and none that an agent wrote or edited: a page that the agent read may have told it to.
-
-log = structlog.get_logger("mnemesh.mcp")
-
-KIND: Final = "prompt"
-OWN: Final = "own"
-LISTED_MAX: Final = 50
-NAME_CHARS_MAX: Final = 64
-DESCRIPTION_CHARS_MAX: Final = 120
-ARGUMENT: Final = "input"
-_NO_NAME: Final = re.compile(r"[^\w-]+")
 
 
 class PromptHandlers:
