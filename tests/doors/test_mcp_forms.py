@@ -185,6 +185,11 @@ async def test_a_form_of_a_tool_sets_fields_that_nobody_else_sets(gate: FakeGate
     assert kinds == ["prompt", "error", "requirement"]
     assert gate.mesh.memories[error["memory"]["id"]].attrs == {"type": "KeyError", "stack": "tax.py:3"}
     assert "Run make deploy." in str(await called("get_prompt", ids=["Deploy"]))
+    again = await called("save_prompt", title="Deploy", content="Run make release.", space="@owner")
+    assert (again["action"], again["memory"]["id"]) == ("UPDATE", steps["memory"]["id"])
+    assert gate.mesh.memories[steps["memory"]["id"]].content == "Run make release."
+    elsewhere = await called("save_prompt", title="Deploy", content="Call ops.", space="team")
+    assert elsewhere["memory"]["id"] != steps["memory"]["id"]
     await called("promote_requirement", id=wish["memory"]["id"], title="Export")
     assert gate.mesh.memories[wish["memory"]["id"]].kind == "prompt"
     run = await called("log_run", session="s1", prompts=["export the orders"], tokens_in=7)
@@ -195,6 +200,21 @@ async def test_a_form_of_a_tool_sets_fields_that_nobody_else_sets(gate: FakeGate
     for wrong in ({"title": "x", "content": "y", "attrs": {"a": "b"}}, {"content": "y"}):
         with pytest.raises(InvalidArgument):
             await called("save_prompt", **wrong)
+
+
+async def test_a_requirement_of_another_space_is_promoted_by_its_title_unless_several_spaces_have_it(
+    gate: FakeGate,
+) -> None:
+    async def called(name: str, **arguments: Any) -> dict[str, Any]:
+        return (await TOOLS[name].run(gate, CALLER, arguments)).structured
+
+    wish = await called("save_requirement", title="Export", content="Orders can be exported.", space="team")
+    await called("promote_requirement", id="Export", title="Exporting")
+    assert gate.mesh.memories[wish["memory"]["id"]].kind == "prompt"
+    for space in ("team", "crew"):
+        await called("save_requirement", title="Import", content=f"The {space} imports orders.", space=space)
+    with pytest.raises(InvalidArgument, match="several spaces have this title"):
+        await called("promote_requirement", id="Import", title="Importing")
 
 
 async def test_a_form_on_prompts_or_requirements_takes_no_other_memory(gate: FakeGate) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh_gateway.contract.message_json import require_known, to_json
 from mnemesh_gateway.contract.schema import Schema
-from mnemesh_gateway.doors.mcp import answer_budget, answer_text, structured_answers, tool_fields
+from mnemesh_gateway.doors.mcp import answer_budget, answer_text, structured_answers, titled_memories, tool_fields
 from mnemesh_gateway.doors.mcp.answer_budget import Answer
 from mnemesh_gateway.doors.mcp.guidance import GUIDANCE, INSTEAD
 from mnemesh_gateway.doors.mcp.tool_forms import FORMS, ToolForm
@@ -24,7 +24,6 @@ from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS
 from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, by_name
 from mnemesh_memory.access import grants
 from mnemesh_memory.text.text import title_of
-from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1 import memory_pb2, recall_pb2
@@ -127,8 +126,10 @@ def _form(form: ToolForm) -> ToolRow:
         grants.require(caller, operation.needs, form.name, operation.toolset)
         fields, detail = tool_fields.read(form.fields(arguments))
         if form.kind:
-            fields |= await _of_kind(gate, caller, form.kind, fields)
-        response = await operation.run(gate, caller, operation.read_json(fields))
+            fields |= await titled_memories.ids_of(gate, caller, form.kind, fields)
+        response = await titled_memories.revision(gate, caller, fields) if form.revises else None
+        if response is None:
+            response = await operation.run(gate, caller, operation.read_json(fields))
         return answer_budget.answered(form.of, to_json(response), detail)
 
     return ToolRow(
@@ -141,27 +142,6 @@ def _form(form: ToolForm) -> ToolRow:
         output_schema=structured_answers.output_schema(operation.response_schema()),
         run=run,
     )
-
-
-async def _of_kind(gate: MeshGate, caller: Caller, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields `id` or `ids` as the ids of memories of a kind. Raises NotFound, and InvalidArgument for another
-    kind."""
-    name = "ids" if "ids" in fields else "id"
-    keys = fields[name] if name == "ids" else [fields.get(name)]
-    if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
-        return {}  # the operation refuses it
-    spaces = {"spaces": fields["spaces"]} if "spaces" in fields else {}
-    listing, get = by_name("list"), by_name("get")
-    latest: dict[str, str] = {}
-    if listing.is_for(caller):
-        asked = listing.read_json({"kinds": [kind], "limit": limits.LIST_LIMIT_MAX, **spaces})
-        named = (await listing.run(gate, caller, asked)).memories
-        latest = {one.title: one.id for one in reversed(named) if one.title}
-    ids = [latest.get(key, key) for key in keys]
-    found = (await get.run(gate, caller, get.read_json({"ids": ids, **spaces}))).memories
-    if other := next((memory for memory in found if memory.kind != kind), None):
-        raise InvalidArgument(name, other.id, f"a {kind}; this is a memory of kind {other.kind}")
-    return {"ids": ids} if name == "ids" else {"id": ids[0]}
 
 
 def _search_tool() -> ToolRow:

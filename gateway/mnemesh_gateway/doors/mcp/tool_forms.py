@@ -33,6 +33,8 @@ class ToolForm:
     required: str = ""
     # The kind of the memories that the form reads or changes. A title means the latest memory of that kind.
     kind: str = ""
+    # Whether a memory of the same kind and title in the space gets a revision, in place of a second one beside it.
+    revises: bool = False
 
     def fields(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """The fields for the operation. Raises InvalidArgument for one that the form sets, requires or does not
@@ -67,9 +69,9 @@ FORMS: Final = (
     ),
     ToolForm(
         name="save_prompt", of="remember", title="Save a prompt",
-        description="Store a prompt or runbook under its title. Use it for steps that somebody will want again. What a "
-        "person stores becomes a prompt of the host, too.",
-        shown="title content space tags", fixed={"kind": "prompt"}, required="title",
+        description="Store a prompt or runbook under its title, the same title again as its next revision. Use it for "
+        "steps that somebody will want again. What a person stores becomes a prompt of the host, too.",
+        shown="title content space tags", fixed={"kind": "prompt"}, required="title", revises=True,
     ),
     ToolForm(
         name="get_prompt", of="get", title="Get a prompt",
