@@ -6,9 +6,7 @@ The generated base class has a method for each operation. Only sending is here.
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Iterable
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import grpc
@@ -17,7 +15,7 @@ import grpc.aio
 from mnemesh.api.async_operations import AsyncOperations
 from mnemesh.api.call import Call
 from mnemesh.errors import MnemeshError, NotAnswering, NotFound
-from mnemesh.transport.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
+from mnemesh.transport.connection import CHANNEL_OPTIONS, Connected, Target
 from mnemesh.transport.liveness import HEALTH_CHECK, SIGN_OF_LIFE_S, SILENCE_S, hung
 from mnemesh.transport.refusals import broken_stream, refusal
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
-class AsyncClient(AsyncOperations):
+class AsyncClient(Connected, AsyncOperations):
     """Client under asyncio: same arguments, same methods, to be awaited; belongs to one event loop.
 
     >>> async with AsyncClient(agent="release-bot") as client:
@@ -39,20 +37,7 @@ class AsyncClient(AsyncOperations):
     ...         print(memory.content)
     """
 
-    def __init__(
-        self,
-        endpoint: str | None = None,
-        token: str | None = None,
-        *,
-        data_dir: str | os.PathLike[str] | None = None,
-        agent: str | None = None,
-        space: str | None = None,
-        timeout_s: float = DEFAULT_TIMEOUT_S,
-        start: bool = False,
-    ) -> None:
-        self._connection = Connection(
-            endpoint, token, data_dir=data_dir, agent=agent, space=space, timeout_s=timeout_s, start=start
-        )
+    def _begin(self) -> None:
         self._lock = asyncio.Lock()
         self._open: tuple[Target, grpc.aio.Channel] | None = None
 
@@ -78,15 +63,10 @@ class AsyncClient(AsyncOperations):
                 await self._open[1].close()
                 self._open = None
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._connection})"
-
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     async def _send(self, call: Call[Answer]) -> Answer:

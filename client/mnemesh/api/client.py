@@ -5,11 +5,9 @@ The generated base class has a method for each operation. Only sending is here.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 import grpc
@@ -17,7 +15,7 @@ import grpc
 from mnemesh.api.call import Call
 from mnemesh.api.operations import Operations
 from mnemesh.errors import MnemeshError, NotAnswering, NotFound
-from mnemesh.transport.connection import CHANNEL_OPTIONS, DEFAULT_TIMEOUT_S, Connection, Target
+from mnemesh.transport.connection import CHANNEL_OPTIONS, Connected, Target
 from mnemesh.transport.liveness import HEALTH_CHECK, SIGN_OF_LIFE_S, Liveness, hung
 from mnemesh.transport.refusals import broken_stream, refusal
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
-class Client(Operations):
+class Client(Connected, Operations):
     """A connection to one node. Its methods may be called from several threads.
 
     Without arguments it finds the node of this machine: address and owner token stand in its data directory.
@@ -50,20 +48,7 @@ class Client(Operations):
     'Deploys run from CI only'
     """
 
-    def __init__(
-        self,
-        endpoint: str | None = None,
-        token: str | None = None,
-        *,
-        data_dir: str | os.PathLike[str] | None = None,
-        agent: str | None = None,
-        space: str | None = None,
-        timeout_s: float = DEFAULT_TIMEOUT_S,
-        start: bool = False,
-    ) -> None:
-        self._connection = Connection(
-            endpoint, token, data_dir=data_dir, agent=agent, space=space, timeout_s=timeout_s, start=start
-        )
+    def _begin(self) -> None:
         self._lock = threading.Lock()
         self._open: tuple[Target, grpc.Channel] | None = None
         self._hung: dict[grpc.Channel, str] = {}  # why calls on a channel were given up
@@ -97,15 +82,10 @@ class Client(Operations):
                 self._open[1].close()
                 self._open = None
 
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._connection})"
-
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _send(self, call: Call[Answer]) -> Answer:

@@ -10,7 +10,6 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Any, Final, Self
 
 import grpc
@@ -128,9 +127,7 @@ class Watch(_Watch):
             self._step()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -174,9 +171,7 @@ class AsyncWatch(_Watch):
             await self._step()
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    async def __aexit__(self, *error: object) -> None:
         await self.close()
 
     async def close(self) -> None:

@@ -174,6 +174,33 @@ class Connection:
             raise Unauthenticated(f"{self.data_dir / TOKEN_FILE} can't be read: {why(error)}") from error
 
 
+class Connected:
+    """What Client and AsyncClient are made with."""
+
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        token: str | None = None,
+        *,
+        data_dir: str | os.PathLike[str] | None = None,
+        agent: str | None = None,
+        space: str | None = None,
+        timeout_s: float = DEFAULT_TIMEOUT_S,
+        start: bool = False,
+    ) -> None:
+        self._connection = Connection(
+            endpoint, token, data_dir=data_dir, agent=agent, space=space, timeout_s=timeout_s, start=start
+        )
+        self._begin()
+
+    def _begin(self) -> None:
+        """Nothing is open yet."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._connection})"
+
+
 def default_project(data_dir: Path, environ: Mapping[str, str] = os.environ) -> Project:
     """The space of calls that name none: MNEMESH_SPACE, else the space of the working directory, by the names known in
     `data_dir`. Raises BadSpaceFile.

@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Final, Self
 
 FIRST: Final = "mnemesh: ending with what is under way; Ctrl-C again ends at once. The same command goes on later\n"
@@ -30,9 +30,7 @@ class CtrlC:
             self._before = signal.signal(signal.SIGINT, self._heard)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         if self._main:
             signal.signal(signal.SIGINT, self._before)
 
