@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mnemesh_gateway.node.settings import Loaded, load, table
 from mnemesh_gateway.node.usage import EXIT_REFUSED, EXIT_USAGE, BadUsage, Parser, refused
-from mnemesh_memory.values.errors import InvalidArgument, MnemeshError
+from mnemesh_memory.values.errors import MnemeshError
 
 if TYPE_CHECKING:
     from mnemesh_gateway.operations.gate import MeshGate
@@ -40,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BadUsage as error:
         error.tell(words)
         return EXIT_USAGE
+    except MnemeshError as error:
+        return refused(error, in_json="--json" in words)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
     except OSError as error:
@@ -58,11 +60,7 @@ def _run(words: list[str], started: float) -> int:
         return EXIT_USAGE
     arguments = _parser().parse_args(words[1:])
     flags = {name: value for name, value in vars(arguments).items() if value is not None and name != "config"}
-    try:
-        loaded = load(flags, os.environ, Path(arguments.config) if arguments.config else None)
-    except InvalidArgument as error:
-        return refused(error)
-    return _up(loaded, started)
+    return _up(load(flags, os.environ, Path(arguments.config) if arguments.config else None), started)
 
 
 def _parser() -> Parser:
@@ -103,8 +101,6 @@ def _up(loaded: Loaded, started: float) -> int:
 
     try:
         asyncio.run(Node(loaded, announce, tell_repeats).serve())
-    except MnemeshError as error:
-        return refused(error)
     finally:
         tell_repeats()
     return 0

@@ -35,10 +35,11 @@ from mnemesh_actors.storage.data_directory import (
 )
 from mnemesh_actors.storage.disk import START_ROOM_FILE, DiskRoom, allocate, keep_start_room, take_start_room
 from mnemesh_crdt.changes.envelope import node_id_of, verify
+from mnemesh_gateway.__main__ import main
 from mnemesh_gateway.node.addresses import listen
 from mnemesh_gateway.node.presence import NodeLock, owner_token, withdraw
 from mnemesh_gateway.node.settings import load
-from mnemesh_gateway.programs.node_program import give_new_identity, main
+from mnemesh_gateway.programs.node_program import give_new_identity
 from mnemesh_memory.values.errors import (
     DataLoss,
     DiskFull,
@@ -528,16 +529,16 @@ def test_a_crash_at_any_step_leaves_the_old_identity_or_the_new_one(copy: Home, 
 
 
 def test_the_command_says_what_became_of_the_node(copy: Home, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["new-identity", "--data", str(copy.directory.path)], {}) == 0
+    assert main(["node", "new-identity", "--data", str(copy.directory.path)]) == 0
     said = capsys.readouterr().out
     assert copy.directory.node_id in said
     assert "2 memories stay" in said
-    assert main(["new-identity", "--data", str(copy.directory.path), "--json"], {}) == 0
+    assert main(["node", "new-identity", "--data", str(copy.directory.path), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert told["old_node_id"] != copy.directory.node_id
-    assert main(["new-identity", "--data", str(copy.directory.path / "no")], {}) == 4
+    assert main(["node", "new-identity", "--data", str(copy.directory.path / "no")]) == 4
     assert "no node lived" in capsys.readouterr().err
-    assert main(["new-identity", "--data", str(copy.directory.path / "no"), "--json"], {}) == 4
+    assert main(["node", "new-identity", "--data", str(copy.directory.path / "no"), "--json"]) == 4
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "FAILED_PRECONDITION"
 
 
@@ -547,9 +548,9 @@ def test_a_path_that_is_no_directory_is_bad_usage_and_one_out_of_sight_is_refuse
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "file").touch()
-    assert main([*words, "--data", "file"], {}) == 2
+    assert main(["node", *words, "--data", "file"]) == 2
     assert "a directory, not a file" in capsys.readouterr().err
-    assert main([*words, "--data", "x" * 300], {}) == 4
+    assert main(["node", *words, "--data", "x" * 300]) == 4
     assert "File name too long" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

@@ -15,8 +15,9 @@ from peer_builders import NOW, Node, all_entries, hand_over, outcome, taken
 
 from mnemesh_actors.ledger.integrity import salvage_reader
 from mnemesh_actors.storage.data_directory import MANIFEST, open_directory
+from mnemesh_gateway.__main__ import main
 from mnemesh_gateway.node.presence import NodeLock
-from mnemesh_gateway.programs.node_program import Rescued, main, rescue
+from mnemesh_gateway.programs.node_program import Rescued, rescue
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition
 from mnemesh_memory.values.model import ListQuery
 
@@ -295,16 +296,16 @@ def test_the_command_lists_what_is_lost(home: Home, tmp_path: Path, capsys: pyte
     memories = home.filled(3)
     flip_change(home, 2)
     data = str(home.directory.path)
-    assert main(["salvage", str(tmp_path / "one"), "--data", data], {}) == 0
+    assert main(["node", "salvage", str(tmp_path / "one"), "--data", data]) == 0
     said = capsys.readouterr().out
     assert "2 entries, 2 memories" in said
     assert f"entry 2 of {memories[1].id}: " in said
     assert f"mnemesh up --data {tmp_path / 'one'}" in said
-    assert main(["salvage", str(tmp_path / "two"), "--data", data, "--json"], {}) == 0
+    assert main(["node", "salvage", str(tmp_path / "two"), "--data", data, "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     assert [lost["seq"] for lost in told["ledger"]["lost"]] == [2]
-    assert main(["salvage", str(tmp_path / "two"), "--data", data], {}) == 4
+    assert main(["node", "salvage", str(tmp_path / "two"), "--data", data]) == 4
     assert "not empty" in capsys.readouterr().err
     (home.directory.path / MANIFEST).unlink()
-    assert main(["salvage", str(tmp_path / "three"), "--data", data], {}) == 4
+    assert main(["node", "salvage", str(tmp_path / "three"), "--data", data]) == 4
     assert "no node lived" in capsys.readouterr().err

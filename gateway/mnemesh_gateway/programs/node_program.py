@@ -29,8 +29,8 @@ from mnemesh_actors.storage.data_directory import open_directory, renew_identity
 from mnemesh_gateway.backup.backup_file import LEDGER, NAMES, staged
 from mnemesh_gateway.node.presence import NodeLock, refuse_uninhabited
 from mnemesh_gateway.node.settings import FILE_NAME as SETTINGS_FILE
-from mnemesh_gateway.node.usage import Parser, refused
-from mnemesh_memory.values.errors import MnemeshError, count_of
+from mnemesh_gateway.node.usage import Parser
+from mnemesh_memory.values.errors import count_of
 from mnemesh_proto.rendezvous import default_data_dir
 
 # As they are: the doctor tells of damage to them. The last two are in no backup, because they are of a machine.
@@ -107,17 +107,14 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
-    """Exit codes: 0, 2 bad usage, 4 refused."""
+    """The exit code 0. Raises MnemeshError when it is refused."""
     given = _parser(environ).parse_args(argv)
     data_dir = given.data.expanduser().absolute()
-    try:
-        done: Renewed | Rescued
-        if given.command == "salvage":
-            done = rescue(data_dir, given.new_dir.expanduser().absolute(), time.time_ns() // 1_000_000)
-        else:
-            done = give_new_identity(data_dir)
-    except MnemeshError as error:
-        return refused(error, in_json=given.json)
+    done: Renewed | Rescued
+    if given.command == "salvage":
+        done = rescue(data_dir, given.new_dir.expanduser().absolute(), time.time_ns() // 1_000_000)
+    else:
+        done = give_new_identity(data_dir)
     print(json.dumps(asdict(done)) if given.json else done.text)
     return 0
 
