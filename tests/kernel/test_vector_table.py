@@ -157,6 +157,41 @@ def test_a_large_index_has_no_table_and_answers_as_before(tmp_path: Path, monkey
     index.close()
 
 
+def test_points_that_are_written_again_leave_the_table_as_large_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_table, "TABLE_BYTES_MAX", 10 * DIMENSIONS * 4)
+    chance = random.Random(6)
+    index = TabledIndex(EdgeBackend(tmp_path / "points"))
+    index.open(SCHEMA)
+    for _ in range(2):
+        stored = {name(n): point(chance, name(n)) for n in range(10)}
+        index.upsert(list(stored.values()))
+    assert index._table is not None
+    request = QueryRequest(some(chance), "dense", 20, Filter(must=(Match("space", "a"),)))
+    same(index.query([request])[0], exactly(stored, request))
+    index.close()
+
+
+def test_an_index_that_shrinks_has_a_table_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vector_table, "TABLE_BYTES_MAX", 10 * DIMENSIONS * 4)
+    chance = random.Random(7)
+    stored = {name(n): point(chance, name(n)) for n in range(11)}
+    index = TabledIndex(EdgeBackend(tmp_path / "points"))
+    index.open(SCHEMA)
+    index.upsert(list(stored.values()))
+    for left in (6, 5):
+        gone = sorted(stored)[left:]
+        index.delete(gone)
+        for id_ in gone:
+            del stored[id_]
+        index.maintain()
+        assert (index._table is not None) == (left == 5)
+        request = QueryRequest(some(chance), "dense", 20, Filter(must=(Match("space", "a"),)))
+        same(index.query([request])[0], exactly(stored, request))
+    index.close()
+
+
 def test_a_table_is_let_go_when_the_engine_fails_and_kept_when_it_refuses(tmp_path: Path) -> None:
     engine = EdgeBackend(tmp_path / "points")
     index = TabledIndex(engine)
@@ -185,8 +220,22 @@ def test_filters_of_other_fields_are_answered_by_the_engine(tmp_path: Path) -> N
     index = TabledIndex(EdgeBackend(tmp_path / "points"))
     index.open(SCHEMA)
     chance = random.Random(5)
-    index.upsert([point(chance, name(n)) for n in range(20)])
-    space = Match("space", "a")
-    asked = [Filter(must=(space, Range("at", gte=6))), Filter(must=(space,), must_not=(space,))]
-    assert index.query([QueryRequest(some(chance), "dense", 5, where) for where in asked]) == [[], []]
+    points = [point(chance, name(n)) for n in range(20)]
+    later = [Point(one.id, one.vectors, {**one.payload, "at": 5 + n % 2}) for n, one in enumerate(points)]
+    index.upsert(later)
+    space, other = Match("space", "a"), Match("space", "b")
+    asked = [
+        QueryRequest(some(chance), "dense", 20, where)
+        for where in (
+            Filter(must=(space, Range("at", gte=6))),
+            Filter(must=(space,), must_not=(other,)),
+            Filter(must=(space,)),
+        )
+    ]
+    late, apart, whole = index.query(asked)
+    known = {one.id: one.payload for one in later}
+    assert {id_ for id_, _ in late} == {id_ for id_, _ in whole if known[id_]["at"] == 6}
+    assert {id_ for id_, _ in apart} == {id_ for id_, _ in whole if "b" not in str(known[id_]["space"])}
+    assert 0 < len(late) < len(whole) > len(apart) > 0
+    same(whole, exactly({one.id: one for one in later}, asked[2]))
     index.close()

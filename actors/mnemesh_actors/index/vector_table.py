@@ -2,8 +2,8 @@
 
 Edge needs twice the time for the vectors of 10,000 memories. Edge also reads them through a second map of the file. The
 pages of this map stay out of memory beside a table, so a table takes hardly more memory. The table is read when the
-index is opened, and follows every change. A large index or a failure of the engine ends the table. No file ever holds a
-table. The results are those of exact search.
+index is opened, and follows every change. A large index or a failure of the engine ends the table. A large index that
+shrinks to half of the bound gets a table again. No file ever holds a table. The results are those of exact search.
 """
 
 from __future__ import annotations
@@ -37,6 +37,8 @@ from mnemesh_memory.values.errors import DataLoss, InvalidArgument
 
 # Some 20,000 vectors of 384 dimensions. A large index has graphs, which look at fewer.
 TABLE_BYTES_MAX: Final = 32 << 20
+# A table that was outgrown comes back where so many times the vectors would fit.
+ROOM_TO_RETURN: Final = 2
 ROWS_MIN: Final = 256
 # Vectors read at a time: lists of Python's numbers take eight times the room.
 POINTS_A_PAGE: Final = 256
@@ -65,6 +67,9 @@ class VectorTable:
 
     def __len__(self) -> int:
         return len(self._rows)
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._rows
 
     def put(self, id_: str, vector: DenseVector, words: PayloadValue | None) -> None:
         """Insert or replace a point."""
@@ -186,6 +191,7 @@ class TabledIndex:
         self._schema = Schema(dense={})
         self._field = ""
         self._table: VectorTable | None = None
+        self._outgrown = False
 
     def open(self, schema: Schema) -> bool:
         created = self._engine.open(schema)
@@ -198,11 +204,12 @@ class TabledIndex:
 
     def follow(self, schema: Schema) -> None:
         """Read the vectors of an index that is open. Raises DataLoss when a point has lost its vector."""
-        self._schema, self._table = schema, None
+        self._schema, self._table, self._outgrown = schema, None, False
         if len(schema.dense) != 1 or not schema.tenant:
             return
         ((self._field, dimensions),) = schema.dense.items()
         if not self._fits(self._engine.count()):
+            self._outgrown = True
             return
         table = VectorTable(dimensions, schema.tenant)
         offset: str | None = ""
@@ -221,8 +228,10 @@ class TabledIndex:
     def upsert(self, points: Sequence[Point]) -> None:
         with self._followed():
             self._engine.upsert(points)
-        if self._table is not None and not self._fits(len(self._table) + len(points)):
-            self._table = None
+        if self._table is not None:
+            new = {point.id for point in points if point.id not in self._table}
+            if not self._fits(len(self._table) + len(new)):
+                self._table, self._outgrown = None, True
         if self._table is not None:
             for point in points:
                 vector = point.vectors[self._field]
@@ -274,6 +283,8 @@ class TabledIndex:
 
     def maintain(self) -> None:
         self._engine.maintain()
+        if self._outgrown and self._fits(ROOM_TO_RETURN * self._engine.count()):
+            self.follow(self._schema)
 
     def close(self) -> None:
         self._table = None
