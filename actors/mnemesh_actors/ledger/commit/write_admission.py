@@ -119,18 +119,21 @@ class Admission:
         """The outcome for a text that the space holds already, or held and forgot. None for a new one. Asked on the
         way to a write, it reinforces what is there (`touch`). A record of another session is no duplicate, nor is a
         memory of another purpose. A `forced` write is told of any: which of thousands is oldest takes too long."""
-        columns = ", ".join("m." + column for column in rows.COLUMNS.split(", "))
         told_again, values = "", tuple[str, ...]()
         if kind in RECORDS and session:
             told_again = f"AND NOT (m.state = 'active' AND m.session NOT IN ('', ?) AND m.kind IN {_RECORDS}) "
             values = (session,)
+        # The order is made of ids alone, and hardly ever more than one row is read.
         alike = self._db.execute(
-            f"SELECT {columns} FROM text_hash t JOIN memory m ON m.id = t.doc "
+            "SELECT m.id FROM text_hash t JOIN memory m ON m.id = t.doc "
             "WHERE t.space = ? AND t.hash = ? AND m.state <> 'superseded' "
             f"{told_again}{'' if forced else _OLDEST}",
             (space, bytes.fromhex(key), *values),
         )
-        known = ((rows.from_row(row), int(row[rows.SEQ])) for row in alike)
+        stored = (
+            self._db.execute(f"SELECT {rows.COLUMNS} FROM memory WHERE id = ?", found).fetchone() for found in alike
+        )
+        known = ((rows.from_row(row), int(row[rows.SEQ])) for row in stored)
         memory, seq = next((pair for pair in known if purpose_of(pair[0]) == purpose), (None, 0))
         if memory is None:
             return None
