@@ -128,6 +128,21 @@ async def test_the_texts_of_a_batch_are_read_in_small_calls() -> None:
     assert (sum(worker.calls), max(worker.calls)) == (10, PAIRS_A_CALL_MAX)
 
 
+@pytest.mark.parametrize("fault", [Unavailable("no memory is left", part="guard model"), TimeoutError()])
+async def test_readings_of_a_batch_that_have_come_are_kept_when_the_next_do_not_come(fault: Exception) -> None:
+    class Ending(Worker):
+        async def read_pairs(self, pairs: list[tuple[str, str]]) -> np.ndarray[Any, Any]:
+            self.fault = fault if len(self.calls) == 2 else None
+            return await super().read_pairs(pairs)
+
+    texts = [unread(candidate(1, OLDER), text=f"The search cluster has {number} nodes") for number in range(4, 14)]
+    with capture_logs() as logs:
+        found = await readings.read(front(Ending()), texts, PATIENCE_S, at_rest=True)
+    come = 2 * PAIRS_A_CALL_MAX
+    assert [one.read is not None for (one,) in found] == [True] * come + [False] * (len(texts) - come)
+    assert [(one["event"], one["pairs"]) for one in logs] == [("texts_not_read", len(texts) - come)]
+
+
 @pytest.mark.parametrize("fault", ["fails", "is late"])
 async def test_a_model_that_fails_or_is_late_leaves_the_verdict_to_the_rules(fault: str) -> None:
     worker = Worker()

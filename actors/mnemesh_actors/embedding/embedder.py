@@ -12,7 +12,7 @@ import asyncio
 import math
 import re
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
@@ -190,17 +190,17 @@ class Embedder:
         about a question without a short word of ASCII: any model knows such a word by its letters."""
         return _PLAIN_WORD.search(question) is not None or (await self.workers.reads(question, self.generation))
 
-    async def read_pairs(self, pairs: Sequence[tuple[str, str]], *, yields: bool = False) -> list[Reading]:
-        """What the model says of each pair (older, newer), a few at a time, so that a question waits for no more. With
+    async def read_pairs(
+        self, pairs: Sequence[tuple[str, str]], *, yields: bool = False
+    ) -> AsyncGenerator[list[Reading]]:
+        """The readings of each pair (older, newer), a few at a time, so that a question waits for no more. With
         `yields`, each call first waits a while until nothing is embedded. Raises what the worker raised."""
-        found: list[Reading] = []
         for start in range(0, len(pairs), PAIRS_A_CALL_MAX):
             if yields:
                 await self.idle(YIELDED_S)
             call = list(pairs[start : start + PAIRS_A_CALL_MAX])
             rows = await self.workers.read_pairs(call, self.generation)
-            found += [reading_of(row) for row in rows.tolist()]
-        return found
+            yield [reading_of(row) for row in rows.tolist()]
 
     async def idle(self, limit_s: float) -> None:
         """Return once nothing is being embedded, or after `limit_s`."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 import structlog
@@ -14,6 +15,7 @@ import structlog
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.models import PAIRS_READY
 from mnemesh_memory.policy.judge import guard
+from mnemesh_memory.policy.judge.reading import Reading
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import Memory
@@ -44,16 +46,18 @@ async def read(
     if not wanted:
         return found
     pairs = [(candidate.text, texts[at].text) for at, candidate in wanted]
+    told: list[Reading] = []
     try:
-        async with asyncio.timeout(within_s):
-            told = await embedder.read_pairs(pairs, yields=at_rest)
+        async with asyncio.timeout(within_s), aclosing(embedder.read_pairs(pairs, yields=at_rest)) as calls:
+            async for some in calls:
+                told += some
     except TimeoutError:
-        log.warning("texts_not_read", pairs=len(pairs), reason=f"the model has not answered within {within_s:g} s")
-        return found
+        reason = f"the model has not answered within {within_s:g} s"
+        log.warning("texts_not_read", pairs=len(pairs) - len(told), reason=reason)
     except MnemeshError as error:
-        log.warning("texts_not_read", pairs=len(pairs), reason=error.message)
-        return found
-    readings = {(at, candidate.id): one for (at, candidate), one in zip(wanted, told, strict=True)}
+        log.warning("texts_not_read", pairs=len(pairs) - len(told), reason=error.message)
+    # A batch that is out of time keeps the readings that have come.
+    readings = {(at, candidate.id): one for (at, candidate), one in zip(wanted, told, strict=False)}
     return [
         tuple(replace(one, read=readings.get((at, one.id), one.read)) for one in candidates)
         for at, candidates in enumerate(found)
