@@ -50,6 +50,12 @@ class NodeAddress:
         """The members of the node's file."""
         return {"pid": self.pid, "grpc": self.grpc, "http": self.http, "version": self.version}
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NodeAddress) and self.members() == other.members()
+
+    def __hash__(self) -> int:
+        return hash((self.pid, self.grpc, self.http, self.version))
+
 
 def default_data_dir(environ: Mapping[str, str]) -> Path:
     """MNEMESH_DATA_DIR, else the XDG data home's `mnemesh` (XDG Base Directory Specification)."""
