@@ -78,7 +78,10 @@ def is_trivial(prompt: str) -> bool:
 def words_in(text: str) -> Iterator[str]:
     """The runs of letters, digits and underscores, as `re` finds them by \\w+."""
     for piece in text.split():
-        yield from "".join(ch if ch.isalnum() or ch == "_" else " " for ch in piece).split()
+        if piece.isalnum():
+            yield piece
+        else:
+            yield from "".join(ch if ch.isalnum() or ch == "_" else " " for ch in piece).split()
 
 
 def prompt_question(prompt: str, mode: str, session: str = "") -> Question:

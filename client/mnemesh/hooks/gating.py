@@ -7,13 +7,12 @@ words only their numbers are kept.
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import zlib
 
-from mnemesh.hooks.context import TRIVIAL_WORDS
+from mnemesh.hooks.context import TRIVIAL_WORDS, words_in
 from mnemesh.hooks.session_file import SessionFile
+from mnemesh_proto.plain_json import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ EMPTY_EVERY: Final = 3
 # The least share of words that a prompt has in common with the topic, to belong to it.
 SHARED_MIN: Final = 0.25
 WORDS_MAX: Final = 200
-_WORD: Final = re.compile(r"\w{4,}")
+WORD_CHARS_MIN: Final = 4
 
 
 class Gate:
@@ -71,8 +70,13 @@ class Gate:
 
 def words_of(prompt: str) -> frozenset[int]:
     """The numbers of the words that say what a prompt is about."""
-    words = dict.fromkeys(word for word in _WORD.findall(prompt.lower()) if word not in TRIVIAL_WORDS)
-    return frozenset(zlib.crc32(word.encode("utf-8", "replace")) for word in list(words)[:WORDS_MAX])
+    words: dict[str, None] = {}
+    for word in words_in(prompt.lower()):
+        if len(word) >= WORD_CHARS_MIN and word not in TRIVIAL_WORDS:
+            words[word] = None
+        if len(words) == WORDS_MAX:
+            break
+    return frozenset(zlib.crc32(word.encode("utf-8", "replace")) for word in words)
 
 
 def is_shift(topic: frozenset[int], words: frozenset[int]) -> bool:
@@ -91,7 +95,7 @@ class GateFile(SessionFile):
     def read(self) -> Gate:
         """The gate, a new one where the file is damaged."""
         try:
-            found: Any = json.loads("".join(self.lines()[-1:]) or "{}")
+            found: Any = loads("".join(self.lines()[-1:]) or "{}")
             topic = frozenset(int(number) for number in found.get("topic", ()))
             return Gate(int(found.get("empty", 0)), int(found.get("passed", 0)), found.get("brought") is True, topic)
         except (ValueError, TypeError, AttributeError):
@@ -100,4 +104,4 @@ class GateFile(SessionFile):
     def write(self, gate: Gate) -> None:
         """Keep the gate in place of the one before."""
         self.clear()
-        self.append([json.dumps(gate.members())])
+        self.append([dumps(gate.members())])
