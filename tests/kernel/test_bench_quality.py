@@ -341,7 +341,7 @@ def test_every_point_of_the_search_is_a_mix() -> None:
     names = list(SIGNALS)
     point = fitting.legal({fitting.SHARE: 3.0, **dict.fromkeys(names, 0.5), "meaning": -1.0})
     assert (point["meaning"], point[fitting.SHARE]) == (0.0, 1 - fitting.SHARE_MARGIN)
-    assert point["near"] + point["episode"] == pytest.approx(1)
+    assert point["answer"] + point["near"] + point["episode"] == pytest.approx(1)
     assert sum(point[name] for name, row in SIGNALS.items() if row.part == "form") == pytest.approx(fitting.FORM_MAX)
     none = fitting.legal(dict.fromkeys(point, 0.0))
     assert none["words"] == none["window"] == pytest.approx(1 / 3)

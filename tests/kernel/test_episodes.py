@@ -20,7 +20,7 @@ from mnemesh_actors.consumers import index_items
 from mnemesh_actors.index.engine_port import IndexBackend, Record
 from mnemesh_actors.index.episodes import ROWS_MIN, Episodes
 from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
-from mnemesh_memory.ranking.candidates import Candidate
+from mnemesh_memory.ranking.candidates import NOT_ASKED, Candidate, Candidates
 from mnemesh_memory.text.traits import Traits
 from mnemesh_memory.values.errors import DataLoss
 from mnemesh_memory.values.model import Source
@@ -28,6 +28,11 @@ from mnemesh_memory.values.model import Source
 SPACE = "team/x"
 TALK = "talk-1"
 TRAITS = Traits(1_000, 7, 1, (42,))
+ASKS = TRAITS._replace(asks=True)
+
+
+def listed(episodes: Episodes, dense: dict[str, float], **lists: dict[str, float]) -> Candidates:
+    return episodes.candidates(episodes.listed(dense, {}, lists.get("window", {})))
 
 
 def memory(n: int) -> str:
@@ -83,6 +88,26 @@ def test_who_stands_beside_a_good_match_and_in_its_episode_is_told_so(shard: Ret
     assert [near[n].context.opens for n in (1, 2, 3)] == [1, 0, 0]
 
 
+def test_a_memory_after_a_question_is_told_how_near_the_question_is(shard: RetrievalShard) -> None:
+    shard.apply([item(1, "where is it?", traits=ASKS), item(2, "in the drawer"), item(3, "thanks")], [], 1)
+    near = found(shard, "drawer", near=1, limit=1)
+    # The list by meaning holds memory 1 alone. Words have found memory 2.
+    assert near[2].dense == pytest.approx(float(direction(1) @ direction(2)), abs=1e-4)
+    assert near[2].context.asked == near[1].dense
+    assert near[1].context.asked == NOT_ASKED
+    assert found(shard, "thanks", near=1, limit=1)[3].context.asked == NOT_ASKED
+    by_words = found(shard, "drawer")
+    assert (by_words[2].dense, by_words[2].context.asked) == (None, NOT_ASKED)
+
+
+def test_a_question_counts_for_the_memory_after_it_though_it_is_no_candidate(shard: RetrievalShard) -> None:
+    shard.apply([item(1, "where?", traits=ASKS), item(2, "in the drawer"), item(3, "lamp")], [], 1)
+    (near,) = (one for one in found(shard, "drawer", near=3, limit=1).items() if one[0] == 2)
+    assert near[1].context.asked == pytest.approx(float(direction(3) @ direction(1)), abs=1e-4)
+    shard.apply([item(1, "where?", traits=ASKS, state="forgotten")], [], 2)
+    assert found(shard, "drawer", near=3, limit=1)[2].context.asked == NOT_ASKED
+
+
 def test_who_has_no_session_or_is_alone_in_one_has_no_context(shard: RetrievalShard) -> None:
     shard.apply([item(1, "alone", session=""), item(2, "alone in a session")], [], 1)
     assert [one.context for one in found(shard, "alone", near=1).values()] == [None, None]
@@ -119,7 +144,7 @@ def test_any_order_of_coming_and_going_leaves_what_came_last(steps: list[tuple[i
     there: dict[int, IndexItem] = {}
     for n, session, comes in steps:
         if comes:
-            told = Traits(n - 5, n + 16, n % 4, (n,) if n % 3 else ())
+            told = Traits(n - 5, n + 16, n % 4, (n,) if n % 3 else (), asks=n % 2 == 1)
             there[n] = item(n, "x", session=session, traits=told if n else None)
             walked.note(there[n])
         else:
@@ -131,8 +156,8 @@ def test_any_order_of_coming_and_going_leaves_what_came_last(steps: list[tuple[i
     assert bool(walked) == bool(last)
     assert [walked.after([id_]) for id_ in ids] == [last.after([id_]) for id_ in ids]
     scores = {id_: 1 / (2 + n) for n, id_ in enumerate(ids)}
-    found = walked.candidates(scores, {}, scores)
-    assert found == last.candidates(scores, {}, scores)
+    found = listed(walked, scores, window=scores)
+    assert found == listed(last, scores, window=scores)
     told = {memory(n): one.traits for n, one in there.items()}
     assert {one.id: one.traits for one in found} == dict.fromkeys(ids) | told
 
@@ -141,14 +166,14 @@ def test_many_memories_keep_their_neighbours() -> None:
     episodes, many = Episodes(), range(3 * ROWS_MIN)
     for n in many:
         episodes.note(item(n, "x", session=f"talk {n // 4}"))
-    for n, one in enumerate(episodes.candidates({memory(n): n / 1_000 for n in many}, {}, {})):
+    for n, one in enumerate(listed(episodes, {memory(n): n / 1_000 for n in many})):
         beside = [m for m in (n - 1, n + 1) if m // 4 == n // 4]
         assert one.context.near == pytest.approx(sum(beside) / 2_000)
         assert one.context.best_dense == pytest.approx((n // 4 * 4 + 3) / 1_000)
 
 
 @pytest.mark.parametrize(
-    "told", ["0 26 0 0", "0 -1 0 0", "0 7 4 0", "9223372036854775808 7 0 0", "0 7", "soon 7 0 0", ""]
+    "told", ["0 26 0 0", "0 -1 0 0", "0 7 4 0", "9223372036854775808 7 0 0", "0 7 0", "soon 7 0 0", ""]
 )
 def test_traits_that_no_memory_has_are_damage(told: str) -> None:
     class Damaged:

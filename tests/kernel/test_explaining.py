@@ -156,19 +156,19 @@ def test_the_shares_of_an_explanation_make_exactly_the_score(
 
 
 def test_an_explanation_names_every_signal_of_the_table_with_what_was_measured() -> None:
-    around = Context(window=5.0, near=0.2, best_dense=0.7, best_window=9.0)
+    around = Context(window=5.0, near=0.2, best_dense=0.7, best_window=9.0, asked=0.3)
     said = Traits(1_683_000_000_000, 12, 2, (7,))
     pool = [Candidate("a", 0.5, 8.0, around, said), Candidate("b", None, 4.0, None, said)]
     asked = Question(when=True, months=frozenset({5}), words=frozenset({7}))
     why = Explainer(pool, {}, asked)
     first, second = (why.shares(one) for one in fuse(pool, {}, asked))
     assert {share.name: share.raw for share in first} == {
-        "meaning": 0.5, "near": 0.2, "episode": 0.7, "words": 8.0, "window": 8.0, "episode_words": 9.0,
+        "meaning": 0.5, "answer": 0.3, "near": 0.2, "episode": 0.7, "words": 8.0, "window": 8.0, "episode_words": 9.0,
         "substance": 12, "time": 2, "date": 1, "speaker": 1, "person": 0, "opening": 0,
     }  # fmt: skip
     # A lone memory has nothing around it, and a cosine absent from the list was not measured.
     assert {share.name for share in first} - {share.name for share in second} == {
-        "near", "episode", "window", "episode_words",
+        "answer", "near", "episode", "window", "episode_words",
     }  # fmt: skip
     assert (second[0].raw, second[0].value) == (None, 0.5)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh_memory.ranking import fusion as ranking
-from mnemesh_memory.ranking.candidates import Candidate, Candidates, Context
+from mnemesh_memory.ranking.candidates import NOT_ASKED, Candidate, Candidates, Context, Measured
 from mnemesh_memory.ranking.coverage import coverage, terms
 from mnemesh_memory.ranking.fusion import Fused, scaled_weights
 from mnemesh_memory.ranking.scores import SCORE_DECIMALS
@@ -25,10 +25,12 @@ cosines = st.floats(-1, 1)
 sums = st.floats(0, 1e6)
 ids = st.text("abcdef0123456789-", min_size=1, max_size=4)
 alone = st.builds(Candidate, ids, st.none() | cosines, st.none() | sums, st.none(), st.none())
-contexts = st.none() | st.builds(Context, sums, cosines, cosines, sums, st.sampled_from([0.0, 1.0]))
+contexts = st.none() | st.builds(
+    Context, sums, cosines, cosines, sums, st.sampled_from([0.0, 1.0]), st.just(NOT_ASKED) | cosines
+)
 traits = st.none() | st.builds(
     Traits, st.integers(12, 9999 * 12), st.integers(0, SUBSTANCE_WORDS), st.integers(0, TIME_WORDS_MAX),
-    st.tuples(st.integers(0, 3)),
+    st.tuples(st.integers(0, 3)), st.booleans(),
 )  # fmt: skip
 few = st.frozensets(st.integers(1, 12), max_size=2)
 edges = st.none() | st.integers(0, 2**41)
@@ -182,7 +184,11 @@ def like(cosine: float, bm25: float, context: Context | None = None, **form: obj
 @pytest.mark.parametrize(
     ("signal", "better", "worse", "asked"),
     [
-        ("meaning", like(0.6, 2.0, SESSION), like(0.5, 2.0, SESSION), Question()),
+        (
+            "meaning", like(0.6, 2.0, SESSION._replace(asked=0.4)), like(0.5, 2.0, SESSION._replace(asked=0.6)),
+            Question(),
+        ),
+        ("answer", like(0.5, 2.0, SESSION._replace(asked=0.6)), like(0.5, 2.0, SESSION), Question()),
         ("near", like(0.5, 2.0, SESSION._replace(near=0.6)), like(0.5, 2.0, SESSION), Question()),
         ("episode", like(0.5, 2.0, SESSION._replace(best_dense=1.0)), like(0.5, 2.0, SESSION), Question()),
         ("words", like(0.5, 3.0, SESSION), like(0.5, 2.0, SESSION), Question()),
@@ -218,6 +224,16 @@ def test_what_is_off_leaves_its_share_to_the_rest_of_its_part(off: set[str]) -> 
 def test_a_signal_that_nobody_knows_can_not_be_switched_off() -> None:
     with pytest.raises(KeyError, match="heat"):
         mix_without("heat")
+
+
+@given(cosines, cosines)
+def test_a_question_before_a_memory_counts_the_more_the_nearer_it_is(own: float, asked: float) -> None:
+    values = [
+        Measured(Candidates.of([Candidate("a", own, None, SESSION._replace(asked=one))]), None).answer().item()
+        for one in (NOT_ASKED, min(asked, 0.9), min(asked, 0.9) + 0.1)
+    ]
+    assert values[0] == max(0.0, own)
+    assert 0.0 <= values[1] <= values[2] <= 1.0
 
 
 def test_words_of_its_session_count_for_a_memory_that_shares_none_with_the_question() -> None:

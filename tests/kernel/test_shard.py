@@ -410,14 +410,14 @@ def test_the_answer_does_not_depend_on_the_order_of_writing(tmp_path: Path) -> N
         one.close()
     assert answers[0] == answers[1] == answers[2]
     assert sum(candidate.bm25 is not None for candidate in answers[0][0]) == 50
-    assert sum(candidate.dense is not None for candidate in answers[0][0]) == 50
+    assert all(candidate.dense is not None for candidate in answers[0][0])
 
 
 def test_one_long_memory_does_not_crowd_out_the_others(shard: RetrievalShard) -> None:
     passages = tuple(IndexText(direction(1), f"apple apple apple {n}") for n in range(150))
     shard.apply([item(1, texts=passages), *(item(n, "an apple among other fruit") for n in range(2, 12))], [], 1)
+    assert len(shard.search(ask("", near=1, limit=10))) == 10
     found = shard.search(ask("apple", near=1, limit=10))
-    assert sum(candidate.dense is not None for candidate in found) == 10
     assert sum(candidate.bm25 is not None for candidate in found) == 10
     assert memory(1) in {candidate.id for candidate in found}
 

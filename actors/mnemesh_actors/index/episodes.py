@@ -13,7 +13,8 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import nan
-from typing import Final, TypeAlias
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +23,11 @@ from mnemesh_actors.index.engine_port import Filter, IndexBackend, Record
 from mnemesh_actors.index.points import IndexItem, episode_of
 from mnemesh_actors.index.ranked import records_of
 from mnemesh_actors.ledger.feeds.index_feed import WINDOW_BEFORE
-from mnemesh_memory.ranking.candidates import TRAITS, Candidates, Column, Context, traits_row
+from mnemesh_memory.ranking.candidates import NOT_ASKED, TRAITS, Candidates, Column, Context, traits_row
 from mnemesh_memory.text.traits import SUBSTANCE_WORDS, TIME_WORDS_MAX, Traits
 from mnemesh_memory.values.errors import DataLoss
 
+NOTHING: Final[Mapping[str, float]] = MappingProxyType({})
 NOBODY: Final = 0  # the row of who is not here
 ROWS_MIN: Final = 256
 # Of a memory: the number of its episode, 0 for none; the rows of its neighbours before and after there.
@@ -45,11 +47,33 @@ class _Members:
     places: list[Place] = field(default_factory=list)
 
 
+class Listed(NamedTuple):
+    """The memories of the lists of a search, (n,) each. The scores are NaN for none. `rows` and `known` are what
+    Episodes has of them. `asking` are the places of those that follow a question, `before` the ids of the questions."""
+
+    ids: list[str]
+    dense: Column
+    bm25: Column
+    window: Column
+    rows: Rows
+    known: NDArray[np.void]
+    asking: NDArray[np.intp]
+    before: list[str]
+
+    def uncompared(self) -> list[str]:
+        """The memories outside of the list by meaning whose cosine counts: those that only words have found, and
+        questions just before a memory."""
+        found = {self.ids[at]: None for at in np.flatnonzero(np.isnan(self.dense)).tolist()}
+        compared = set(self.ids).difference(found)
+        return list(found | {id_: None for id_ in self.before if id_ not in compared})
+
+
 class Episodes:
     """The memories of one index."""
 
     def __init__(self) -> None:
         self._rows: dict[str, int] = {}
+        self._ids = [""]  # by row, also of those that are gone
         self._free: list[int] = []  # rows of those that are gone
         self._used = NOBODY  # the highest row that was ever used
         self._columns = np.zeros(ROWS_MIN, ROW)
@@ -80,8 +104,10 @@ class Episodes:
         """One that has no row."""
         if self._free:
             row = self._free.pop()
+            self._ids[row] = id_
         else:
             row = self._used = self._used + 1
+            self._ids.append(id_)
             if row == len(self._columns):
                 self._columns = np.concatenate((self._columns, np.zeros_like(self._columns)))
         self._rows[id_] = row
@@ -137,23 +163,38 @@ class Episodes:
             found |= dict.fromkeys(id_ for *_, id_ in following if id_ != place[-1])
         return list(found)
 
-    def candidates(
-        self, dense: Mapping[str, float], bm25: Mapping[str, float], window: Mapping[str, float]
-    ) -> Candidates:
-        """All memories of the lists with their context, in the order of ids."""
+    def listed(self, dense: Mapping[str, float], bm25: Mapping[str, float], window: Mapping[str, float]) -> Listed:
+        """All memories of the lists, in the order of ids."""
         ids = sorted(dense.keys() | bm25.keys() | window.keys())
         place = {id_: at for at, id_ in enumerate(ids)}
-        columns = [_column(place, scores) for scores in (dense, bm25, window)]
-        rows = [self._rows.get(id_, NOBODY) for id_ in ids]
+        columns = (_column(place, scores) for scores in (dense, bm25, window))
+        rows = np.array([self._rows.get(id_, NOBODY) for id_ in ids], np.intc)
         known = self._columns[rows]
+        asking = np.flatnonzero(self._columns["traits"]["asks"][known["before"]])
+        before = [self._ids[row] for row in known["before"][asking].tolist()]
+        return Listed(ids, *columns, rows, known, asking, before)
+
+    def candidates(self, listed: Listed, compared: Mapping[str, float] = NOTHING) -> Candidates:
+        """The same with their context. `compared` are the cosines of `listed.uncompared()`, as far as known."""
+        dense = listed.dense.copy()
+        asked = np.full(len(dense), NOT_ASKED)
+        if compared:
+            missing = np.flatnonzero(np.isnan(dense)).tolist()
+            dense[missing] = [compared.get(listed.ids[at], nan) for at in missing]
+        if listed.before and not np.isnan(dense).all():
+            known = dict(zip(listed.ids, dense.tolist(), strict=True)) | compared
+            asked[listed.asking] = [known.get(id_, nan) for id_ in listed.before]
+            asked[np.isnan(asked)] = NOT_ASKED
         return Candidates(
-            ids=ids,
-            dense=columns[0],
-            bm25=columns[1],
-            around=_around(np.array(rows, np.intc), known, columns[0], columns[2]) if self._episodes else None,
-            traits=known["traits"],
-            speakers=[self._speakers.get(row, ()) for row in rows] if self._speakers else [()] * len(rows),
-            episodes=known["episode"],
+            ids=listed.ids,
+            dense=dense,
+            bm25=listed.bm25,
+            around=_around(listed, asked) if self._episodes else None,
+            traits=listed.known["traits"],
+            speakers=[self._speakers.get(row, ()) for row in listed.rows.tolist()]
+            if self._speakers
+            else [()] * len(listed.ids),
+            episodes=listed.known["episode"],
         )
 
 
@@ -165,21 +206,21 @@ def _column(place: Mapping[str, int], scores: Mapping[str, float]) -> Column:
     return column
 
 
-def _around(rows: Rows, known: NDArray[np.void], dense: Column, window: Column) -> Column | None:
-    """The contexts, as Candidates has them, of the memories in these rows. `known` are their columns, and the scores
-    are NaN for none."""
+def _around(listed: Listed, asked: Column) -> Column | None:
+    """The contexts, as Candidates has them. `asked` are the cosines of the questions before them."""
+    rows, known = listed.rows, listed.known
     # The only memory of its session stands alone, like a memory without a session.
     here = (known["episode"] > 0) & ((known["before"] != NOBODY) | (known["after"] != NOBODY))
     if not here.any():
         return None
     rows, known = rows[here], known[here]
-    dense, window = (np.where(np.isnan(scores), 0.0, scores)[here] for scores in (dense, window))
+    dense, window = (np.where(np.isnan(scores), 0.0, scores)[here] for scores in (listed.dense, listed.window))
     _, number = np.unique(known["episode"], return_inverse=True)
     # The mean cosine of the two neighbours, 0 for a neighbour outside the list.
     near = (_found(rows, dense, known["before"]) + _found(rows, dense, known["after"])) / 2
     around = np.full((len(here), len(Context._fields)), nan)
     around[here] = np.column_stack(
-        (window, near, _best(number, dense), _best(number, window), known["before"] == NOBODY)
+        (window, near, _best(number, dense), _best(number, window), known["before"] == NOBODY, asked[here])
     )
     return around
 
@@ -202,10 +243,10 @@ def _read(record: Record) -> tuple[Traits | None, Episode | None, Place]:
     payload = record.payload
     traits = None
     if "traits" in payload:
-        at, words, times, *speakers = map(int, str(payload["traits"]).split())
+        at, words, times, asks, *speakers = map(int, str(payload["traits"]).split())
         if not 0 <= words <= SUBSTANCE_WORDS or not 0 <= times <= TIME_WORDS_MAX or at.bit_length() >= 64:
             raise ValueError(f"{words} words, {times} of time, at {at}")
-        traits = Traits(at, words, times, tuple(speakers))
+        traits = Traits(at, words, times, tuple(speakers), bool(asks))
     created = payload["created_at"]
     place = payload.get("place", 0)
     if not isinstance(created, int) or not isinstance(place, int):

@@ -134,8 +134,8 @@ def _payload(item: IndexItem) -> dict[str, PayloadValue]:
     if episode_of(item) is not None:
         payload["place"] = item.place
     if item.traits is not None:
-        at, words, marks, speakers = item.traits
-        payload["traits"] = " ".join(map(str, (at, words, marks, *speakers)))
+        at, words, marks, speakers, asks = item.traits
+        payload["traits"] = " ".join(map(str, (at, words, marks, int(asks), *speakers)))
     return payload
 
 

@@ -102,29 +102,39 @@ class Passages:
 
     def __init__(self) -> None:
         self._memory_of: dict[str, str] = {}  # each passage after the first -> its memory
-        self._number: dict[str, int] = {}  # memory -> how many passages, where more than one
+        self._others: dict[str, tuple[str, ...]] = {}  # memory -> its points after the first, where there are any
 
     def read(self, backend: IndexBackend) -> None:
         """Learn what the index holds. Raises DataLoss when a passage does not say whose it is."""
+        number: dict[str, int] = {}
         for record in records_of(backend, Filter(must=(Range("passage", gte=1),))):
             memory, passage = record.payload.get("memory"), record.payload.get("passage")
             if not isinstance(memory, str) or not isinstance(passage, int):
                 raise DataLoss(f"the index has lost the memory of the point {record.id}")
-            self._memory_of[record.id] = memory
-            self._number[memory] = max(self._number.get(memory, 1), passage + 1)
+            number[memory] = max(number.get(memory, 1), passage + 1)
+        for memory, passages in number.items():
+            self.note(memory, passages)
 
-    def ids(self, memory: str, first: int) -> list[str]:
+    def ids(self, memory: str, first: int) -> Sequence[str]:
         """The points of a memory from passage `first` on."""
-        return [point_id(memory, passage) for passage in range(first, self._number.get(memory, 1))]
+        others = self._others.get(memory, ())
+        return others[first - 1 :] if first else (memory, *others)
 
     def note(self, memory: str, number: int) -> None:
         """The memory has that many passages now; 0 when it is gone."""
-        for stale in self.ids(memory, max(number, 1)):
+        for stale in self._others.pop(memory, ()):
             self._memory_of.pop(stale, None)
-        self._number.pop(memory, None)
         if number > 1:
-            self._number[memory] = number
-            self._memory_of.update((point_id(memory, passage), memory) for passage in range(1, number))
+            self._others[memory] = others = tuple(point_id(memory, passage) for passage in range(1, number))
+            self._memory_of.update(dict.fromkeys(others, memory))
+
+    def best(self, hits: Sequence[Scored]) -> dict[str, float]:
+        """The best passage's score of each memory."""
+        best: dict[str, float] = {}
+        for id_, score in hits:
+            memory = self._memory_of.get(id_, id_)
+            best[memory] = max(best.get(memory, score), score)
+        return {memory: round(score, SCORE_DECIMALS) for memory, score in best.items()}
 
     def pool(self, hits: Sequence[Scored], limit: int, cut: bool) -> dict[str, float]:
         """The best passage's score of each memory, best first, at most `limit`, equal ones by id.
@@ -152,6 +162,22 @@ def records_of(backend: IndexBackend, where: Filter) -> Iterator[Record]:
     while offset is not None:
         records, offset = backend.scroll(where, SCROLL_PAGE_POINTS, offset or None)
         yield from records
+
+
+def cosines_of(
+    backend: IndexBackend, passages: Passages, asked: Sequence[tuple[DenseVector | None, Sequence[str]]]
+) -> list[dict[str, float]]:
+    """For each vector its cosine with these memories, by their best passages; none without a vector."""
+    found: list[dict[str, float]] = [{} for _ in asked]
+    legs: dict[int, QueryRequest] = {}
+    for number, (vector, ids) in enumerate(asked):
+        if vector is not None and ids:
+            points = tuple(point for id_ in ids for point in passages.ids(id_, 0))
+            legs[number] = QueryRequest(vector, DENSE, len(points), Filter(must=(HasId(points),)))
+    if legs:
+        for number, hits in zip(legs, backend.query(list(legs.values())), strict=True):
+            found[number] = passages.best(hits)
+    return found
 
 
 def vectors_of(backend: IndexBackend, ids: Sequence[str]) -> dict[str, DenseVector]:

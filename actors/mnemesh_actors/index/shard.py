@@ -21,7 +21,7 @@ from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.index.neighbours import of_words, pooled, sharing
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.probe import probe
-from mnemesh_actors.index.ranked import Passages, ranked, vectors_of
+from mnemesh_actors.index.ranked import Passages, cosines_of, ranked, vectors_of
 from mnemesh_actors.index.scope import (
     EVERYTHING,
     Lists,
@@ -187,7 +187,11 @@ class RetrievalShard:
         """`search` of several at once, each with its own filters, in order and as one batched query."""
         found = self._listed([self._legs(search) for search in searches])
         lists = [self._prepared.get(search, {}) | new for search, new in zip(searches, found, strict=True)]
-        return [self._episodes.candidates(*(one.get(using, {}) for using in (DENSE, BM25, WINDOW))) for one in lists]
+        pools = [self._episodes.listed(*(one.get(using, {}) for using in (DENSE, BM25, WINDOW))) for one in lists]
+        asked = [(search.vector, pool.uncompared()) for search, pool in zip(searches, pools, strict=True)]
+        with self._damage_noted():
+            compared = cosines_of(self._opened()[0], self._passages, asked)
+        return [self._episodes.candidates(pool, known) for pool, known in zip(pools, compared, strict=True)]
 
     def _legs(self, search: Search) -> list[QueryRequest]:
         """The lists that a search still lacks."""

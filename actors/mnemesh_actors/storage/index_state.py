@@ -15,7 +15,7 @@ from pathlib import Path
 from mnemesh_actors.storage.data_directory import replace_file
 from mnemesh_memory.values.errors import Unavailable
 
-FORMAT = 11
+FORMAT = 12
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,13 @@ from mnemesh_memory.text.traits import PERSONS, SUBSTANCE_WORDS, TIME_WORDS_MAX,
 Column: TypeAlias = NDArray[np.float64]
 
 # Traits but for the speakers; `told` says of whom they are known.
-TRAITS: Final = np.dtype([("at", np.int64), ("words", np.int8), ("times", np.int8), ("told", np.bool_)])
+TRAITS: Final = np.dtype(
+    [("at", np.int64), ("words", np.int8), ("times", np.int8), ("asks", np.bool_), ("told", np.bool_)]
+)
+
+
+# In place of a cosine, where no question stands before a memory.
+NOT_ASKED: Final = -1.0
 
 
 class Context(NamedTuple):
@@ -29,6 +35,7 @@ class Context(NamedTuple):
     best_dense: float = 0.0  # The best cosine of the episode.
     best_window: float = 0.0  # The best window of the episode.
     opens: float = 0.0  # 1 for the first memory of the episode, else 0.
+    asked: float = NOT_ASKED  # The cosine of the memory just before it when that asks a question.
 
 
 class Candidate(NamedTuple):
@@ -46,7 +53,7 @@ class Candidate(NamedTuple):
 class Candidates(Sequence[Candidate]):
     """Some memories with their raw scores, in the order of their ids, which are unique. A row is a Candidate.
 
-    `dense` and `bm25` have shape (n,) and NaN where a list lacks a memory. `around` has shape (n, 5), the fields of
+    `dense` and `bm25` have shape (n,) and NaN where a list lacks a memory. `around` has shape (n, 6), the fields of
     Context, and NaN in the rows of those without one; None when nobody has one. `traits` has shape (n,) and the dtype
     TRAITS. `episodes` has shape (n,) and the number of the episode, 0 for none; None when nobody counted.
     """
@@ -98,14 +105,14 @@ class Candidates(Sequence[Candidate]):
 
     def _row(self, at: int) -> Candidate:
         context = None if self.around is None or math.isnan(self.around[at, 0]) else Context(*self.around[at].tolist())
-        moment, words, times, told = self.traits[at].item()
-        traits = Traits(moment, words, times, self.speakers[at]) if told else None
+        moment, words, times, asks, told = self.traits[at].item()
+        traits = Traits(moment, words, times, self.speakers[at], asks) if told else None
         return Candidate(self.ids[at], known_at(self.dense, at), known_at(self.bm25, at), context, traits)
 
 
-def traits_row(traits: Traits | None) -> tuple[int, int, int, bool]:
+def traits_row(traits: Traits | None) -> tuple[int, int, int, bool, bool]:
     """A row of TRAITS."""
-    return (0, 0, 0, False) if traits is None else (*traits[:3], True)
+    return (0, 0, 0, False, False) if traits is None else (*traits[:3], traits.asks, True)
 
 
 def _column(values: Iterable[float | None]) -> Column:
@@ -125,6 +132,9 @@ def known_at(column: Column, at: int) -> float | None:
 _SUBSTANCE_OF_MESSAGE: Final = 0.5
 # An opening counts so much for a short question, and fully for a message.
 _OPENING_OF_QUESTION: Final = 0.35
+# The vector of a question counts so much beside that of the memory after it. The cosine of two such vectors is some .5.
+_SHARE_OF_ASKED: Final = 0.5
+_LENGTH_OF_BOTH: Final = math.sqrt(1.0 + _SHARE_OF_ASKED**2 + _SHARE_OF_ASKED)
 _SUBSTANCE: Final = np.log1p(np.arange(SUBSTANCE_WORDS + 1)) / math.log1p(SUBSTANCE_WORDS)
 
 
@@ -151,7 +161,9 @@ class Measured:
         if pool.around is not None:
             self.around = ~np.isnan(pool.around[:, 0])
             context = np.where(self.around[:, np.newaxis], pool.around, 0.0)
-            self.window_bm25, self.near_cosine, self.best_cosine, self.best_bm25, self.opens = context.T
+            (
+                self.window_bm25, self.near_cosine, self.best_cosine, self.best_bm25, self.opens, self.asked,
+            ) = context.T  # fmt: skip
             self._widest = float(max(self.window_bm25.max(initial=0.0), self.best_bm25.max(initial=0.0))) or 1.0
             self.window: Column = np.maximum(self.words, self.window_bm25 / self._widest)
             self.worded |= self.window_bm25 != 0.0
@@ -161,6 +173,15 @@ class Measured:
     def windowed(self) -> bool:
         """Whether windows were counted at all, which a search by keyword does not."""
         return self.around is not None and bool(self.window_bm25.any() or self.best_bm25.any())
+
+    def answer(self) -> Column:
+        """The cosine of the question and the memory with the question before it, as if both were one text."""
+        joint = (self.cosine + _SHARE_OF_ASKED * self.asked) / _LENGTH_OF_BOTH
+        return np.where(self.asked == NOT_ASKED, self.meaning, _unit(joint))
+
+    def answer_raw(self) -> Column:
+        """Of the question before it."""
+        return np.where(self.asked == NOT_ASKED, math.nan, self.asked)
 
     def near(self) -> Column:
         return _unit(self.near_cosine)

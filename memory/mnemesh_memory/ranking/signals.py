@@ -47,7 +47,9 @@ class Signal(NamedTuple):
 
 # The first row of dense and of bm25 is of the memory alone. The others are of what stands around it in its session.
 _ROWS: Final = (
-    Signal("meaning", "dense", 0.45, "cosine of question and memory", lambda of: of.meaning, lambda of: of.pool.dense),
+    Signal("meaning", "dense", 0.10, "cosine of question and memory", lambda of: of.meaning, lambda of: of.pool.dense),
+    Signal("answer", "dense", 0.35, "cosine of the question and the memory with the question just before it",
+        lambda of: of.answer(), lambda of: of.answer_raw()),
     Signal("near", "dense", 0.15, "cosines of the memories beside it in its session", lambda of: of.near(),
         lambda of: of.near_cosine),
     Signal("episode", "dense", 0.40, "the best cosine of its session",

@@ -73,12 +73,13 @@ PERSONS: Final = frozenset((_speaker(label),) for label in ("User", "Human"))
 class Traits(NamedTuple):
     """Traits of a memory. `at` (ms): when it happened or was said. `words`: words with meaning outside of questions, up
     to SUBSTANCE_WORDS. `times`: words of time, up to TIME_WORDS_MAX. `speakers`: checksums of the names that label its
-    lines."""
+    lines. `asks`: whether a sentence of it is a question."""
 
     at: int
     words: int
     times: int
     speakers: tuple[int, ...]
+    asks: bool = False
 
 
 class Question(NamedTuple):
@@ -120,6 +121,7 @@ def traits_of(memory: Memory) -> Traits:
         words=min(meaning, SUBSTANCE_WORDS),
         times=min(len(_TIME_WORD.findall(text)), TIME_WORDS_MAX),
         speakers=tuple(dict.fromkeys(_speaker(one or other) for one, other in _LABEL.findall(text)))[:SPEAKERS_MAX],
+        asks=not _states(text),
     )
 
 

@@ -1156,7 +1156,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.SettleRequest.status": "done, dropped or open.",
         "mnemesh.v1.SettleResponse.requirement": "The requirement as it is now.",
         "mnemesh.v1.Signal": "The share of one signal in the score of a result.",
-        "mnemesh.v1.Signal.name": "Of meaning: meaning, near, episode. Of words: words, window, episode_words. Of form: substance, time, date, speaker, person, opening. Changes of a score afterwards: phrases, rules, useful and others that are off until asked for.",
+        "mnemesh.v1.Signal.name": "Of meaning: meaning, answer, near, episode. Of words: words, window, episode_words. Of form: substance, time, date, speaker, person, opening. Changes of a score afterwards: phrases, rules, useful and others that are off until asked for.",
         "mnemesh.v1.Signal.raw": "The measured value: a cosine, a BM25 score, a number of words, 1 or 0 for yes or no. Not set where there is nothing to measure.",
         "mnemesh.v1.Signal.share": "weight * value.",
         "mnemesh.v1.Signal.value": "The value from 0 to 1. Of a change of a score afterwards the change, below 0 for a loss.",
