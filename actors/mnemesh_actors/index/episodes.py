@@ -167,12 +167,15 @@ class Episodes:
         """All memories of the lists, in the order of ids."""
         ids = sorted(dense.keys() | bm25.keys() | window.keys())
         place = {id_: at for at, id_ in enumerate(ids)}
-        columns = (_column(place, scores) for scores in (dense, bm25, window))
         rows = np.array([self._rows.get(id_, NOBODY) for id_ in ids], np.intc)
         known = self._columns[rows]
         asking = np.flatnonzero(self._columns["traits"]["asks"][known["before"]])
         before = [self._ids[row] for row in known["before"][asking].tolist()]
+        columns = (_column(place, dense), _column(place, bm25), _column(place, window))
         return Listed(ids, *columns, rows, known, asking, before)
+
+    def _speakers_of(self, rows: list[int]) -> list[tuple[int, ...]]:
+        return [self._speakers.get(row, ()) for row in rows] if self._speakers else [()] * len(rows)
 
     def candidates(self, listed: Listed, compared: Mapping[str, float] = NOTHING) -> Candidates:
         """The same with their context. `compared` are the cosines of `listed.uncompared()`, as far as known."""
@@ -182,7 +185,7 @@ class Episodes:
             missing = np.flatnonzero(np.isnan(dense)).tolist()
             dense[missing] = [compared.get(listed.ids[at], nan) for at in missing]
         if listed.before and not np.isnan(dense).all():
-            known = dict(zip(listed.ids, dense.tolist(), strict=True)) | compared
+            known = {**dict(zip(listed.ids, dense.tolist(), strict=True)), **compared}
             asked[listed.asking] = [known.get(id_, nan) for id_ in listed.before]
             asked[np.isnan(asked)] = NOT_ASKED
         return Candidates(
@@ -191,9 +194,7 @@ class Episodes:
             bm25=listed.bm25,
             around=_around(listed, asked) if self._episodes else None,
             traits=listed.known["traits"],
-            speakers=[self._speakers.get(row, ()) for row in listed.rows.tolist()]
-            if self._speakers
-            else [()] * len(listed.ids),
+            speakers=self._speakers_of(listed.rows.tolist()),
             episodes=listed.known["episode"],
         )
 
