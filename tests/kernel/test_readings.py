@@ -251,6 +251,20 @@ async def test_a_worker_that_can_read_nothing_costs_no_write(mesh: Mesh) -> None
     assert "texts_not_read" in [one["event"] for one in logs]
 
 
+async def test_status_tells_that_the_last_reading_failed_until_one_succeeds(mesh: Mesh) -> None:
+    async def told() -> str:
+        model = (await mesh.status()).model
+        assert model is not None
+        return model.pairs
+
+    await mesh.remember(CALLER, Draft(content=OLDER, space="s"))
+    assert await told() == PAIRS_READY
+    for fault in (Unavailable("no memory is left", part="guard model"), None):
+        Recording.fault = fault
+        await mesh.check(CALLER, Draft(content=NEWER, space="s"))
+        assert ("no memory is left" in await told(), await told() == PAIRS_READY) == (fault is not None, fault is None)
+
+
 async def test_a_pair_that_a_write_does_not_read_is_read_at_rest(mesh: Mesh) -> None:
     Recording.answer = SURELY_REPLACES
     judge_of(mesh)._able.clear()

@@ -108,6 +108,24 @@ def test_a_text_that_says_less_or_more_in_other_words_is_no_repeat(whole: str, p
     assert verdict(part, whole) != "NOOP"
 
 
+TEXTS: Final = [
+    "The pager rings at night.",
+    "Deploys run on Tuesdays, after the stand-up.",
+    "Logs are kept for 30 days. Ana owns the bucket.",
+    "- web: port 80\n- db: port 5432",
+]
+ENDS: Final = ["Never restart {}.", "{} is out of date.", "The port is {number}.", "Ask {} first.", "{} may not."]
+
+
+@given(st.sampled_from(TEXTS), st.sampled_from(ENDS), PEOPLE, st.integers(0, 9_999), st.sampled_from([" ", "\n"]))
+def test_one_more_sentence_makes_another_text_whatever_the_model_says(
+    text: str, end: str, who: str, number: int, between: str
+) -> None:
+    longer = f"{text}{between}{end.format(who, number=number)}"
+    assert verdict(text, longer) != "NOOP"
+    assert verdict(longer, text) != "NOOP"
+
+
 def test_a_sure_reading_of_far_words_is_a_repeat_and_an_unsure_one_is_stored() -> None:
     older, newer = "Do not log personal data.", "Nothing about a person may end up in log files."
     assert verdict(older, newer) == "NOOP"

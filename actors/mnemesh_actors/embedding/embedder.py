@@ -31,7 +31,7 @@ from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.worker_pool import WorkerPool
 from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading, reading_of
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Unavailable
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
 
 Vector = NDArray[np.float32]
 BATCH_TEXTS_MAX = 64
@@ -154,6 +154,7 @@ class Embedder:
     yields_to: Embedder | None = None
     prefixes: Prefixes = NO_PREFIXES
     pairs: str = PAIRS_OFF  # PAIRS_READY, PAIRS_OFF, or why no pairs of texts are read.
+    pairs_fault: str = field(default="", init=False)  # Why the last reading of pairs failed, "" when it did not.
     _cache: OrderedDict[str, Vector] = field(default_factory=OrderedDict, init=False)
     _cached_chars: int = field(default=0, init=False)
     _told_damaged: bool = field(default=False, init=False)
@@ -199,7 +200,12 @@ class Embedder:
             if yields:
                 await self.idle(YIELDED_S)
             call = list(pairs[start : start + PAIRS_A_CALL_MAX])
-            rows = await self.workers.read_pairs(call, self.generation)
+            try:
+                rows = await self.workers.read_pairs(call, self.generation)
+            except MnemeshError as error:
+                self.pairs_fault = error.message
+                raise
+            self.pairs_fault = ""
             yield [reading_of(row) for row in rows.tolist()]
 
     async def idle(self, limit_s: float) -> None:

@@ -66,7 +66,7 @@ def model_status(generation: Generation, space: VectorSpace | None) -> ModelStat
         query_prefix=prefixes.query,
         passage_prefix=prefixes.passage,
         precision=generation.precision,
-        pairs=space.embedder.pairs if space else "",
+        pairs=space.embedder.pairs_fault or space.embedder.pairs if space else "",
     )
 
 
