@@ -34,9 +34,14 @@ CALLER = Caller("owner/ana", "owner")
 PATIENCE_S = 60.0
 REPLACES = (0.1, 0.8, 0.1, 1.0)
 SURELY_REPLACES = (0.002, 0.996, 0.002, 1.0)
+APART = (0.01, 0.01, 0.98, 1.0)
+MARK = "may-replace"
 # A write leaves the first two texts to rest, and reads the last two beside each other.
 DESK, MOVED = "Ana's desk is on the third floor", "We moved Ana up to the fifth storey last week"
 CDN, DNS = "Dimitri handles vendor contracts with the CDN", "Dimitri handles vendor contracts with the DNS provider"
+# Words alone mark these.
+ALICE, BOB = "Alice leads the platform team", "Bob leads the platform team"
+QUARTER, HOUR = "Access tokens are valid for 15 minutes.", "An access token lives for 60 minutes."
 OLDER, NEWER = "The search cluster has 3 nodes", "The search cluster has 5 nodes"
 
 
@@ -301,6 +306,40 @@ async def test_a_text_that_the_model_failed_to_read_is_read_at_rest(mesh: Mesh) 
     Recording.fault = None
     await rested(mesh)
     assert Recording.asked == [(CDN, DNS)]
+
+
+@pytest.mark.parametrize(
+    ("pair", "answer", "state", "link"),
+    [
+        ((QUARTER, HOUR), SURELY_REPLACES, "superseded", "supersedes"),
+        ((ALICE, BOB), SURELY_REPLACES, "active", "contradicts"),
+        ((ALICE, BOB), APART, "active", MARK),
+    ],
+)
+async def test_a_mark_of_words_becomes_what_the_model_at_rest_is_sure_of(
+    mesh: Mesh, pair: tuple[str, str], answer: tuple[float, ...], state: str, link: str
+) -> None:
+    judge_of(mesh)._able.clear()
+    Recording.fault = Unavailable("no memory is left", part="guard model")
+    old, new = [await mesh.remember(CALLER, Draft(content=text, space="s")) for text in pair]
+    assert [(one.type, one.id) for one in new.memory.links] == [(MARK, old.memory.id)]
+    Recording.fault, Recording.answer = None, answer
+    await rested(mesh)
+    assert Recording.asked == [pair]
+    assert await states(mesh, old, new) == [state, "active"]
+    ((later,), _) = await mesh.get(CALLER, [new.memory.id])
+    assert [(one.type, one.id) for one in later.links] == [(link, old.memory.id)]
+
+
+async def test_a_mark_that_somebody_settled_is_not_judged_at_rest(mesh: Mesh) -> None:
+    judge_of(mesh)._able.clear()
+    Recording.fault, Recording.answer = Unavailable("no memory is left", part="guard model"), SURELY_REPLACES
+    old = await mesh.remember(CALLER, Draft(content=ALICE, space="s"))
+    new = await mesh.remember(CALLER, Draft(content=BOB, space="s"))
+    await mesh.unlink(CALLER, new.memory.id, MARK, old.memory.id)
+    Recording.fault = None
+    await rested(mesh)
+    assert (Recording.asked, await states(mesh, old, new)) == ([], ["active", "active"])
 
 
 async def test_words_that_came_after_a_text_are_not_replaced_at_rest(mesh: Mesh) -> None:

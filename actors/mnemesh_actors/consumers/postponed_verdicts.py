@@ -1,7 +1,8 @@
 """Verdicts of the write guard at rest, on the memories of a bulk import. Nobody waits for these verdicts. Rules.
 
 1. A memory is judged beside what the log held before it, in the order of the log, as if each were written alone. A
-   pair that somebody linked is not judged. A mark of the node itself says less than the verdict.
+   pair that somebody linked is not judged. A link of the node itself says less than the verdict, and so does a mark
+   `may-replace`, which is only a question.
 2. The verdict is carried out in the name of the writer, with the rights of the writer.
 3. A text that an older memory says already steps back for that memory, because the text is stored by now.
 4. A forgotten memory is judged once it is restored. An imported link `both-hold` names an id of another node at first.
@@ -23,7 +24,7 @@ from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.neighbourhood import candidates
 from mnemesh_memory.values.errors import Aborted, FailedPrecondition, InvalidArgument, NotFound
-from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
+from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE, OPEN_TYPES
 from mnemesh_memory.values.model import Caller, Memory
 
 TRIES_MAX: Final = 3
@@ -83,13 +84,13 @@ class PostponedVerdicts:
         return {other: cosine for other, cosine in near.items() if other not in waiting}
 
     async def _without_marks(self, memories: Sequence[Memory]) -> dict[str, Memory]:
-        """The memories by id, without the links `contradicts` of those that the node itself has linked."""
+        """The memories by id, without marks `may-replace`, and without the links `contradicts` of those that the node
+        itself has linked."""
         contested = [one.id for one in memories if any(link.type == CONTRADICTS for link in one.links)]
-        marked = await self._parts.ledger.changed_by(contested, AGENT) if contested else ()
+        linked = await self._parts.ledger.changed_by(contested, AGENT) if contested else ()
+        open_types = {one.id: OPEN_TYPES if one.id in linked else (MAY_REPLACE,) for one in memories}
         return {
-            one.id: replace(one, links=tuple(link for link in one.links if link.type != CONTRADICTS))
-            if one.id in marked
-            else one
+            one.id: replace(one, links=tuple(link for link in one.links if link.type not in open_types[one.id]))
             for one in memories
         }
 

@@ -51,8 +51,8 @@ class Verdicts:
         )
 
     def judge(self, command: Judge) -> Committed:
-        """Link a memory as the guard judged it at rest, and close what the memory replaces. Raises NotFound,
-        FailedPrecondition, Aborted (other heads)."""
+        """Link a memory as the guard judged it at rest, and close what the memory replaces. A mark gives way to the
+        surer link. Raises NotFound, FailedPrecondition, Aborted (other heads)."""
         memory = self._journal.writable(command.id, command.heads)
         standing = self.as_judged(memory.space, command.verdict)
         outdated = self._outdated(command.verdict, standing, command.agent)
@@ -61,7 +61,9 @@ class Verdicts:
         if not links:
             return self._journal.unchanged(memory, "nothing that the verdict names stands any more")
         self._admission.refuse_endless(memory, command.agent)
-        edit = Edit(links_put=links, at=command.at)
+        sure = {link.id for link in links if link.type != MAY_REPLACE}
+        marks = tuple(link for link in there if link.type == MAY_REPLACE and link.id in sure)
+        edit = Edit(links_put=links, links_remove=marks, at=command.at)
         changed, _ = self._journal.write(self._journal.document(memory), edit, command.actor, command)
         replaced = tuple(self._admission.close(old, memory.id, command) for old in outdated)
         return Committed(

@@ -175,12 +175,11 @@ def to_read(
 
 
 def is_left_unread(text: str, kind: str, candidates: Iterable[Candidate], verdict: Verdict, seen: Seen) -> bool:
-    """Whether the model has not read a pair that it would read at rest. A pair that the verdict links needs no other
-    verdict, and a text that is not added has its fate."""
+    """Whether the model has not read a pair that it would read at rest. A pair that the verdict links `contradicts`
+    needs no other verdict, and a text that is not added has its fate. A mark is only a question."""
     if kind in RECORDS or verdict.action != "ADD":
         return False
-    linked = {*verdict.contradicts, *verdict.marked}
-    others = [item for item in _nearest_first(candidates) if item.id not in linked]
+    others = [item for item in _nearest_first(candidates) if item.id not in verdict.contradicts]
     first = islice(_worth_reading(text, others, seen, widely=True), READINGS_MAX)
     return any(item.read is None for item in first)
 
