@@ -14,7 +14,7 @@ from mnemesh_gateway.doors.mcp import answer_text, structured_answers
 from mnemesh_gateway.doors.mcp.answer_budget import worth_showing
 from mnemesh_gateway.doors.mcp.operation_tools import build_tools
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import InvalidArgument
+from mnemesh_memory.values.errors import InvalidArgument, PermissionDenied
 from mnemesh_memory.values.model import Caller, Draft, Link, Revision
 
 TOOLS = build_tools()
@@ -340,3 +340,10 @@ async def test_a_write_to_a_memory_in_conflict_tells_of_it(torn: FakeGate) -> No
     resolved = (await TOOLS["resolve"].run(torn, CALLER, {"id": "Ships", "content": "both"})).text
     assert resolved.startswith("RESOLVE ")
     assert "in conflict" not in resolved
+
+
+@pytest.mark.parametrize("name", [name for name, row in TOOLS.items() if name != row.operation.name])
+async def test_a_refusal_names_the_tool_that_was_called(gate: FakeGate, name: str) -> None:
+    without = replace(CALLER, principal="rita", role="reader", toolsets=("none",))
+    with pytest.raises(PermissionDenied, match=rf"^rita may not {name}; its token grants: reader"):
+        await TOOLS[name].run(gate, without, {})

@@ -150,6 +150,7 @@ def _search_tool() -> ToolRow:
     item = _object({"id": _text("Id for fetch."), "title": _text("Title."), "url": _text("Address of the memory.")})
 
     async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
+        grants.require(caller, recall.needs, "search", recall.toolset)
         request = recall_pb2.RecallRequest(query=_only(arguments, "query"))
         found = await recall.run(gate, caller, request)
         results = [
@@ -185,6 +186,7 @@ def _fetch_tool() -> ToolRow:
     }
 
     async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
+        grants.require(caller, get.needs, "fetch", get.toolset)
         response = await get.run(gate, caller, memory_pb2.GetRequest(ids=[_only(arguments, "id")]))
         memory = to_json(response)["memory"]
         return _as_json(
