@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -16,10 +17,9 @@ from mnemesh_memory.policy.dynamics.heat import (
     HeatRow,
     columns_of,
     half_lives_of,
-    heat,
     heat_of_columns,
-    heat_parts,
 )
+from mnemesh_memory.policy.dynamics.heat import heat as heat_with_parts
 from mnemesh_memory.policy.dynamics.valence import valence
 from mnemesh_memory.policy.judge.guard import NEAR_MIN, REPLACES_MIN, advice, answer, near, novelty
 from mnemesh_memory.policy.judge.sameness import almost_identical
@@ -39,6 +39,10 @@ IMPORTANCE = st.none() | st.floats(0, 1)
 MOMENTS = st.integers(0, TIME_MS_MAX)
 USES = st.integers(0, 10**9)
 NOW = 400 * DAY_MS
+
+
+def heat(*given: Any, **more: Any) -> float:
+    return heat_with_parts(*given, **more).value
 
 
 @PROPERTY
@@ -165,7 +169,7 @@ def test_a_clock_that_runs_years_ahead_and_is_set_right_leaves_no_trace() -> Non
 
 def test_a_missing_importance_may_be_nan_and_the_parts_multiply_to_the_heat() -> None:
     assert heat("fact", "normal", math.nan, 0, 0, NOW) == heat("fact", "normal", None, 0, 0, NOW)
-    parts = heat_parts("error", "normal", 1.0, NOW - 40 * DAY_MS, 3, NOW, liking(4, 1))
+    parts = heat_with_parts("error", "normal", 1.0, NOW - 40 * DAY_MS, 3, NOW, liking(4, 1))
     stability = parts.half_life_days * parts.usage * parts.usefulness * parts.valence
     assert parts.value == pytest.approx(parts.strength * 2 ** (-parts.age_days / stability))
     assert (parts.strength, parts.half_life_days, parts.uses) == (1.0, 30.0, 3)

@@ -123,7 +123,7 @@ def test_nothing_but_relevance_pushes_one_result_above_another(known: list[Found
         assert one.fused.score >= other.fused.score
         if one.fused.score == other.fused.score > 0:
             before, after = (
-                (-item.liking, -(item.memory.importance or 0), -heat_of(item.memory, {}, NOW), item.memory.id)
+                (-item.liking, -(item.memory.importance or 0), -heat_of(item.memory, {}, NOW).value, item.memory.id)
                 for item in (one, other)
             )
             assert before < after

@@ -137,7 +137,7 @@ class Choice:
             kept = [
                 item
                 for item in kept
-                if heat_of(item.memory, used, now, self._parts.config.half_lives) >= query.min_heat
+                if heat_of(item.memory, used, now, self._parts.config.half_lives).value >= query.min_heat
             ]
         return kept
 

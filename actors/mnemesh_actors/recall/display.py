@@ -32,7 +32,7 @@ async def displayed(parts: NodePorts, memories: Sequence[Memory], question: str 
 
     def forms() -> list[Memory]:
         return [
-            shortened(memory, heat_of(memory, used, now, half_lives), question) if memory.id in cold else memory
+            shortened(memory, heat_of(memory, used, now, half_lives).value, question) if memory.id in cold else memory
             for memory in memories
         ]
 
@@ -42,7 +42,10 @@ async def displayed(parts: NodePorts, memories: Sequence[Memory], question: str 
 
 def _is_cold(memory: Memory, now: int, half_lives: HalfLives) -> bool:
     # Short texts are told first, because heat reads the whole text for words of good and bad outcomes.
-    if forgetting.is_short(memory) or forgetting.level_of(heat_of(memory, {}, now, half_lives)) == forgetting.FULL:
+    if (
+        forgetting.is_short(memory)
+        or forgetting.level_of(heat_of(memory, {}, now, half_lives).value) == forgetting.FULL
+    ):
         return False
     return not forgetting.is_kept_whole(memory)
 

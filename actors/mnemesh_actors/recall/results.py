@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from mnemesh_actors.embedding.embedder import Vector
-from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, HalfLives, heat_parts
+from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, HalfLives, heat
 from mnemesh_memory.policy.dynamics.valence import valence
 from mnemesh_memory.policy.sessions import preferences
 from mnemesh_memory.policy.standing import newer_first
@@ -243,15 +243,8 @@ def _coherence(memory: Memory, query: Query, now: int) -> float:
 
 def heat_of(
     memory: Memory, used: Mapping[str, tuple[int, int]], now: int, half_lives: HalfLives = HALF_LIFE_DAYS
-) -> float:
-    """How warm a memory is; `used` has by id how often and when last it was shown."""
-    return heat_parts_of(memory, used, now, half_lives).value
-
-
-def heat_parts_of(
-    memory: Memory, used: Mapping[str, tuple[int, int]], now: int, half_lives: HalfLives = HALF_LIFE_DAYS
 ) -> Heat:
-    """`heat_of` with its parts."""
+    """The heat of a memory with its parts. `used` has by id how often and when last a memory was shown."""
     accesses, last = used.get(memory.id, (0, 0))
     # Nobody could use a memory here before it arrived: an import with old dates is warm.
     return _heat(memory, (accesses, max(last, memory.updated_at, memory.arrived_at)), now, half_lives)
@@ -260,7 +253,7 @@ def heat_parts_of(
 def _heat(memory: Memory, used: tuple[int, int], now: int, half_lives: HalfLives = HALF_LIFE_DAYS) -> Heat:
     """The heat of a memory that was `used` so often, and last at that time (ms)."""
     liked, felt = liking(memory.useful, memory.not_useful), valence(memory.content, memory.kind)
-    return heat_parts(memory.kind, memory.tier, memory.importance, used[1], used[0], now, liked, felt, half_lives)
+    return heat(memory.kind, memory.tier, memory.importance, used[1], used[0], now, liked, felt, half_lives)
 
 
 def cost_of(hit: Hit) -> int:

@@ -23,7 +23,7 @@ from mnemesh_actors.recall.results import (
     answering,
     doubtful,
     evidence_of,
-    heat_parts_of,
+    heat_of,
     judged,
     likely_first,
     lying_in,
@@ -102,9 +102,7 @@ class Retrieval:
         memories = [hit.memory for hit in answer.results]
         used = await self._parts.ledger.activity([memory.id for memory in memories]) if memories else {}
         whole = await self._rows.view([memory.id for memory in memories if memory.shown or not memory.content])
-        heats = (
-            heat_parts_of(whole.get(memory.id, memory), used, now, self._parts.config.half_lives) for memory in memories
-        )
+        heats = (heat_of(whole.get(memory.id, memory), used, now, self._parts.config.half_lives) for memory in memories)
         hits = (replace(hit, heat=heat) for hit, heat in zip(answer.results, heats, strict=True))
         return replace(answer, results=tuple(hits))
 

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, HalfLives, heat_parts
+from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, HalfLives, heat
 from mnemesh_memory.policy.dynamics.valence import valence
 from mnemesh_memory.policy.judge.guard import Candidate, judge
 from mnemesh_memory.policy.judge.sameness import says_the_same
@@ -125,7 +125,7 @@ def tidy(
     felt = valence(memory.content, memory.kind)
     return Tidy(
         memory=memory,
-        heat=heat_parts(memory.kind, memory.tier, memory.importance, at, accesses, now, liked, felt, half_lives),
+        heat=heat(memory.kind, memory.tier, memory.importance, at, accesses, now, liked, felt, half_lives),
     )
 
 

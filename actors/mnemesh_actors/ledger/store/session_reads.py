@@ -165,6 +165,6 @@ def _hot(
     for id_, kind, tier, updated_at, importance, useful, against, accesses, last in rows:
         more, later = pending.get(id_, (0, 0))
         last_use = max(last, later, updated_at)
-        value = heat(kind, tier, importance, last_use, accesses + more, now, liking(useful, against))
+        value = heat(kind, tier, importance, last_use, accesses + more, now, liking(useful, against)).value
         warm.append((value, accesses + more, last_use, id_))
     return [id_ for *_, id_ in sorted(warm, reverse=True)[:limit]]

@@ -70,7 +70,7 @@ def half_lives_of(text: str) -> HalfLives:
     return {**HALF_LIFE_DAYS, **given} if given else HALF_LIFE_DAYS
 
 
-def heat_parts(
+def heat(
     kind: str,
     tier: str,
     importance: float | None,
@@ -81,7 +81,8 @@ def heat_parts(
     valence: float = 0.0,
     half_lives: HalfLives = HALF_LIFE_DAYS,
 ) -> Heat:
-    """Heat at `now` (ms) of a memory last used (or created) at `last_used` (ms). Pinned ones don't cool."""
+    """Heat at `now` (ms) of a memory last used (or created) at `last_used` (ms), with its parts. Pinned ones don't
+    cool."""
     pinned = tier == "pinned"
     strength = 1.0 if pinned else (1.0 + _importance(importance)) / 2.0
     half_life = 0.0 if pinned else half_lives.get(kind, 0.0)
@@ -98,21 +99,6 @@ def heat_parts(
         age_days=age_days,
         uses=accesses,
     )
-
-
-def heat(
-    kind: str,
-    tier: str,
-    importance: float | None,
-    last_used: int,
-    accesses: int,
-    now: int,
-    liking: float = 0.0,
-    valence: float = 0.0,
-    half_lives: HalfLives = HALF_LIFE_DAYS,
-) -> float:
-    """`heat_parts`, in [0, 1], without its parts."""
-    return heat_parts(kind, tier, importance, last_used, accesses, now, liking, valence, half_lives).value
 
 
 # Arguments of `heat` for a memory: kind, tier, importance, last use (ms), accesses, liking, valence.
