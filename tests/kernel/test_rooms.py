@@ -19,6 +19,7 @@ from mnemesh_actors.knowledge.access_store import AccessStore
 from mnemesh_memory.graph.pagerank import DAMPING
 from mnemesh_memory.maps.rooms import HALF_LIFE_DAYS, TRAIL_MS, CoAccess, Trails, Used, layout, nearness
 from mnemesh_memory.policy.sessions.session_context import ContextQuery
+from mnemesh_memory.policy.sessions.session_runs import TAG
 from mnemesh_memory.values.model import Caller, Draft, Query
 
 NOW = 1_795_000_000_000
@@ -179,6 +180,19 @@ async def test_what_many_questions_only_showed_is_not_likely_needed_next(here: H
     await here.mesh.get(replace(agent, agent="owner/other"), [first.id, second.id])
     await here.mesh.get(agent, [third.id, first.id])
     assert await predicted() == [second.id]
+
+
+@pytest.mark.asyncio(loop_scope="module")
+async def test_the_record_of_a_session_is_no_point_of_a_room_unless_its_own_room_is_asked_for(here: Here) -> None:
+    used = [await here.remember(f"The pump of the well has valve number {number}") for number in (1, 2)]
+    record = await here.remember("Prompts:\n- Mend the pump of the well", kind="run", tags=(TAG,))
+    for _ in range(2):
+        await here.mesh.get(READER, [used[0].id, record.id])
+        await here.mesh.get(READER, [record.id, used[1].id])
+    near = [point.id for point in (await here.mesh.navigate(READER, "", used[0].id)).points]
+    assert used[1].id in near
+    assert record.id not in near
+    assert record.id in [point.id for point in (await here.mesh.navigate(READER, "", record.id)).points]
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -23,6 +23,7 @@ from mnemesh_memory.access import grants
 from mnemesh_memory.maps import answers
 from mnemesh_memory.maps.answers import MapPoint, Room
 from mnemesh_memory.maps.rooms import CoAccess, Trails, Used, forward_weight, layout, nearness, reasons
+from mnemesh_memory.policy.sessions.session_runs import is_record
 from mnemesh_memory.ranking.answers import Recalled, left_out
 from mnemesh_memory.text.text import title_of
 from mnemesh_memory.validation import field_checks, request_checks
@@ -84,8 +85,8 @@ class Navigating:
         self, caller: Caller, text: str = "", key: str = "", spaces: Sequence[str] = (), limit: int = answers.POINTS
     ) -> Room:
         """The memories that are used together with the memory of `key`, or with those that answer `text`; without both,
-        the most used ones. An empty room where no memory answers `text`. Raises InvalidArgument, NotFound,
-        PermissionDenied."""
+        the most used ones. An empty room where no memory answers `text`. Records of sessions are left out. Raises
+        InvalidArgument, NotFound, PermissionDenied."""
         field_checks.whole("limit", limit, 1, answers.POINTS_MAX)
         if text.strip() and key:
             raise InvalidArgument("query", text, "query or id, not both")
@@ -102,7 +103,11 @@ class Navigating:
         known = await self._parts.ledger.read(wanted)
         if absent := [id_ for id_ in wanted if id_ not in known]:
             degraded = (*degraded, *left_out(await self._parts.ledger.lost(absent, grants.readable(caller))))
-        standing = {id_ for id_, one in known.items() if one.state == "active" and grants.may_read(caller, one.space)}
+        standing = {
+            id_
+            for id_, one in known.items()
+            if one.state == "active" and grants.may_read(caller, one.space) and not is_record(one)
+        }
         shown = [id_ for id_ in wanted if id_ in start or id_ in standing][: len(start) + limit]
         points = await asyncio.to_thread(_points, pairs, shown, start, near, known)
         return Room(points=points, examined=len(pairs.ends), degraded=degraded)
