@@ -7,13 +7,15 @@ makes vectors without meaning.
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import numpy as np
 import pytest
-from ledger_builders import GENERATION, Home
+from ledger_builders import GENERATION, START, Home
 
 from mnemesh_actors.consumers import feed_loop
 from mnemesh_actors.consumers import follower as follower_module
@@ -25,7 +27,11 @@ from mnemesh_actors.index.episodes import Episode, Episodes, Place
 from mnemesh_actors.index.shard import IndexItem, ShardStatus
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.ledger.ledger_actor import Ledger
+from mnemesh_actors.node.start import _publishing
+from mnemesh_actors.node_ports import MeshConfig, NodePorts
+from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.local import LocalHandle
+from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Unavailable
 from mnemesh_memory.values.model import Memory
 
@@ -153,6 +159,18 @@ class Scene:
                 shard=_handle(self.shelf),
             )
         )
+
+    def parts(self, **given: Any) -> NodePorts:
+        """The ports of operations over this scene, with these instead. Times and chance are counted."""
+        moments, chance = itertools.count(START), itertools.count()
+        serving = self.serving()
+        publish = _publishing(self.ledger, serving)
+        usual = {
+            "ledger": self.ledger, "serving": serving, "clock": lambda: next(moments), "config": MeshConfig(),
+            "commits": Batcher("ledger", publish, 256, limits.INBOX_MESSAGES_MAX),
+            "entropy": lambda size: hashlib.sha512(str(next(chance)).encode()).digest()[:size],
+        }  # fmt: skip
+        return NodePorts(**{**usual, **given})
 
     async def start(self) -> ShardStatus:
         status = await self.ledger.status()

@@ -6,6 +6,7 @@ import itertools
 import secrets
 import zlib
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -27,19 +28,24 @@ READER = Caller("owner/reader", "owner")
 TIMEOUT_S = 20.0
 
 
-async def started(path: Path) -> Mesh:
-    """A mesh in which no two things happen in the same millisecond."""
+USUAL = MeshConfig(recall_timeout_s=TIMEOUT_S, weights={"dense": 0.6, "bm25": 0.4}, abstain_below=0.03)
+
+
+async def started(path: Path, **given: Any) -> Mesh:
+    """A mesh in which no two things happen in the same millisecond, with these fields of StartConfig."""
     ticks = itertools.count(1_700_000_000_000)
-    return await start_mesh(
-        open_directory(path),
-        LocalRuntime(),
-        StartConfig(
-            clock=lambda: next(ticks),
-            entropy=secrets.token_bytes,
-            model=ModelConfig(),
-            mesh=MeshConfig(recall_timeout_s=TIMEOUT_S, weights={"dense": 0.6, "bm25": 0.4}, abstain_below=0.03),
-        ),
-    )
+    usual = {"clock": lambda: next(ticks), "entropy": secrets.token_bytes, "model": ModelConfig(), "mesh": USUAL}
+    return await start_mesh(open_directory(path), LocalRuntime(), StartConfig(**{**usual, **given}))
+
+
+@asynccontextmanager
+async def running(path: Path, **given: Any) -> AsyncIterator[Mesh]:
+    """A mesh until the end of the block."""
+    mesh = await started(path, **given)
+    try:
+        yield mesh
+    finally:
+        await mesh.close()
 
 
 def signals_of(hit: Hit) -> dict[str, float]:

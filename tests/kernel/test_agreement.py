@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 
 from mnemesh_memory.consolidation.agreement import consistent, read, restates
 from mnemesh_memory.consolidation.portions import plan
@@ -20,10 +21,8 @@ SENTENCES = st.builds(lambda subject, verb, number: f"The {subject} {verb} {numb
 
 
 def memory(number: int, text: str, kind: str = "episode") -> Memory:
-    return Memory(
-        id=f"018bcfe5-0000-8000-8000-{number:012x}", space="team", kind=kind, title="", content=text, state="active",
-        by="owner", created_at=number, updated_at=number, heads=("1@a",), source=Source(session=f"s{number}"),
-    )  # fmt: skip
+    id_, source = f"018bcfe5-0000-8000-8000-{number:012x}", Source(session=f"s{number}")
+    return plain_memory(id_, text, number, space="team", kind=kind, by="owner", source=source)
 
 
 def portion(memories: list[Memory], fresh: list[str] | None = None) -> Portion:

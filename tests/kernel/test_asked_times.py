@@ -12,6 +12,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from plain_memories import plain_memory
 
 from mnemesh_actors.recall.plan import Role, answer_of, plan_of, steps
 from mnemesh_actors.recall.results import cost_of
@@ -31,10 +32,7 @@ def ms(text: str) -> int:
 
 
 def memory(id_: str, when: str, valid: str = "", kind: str = "fact") -> Memory:
-    return Memory(
-        id=id_, space="s", kind=kind, title="", content=id_, state="active", by="a", created_at=ms(when),
-        updated_at=ms(when), heads=(), valid_from=ms(valid) if valid else None,
-    )  # fmt: skip
+    return plain_memory(id_, id_, ms(when), kind=kind, valid_from=ms(valid) if valid else None)
 
 
 class Search:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 import json
-import secrets
 import threading
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ from fastembed import TextEmbedding
 from fastembed.text.pooled_normalized_embedding import PooledNormalizedEmbedding
 from follower_scene import until
 from onnx import TensorProto, helper, numpy_helper
+from recall_scene import started
 from second_model import cut_model
 from test_embedder_front import Worker
 from tokenizers import Tokenizer
@@ -35,9 +34,6 @@ from mnemesh_actors.models.embedding_model import (
 )
 from mnemesh_actors.models.minilm_graph import read_safetensors
 from mnemesh_actors.models.onnx_engine import known
-from mnemesh_actors.node.start import StartConfig, start_mesh
-from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 from mnemesh_memory.values.model import Caller, Draft, Query
@@ -429,11 +425,7 @@ async def test_a_text_alone_does_not_make_its_question_known_and_both_are_forgot
 
 async def test_a_node_embeds_questions_and_texts_with_the_words_of_the_model_that_takes_over(tmp_path: Path) -> None:
     folder = prompting(cut_model(tmp_path / "e5", 128), {"prompts": {"query": "query: ", "document": "passage: "}})
-    ticks = itertools.count(1_700_000_000_000)
-    data = open_directory(tmp_path / "data")
-    mesh = await start_mesh(
-        data, LocalRuntime(), StartConfig(clock=lambda: next(ticks), entropy=secrets.token_bytes, model=ModelConfig())
-    )
+    mesh = await started(tmp_path / "data")
     try:
         text = "The tide gauge reports every six minutes"
         before = (await mesh.remember(CALLER, Draft(content=text))).memory

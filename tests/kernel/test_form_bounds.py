@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 
 from mnemesh_actors.recall.results import Found, judged
 from mnemesh_memory.ranking.candidates import Candidate, Context
@@ -20,11 +21,7 @@ questions = st.sampled_from(["when did Ana move in May 2023?", "word " * MESSAGE
 
 
 def page(words: int) -> Memory:
-    content = "[User] Yesterday in May 2023 " + "update command " * words
-    return Memory(
-        id="page", space="s", kind="fact", title="", content=content, state="active", by="",
-        created_at=1_683_000_000_000, updated_at=0, heads=(),
-    )  # fmt: skip
+    return plain_memory("page", "[User] Yesterday in May 2023 " + "update command " * words, 1_683_000_000_000)
 
 
 @given(st.integers(0, 2_000), questions)

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from recall_scene import running
 
-from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.node_ports import MeshConfig
-from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.policy.dynamics.heat import DAY_MS, HALF_LIFE_DAYS
 from mnemesh_memory.values.heat_channels import Heat
 from mnemesh_memory.values.model import Caller, Draft, Query
@@ -33,18 +27,6 @@ class Clock:
         return self.now
 
 
-@asynccontextmanager
-async def running(path: Path, clock: Clock, config: MeshConfig | None = None) -> AsyncIterator[Mesh]:
-    start = StartConfig(
-        clock=clock, entropy=secrets.token_bytes, model=ModelConfig(), mesh=config or MeshConfig(recall_timeout_s=20.0)
-    )
-    mesh = await start_mesh(open_directory(path), LocalRuntime(), start)
-    try:
-        yield mesh
-    finally:
-        await mesh.close()
-
-
 async def heat_in(mesh: Mesh) -> Heat:
     """The heat of the only memory, by an explained recall. Its use is not noted before the answer."""
     (hit,) = (await mesh.recall(READER, Query(text="", spaces=("s",), explain=True))).results
@@ -55,10 +37,10 @@ async def heat_in(mesh: Mesh) -> Heat:
 
 async def test_a_month_without_the_node_has_the_heat_of_a_month(tmp_path: Path) -> None:
     clock = Clock()
-    async with running(tmp_path, clock) as mesh:
+    async with running(tmp_path, clock=clock) as mesh:
         await mesh.remember(READER, Draft(content="The build needs Go 1.22.", kind="error", space="s"))
     clock.now += 30 * DAY_MS
-    async with running(tmp_path, clock) as mesh:
+    async with running(tmp_path, clock=clock) as mesh:
         heat = await heat_in(mesh)
     assert (heat.age_days, heat.half_life_days, heat.uses) == (30.0, 30.0, 0)
     assert heat.value == pytest.approx(0.75 * 2 ** (-1 / heat.valence))
@@ -66,7 +48,7 @@ async def test_a_month_without_the_node_has_the_heat_of_a_month(tmp_path: Path) 
 
 async def test_consolidations_alone_change_no_heat(tmp_path: Path) -> None:
     clock = Clock()
-    async with running(tmp_path, clock) as mesh:
+    async with running(tmp_path, clock=clock) as mesh:
         kept = await mesh.remember(READER, Draft(content="The build needs Go 1.22.", space="s"))
         used = await mesh._parts.ledger.activity([kept.memory.id])
         for _ in range(20):
@@ -78,7 +60,7 @@ async def test_consolidations_alone_change_no_heat(tmp_path: Path) -> None:
 
 async def test_a_clock_of_another_decade_leaves_no_trace(tmp_path: Path) -> None:
     clock = Clock()
-    async with running(tmp_path, clock) as mesh:
+    async with running(tmp_path, clock=clock) as mesh:
         await mesh.remember(READER, Draft(content="The build needs Go 1.22.", space="s"))
         clock.now = BEGUN - 3650 * DAY_MS
         assert (await heat_in(mesh)).value == pytest.approx(0.75)
@@ -89,7 +71,7 @@ async def test_a_clock_of_another_decade_leaves_no_trace(tmp_path: Path) -> None
 async def test_half_lives_of_the_settings_cool_the_memories_of_a_node(tmp_path: Path) -> None:
     clock = Clock()
     config = MeshConfig(recall_timeout_s=20.0, half_lives={**HALF_LIFE_DAYS, "fact": 10.0})
-    async with running(tmp_path, clock, config) as mesh:
+    async with running(tmp_path, clock=clock, mesh=config) as mesh:
         await mesh.remember(READER, Draft(content="The build needs Go 1.22.", space="s"))
         clock.now += 10 * DAY_MS
         cold = await mesh.recall(READER, Query(text="build", spaces=("s",), min_heat=0.4))

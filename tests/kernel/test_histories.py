@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,13 +9,11 @@ import pytest
 import pytest_asyncio
 from diverging import SEEDED_AT, diverge, node_of, texts
 from ledger_builders import Home, done
+from recall_scene import running
 
-from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.recall.results import SNIPPET_CHARS
 from mnemesh_actors.remember import history_operations as module
-from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.values.errors import Aborted, InvalidArgument, NotFound, PermissionDenied
 from mnemesh_memory.values.model import Caller, Draft, Memory, Patch, Query
@@ -41,15 +38,10 @@ async def conflicted(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[
             edits = (("ana/a", f"{HARBOUR}{number}", SEEDED_AT + 1), ("bob/b", f"{ORCHARD}{number}", SEEDED_AT + 2))
             ids.append(diverge(ledger, memory, *edits).id)
     ticks = iter(range(NOW, NOW + 10**6))
-    mesh = await start_mesh(
-        home.directory,
-        LocalRuntime(),
-        StartConfig(clock=lambda: next(ticks), entropy=secrets.token_bytes, model=ModelConfig()),
-    )
-    # A wait for the index to hold this memory is a wait for all earlier ones.
-    await mesh.remember(OWNER, Draft(content="All is indexed.", space="other"))
-    yield mesh, ids
-    await mesh.close()
+    async with running(home.directory.path, clock=lambda: next(ticks)) as mesh:
+        # A wait for the index to hold this memory is a wait for all earlier ones.
+        await mesh.remember(OWNER, Draft(content="All is indexed.", space="other"))
+        yield mesh, ids
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Final
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 
 from mnemesh_memory.policy import validity
 from mnemesh_memory.policy.validity import held, stood_instead, successors
@@ -23,10 +24,9 @@ def chains(draw: st.DrawFn) -> dict[str, Memory]:
     names = [f"m{number}" for number in range(draw(st.integers(1, 9)))]
     after = {name: draw(st.sampled_from(["", *names, "gone"])) for name in names}
     return {
-        name: Memory(
-            id=name, space=draw(st.sampled_from(["a", "a", "a", "b"])), kind="fact", title="", content=name,
+        name: plain_memory(
+            name, name, space=draw(st.sampled_from(["a", "a", "a", "b"])), superseded_by=after[name],
             state=draw(st.sampled_from(["forgotten", "superseded"])) if after[name] else "active",
-            by="ana", created_at=0, updated_at=0, heads=(), superseded_by=after[name],
             valid_from=draw(TIMES), valid_to=draw(TIMES),
             links=tuple(Link("supersedes", old) for old in names if after[old] == name),
         )
@@ -51,10 +51,7 @@ def test_all_at_once_gives_what_each_alone_gives(everything: dict[str, Memory], 
 def test_a_chain_is_judged_once_for_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     number = 500
     everything = {
-        f"{place}": Memory(
-            id=f"{place}", space="a", kind="fact", title="", content="", state="superseded", by="ana", created_at=0,
-            updated_at=0, heads=(), superseded_by=f"{place + 1}", valid_from=9,
-        )
+        f"{place}": plain_memory(f"{place}", space="a", state="superseded", superseded_by=f"{place + 1}", valid_from=9)
         for place in range(number)
     }  # fmt: skip
     judged = 0

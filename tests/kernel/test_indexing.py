@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 
 from mnemesh_actors.index.points import PASSAGES_MAX
 from mnemesh_memory.policy.patches import succeeding
@@ -16,18 +17,7 @@ from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.limits import CHUNK_TOKENS_MAX, CONTENT_BYTES_MAX, TAGS_MAX
 from mnemesh_memory.values.model import Draft, Memory, Revision
 
-PLAIN = Memory(
-    id="018f6f0e-7c1a-7000-8000-3f1f8d2f6a11",
-    space="team/payments",
-    kind="fact",
-    title="",
-    content="The ledger commits before it answers.",
-    state="active",
-    by="owner/test",
-    created_at=1,
-    updated_at=1,
-    heads=(),
-)
+PLAIN = plain_memory("018f6f0e-7c1a-7000-8000-3f1f8d2f6a11", "The ledger commits before it answers.", 1)
 LONG = "".join(f"Sentence {number} says something of its own. " for number in range(400))
 
 
@@ -139,21 +129,8 @@ def test_title_and_part_together_stay_below_what_the_model_reads(title: str, con
 
 
 def old(*tags: str) -> Memory:
-    return Memory(
-        id="018f6f0e-7c1a-7000-8000-000000000001",
-        space="team/a",
-        kind="decision",
-        title="Pay day",
-        content="We pay on the first.",
-        state="active",
-        by="ana",
-        created_at=0,
-        updated_at=0,
-        heads=("1@00",),
-        tags=tags,
-        importance=0.9,
-        tier="pinned",
-    )
+    fields = {"space": "team/a", "kind": "decision", "title": "Pay day", "importance": 0.9, "tier": "pinned"}
+    return plain_memory("018f6f0e-7c1a-7000-8000-000000000001", "We pay on the first.", tags=tags, **fields)
 
 
 def test_a_successor_takes_over_space_title_kind_and_tags_alone() -> None:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 
 from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
@@ -31,10 +32,7 @@ SPACE = "team/x"
 
 
 def memory(id_: str, content: str = "the rate limit", at: int = 0) -> Memory:
-    return Memory(
-        id=id_, space=SPACE, kind="fact", title="", content=content, state="active", by="", created_at=at,
-        updated_at=at, heads=(), valid_from=at,
-    )  # fmt: skip
+    return plain_memory(id_, content, at, space=SPACE, valid_from=at)
 
 
 @pytest.mark.parametrize(

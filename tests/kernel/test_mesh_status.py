@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-import secrets
 from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from recall_scene import running
 
-from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.node.start import StartConfig, start_mesh
-from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.transcripts.sessions import TranscriptDraft, TurnDraft
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DeadlineExceeded
@@ -27,14 +22,8 @@ CALLER = Caller("owner/tester", "owner")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def mesh(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mesh]:
-    ticks = itertools.count(1_700_000_000_000)
-    made = await start_mesh(
-        open_directory(tmp_path_factory.mktemp("status")),
-        LocalRuntime(),
-        StartConfig(clock=lambda: next(ticks), entropy=secrets.token_bytes, model=ModelConfig()),
-    )
-    yield made
-    await made.close()
+    async with running(tmp_path_factory.mktemp("status")) as made:
+        yield made
 
 
 async def test_an_index_that_catches_up_is_behind_however_little(mesh: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from plain_memories import plain_memory
 from structlog.testing import capture_logs
 
 from mnemesh_actors.astrocytes import planning_process
@@ -43,10 +44,8 @@ def portion(groups: int) -> Portion:
     for number, line in enumerate(CORPUS.read_text("utf-8").splitlines()[:groups]):
         ids = [f"{number:02d}-{place}" for place, _ in enumerate(json.loads(line)["texts"])]
         for place, text in enumerate(json.loads(line)["texts"]):
-            memories[ids[place]] = Memory(
-                id=ids[place], space="team", kind="episode", title="", content=text, state="active", by="a/b",
-                created_at=number, updated_at=number, heads=(), source=Source(session=f"s{place}"),
-            )  # fmt: skip
+            source = Source(session=f"s{place}")
+            memories[ids[place]] = plain_memory(ids[place], text, number, space="team", kind="episode", source=source)
             near[ids[place]] = tuple((other, 0.9) for other in ids if other != ids[place])
     return Portion(space="team", principal="a", domain="general", fresh=tuple(memories), memories=memories, near=near)
 

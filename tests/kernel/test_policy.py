@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 
 from mnemesh_memory.policy.dynamics.heat import (
     DAY_MS,
@@ -29,7 +30,7 @@ from mnemesh_memory.ranking.session_coherence import coherence
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.kinds import KINDS, TIERS
 from mnemesh_memory.values.limits import TIME_MS_MAX, TIME_MS_MIN
-from mnemesh_memory.values.model import Memory, Query, Related
+from mnemesh_memory.values.model import Query, Related
 from mnemesh_memory.values.rules import Comparison, Rule
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
@@ -388,10 +389,7 @@ def test_rules_are_bounded() -> None:
 
 
 def test_of_several_that_hold_the_strongest_counts_and_hiding_weighs_nothing() -> None:
-    memory = Memory(
-        id="m", space="s", kind="error", title="", content="x", state="active", by="ana", created_at=0, updated_at=0,
-        heads=("h",), tags=("decision", "draft"), paths=("docs/a.md",),
-    )  # fmt: skip
+    memory = plain_memory(kind="error", tags=("decision", "draft"), paths=("docs/a.md",))
     assert weighed(memory, rules_of(RULES)) == (1.0, 0.5)
     assert weighed(memory, rules_of("tag=decision +0.3; tag=other -1")) == (0.3, 0.0)
     assert weighed(memory, ()) == (0.0, 0.0)

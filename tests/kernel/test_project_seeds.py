@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 
 from mnemesh_actors.files import project_reading
 from mnemesh_actors.remember.project_seeding import _part
@@ -132,11 +132,8 @@ def test_a_folder_is_read_without_links_devices_hidden_folders_and_other_peoples
 
 def memory_of(seed: seeds.Seed, **more: Any) -> Memory:
     """The memory that an earlier run made of a seed."""
-    made = Memory(
-        id=seed.topic, space="team/kiln", kind=seed.kind, title=seed.title, content=seed.content, state="active",
-        by="owner", created_at=0, updated_at=0, heads=("1@00",), attrs=seed.attrs(),
-    )  # fmt: skip
-    return replace(made, **more)
+    fields = {"kind": seed.kind, "title": seed.title, "by": "owner", "attrs": seed.attrs(), **more}
+    return plain_memory(seed.topic, **{"content": seed.content, **fields})
 
 
 def test_a_second_run_renews_its_own_words_and_leaves_those_of_people() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +11,9 @@ from uuid import UUID
 import numpy as np
 import pytest
 from follower_scene import Scene, played
-from ledger_builders import AGENT, SPACE, START, Home
+from ledger_builders import AGENT, SPACE, Home
 from peer_builders import EVERYTHING, ID, NOW, OTHER, Node
+from plain_memories import plain_memory
 
 from mnemesh_actors.index import neighbours
 from mnemesh_actors.index.engine_port import QueryRequest, Scored
@@ -22,11 +21,9 @@ from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Sha
 from mnemesh_actors.index.vector_table import TabledIndex
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
 from mnemesh_actors.ledger.peers.exchange import Incoming
-from mnemesh_actors.node_ports import MeshConfig, NodePorts
 from mnemesh_actors.remember.drafts import Siblings
 from mnemesh_actors.remember.removal import BulkForgetting, Purging
 from mnemesh_actors.remember.writes import Writing
-from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.values.errors import DeadlineExceeded, NotFound
@@ -40,19 +37,6 @@ async def scene(home: Home) -> AsyncIterator[Scene]:
     async with played(home) as scene:
         await scene.start()
         yield scene
-
-
-def parts_of(scene: Scene, ledger: Any = None) -> NodePorts:
-    moments, chance = itertools.count(START), itertools.count()
-    commits: Any = Batcher("ledger", scene.ledger.commit, 256, 256)
-    return NodePorts(
-        ledger=ledger or scene.ledger,
-        serving=scene.serving(),
-        commits=commits,
-        clock=lambda: next(moments),
-        entropy=lambda size: hashlib.sha512(str(next(chance)).encode()).digest()[:size],
-        config=MeshConfig(),
-    )
 
 
 class Alone:
@@ -79,7 +63,7 @@ async def arrives(scene: Scene, node: Node, *entries: Entry) -> None:
 
 async def test_what_only_one_machine_has_erased_is_pending(scene: Scene) -> None:
     memory = await scene.remember("the text")
-    purging = Purging(parts_of(scene, Alone(scene, "degraded: on one machine only, a; b")))
+    purging = Purging(scene.parts(ledger=Alone(scene, "degraded: on one machine only, a; b")))
     gone = await purging.purge(CALLER, memory.id)
     assert gone.changes == 1
     assert gone.pending == ("other machines erase it once they are level again (degraded: on one machine only, a; b)",)
@@ -97,14 +81,14 @@ async def test_an_index_that_is_behind_is_one_thing_that_is_pending_of_many_memo
         raise DeadlineExceeded("stored, but not taken in; use wait=durable", part="index")
 
     monkeypatch.setattr(scene.follower, "wait_for", behind)
-    parts = parts_of(scene)
+    parts = scene.parts()
     many = BulkForgetting(parts, Writing(parts), Purging(parts))
     done = await many.bulk_forget(CALLER, ListQuery(spaces=(SPACE,)), purge=True, dry_run=False)
     assert (len(done.ids), done.pending) == (3, (f"the index drops it later ({fault or 'it is behind'})",))
 
 
 async def test_a_second_purge_answers_as_the_first_did_with_no_changes(scene: Scene) -> None:
-    memory, purging = await scene.remember("the text"), Purging(parts_of(scene))
+    memory, purging = await scene.remember("the text"), Purging(scene.parts())
     first = await purging.purge(CALLER, memory.id)
     assert (first.changes, first.begun) == (1, memory.created_at)
     assert await purging.purge(CALLER, memory.id.upper()) == replace(first, changes=0, begun=0)
@@ -118,7 +102,7 @@ async def test_a_second_purge_answers_as_the_first_did_with_no_changes(scene: Sc
 async def test_what_only_waits_or_was_refused_is_purged_by_an_admin_of_its_space_and_is_not_there_for_others(
     scene: Scene, fate: str
 ) -> None:
-    node, purging = Node(), Purging(parts_of(scene))
+    node, purging = Node(), Purging(scene.parts())
     node.says("not sent")
     late = node.says("the text")
     await arrives(scene, node, late if fate == "waits" else replace(late, signature=bytes(64)))
@@ -138,7 +122,7 @@ async def test_what_only_waits_or_was_refused_is_purged_by_an_admin_of_its_space
 
 
 async def test_who_may_not_read_a_space_does_not_learn_what_was_erased_there(scene: Scene) -> None:
-    memory, purging = await scene.remember("the text"), Purging(parts_of(scene))
+    memory, purging = await scene.remember("the text"), Purging(scene.parts())
     stranger = Caller("ana/cli", "ana", "admin", default_space="home/x", spaces=("home/*",))
     told = []
     for _ in range(2):
@@ -163,7 +147,7 @@ async def test_an_erasure_of_a_peer_drops_the_texts_of_every_revision_from_the_m
 
 
 async def test_a_purge_drops_the_texts_of_older_revisions_too(scene: Scene) -> None:
-    memory, parts = await scene.remember("the text"), parts_of(scene)
+    memory, parts = await scene.remember("the text"), scene.parts()
     await scene.write(scene.home.pen.revise(memory, content="the text as it was edited"))
     await scene.embedder.embed(["the text"])
     await Purging(parts).purge(CALLER, memory.id)
@@ -266,10 +250,7 @@ def test_a_few_texts_are_searched_for_each_in_a_large_one_too(
 
 
 def written(n: int, space: str = BULK_SPACE) -> Memory:
-    return Memory(
-        id=memory(n), space=space, kind="fact", title="", content=f"Note {n} of the batch.", state="active", by="owner",
-        created_at=n, updated_at=n, heads=(),
-    )  # fmt: skip
+    return plain_memory(memory(n), f"Note {n} of the batch.", n, space=space)
 
 
 def test_each_memory_of_a_batch_hears_of_those_before_it_that_are_near() -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import recall_scene
 from qdrant_double import Fault, QdrantDouble, qdrant_double
 from second_model import cut_model
 
@@ -20,14 +19,9 @@ from mnemesh_actors.consumers.consumer_table import NEXT_INDEX
 from mnemesh_actors.generations import reembedding, space_factory
 from mnemesh_actors.index.engines import server as server_module
 from mnemesh_actors.index.storage import ServerConfig
-from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.node.start import StartConfig, start_mesh
-from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.recall import recall as recalling_module
 from mnemesh_actors.recall import retrieval
-from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.values.errors import FailedPrecondition, Unavailable
 from mnemesh_memory.values.model import Caller, Draft, Query
@@ -54,18 +48,8 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def started(qdrant: QdrantDouble, path: Path, key: str = KEY, recall_timeout_s: float = 20.0) -> Mesh:
-    ticks = itertools.count(1_700_000_000_000)
-    return await start_mesh(
-        open_directory(path),
-        LocalRuntime(),
-        StartConfig(
-            clock=lambda: next(ticks),
-            entropy=secrets.token_bytes,
-            model=ModelConfig(),
-            mesh=MeshConfig(recall_timeout_s=recall_timeout_s, weights={"dense": 0.6, "bm25": 0.4}, abstain_below=0.03),
-            qdrant=ServerConfig(url=qdrant.url, api_key=key),
-        ),
-    )
+    usual = replace(recall_scene.USUAL, recall_timeout_s=recall_timeout_s)
+    return await recall_scene.started(path, mesh=usual, qdrant=ServerConfig(url=qdrant.url, api_key=key))
 
 
 @pytest.fixture

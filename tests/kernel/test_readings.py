@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
-import secrets
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from follower_scene import until
+from recall_scene import running
 from structlog.testing import capture_logs
 
 from mnemesh_actors.consumers.consumer import ConsumerRunner
@@ -21,10 +20,7 @@ from mnemesh_actors.embedding.embedder import PAIRS_A_CALL_MAX, Embedder, Embedd
 from mnemesh_actors.generations import space_factory
 from mnemesh_actors.models import PAIRS_OFF, PAIRS_READY, EmbeddingWorker, ModelConfig, ModelInfo
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.node_ports import MeshConfig
-from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading
 from mnemesh_memory.values.errors import Unavailable
@@ -187,16 +183,9 @@ class Recording(EmbeddingWorker):
 async def mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Mesh]:
     Recording.asked, Recording.fault, Recording.answer = [], None, REPLACES
     monkeypatch.setattr(space_factory, "EMBEDDER", replace(space_factory.EMBEDDER, make=Recording))
-    ticks = itertools.count(1_700_000_000_000)
-    config = StartConfig(
-        clock=lambda: next(ticks),
-        entropy=secrets.token_bytes,
-        model=ModelConfig(download=False),
-        mesh=MeshConfig(recall_timeout_s=PATIENCE_S, write_timeout_s=10 * PATIENCE_S),
-    )
-    mesh = await start_mesh(open_directory(tmp_path), LocalRuntime(), config)
-    yield mesh
-    await mesh.close()
+    patient = MeshConfig(recall_timeout_s=PATIENCE_S, write_timeout_s=10 * PATIENCE_S)
+    async with running(tmp_path, model=ModelConfig(download=False), mesh=patient) as mesh:
+        yield mesh
 
 
 def judge_of(mesh: Mesh) -> ConsumerRunner:

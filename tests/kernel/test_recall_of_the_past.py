@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from doubles import noted
+from plain_memories import plain_memory
 from recall_scene import READER, Here, found
 from recall_scene import here as here
 from recall_scene import mesh as mesh
@@ -284,11 +285,8 @@ class Interrupted:
 
 
 def version(id_: str, after: str = "", before: str = "", state: str = "", **times: int) -> Memory:
-    return Memory(
-        id=id_, space="a", kind="fact", title="", content=id_, state=state or ("superseded" if after else "active"),
-        by="ana", created_at=0, updated_at=0, heads=(), superseded_by=after,
-        links=(Link("supersedes", before),) if before else (), **times,
-    )  # fmt: skip
+    state, links = state or ("superseded" if after else "active"), (Link("supersedes", before),) if before else ()
+    return plain_memory(id_, id_, space="a", state=state, superseded_by=after, links=links, **times)
 
 
 BEGAN_LATER = (version("A", "B", valid_from=2000, valid_to=2100), version("B", before="A"))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
@@ -110,10 +111,7 @@ def test_a_list_keeps_its_form_and_code_is_left_alone(older: str, content: str) 
 
 
 def shown(id_: str, *heads: str) -> Memory:
-    return Memory(
-        id=id_, space="s", kind="fact", title="", content="x", state="active", by="owner/a", created_at=0,
-        updated_at=0, heads=heads or ("1@a",),
-    )  # fmt: skip
+    return plain_memory(id_, heads=heads or ("1@a",))
 
 
 def test_a_window_ends_with_time_a_new_head_or_a_clock_that_goes_back() -> None:

@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import itertools
-import secrets
 import sqlite3
 import threading
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, closing
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import recall_scene
 from follower_scene import PATIENCE_S, until
 from numpy.typing import NDArray
 from structlog.testing import capture_logs
@@ -35,10 +34,7 @@ from mnemesh_actors.index.shard import RetrievalShard, ShardStatus
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig, ModelInfo
 from mnemesh_actors.models.embedding_model import generation_of
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.node_ports import MeshConfig
-from mnemesh_actors.runtime.local import LocalRuntime
-from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
 from mnemesh_memory.values.model import Caller, Draft, Query
@@ -98,24 +94,9 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Models:
     return shared
 
 
-async def started(path: Path, model: str = "") -> Mesh:
-    ticks = itertools.count(1_700_000_000_000)
-    config = StartConfig(
-        clock=lambda: next(ticks),
-        entropy=secrets.token_bytes,
-        model=ModelConfig(name=model),
-        mesh=MeshConfig(recall_timeout_s=PATIENCE_S, write_timeout_s=PATIENCE_S),
-    )
-    return await start_mesh(open_directory(path), LocalRuntime(), config)
-
-
-@asynccontextmanager
-async def running(path: Path, model: str = "") -> AsyncIterator[Mesh]:
-    mesh = await started(path, model)
-    try:
-        yield mesh
-    finally:
-        await mesh.close()
+def running(path: Path, model: str = "") -> AbstractAsyncContextManager[Mesh]:
+    patient = MeshConfig(recall_timeout_s=PATIENCE_S, write_timeout_s=PATIENCE_S)
+    return recall_scene.running(path, model=ModelConfig(name=model), mesh=patient)
 
 
 async def remember(mesh: Mesh, *texts: str) -> list[str]:
@@ -467,11 +448,11 @@ async def test_a_model_of_a_users_own_that_is_gone_or_changed_is_not_replaced(tm
         await remember(mesh, *TEXTS)
     models.missing.add("newer")
     with pytest.raises(FailedPrecondition, match=r"newer, which can't be loaded .*put it back; or delete .*json"):
-        await started(tmp_path)
+        await recall_scene.started(tmp_path)
     models.missing.clear()
     models.revisions["newer"] = "2"
     with pytest.raises(FailedPrecondition, match="the files there give"):
-        await started(tmp_path)
+        await recall_scene.started(tmp_path)
     (tmp_path / FILE).unlink()
     async with running(tmp_path) as mesh:
         await changed_over(mesh, tmp_path, "old")

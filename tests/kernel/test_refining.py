@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from plain_memories import plain_memory as memory
 
 from mnemesh_actors.recall.results import Found, heat_of, ordered, redirected
 from mnemesh_memory.ranking.diversity import diverse
@@ -24,7 +25,7 @@ from mnemesh_memory.ranking.second_look import Look, in_order, lifted, lowered
 from mnemesh_memory.ranking.signals import OPTIONAL
 from mnemesh_memory.ranking.structure import pairs_asked, pairs_of
 from mnemesh_memory.text.traits import question_of
-from mnemesh_memory.values.model import Memory, Query, Source
+from mnemesh_memory.values.model import Query, Source
 
 units = st.floats(0, 1)
 scores = units.map(lambda score: round(score, SCORE_DECIMALS))
@@ -33,14 +34,6 @@ pools = st.lists(looks, max_size=12, unique_by=lambda look: look.id)
 NOW = 1_700_000_000_000
 CLOSE = 2 * 10**-SCORE_DECIMALS
 words = st.lists(st.sampled_from(["harbour", "closes", "nine", "ferry", "leaves", "lamp"]), max_size=6).map(" ".join)
-
-
-def memory(id_: str = "m", content: str = "x", **fields: object) -> Memory:
-    known = Memory(
-        id=id_, space="s", kind="fact", title="", content=content, state="active", by="ana", created_at=0, updated_at=0,
-        heads=("h",),
-    )  # fmt: skip
-    return replace(known, **fields)  # type: ignore[arg-type]
 
 
 # ---- any signal -----------------------------------------------------------------------------------------------------

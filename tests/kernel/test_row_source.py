@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
+from plain_memories import plain_memory
+
 from mnemesh_actors.rows.row_source import RowSource, Tie
 from mnemesh_memory.values.model import Memory
 
 
 def memory(id_: str, by: str = "") -> Memory:
-    return Memory(
-        id=id_, space="s", kind="fact", title="", content=id_, state="superseded" if by else "active", by="a",
-        created_at=1, updated_at=1, heads=(), superseded_by=by,
-    )  # fmt: skip
+    return plain_memory(id_, id_, 1, state="superseded" if by else "active", superseded_by=by)
 
 
 class Rows:

@@ -8,6 +8,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 from qdrant_edge import Bm25, Bm25Config
 
 from mnemesh_actors.index.bm25 import AVERAGE_TERMS, LENGTH_B, SATURATION_K, Bm25Encoder
@@ -46,10 +47,7 @@ def english(text: str, *, asked: bool = False) -> tuple[list[int], list[float]]:
 
 
 def memory(id_: str, text: str) -> Memory:
-    return Memory(
-        id=id_, space="team/x", kind="note", title="", content=text, state="active", by="a", created_at=0, updated_at=0,
-        heads=("r",),
-    )  # fmt: skip
+    return plain_memory(id_, text, kind="note")
 
 
 def same_as_english(text: str) -> bool:

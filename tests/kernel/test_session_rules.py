@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 
 from mnemesh_memory.policy.sessions import checkpoints, session_context
 from mnemesh_memory.policy.sessions.checkpoints import HEADINGS, Standing
@@ -28,12 +30,8 @@ STANDINGS = st.builds(
 )
 
 
-def memory(number: int, content: str = "text", **more: object) -> Memory:
-    made = Memory(
-        id=f"{number:08d}", space="team", kind="fact", title="", content=content, state="active", by="owner",
-        created_at=NOW, updated_at=NOW, heads=(),
-    )  # fmt: skip
-    return replace(made, **more)  # type: ignore[arg-type]
+def memory(number: int, content: str = "text", **more: Any) -> Memory:
+    return plain_memory(f"{number:08d}", content, NOW, **{"space": "team", "by": "owner", **more})
 
 
 @PROPERTY

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
@@ -397,9 +398,8 @@ async def test_a_newer_memory_goes_first_only_when_it_answers_by_itself(here: He
 IDS = [f"m{number}" for number in range(5)]
 MEMORIES = st.lists(
     st.builds(
-        lambda number, at, links: Memory(
-            id=IDS[number], space="s", kind="fact", title="", content="", state="active", by="a", created_at=at,
-            updated_at=at, heads=(), links=tuple(Link(type_, IDS[to]) for type_, to in links if to != number),
+        lambda number, at, links: plain_memory(
+            IDS[number], "", at, links=tuple(Link(type_, IDS[to]) for type_, to in links if to != number)
         ),
         st.integers(0, 4), st.integers(0, 3),
         st.lists(st.tuples(st.sampled_from([CONTRADICTS, MAY_REPLACE, BOTH_HOLD]), st.integers(0, 4)), max_size=3),

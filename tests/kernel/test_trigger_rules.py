@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 
 from mnemesh_memory.policy.rules.triggers import (
     FIRED_TAG,
@@ -36,10 +37,8 @@ PLACES = st.sampled_from(("", "/")).flatmap(lambda root: PATHS.map(lambda path: 
 
 def memory(number: int, on: str, pattern: str, *, repeating: bool = False, tags: Iterable[str] = (TAG,)) -> Memory:
     asked = condition(on, pattern, repeating, NOW)
-    return Memory(
-        id=f"{number:08d}", space=SPACE, kind="reference", title="", content="text", state="active", by="owner",
-        created_at=NOW + number, updated_at=NOW, heads=(), tags=tuple(tags), attrs=attrs_of(asked, own=True),
-    )  # fmt: skip
+    at, attrs = NOW + number, attrs_of(asked, own=True)
+    return plain_memory(f"{number:08d}", at=at, space=SPACE, kind="reference", tags=tuple(tags), attrs=attrs)
 
 
 def table(*memories: Memory) -> TriggerTable:

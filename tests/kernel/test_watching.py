@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import itertools
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
@@ -14,10 +12,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from follower_scene import Scene, played, until
 from ledger_builders import AGENT, OTHER_SPACE, SPACE, START, Home, Pen
 
-from mnemesh_actors.ledger.commit.commands import Command, Committed
-from mnemesh_actors.node.start import _publishing
-from mnemesh_actors.node_ports import MeshConfig, NodePorts
-from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.watch import watch_operations as watching_module
 from mnemesh_actors.watch.cursor_seal import CursorSeal
@@ -41,25 +35,10 @@ class Post:
     def __init__(self, scene: Scene, pen: Pen) -> None:
         self.pen = pen
         self.news = scene.follower.news
-        moments, chance = itertools.count(START), itertools.count()
-        serving = scene.serving()
-        publish = _publishing(scene.ledger, serving)
-        self.commits: Batcher[Command, Committed] = Batcher("ledger", publish, 256, limits.INBOX_MESSAGES_MAX)
         self.reads = 0
         self.before_read: Callable[[], None] = lambda: None
-        self.watching = Watching(
-            NodePorts(
-                ledger=_Counted(scene.ledger, self),  # type: ignore[arg-type]
-                serving=serving,
-                commits=self.commits,
-                clock=lambda: next(moments),
-                entropy=lambda size: hashlib.sha512(str(next(chance)).encode()).digest()[:size],
-                config=MeshConfig(),
-                news=self.news,
-            ),
-            NODE,
-            SEAL,
-        )
+        parts = scene.parts(ledger=_Counted(scene.ledger, self), news=self.news)
+        self.commits, self.watching = parts.commits, Watching(parts, NODE, SEAL)
 
     async def write(self, content: str, pen: Pen | None = None, **fields: Any) -> Memory:
         done = await self.commits.submit((pen or self.pen).create(content, **fields))

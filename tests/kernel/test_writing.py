@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import itertools
 import uuid
 from typing import Any
@@ -13,17 +12,14 @@ import pytest
 from doubles import failing
 from follower_scene import GENERATION, WIDTH, Scene, until
 from follower_scene import scene as scene
-from ledger_builders import AGENT, SPACE, START
+from ledger_builders import AGENT, SPACE
 
 from mnemesh_actors.embedding.embedder import Embedder, EmbeddingPool
 from mnemesh_actors.index.scope import Search
-from mnemesh_actors.ledger.commit.commands import Command, Committed
-from mnemesh_actors.node import start
-from mnemesh_actors.node_ports import MeshConfig, NodePorts
+from mnemesh_actors.ledger.commit.commands import Command
 from mnemesh_actors.remember import deadlines, writes
 from mnemesh_actors.remember import drafts as preparing
 from mnemesh_actors.remember.writes import Writing
-from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_crdt.admission.admission import admit
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import Key
@@ -54,21 +50,7 @@ class Desk:
     def __init__(self, scene: Scene, patch: pytest.MonkeyPatch) -> None:
         self.scene = scene
         self.patch = patch
-        moments, chance = itertools.count(START), itertools.count()
-        serving = scene.serving()
-        commits: Batcher[Command, Committed] = Batcher(
-            "ledger", start._publishing(scene.ledger, serving), 256, limits.INBOX_MESSAGES_MAX
-        )
-        self.writing = Writing(
-            NodePorts(
-                ledger=scene.ledger,
-                serving=serving,
-                commits=commits,
-                clock=lambda: next(moments),
-                entropy=lambda size: hashlib.sha512(str(next(chance)).encode()).digest()[:size],
-                config=MeshConfig(),
-            )
-        )
+        self.writing = Writing(scene.parts())
 
     async def remember(self, content: str, **fields: Any) -> Written:
         return await self.writing.remember(CALLER, Draft(content=content, **fields))

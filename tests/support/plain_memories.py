@@ -1,0 +1,18 @@
+"""A memory as the ledger gives it, for tests that name only what matters to them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from mnemesh_memory.values.model import Memory
+
+_PLAIN = Memory(
+    id="m", space="s", kind="fact", title="", content="text", state="active", by="ana", created_at=0, updated_at=0,
+    heads=("1@a",),
+)  # fmt: skip
+
+
+def plain_memory(id_: str = "m", content: str = "text", at: int = 0, **fields: Any) -> Memory:
+    """An active fact, written at `at` (ms), but for `fields`."""
+    return replace(_PLAIN, id=id_, content=content, **{"created_at": at, "updated_at": at, **fields})
