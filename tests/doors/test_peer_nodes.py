@@ -41,7 +41,7 @@ def facts(client: mnemesh.Client) -> list[str]:
 
 @asynccontextmanager
 async def peers(nodes: Nodes, path: Path) -> AsyncIterator[tuple[mnemesh.Client, mnemesh.Client, Callable[[], object]]]:
-    """A client of a node, one of another node, and the call that makes the other exchange the space team with it."""
+    """Clients of two nodes, and the call by which the second node exchanges the space team with the first."""
     there, here = await nodes.start(path / "there"), await nodes.start(path / "here")
     with (
         mnemesh.Client(there.grpc, there.token, space="team") as far,

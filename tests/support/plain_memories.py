@@ -1,4 +1,4 @@
-"""A memory as the ledger gives it, for tests that name only what matters to them."""
+"""A memory of plain values, for tests of a few fields."""
 
 from __future__ import annotations
 

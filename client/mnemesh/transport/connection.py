@@ -175,7 +175,7 @@ class Connection:
 
 
 class Connected:
-    """What Client and AsyncClient are made with."""
+    """The common constructor of Client and AsyncClient."""
 
     def __init__(
         self,
