@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mnemesh_actors.models import PAIRS_OFF, PAIRS_READY, EmbeddingWorker, ModelConfig, pair_graph
+from mnemesh_actors.models import PAIRS_OFF, PAIRS_READY, EmbeddingWorker, ModelConfig, pair_graph, pair_reader
 from mnemesh_actors.models.minilm_graph import read_safetensors
 from mnemesh_actors.models.model_directory import packaged_weights
 from mnemesh_actors.models.pair_graph import GRAPH_FILE, WORDS_FILE
@@ -172,6 +172,25 @@ def test_a_worker_that_ends_leaves_the_graph_to_another_one(cache: str, deltas: 
     assert reader._graph is not None
     other.close()
     assert (reader._graph, reader._timer) == (None, None)
+
+
+def test_a_reading_under_way_outlives_the_workers_that_end_meanwhile(
+    cache: str, deltas: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = loaded(cache), loaded(cache)
+    expected = other.read_pairs(PAIRS[:2])
+    run, ending = pair_reader._Graph.run, [one, other]
+
+    def run_while_workers_end(graph: pair_reader._Graph, *tokens: list[int]) -> Any:
+        if ending:
+            ending.pop(0).close()
+        return run(graph, *tokens)
+
+    monkeypatch.setattr(pair_reader._Graph, "run", run_while_workers_end)
+    assert np.array_equal(other.read_pairs(PAIRS[:2]), expected)
+    assert ending == []
+    with pytest.raises(Unavailable):
+        other.read_pairs(PAIRS[:1])
 
 
 def damaged(content: bytes, how: str) -> bytes:

@@ -47,6 +47,7 @@ def test_an_explained_estimate_is_the_sum_of_its_parts_and_makes_the_score(one: 
     logit = sum(part.share for part in estimate.parts)
     assert 1 / (1 + math.exp(-logit)) == pytest.approx(estimate.probability, abs=1e-5)
     assert [estimate.probability] == relevances([one])
+    assert not any(str(part.share) == "-0.0" for part in estimate.parts)
     names = {part.name for part in estimate.parts}
     assert "constant" in names
     assert ("alone" in names) != ("company" in names) or one.company is not None

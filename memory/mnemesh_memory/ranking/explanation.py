@@ -43,7 +43,7 @@ class Estimate(NamedTuple):
 def estimate_of(evidence: Evidence) -> Estimate | None:
     """The estimate behind a score, with SCORE_DECIMALS; None without any evidence."""
     parts = [
-        Share(name, _rounded(raw), round(value, SCORE_DECIMALS), weight, round(weight * value, SCORE_DECIMALS))
+        Share(name, _rounded(raw), round(value, SCORE_DECIMALS), weight, round(weight * value, SCORE_DECIMALS) + 0.0)
         for name, raw, value, weight in logit(evidence)
         if weight
     ]
