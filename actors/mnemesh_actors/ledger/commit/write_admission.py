@@ -80,16 +80,12 @@ class Admission:
             )
         memory = self._journal.memory(row[1])
         gone = memory.state == "forgotten"
-        since = (
-            f", and what it wrote was forgotten since; `restore` brings {memory.id} back, or use a new key"
-            if gone
-            else ""
-        )
+        way_back = f", and what it wrote was forgotten since; `restore` brings {memory.id} back, or use a new key"
         return Committed(
             action=row[2],
             memory=memory,
             seq=self._journal.last_seq(),
-            reason=f"this key was seen before{since}",
+            reason=f"this key was seen before{way_back if gone else ''}",
             replayed=True,
             restorable=gone,
         )
@@ -130,9 +126,8 @@ class Admission:
             f"{told_again}{'' if forced else _OLDEST}",
             (space, bytes.fromhex(key), *values),
         )
-        stored = (
-            self._db.execute(f"SELECT {rows.COLUMNS} FROM memory WHERE id = ?", found).fetchone() for found in alike
-        )
+        row_of = f"SELECT {rows.COLUMNS} FROM memory WHERE id = ?"
+        stored = (row for id_ in alike for row in self._db.execute(row_of, id_))
         known = ((rows.from_row(row), int(row[rows.SEQ])) for row in stored)
         memory, seq = next((pair for pair in known if purpose_of(pair[0]) == purpose), (None, 0))
         if memory is None:
