@@ -24,6 +24,9 @@ from bench.sleep import OWNER, SPACE, filled, started, texts
 from rich.console import Console
 from rich.table import Table
 
+from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX
+from mnemesh_actors.index.engines.segment_files import segments_of
+from mnemesh_actors.index.engines.segments import MERGED_ENOUGH, SEGMENT_SHARE
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.node.mesh import Mesh
 
@@ -58,15 +61,30 @@ def cpu_s() -> float:
     return times.user + times.system + times.children_user + times.children_system + running
 
 
-async def rest() -> None:
-    """Return when the node has nothing left to do."""
+async def rest(index: Path) -> None:
+    """Return when the node has nothing left to do. On a busy machine the child that seals segments takes next to
+    nothing for a while, so the segments are looked at, too."""
     until = time.monotonic() + REST_S_MAX
     while time.monotonic() < until:
         before = cpu_s()
         await asyncio.sleep(REST_S)
-        if cpu_s() - before < REST_SHARE * REST_S:
+        if cpu_s() - before < REST_SHARE * REST_S and not _unsealed(index):
             return
     raise RuntimeError(f"the node was busy for {REST_S_MAX:g} s")
+
+
+def _unsealed(index: Path) -> bool:
+    """Whether a segment of a large index is to be sealed or merged, or on its way."""
+    try:
+        segments = segments_of(index / "points")
+    except FileNotFoundError:  # one is taking its place
+        return True
+    if sum(one.present for one in segments) <= EXACT_POINTS_MAX:
+        return False
+    full = EXACT_POINTS_MAX * SEGMENT_SHARE
+    small = [one for one in segments if one.sealed and one.present < full * MERGED_ENOUGH]
+    left = len(small) > 1 or any(not one.sealed and one.points >= full for one in segments)
+    return left or any(index.glob("points.next-*"))
 
 
 def _peak(pid: int) -> int:
@@ -82,12 +100,12 @@ def _forget_peak() -> None:
     Path("/proc/self/clear_refs").write_text("5", "ascii")
 
 
-async def cost(mesh: Mesh, size: int, new: int) -> Cost:
+async def cost(mesh: Mesh, index: Path, size: int, new: int) -> Cost:
     """Consolidate `new` memories in a space that holds `size` others."""
     incarnation, seq = await mesh._parts.ledger.position()
     await mesh._sleeping._record.keep_watermark(SPACE, incarnation, seq)
     await filled(mesh, texts(new, size + 1))
-    await rest()
+    await rest(index)
     _forget_peak()
     held, began = psutil.Process().memory_info().rss, cpu_s()
     done = await mesh.consolidate(OWNER, SPACE)
@@ -100,13 +118,15 @@ async def costs(sizes: Sequence[int], new: int) -> list[Cost]:
     """At each size of one growing space."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
-        mesh = await started(Path(folder) / "data", MixedRuntime())
+        data = Path(folder) / "data"
+        index = data / "index" / "0"
+        mesh = await started(data, MixedRuntime())
         try:
             stored = 0
             for size in sizes:
                 await filled(mesh, texts(size - stored, size))
-                await rest()
-                found.append(await cost(mesh, size, new))
+                await rest(index)
+                found.append(await cost(mesh, index, size, new))
                 stored = size + new
         finally:
             await mesh.close()
