@@ -49,7 +49,8 @@ class _Members:
 
 class Listed(NamedTuple):
     """The memories of the lists of a search, (n,) each. The scores are NaN for none. `rows` and `known` are what
-    Episodes has of them. `asking` are the places of those that follow a question, `before` the ids of the questions."""
+    Episodes has of them. `asking` are the places of those that follow a question, `before` the ids of the questions.
+    `meant` is the list by meaning."""
 
     ids: list[str]
     dense: Column
@@ -59,13 +60,12 @@ class Listed(NamedTuple):
     known: NDArray[np.void]
     asking: NDArray[np.intp]
     before: list[str]
+    meant: Mapping[str, float]
 
     def uncompared(self) -> list[str]:
         """The memories outside of the list by meaning whose cosine counts: those that only words have found, and
         questions just before a memory."""
-        found = {self.ids[at]: None for at in np.flatnonzero(np.isnan(self.dense)).tolist()}
-        compared = set(self.ids).difference(found)
-        return list(found | {id_: None for id_ in self.before if id_ not in compared})
+        return list({id_: None for id_ in (*self.ids, *self.before) if id_ not in self.meant})
 
 
 class Episodes:
@@ -172,7 +172,7 @@ class Episodes:
         asking = np.flatnonzero(self._columns["traits"]["asks"][known["before"]])
         before = [self._ids[row] for row in known["before"][asking].tolist()]
         columns = (_column(place, dense), _column(place, bm25), _column(place, window))
-        return Listed(ids, *columns, rows, known, asking, before)
+        return Listed(ids, *columns, rows, known, asking, before, dense)
 
     def _speakers_of(self, rows: list[int]) -> list[tuple[int, ...]]:
         return [self._speakers.get(row, ()) for row in rows] if self._speakers else [()] * len(rows)
@@ -184,10 +184,9 @@ class Episodes:
         if compared:
             missing = np.flatnonzero(np.isnan(dense)).tolist()
             dense[missing] = [compared.get(listed.ids[at], nan) for at in missing]
-        if listed.before and not np.isnan(dense).all():
-            known = {**dict(zip(listed.ids, dense.tolist(), strict=True)), **compared}
-            asked[listed.asking] = [known.get(id_, nan) for id_ in listed.before]
-            asked[np.isnan(asked)] = NOT_ASKED
+        if compared or listed.meant:
+            known = {**listed.meant, **compared}
+            asked[listed.asking] = [known.get(id_, NOT_ASKED) for id_ in listed.before]
         return Candidates(
             ids=listed.ids,
             dense=dense,

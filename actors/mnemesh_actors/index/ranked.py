@@ -9,10 +9,12 @@ memory and read back from the index when it is opened, because fetching payloads
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
 from math import inf
+from operator import itemgetter
 
 import numpy as np
 
@@ -120,6 +122,12 @@ class Passages:
         others = self._others.get(memory, ())
         return others[first - 1 :] if first else (memory, *others)
 
+    def points(self, memories: Sequence[str]) -> tuple[str, ...]:
+        """All points of these memories."""
+        if not self._others:
+            return tuple(memories)
+        return tuple(point for memory in memories for point in self.ids(memory, 0))
+
     def note(self, memory: str, number: int) -> None:
         """The memory has that many passages now; 0 when it is gone."""
         for stale in self._others.pop(memory, ()):
@@ -129,12 +137,12 @@ class Passages:
             self._memory_of.update(dict.fromkeys(others, memory))
 
     def best(self, hits: Sequence[Scored]) -> dict[str, float]:
-        """The best passage's score of each memory."""
-        best: dict[str, float] = {}
-        for id_, score in hits:
-            memory = self._memory_of.get(id_, id_)
-            best[memory] = max(best.get(memory, score), score)
-        return {memory: round(score, SCORE_DECIMALS) for memory, score in best.items()}
+        """The best passage's score of each memory; `hits` are best first."""
+        if not hits:
+            return {}
+        ids, exact = zip(*reversed(hits), strict=True)
+        memories = map(self._memory_of.get, ids, ids) if self._memory_of else ids
+        return dict(zip(memories, np.round(exact, SCORE_DECIMALS).tolist(), strict=True))
 
     def pool(self, hits: Sequence[Scored], limit: int, cut: bool) -> dict[str, float]:
         """The best passage's score of each memory, best first, at most `limit`, equal ones by id.
@@ -148,8 +156,12 @@ class Passages:
         minus: list[float] = (-np.round(exact, SCORE_DECIMALS)).tolist()
         memories = map(self._memory_of.get, ids, ids) if self._memory_of else ids
         worst = minus[-1] if cut else inf
+        ordered = sorted(zip(minus, memories, strict=True))
+        if not self._memory_of:  # each hit is a memory
+            end = min(limit, bisect_left(ordered, worst, key=itemgetter(0)))
+            return {memory: -below for below, memory in ordered[:end]}
         best: dict[str, float] = {}
-        for below, memory in sorted(zip(minus, memories, strict=True)):
+        for below, memory in ordered:
             if below >= worst or len(best) == limit:
                 break
             best.setdefault(memory, -below)
@@ -172,7 +184,7 @@ def cosines_of(
     legs: dict[int, QueryRequest] = {}
     for number, (vector, ids) in enumerate(asked):
         if vector is not None and ids:
-            points = tuple(point for id_ in ids for point in passages.ids(id_, 0))
+            points = passages.points(ids)
             legs[number] = QueryRequest(vector, DENSE, len(points), Filter(must=(HasId(points),)))
     if legs:
         for number, hits in zip(legs, backend.query(list(legs.values())), strict=True):

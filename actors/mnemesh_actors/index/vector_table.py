@@ -144,7 +144,7 @@ class VectorTable:
             if isinstance(one, Match | MatchAny)
         ]
         named = [set(self._present(one.ids)) for one in where.must if isinstance(one, HasId)]
-        rows = np.array(sorted(set.intersection(*named)), np.intp) if named else wanted.pop()
+        rows = np.sort(np.fromiter(set.intersection(*named), np.intp)) if named else wanted.pop()
         for others in wanted:
             rows = _common(rows, others)
         return rows
