@@ -2,7 +2,8 @@
 
 Small changes of low rank teach the embedder's weights three cases: the newer text repeats the older one, replaces it,
 or stands apart. `--leave HAND` trains without the pairs of a hand and prints the figures on them. With `--limits` the
-pairs that were left out give the limits of the guard. The training needs jax and optax. The product needs neither.
+pairs that were left out give the limits of the guard. With `--ship` the file is written too, so that a run gives both
+the model and its own limits. The training needs jax and optax. The product needs neither.
 """
 
 from __future__ import annotations
@@ -43,8 +44,9 @@ from mnemesh_memory.policy.judge.reading import LIMITS_FILE, REPEATS_RATHER, Rea
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 TARGET: Final = ROOT / "actors" / "mnemesh_actors" / "models" / "pair_judge.npz"
+EXPECTED: Final = pair_judge.GUARD / "pair_judge_expected.json"
 LIMITS: Final = ROOT / "memory" / "mnemesh_memory" / LIMITS_FILE
-NEW_HANDS: Final = tuple(f"judge_{hand}" for hand in "abcdef")
+NEW_HANDS: Final = tuple(f"judge_{hand}" for hand in "abcdefghijklmnop")
 REPEATS, REPLACES, APART = range(3)
 CLASS_OF: Final = {
     **dict.fromkeys(("duplicate", "paraphrase"), REPEATS),
@@ -119,8 +121,8 @@ def chosen(found: Sequence[Example], left: Sequence[str], seed: int) -> list[Exa
     ]
 
 
-def trained(examples_: Sequence[Example], epochs: int, seed: int) -> Tree:
-    """The changes after some epochs. Each epoch reads half of the pairs that turn in the other order."""
+def trained(examples_: Sequence[Example], epochs: int, seed: int) -> Iterator[Tree]:
+    """The changes after each epoch. An epoch reads half of the pairs that turn in the other order."""
     chance = np.random.default_rng(seed)
     steps = epochs * (len(examples_) // BATCH + len(WIDTHS))
     rate = optax.warmup_cosine_decay_schedule(0.0, RATE, int(steps * WARM_UP), steps, RATE * LAST_RATE)
@@ -146,7 +148,7 @@ def trained(examples_: Sequence[Example], epochs: int, seed: int) -> Tree:
             changes, state, loss = step(changes, state, base().weights, batch, truth, use)
             losses.append(float(loss))
         print(f"epoch {epoch}: loss {np.mean(losses):.3f}, {time.monotonic() - begun:.0f} s", flush=True)
-    return changes
+        yield rounded(changes)
 
 
 def _step(
@@ -192,6 +194,15 @@ def write(changes: Tree, target: Path, learned_from: Sequence[Example], epochs: 
     np.savez_compressed(target, allow_pickle=False, **arrays)
 
 
+def expect(changes: Tree) -> None:
+    """Write the probabilities of the pairs on which a test compares the graph of the product with this encoder."""
+    rows = json.loads(EXPECTED.read_text("utf-8"))
+    found = probabilities(changes, [encoded(row["older"], row["newer"]) for row in rows])
+    for row, told in zip(rows, found, strict=True):
+        row["probabilities"] = told.tolist()
+    EXPECTED.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n", "utf-8")
+
+
 def figures(found: Floats, held: Sequence[Example]) -> Iterator[str]:
     """Of each hand: how well replacements and repeats stand above all that is neither, by pairs the model never saw."""
     for hand in sorted({one.hand for one in held}):
@@ -229,10 +240,11 @@ def limits_of(found: Floats, held: Sequence[Example]) -> dict[str, Any]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Train on all hands and write the file, or on all but some and measure."""
+    """Train on all hands and write the file, or on all but some, measure, and write what is asked for."""
     parser = argparse.ArgumentParser(prog="bench.judge_training", description=__doc__)
     parser.add_argument("--leave", action="append", default=[], help="a hand whose pairs are measured, not learned")
     parser.add_argument("--limits", action="store_true", help="write the limits by the hands that are left out")
+    parser.add_argument("--ship", action="store_true", help="write the model although hands are left out")
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--target", type=Path, default=TARGET)
@@ -240,9 +252,14 @@ def main(argv: Sequence[str]) -> int:
     found = examples()
     learned_from = chosen(found, options.leave, options.seed)
     print(f"{len(learned_from)} pairs to learn from", flush=True)
-    changes = rounded(trained(learned_from, options.epochs, options.seed))
+    ships = options.ship or not options.leave
+    changes: Tree = {}
+    for changes in trained(learned_from, options.epochs, options.seed):
+        if ships:
+            write(changes, options.target, learned_from, options.epochs)
+    if ships:
+        expect(changes)
     if not options.leave:
-        write(changes, options.target, learned_from, options.epochs)
         return 0
     held = [one for one in found if one.hand in options.leave]
     scores = probabilities(changes, [encoded(one.older, one.newer) for one in held])

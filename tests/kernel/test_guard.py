@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS
-from mnemesh_memory.policy.judge.guard import Candidate, judge, subject_terms
+from mnemesh_memory.policy.judge.guard import Candidate, judge, subject_terms, to_read
 from mnemesh_memory.policy.judge.reading import Reading
 from mnemesh_memory.policy.judge.sameness import says_the_same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statements
@@ -41,6 +41,14 @@ def memory(
     text: str, *, cosine: float = 0.9, replaceable: bool = True, kind: str = "fact", later: bool = False
 ) -> Candidate:
     return Candidate(id="old", text=text, kind=kind, cosine=cosine, replaceable=replaceable, later=later)
+
+
+@pytest.mark.parametrize(("cosine", "read"), [(0.5, True), (0.4, False)])
+def test_a_model_at_rest_reads_a_near_pair_without_a_common_word(cosine: float, read: bool) -> None:
+    beside = memory("Invoices live in PostgreSQL.", cosine=cosine)
+    text = "Billing moved to a managed MySQL."
+    assert to_read(text, "fact", [beside], "", {}) == ()
+    assert to_read(text, "fact", [beside], "", {}, widely=True) == ((beside,) if read else ())
 
 
 @pytest.mark.parametrize(

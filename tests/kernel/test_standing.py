@@ -89,8 +89,8 @@ async def test_of_two_that_contradict_each_other_the_newer_comes_first_and_the_o
 
 async def marked(here: Here) -> tuple[Memory, Memory]:
     """An older memory, and a newer one that may replace it."""
-    older = await here.remember("Alice leads the platform team")
-    done = await here.mesh.remember(READER, here.draft("Bob leads the platform team"))
+    older = await here.remember("Alice is on the hiring panel")
+    done = await here.mesh.remember(READER, here.draft("Zuzana sits on the hiring panel too"))
     assert done.reason.startswith(f"may replace {older.id}")
     assert done.memory.links == (Link(MAY_REPLACE, older.id),)
     return older, done.memory
@@ -100,11 +100,11 @@ async def test_of_two_of_which_one_may_replace_the_other_the_newer_comes_first_w
     here: Here,
 ) -> None:
     older, newer = await marked(here)
-    results = (await here.recall("Alice or Bob: who leads the platform team")).results
+    results = (await here.recall("Alice or Zuzana: who is on the hiring panel")).results
     assert [hit.memory.id for hit in results] == [newer.id, older.id]
     assert [hit.memory.may_be_replaced_by for hit in results] == [(), (newer.id,)]
     assert not any(hit.attached or hit.memory.older_than for hit in results)
-    for surface, shown in (await surfaces(here, "platform team", older.id)).items():
+    for surface, shown in (await surfaces(here, "hiring panel", older.id)).items():
         marks = {memory.id: memory.may_be_replaced_by for memory in shown}
         assert marks[older.id] == (newer.id,), surface
         assert not marks.get(newer.id), surface
@@ -145,9 +145,9 @@ async def test_marks_move_a_memory_once_and_only_past_results_that_it_answers_ne
 
 
 async def test_a_mark_brings_in_nothing_that_does_not_match(here: Here) -> None:
-    older = await here.remember("Alice leads the platform team")
+    older = await here.remember("Alice is on the hiring panel")
     newer = await here.remember("Quay eleven floods in autumn", force=True, links=(Link(MAY_REPLACE, older.id),))
-    results = (await here.recall("Alice leads the platform team", limit=1)).results
+    results = (await here.recall("Alice is on the hiring panel", limit=1)).results
     assert [(hit.memory.id, hit.memory.may_be_replaced_by) for hit in results] == [(older.id, (newer.id,))]
 
 
@@ -163,9 +163,9 @@ async def test_a_mark_ends_when_either_text_is_revised(here: Here, side: str) ->
 
 
 async def test_a_text_that_was_revised_before_the_newer_one_was_written_is_marked(here: Here) -> None:
-    older = await here.remember("Carol leads the platform team")
-    await here.mesh.update(READER, older.id, Patch(content="Alice leads the platform team"))
-    done = await here.mesh.remember(READER, here.draft("Bob leads the platform team"))
+    older = await here.remember("Carol is on the hiring panel")
+    await here.mesh.update(READER, older.id, Patch(content="Alice is on the hiring panel"))
+    done = await here.mesh.remember(READER, here.draft("Zuzana sits on the hiring panel too"))
     ((one,), _) = await here.mesh.get(READER, [older.id])
     assert one.may_be_replaced_by == (done.memory.id,)
 

@@ -126,6 +126,30 @@ def test_one_more_sentence_makes_another_text_whatever_the_model_says(
     assert verdict(longer, text) != "NOOP"
 
 
+@pytest.mark.parametrize(
+    ("older", "newer", "other"),
+    [
+        ("Imports are limited to 50,000 rows.", "More than {} rows at once are refused.", ("fifty thousand", "fifty")),
+        ("Image size < 200 MB", "Container images stay below {} megabytes.", ("two hundred", "two")),
+        ("Image size < 25 MB", "Container images stay below {} megabytes.", ("twenty-five", "twenty-six")),
+    ],
+)
+def test_a_number_in_words_is_that_number_and_no_other(older: str, newer: str, other: tuple[str, str]) -> None:
+    assert verdict(older, newer.format(other[0])) == "NOOP"
+    assert verdict(older, newer.format(other[1])) != "NOOP"
+
+
+def test_two_exchanged_words_are_synonyms_in_another_form_alone() -> None:
+    older = "Every decision about prices has to be approved by Anneke."
+    assert verdict(older, "No price may be set without Anneke's approval.") == "NOOP"
+    assert verdict(older, "Every decision about wages has to be ignored by Anneke.") != "NOOP"
+
+
+def test_another_path_is_no_repeat_also_as_the_first_word() -> None:
+    older, newer = (f"apps/{name}/.env.example lists all variables of the {name} app" for name in ("web", "api"))
+    assert verdict(older, newer) != "NOOP"
+
+
 def test_a_sure_reading_of_far_words_is_a_repeat_and_an_unsure_one_is_stored() -> None:
     older, newer = "Do not log personal data.", "Nothing about a person may end up in log files."
     assert verdict(older, newer) == "NOOP"

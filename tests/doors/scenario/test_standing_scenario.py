@@ -73,15 +73,15 @@ async def test_both_may_hold_and_then_neither_is_marked(door: Door, space: str) 
 
 
 async def test_a_memory_that_a_newer_one_may_replace_says_so_until_a_person_decides(door: Door, space: str) -> None:
-    old = (await door.call("remember", content="Alice leads the platform team", space=space))["memory"]["id"]
-    done = await door.call("remember", content="Bob leads the platform team", space=space)
+    old = (await door.call("remember", content="Alice is on the hiring panel", space=space))["memory"]["id"]
+    done = await door.call("remember", content="Zuzana sits on the hiring panel too", space=space)
     new = done["memory"]["id"]
     assert done["reason"].startswith(f"may replace {old}")
     for surface, memories in (await shown(door, space, old)).items():
         marks = {one["id"]: list(one.get("may_be_replaced_by") or ()) for one in memories}
         assert marks.get(old, [new]) == [new], surface
         assert not marks.get(new), surface
-    answer = await door.call("recall", query="Alice or Bob: who leads the platform team", spaces=[space])
+    answer = await door.call("recall", query="Alice or Zuzana: who is on the hiring panel", spaces=[space])
     assert [result["memory"]["id"] for result in answer["results"]] == [new, old]
     page = await door.call("conflicts", spaces=[space])
     (pair,) = page["contradictions"]

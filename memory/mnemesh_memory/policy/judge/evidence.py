@@ -64,14 +64,14 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
         linked=False,
         firm=False,
     )
-    agreed = told >= 0  # Words suffice where the model rather agrees.
+    agreed = told >= limit.mark  # There a link by words stands.
     linked = told >= limit.link or (found.linked and (agreed or _is_sure(found, newer)))
     contest = replace(
         found,
         likelihood=reading.replaces,
         strong=(told >= limit.replace and found.firm) or (found.strong and agreed),
         linked=linked,
-        marked=linked or told >= limit.mark,
+        marked=linked or agreed,
     )
     return words._replace(contest=contest, whole=words.whole or (linked and len(statements(older)) == 1))
 

@@ -35,6 +35,10 @@ ALIKE_MIN = 0.8
 READ_MIN: Final = 0.75
 READ_CONTESTED_MIN: Final = 0.6
 READ_LIKELIHOOD_MIN: Final = 0.2
+# At rest it reads at a lower likelihood too, and near pairs of which the trees know nothing: in far words a new value
+# has no word of the old one.
+WIDE_LIKELIHOOD_MIN: Final = 0.06
+WIDE_UNKNOWN_MIN: Final = 0.45
 # It reads some 125 tokens, and a reading of a part of two texts is no evidence.
 READ_CHARS_MAX: Final = 800
 # Records of what happened: a later one never makes an earlier one untrue.
@@ -203,8 +207,10 @@ def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool =
         return True
     if candidate.cosine < READ_CONTESTED_MIN and not widely:
         return False
-    likely = _evidence(candidate, text, seen).likelihood >= READ_LIKELIHOOD_MIN
-    return likely and not doubts.is_of_other_things(candidate.text, text, stated=False)
+    likelihood = _evidence(candidate, text, seen).likelihood
+    likely = likelihood >= (WIDE_LIKELIHOOD_MIN if widely else READ_LIKELIHOOD_MIN)
+    unknown = widely and not likelihood and candidate.cosine >= WIDE_UNKNOWN_MIN
+    return (likely or unknown) and not doubts.is_of_other_things(candidate.text, text, stated=False)
 
 
 def _nearest_first(candidates: Iterable[Candidate]) -> list[Candidate]:

@@ -22,7 +22,7 @@ TREES_SHARE: Final = 0.5
 TREES_MOST: Final = 2.0
 _LEAST: Final = 1e-4
 # From this likelihood of the trees on a link by words stands, unless the model is sure that the texts are apart. Of
-# unseen pairs that words link and the model leaves open, seven of eight from here on are new values.
+# unseen pairs that words link and the model leaves open, three of four from here on are new values.
 SURE_WORDS_MIN: Final = 0.84
 # A pair that the model rather takes for a repeat is judged by words alone: it reads over turned roles.
 REPEATS_RATHER: Final = 0.5

@@ -29,6 +29,8 @@ TOKENS_MAX: Final = 80
 _UNITS: Final = {
     name: (dimension, float(size)) for dimension, size, names in table("words/units.txt") for name in names.split()
 }
+_TENS: Final = frozenset(range(20, 100, 10))
+_ONES: Final = frozenset(range(1, 10))
 UNIT_NAMES: Final = frozenset(_UNITS)
 WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 # Units that may follow a number without a space.
@@ -64,6 +66,8 @@ _IS: Final = re.compile(
 )
 # The only words without a value of their own that may be joined with the following ones.
 _BEFORE_UNITS: Final = frozenset(("a", "an", "every"))
+# Words that multiply the number before: "fifty thousand".
+_FACTORS: Final = frozenset(("hundred", "thousand"))
 UNIT_ADJECTIVES: Final = frozenset(["working", "business", "calendar", "full", "whole", "consecutive"])
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
@@ -79,7 +83,7 @@ class Token(NamedTuple):
 
 def tokens_of(sentence: str) -> tuple[Token, ...]:
     """The first TOKENS_MAX tokens of a sentence."""
-    tokens = islice(_joined(list(islice(_read(expanded(sentence)), TOKENS_MAX * 2))), TOKENS_MAX)
+    tokens = islice(_joined(_spelled(list(islice(_read(expanded(sentence)), TOKENS_MAX * 2)))), TOKENS_MAX)
     return tuple(
         token._replace(key=f"{token.key}'") if _is_proper(token, at) else token for at, token in enumerate(tokens)
     )
@@ -126,6 +130,8 @@ def _word(word: str) -> Token:
     if folded in RHYTHMS:
         return Token(word, f"every {RHYTHMS[folded]:.12g}", "rhythm")
     count, _, unit = folded.partition("-")
+    if NUMBERS.get(count, 0) in _TENS and NUMBERS.get(unit, 0) in _ONES:
+        return Token(word, f"{NUMBERS[count] + NUMBERS[unit]:g}", "number")  # "twenty-five"
     if unit and (count in NUMBERS or count.isdecimal()):
         joined = _measure(Token(count, f"{NUMBERS.get(count, count)}", "number"), Token(unit, unit))
         if joined is not None:
@@ -138,6 +144,22 @@ def _word(word: str) -> Token:
     if len(word) > 2 and word.endswith("s") and word[:-1].isupper():
         return Token(word, stem(folded[:-1]))
     return Token(word, stem(folded))
+
+
+def _spelled(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens with a single number for "fifty thousand", and with "percent" for "per cent"."""
+    found: list[Token] = []
+    for token in tokens:
+        word, before = token.text.casefold(), found[-1] if found else token
+        amount = _amount(before.key) if word in _FACTORS and before.dimension == "number" and found else None
+        if amount is not None:
+            digits = f"{amount * NUMBERS[word]:.12g}"
+            found[-1] = Token(digits, digits, "number")
+        elif word == "cent" and before.text.casefold() == "per":
+            found[-1] = Token("percent", "percent")
+        else:
+            found.append(token)
+    return found
 
 
 def _joined(tokens: Sequence[Token]) -> Iterator[Token]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import islice
 from typing import Final
@@ -46,10 +47,12 @@ _NOT_REACH: Final = 2
 # One of a group in one text alone narrows that text, in whatever words the other says the rest.
 _NARROWING: Final = (
     frozenset(("that", "which", "who", "whom", "whose")),
-    frozenset(("if", "when")),
-    frozenset(("only", "except", "unless")),
+    frozenset(("if", "when", "whenever", "soon")),
+    frozenset(("only", "just", "except", "unless")),
     frozenset((_NOT_ALL,)),
 )
+_PRONOUNS: Final = frozenset(("one", "once"))
+_IDENTIFYING: Final = frozenset("/_")
 _PASSIVE: Final = frozenset(("by", "belongs", "belong", "belonging", "from"))
 
 
@@ -78,7 +81,7 @@ def may_be_one(one: str, other: str) -> bool:
         return False
     before, after = _content(one), _content(other)
     lost, gained, all_words = set(before) - set(after), set(after) - set(before), set(before) | set(after)
-    if lost and gained and max(len(lost), len(gained)) <= EXCHANGED_MAX:
+    if lost and gained and max(len(lost), len(gained)) <= EXCHANGED_MAX and _is_one_form(first, second, lost, gained):
         return False
     if bool(lost) != bool(gained):
         return False  # one tells more
@@ -91,17 +94,34 @@ def may_be_one(one: str, other: str) -> bool:
     )
 
 
+def _is_one_form(first: Sequence[Statement], second: Sequence[Statement], lost: set[str], gained: set[str]) -> bool:
+    """Whether the exchanged words may be another value. Two words on each side are synonyms in texts that differ in
+    more places than two: no other of some 10,000 pairs by other hands was taken for a repeat there."""
+    if max(len(lost), len(gained)) < EXCHANGED_MAX:
+        return True
+    one, other = ([word for part in parts for word in part.words] for parts in (first, second))
+    steps = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    return sum(step[0] != "equal" for step in steps) <= EXCHANGED_MAX
+
+
 def _values(parts: Sequence[Statement]) -> list[str]:
-    """The values in their order, because "from 5 to 9" is not "from 9 to 5"."""
-    return [token.key for part in parts for token in part.tokens if token.dimension]
+    """The values in their order, because "from 5 to 9" is not "from 9 to 5". "One" and "once" are mostly no numbers,
+    and a pair of other numbers differs without them too."""
+    values = (token for part in parts for token in part.tokens if token.dimension)
+    return [token.key for token in values if token.text.casefold() not in _PRONOUNS]
 
 
 def _named(parts: Sequence[Statement], others: Sequence[Statement]) -> bool:
     """Whether the others have each name and identifier of the parts."""
     known = {word for part in others for word in part.words}
     joined = " ".join(word for part in others for word in part.words)
-    names = (part.tokens[at].text.casefold() for part in parts for at in part.names)
+    names = (token.text.casefold() for part in parts for at, token in enumerate(part.tokens) if _is_name(part, at))
     return all(name in known or name in joined for name in names)
+
+
+def _is_name(part: Statement, at: int) -> bool:
+    """Whether a word is a name or identifier, also as the first word: a path or a name with `_`."""
+    return at in part.names or (at == 0 and not _IDENTIFYING.isdisjoint(part.tokens[0].text))
 
 
 def _told(parts: Sequence[Statement]) -> Counter[str]:
