@@ -96,8 +96,12 @@ beside the ids: half of a memory's runs, at least {marks_min}, and {marks_enough
 {shortest} words counts by id alone. Runs in the person's words at the end of the transcript do not count. A vote
 that the agent gave by `rate` stays.
 
-Without a node, a note in `hosts/spool/` takes the place of a checkpoint. A later hook that finds a node stores the
-checkpoint from the note. A note names the transcript and says how far it was written, so it holds no text of a session.
+Without a node, notes in `hosts/spool/` take the place of a checkpoint and of votes. A later hook that finds a node
+hands them over. A note names the transcript and says how far it was written, or it names memories. So a note holds no
+text of a session, and a summary that the host gave meanwhile is lost. A note older than the session's checkpoint is
+dropped: the newer checkpoint stays. So is a note whose transcript can't be read. A note that the node does not take now
+waits behind the others.
+
 Notes for the miner ([mining.md](mining.md)) lie in `hosts/mining/`, one a transcript, at most {notes_max} in each
 folder. Each is a JSON object:
 

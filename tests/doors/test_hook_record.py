@@ -93,6 +93,54 @@ async def test_without_a_node_a_note_waits_and_a_later_hook_hands_it_over(
 
 
 @session_loop
+async def test_a_note_never_overwrites_a_newer_checkpoint_of_its_session(
+    shared_node: NodeUnderTest, host: Host, tmp_path: Path
+) -> None:
+    down = Host(host.project, tmp_path / "data", host.environ["MNEMESH_SPACE"])
+    down.session = host.session
+    up = {"MNEMESH_ENDPOINT": shared_node.http, "MNEMESH_TOKEN": shared_node.token}
+    spool = tmp_path / "data" / SPOOL
+    told(down, "PreCompact", transcript_path=transcript(host))
+    down.environ |= up
+    path = transcript(host, {"type": "user", "message": {"role": "user", "content": "Tear the old shed down"}})
+    told(down, "PreCompact", transcript_path=path)
+    assert (await resumed(shared_node, host))["task"] == "Tear the old shed down"
+    assert not list(spool.iterdir())
+    down.environ.pop("MNEMESH_ENDPOINT")
+    told(down, "PreCompact", transcript_path=path)
+    assert list(spool.iterdir())
+    door = McpDoor.over_http(shared_node)
+    space = host.environ["MNEMESH_SPACE"]
+    await door.call("checkpoint", task="Sweep the yard", session=host.session, space=space)
+    await door.close()
+    down.environ |= up
+    told(down, "Stop")
+    assert (await resumed(shared_node, host))["task"] == "Sweep the yard"
+    assert not list(spool.iterdir())
+
+
+@session_loop
+async def test_a_note_of_a_transcript_that_is_gone_lets_later_checkpoints_through(
+    shared_node: NodeUnderTest, host: Host, tmp_path: Path
+) -> None:
+    down = Host(host.project, tmp_path / "data", host.environ["MNEMESH_SPACE"])
+    folder = tmp_path / "transcripts"
+    folder.mkdir()
+    path = folder / "t.jsonl"
+    path.touch()
+    told(down, "PreCompact", transcript_path=str(path))
+    path.unlink()
+    folder.rmdir()
+    folder.touch()  # the path leads through a file now
+    assert list((tmp_path / "data" / SPOOL).iterdir())
+    down.environ |= {"MNEMESH_ENDPOINT": shared_node.http, "MNEMESH_TOKEN": shared_node.token}
+    down.session = host.session
+    told(down, "PreCompact", transcript_path=transcript(host))
+    assert (await resumed(shared_node, host))["task"] == TASK
+    assert not list((tmp_path / "data" / SPOOL).iterdir())
+
+
+@session_loop
 async def test_the_end_of_a_turn_a_subagent_and_a_session_are_noted_for_the_miner(
     shared_node: NodeUnderTest, host: Host
 ) -> None:
@@ -137,6 +185,30 @@ async def test_memories_that_the_last_words_name_or_quote_count_as_useful_once(
     path = transcript(host, {"type": "assistant", "message": {"role": "assistant", "content": f"By {ids[2]}"}})
     told(host, "Stop", transcript_path=path)
     assert await votes() == [1, 1, 1]
+    await door.close()
+
+
+@session_loop
+async def test_a_vote_without_a_node_waits_for_a_later_hook_and_counts_once(
+    shared_node: NodeUnderTest, host: Host
+) -> None:
+    door = McpDoor.over_http(shared_node)
+    space = host.environ["MNEMESH_SPACE"]
+    stored = await door.call("remember", content="Never push on Fridays.", space=space, tier="pinned")
+    id_ = stored["memory"]["id"]
+    assert host.fire("SessionStart", source="startup")
+    down = Host(host.project, shared_node.data_dir, space)
+    down.session = host.session
+    down.environ["MNEMESH_ENDPOINT"] = "http://127.0.0.1:1"  # nobody listens there
+    told(down, "Stop", last_assistant_message=f"Tell nobody else, see {id_}.")
+    (note,) = [file for file in (shared_node.data_dir / SPOOL).iterdir() if host.session in file.name]
+    assert "nobody" not in note.read_text()
+    assert (await door.call("get", ids=[id_]))["memories"][0]["useful"] == 0
+    told(host, "Stop", last_assistant_message="Other words.")
+    assert (await door.call("get", ids=[id_]))["memories"][0]["useful"] == 1
+    assert not note.exists()
+    told(host, "Stop", last_assistant_message=f"See {id_}.")
+    assert (await door.call("get", ids=[id_]))["memories"][0]["useful"] == 1
     await door.close()
 
 

@@ -132,5 +132,5 @@ def test_notes_are_private_bounded_and_a_damaged_one_goes(tmp_path: Path) -> Non
     assert [name for name, _ in folder.oldest(2)] == ["n3", "n4"]
     (tmp_path / notes.SPOOL / "n3.json").write_bytes(b"{half")
     os.utime(tmp_path / notes.SPOOL / "n3.json", ns=(3, 3))
-    assert [name for name, _ in folder.oldest(2)] == ["n4"]
+    assert [name for name, _ in folder.oldest(2)] == ["n4", "n5"]
     assert not (tmp_path / notes.SPOOL / "n3.json").exists()

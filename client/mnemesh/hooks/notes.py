@@ -1,13 +1,14 @@
 """Work that a hook leaves in a folder of the data directory: a JSON object a file, for this user alone, bounded.
 
-A note names a transcript and says how far it had been written. It holds no text of a session, so no credential of one
-lies here.
+A note names a transcript and says how far it had been written, or names memories. It holds no text of a session, so no
+credential of one lies here.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import time
 
 from mnemesh.hooks.session_file import made_private
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from mnemesh.transport.space import StrPath
 
-# Checkpoints that no node took, to be handed over by a later hook.
+# Checkpoints and votes that no node took, to be handed over by a later hook.
 SPOOL: Final = "hosts/spool"
 # Transcripts to be mined.
 MINING: Final = "hosts/mining"
@@ -27,6 +28,7 @@ MINING_ON: Final = "mining/on"
 NOTES_MAX: Final = 500
 NOTE_BYTES_MAX: Final = 8 * 1024
 SUFFIX: Final = ".json"
+VERSION: Final = 1  # Of the form of a note.
 
 
 class Notes:
@@ -51,20 +53,35 @@ class Notes:
         os.replace(temporary, self._path(name))
 
     def oldest(self, most: int) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Up to `most` names with their notes. A damaged one is removed."""
-        for file in self._names()[:most]:
-            name = file.removesuffix(SUFFIX)
-            try:
-                with open(self._path(name), "rb") as stream:
-                    note = json.loads(stream.read(NOTE_BYTES_MAX + 1))
-            except FileNotFoundError:  # another hook took it
-                continue
-            except (ValueError, RecursionError):
-                note = None
-            if isinstance(note, dict):
-                yield name, note
-            else:
-                self.remove(name)
+        """Up to `most` names with their notes. A damaged one is removed, and an unreadable one passed over."""
+        for file in self._names():
+            for found in self.named(file.removesuffix(SUFFIX)):
+                if most <= 0:
+                    return
+                most -= 1
+                yield found
+
+    def named(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """The note of a name with it, nothing without one. A damaged one is removed."""
+        try:
+            with open(self._path(name), "rb") as stream:
+                note = json.loads(stream.read(NOTE_BYTES_MAX + 1))
+        except OSError:  # another hook took it, or its file is not for this user
+            return
+        except (ValueError, RecursionError):
+            note = None
+        if isinstance(note, dict):
+            yield name, note
+        else:
+            self.remove(name)
+
+    def defer(self, name: str) -> None:
+        """Put a note behind all others."""
+        now = time.time_ns()  # the clock of files may stand still between two notes
+        try:
+            os.utime(self._path(name), ns=(now, now))
+        except FileNotFoundError:  # another hook took it
+            return
 
     def remove(self, name: str) -> None:
         """The work is done."""

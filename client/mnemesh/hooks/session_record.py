@@ -6,7 +6,7 @@
 - The end of a turn, subagent or session leaves a note for the miner. The end of a session starts the miner where
   mining is on.
 
-Without a node, a note takes the checkpoint's place. A later hook that finds a node stores the checkpoint from it.
+Without a node, a note takes the place of the checkpoint or the votes. A later hook that finds a node hands it over.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from mnemesh.hooks import events
 from mnemesh.hooks.captures import CHECKPOINT_EVERY, CaptureBuffer
 from mnemesh.hooks.citations import CitedMemories, cited
 from mnemesh.hooks.node_http import NodeHttp, RefusedQuestion, Unanswered
-from mnemesh.hooks.notes import MINING, MINING_ON, SPOOL, Notes
+from mnemesh.hooks.notes import MINING, MINING_ON, VERSION, Notes
 from mnemesh.hooks.session_file import session_name
 from mnemesh.hooks.shown_memories import ShownMemories
+from mnemesh.hooks.spool import CHECKPOINT, RATE, Spool
 from mnemesh.hooks.transcript_tail import SUMMARY_CHARS_MAX, last_words, own_words, standing_of
 
 TYPE_CHECKING = False
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
 
     Headers = Iterable[tuple[str, str]]
 
-CHECKPOINT: Final = "POST /v1/checkpoints"
-RATE: Final = "POST /v1/rate"
-VERSION: Final = 1
-HANDED_OVER_MAX: Final = 2  # Notes of the spool, by one hook.
 CHECKPOINTED: Final = (events.BEFORE_COMPACTION, events.COMPACTED, events.SESSION_END)
 MINED: Final = (events.TURN_END, events.SUBAGENT_END, events.SESSION_END)
 
@@ -56,6 +53,7 @@ class SessionRecord:
         self._session = events.session_of(given)
         self._buffer = CaptureBuffer(data_dir, host, self._session)
         self._counted = CitedMemories(data_dir, host, self._session)
+        self._spool = Spool(data_dir, host, self._session, self._headers)
 
     def keep(self, environ: Mapping[str, str], until: float) -> None:
         """Carry out the event. Raises OSError."""
@@ -68,26 +66,32 @@ class SessionRecord:
         if not due and self._meaning != events.TURN_END:
             return
         named = self._cited() if self._meaning == events.TURN_END else ()
+        body = self._body() if due else {}
         try:
             node = NodeHttp(self._data_dir, environ, until)
             if due:
-                self._store(node, self._body())
-                self._buffer.clear()
+                self._spool.hand_over(node, own=True)  # first: the later checkpoint has the last word
+                self._store(node, body)
             if named:
                 self._rate(node, named)
-            self._hand_over(node)
         except RefusedQuestion:  # by a node that knows no checkpoints
             return
         except (Unanswered, OSError, ValueError):
-            if due:
-                self._spool()
+            self._wait(due=due, named=named)
+            return
+        if due:
+            self._buffer.clear()
+        self._spool.hand_over(node)
 
     def _body(self) -> dict[str, Any]:
         """The checkpoint by the transcript, the buffer and the summary of a compaction."""
         transcript = self._transcript()
         body: dict[str, Any] = {}
         if transcript:
-            body = standing_of(transcript, None, self._cwd)
+            try:
+                body = standing_of(transcript, None, self._cwd)
+            except OSError:  # not for this user: the buffer alone is stored
+                body = {}
         summary = self._given.get("compact_summary")
         if isinstance(summary, str) and summary:
             body["custom"] = summary[:SUMMARY_CHARS_MAX]
@@ -107,7 +111,10 @@ class SessionRecord:
             return ()
         told = self._given.get("last_assistant_message")  # the transcript may lag behind it
         transcript = self._transcript()
-        last, asked = last_words(transcript) if transcript else ("", "")
+        try:
+            last, asked = last_words(transcript) if transcript else ("", "")
+        except OSError:  # not for this user
+            last, asked = "", ""
         found = cited(own_words(told if isinstance(told, str) else last), shown, asked)
         before = self._counted.lines() if found else ()
         return [id_ for id_ in found if id_ not in before]
@@ -118,34 +125,13 @@ class SessionRecord:
         self._counted.append(ids)
         self._counted.sweep()
 
-    def _spool(self) -> None:
-        """Leave a note in place of the checkpoint."""
+    def _wait(self, *, due: bool, named: Sequence[str]) -> None:
+        """Leave notes for a later hook."""
         transcript = self._transcript()
-        note = {
-            "version": VERSION,
-            "host": self._host,
-            "session": self._session,
-            "cwd": self._cwd,
-            "transcript": transcript,
-            "bytes": _size(transcript),
-            "headers": [list(header) for header in self._headers],
-            "at": int(time.time()),
-        }
-        if transcript:
-            Notes(self._data_dir, SPOOL).put(session_name(self._host, self._session) or str(os.getpid()), note)
-
-    def _hand_over(self, node: NodeHttp) -> None:
-        """Store the checkpoints of notes that found no node."""
-        spool = Notes(self._data_dir, SPOOL)
-        for name, note in spool.oldest(HANDED_OVER_MAX):
-            try:
-                session, headers = str(note["session"]), [(str(key), str(value)) for key, value in note["headers"]]
-                body = standing_of(os.fspath(note["transcript"]), int(note["bytes"]), str(note["cwd"]))
-                if body:
-                    node.ask((CHECKPOINT, {**body, "session": session, "merge": True, "mask": True}), headers)
-            except (KeyError, TypeError, FileNotFoundError, RefusedQuestion):  # it can be stored by nobody
-                pass
-            spool.remove(name)
+        if due and transcript:
+            self._spool.add_checkpoint(transcript, _size(transcript), self._cwd)
+        if named:
+            self._spool.add_votes(named)
 
     def _enqueue(self) -> None:
         """Leave a note for the miner: one a transcript, the last event wins."""
