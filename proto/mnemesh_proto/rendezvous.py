@@ -87,7 +87,7 @@ def read_node(data_dir: StrPath) -> NodeAddress | None:
         if value.get("inode", inode := os.stat(data_dir).st_ino) != inode:
             return None
         address = NodeAddress(int(value["pid"]), str(value["grpc"]), str(value["http"]), str(value["version"]))
-    except (FileNotFoundError, NotADirectoryError, ValueError, KeyError, TypeError, AttributeError):
+    except (FileNotFoundError, NotADirectoryError, ValueError, OverflowError, KeyError, TypeError, AttributeError):
         return None
     return address if _alive(address.pid) else None
 
@@ -116,7 +116,7 @@ def _text(data_dir: StrPath, name: str) -> str:
 def _alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
         return True

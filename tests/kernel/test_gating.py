@@ -44,7 +44,7 @@ def test_the_file_keeps_the_gate_without_a_word_and_a_damaged_one_begins_anew(tm
     assert file.read().members() == gate.members()
     (kept,) = (tmp_path / FOLDER).iterdir()
     assert "kiln" not in kept.read_text()
-    for damage in ("[]", "{", '{"topic": 3}', '{"empty": "x"}', ""):
+    for damage in ("[]", "{", '{"topic": 3}', '{"empty": "x"}', '{"empty": 1e999}', '{"topic": [1e999]}', ""):
         kept.write_text(damage + "\n")
         assert file.read().members() == Gate().members()
 

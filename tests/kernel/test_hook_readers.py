@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from typing import Any
 from urllib.parse import quote
@@ -54,6 +57,36 @@ def test_a_text_that_is_no_json_is_refused_as_the_standard_library_does(text: st
             plain_json.loads(text)
     else:
         assert repr(plain_json.loads(text)) == repr(expected)
+
+
+def test_a_damaged_text_is_refused_where_the_large_reader_has_not_been_imported() -> None:
+    whole = '{"a": [1, -2.5, true, null, "b\\u00e9"], "c": {}}'
+    damaged = [whole[:end] for end in range(len(whole))]
+    damaged += [
+        '{"a" 1}',
+        '{"a": 1 "b": 2}',
+        "[1 2]",
+        "[1,]",
+        '{"a": 1,}',
+        "{1: 2}",
+        '"\\q"',
+        '"\\u12"',
+        '"a\nb"',
+        '"\x00"',
+    ]
+    program = (
+        "import sys\nfrom mnemesh_proto.plain_json import loads\n"
+        f"for text in {damaged!r}:\n"
+        "    for name in [name for name in sys.modules if name.partition('.')[0] == 'json']:\n"
+        "        del sys.modules[name]\n"
+        "    try:\n        print('taken', repr(text), loads(text))\n"
+        "    except ValueError:\n        pass\n"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-S", "-c", program], capture_output=True, text=True, timeout=60, check=False,
+        env={"PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "", "")
 
 
 @PROPERTY

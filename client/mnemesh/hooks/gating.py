@@ -98,7 +98,7 @@ class GateFile(SessionFile):
             found: Any = loads("".join(self.lines()[-1:]) or "{}")
             topic = frozenset(int(number) for number in found.get("topic", ()))
             return Gate(int(found.get("empty", 0)), int(found.get("passed", 0)), found.get("brought") is True, topic)
-        except (ValueError, TypeError, AttributeError):
+        except (ValueError, OverflowError, TypeError, AttributeError):
             return Gate()
 
     def write(self, gate: Gate) -> None:
