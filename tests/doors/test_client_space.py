@@ -8,7 +8,7 @@ import pytest
 
 from mnemesh.errors import InvalidArgument
 from mnemesh.transport.project import detect_space, project_here
-from mnemesh.transport.space import BadSpaceFile, segment_of
+from mnemesh.transport.space import BadSpaceFile, segment_of, tree_of
 from mnemesh_memory.values.spaces import space_path
 
 
@@ -55,6 +55,37 @@ def test_nothing_above_the_home_directory_counts(home: Path) -> None:
     (home.parent / ".mnemesh.toml").write_text('space = "of-another"')
     (home.parent / ".git").mkdir()
     assert detect_space(home, home) == ""
+
+
+@pytest.mark.parametrize("form", ["/{0}", "{0}/.", "{0}/./", "{0}//"])
+def test_the_home_directory_ends_the_search_in_whatever_form_it_is_written(home: Path, form: str) -> None:
+    (home / ".git").mkdir()
+    (home / "notes").mkdir()
+    (home.parent / ".mnemesh.toml").write_text('space = "of-another"')
+    written = f"{home.parent}{form.format('/home')}"
+    assert detect_space(home / "notes", written) == ""
+    assert detect_space(f"{written}/notes", home) == ""
+
+
+def test_the_folder_of_a_project_has_one_name_from_wherever_it_is_asked(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "shop" / ".git").mkdir(parents=True)
+    monkeypatch.chdir(home / "shop")
+    for written in (".", f"{home}//shop", f"{home}/./shop/."):
+        assert tree_of(written, home) == str(home / "shop")
+        assert detect_space(written, home) == "shop"
+
+
+def test_a_broken_project_file_beyond_the_one_that_names_the_space_is_nobodys_business(home: Path) -> None:
+    inner = home / "shop"
+    inner.mkdir()
+    (home / ".mnemesh.toml").write_text('spase = "x"\n')
+    (inner / ".mnemesh.toml").write_text('space = "team/shop"\n')
+    assert detect_space(inner, home) == "team/shop"
+    (inner / ".mnemesh.toml").write_text("banner = true\n")
+    with pytest.raises(BadSpaceFile, match="spase"):
+        detect_space(inner, home)
 
 
 def test_a_working_directory_that_is_gone_has_no_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

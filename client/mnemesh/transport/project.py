@@ -88,11 +88,10 @@ def project_of(
 ) -> Project:
     """The project of `cwd` as it stands in `data_dir`. `files`: those of `project_files`, where they have been read.
     Raises BadSpaceFile."""
-    files = tuple(project_files(cwd, home)) if files is None else files
     tree = tree_of(cwd, home)
-    if named := named_in(files):
-        place = tree or next(os.path.dirname(path) for path, values in files if "space" in values)
-        return Project(named, origin=".mnemesh.toml", tree=place)
+    named, path = named_in(project_files(cwd, home) if files is None else files)
+    if named:
+        return Project(named, origin=".mnemesh.toml", tree=tree or os.path.dirname(path))
     if not tree:
         return Project()
     project = _of_tree(tree, data_dir)

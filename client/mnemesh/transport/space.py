@@ -31,14 +31,14 @@ class BadSpaceFile(InvalidArgument):
     """A `.mnemesh.toml` that can't be read or names no space."""
 
 
-def named_in(files: Iterable[ProjectFile]) -> str:
-    """Key `space` of the nearest `.mnemesh.toml` that is not about hooks alone, or "". Raises BadSpaceFile, because
-    writing to another space than the one meant would be worse.
+def named_in(files: Iterable[ProjectFile]) -> tuple[str, str]:
+    """Key `space` of the nearest `.mnemesh.toml` that is not about hooks alone, and that file, or "" twice. No file
+    beyond it is read. Raises BadSpaceFile, because writing to another space than the one meant would be worse.
     """
     for path, values in files:
         if "space" in values or not HOOK_KEYS & values.keys():
-            return _checked_space(path, values.get("space"))
-    return ""
+            return _checked_space(path, values.get("space")), path
+    return "", ""
 
 
 def project_files(cwd: StrPath, home: StrPath | None = None) -> Iterator[ProjectFile]:
@@ -154,7 +154,9 @@ def _end(home: StrPath | None) -> str:
 
 
 def _absolute(path: StrPath) -> str:
+    """The path as `pathlib` has it: one name for a place, so two can be compared. `..` stays, because the name before
+    it may be a link."""
     whole = os.fspath(path)
     if not os.path.isabs(whole):
         whole = os.path.join(os.getcwd(), whole)
-    return whole.rstrip("/") or "/"
+    return "/" + "/".join(part for part in whole.split("/") if part not in ("", "."))
