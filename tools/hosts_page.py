@@ -126,15 +126,15 @@ beside a newer memory that contradicts or may replace the older. `reads = false`
 `.mnemesh.toml`, or `MNEMESH_READS=off`, turns these facts off.
 
 `banner = true` in `.mnemesh.toml`, or `MNEMESH_BANNER=on`, lets Claude Code and Codex show the person a line such as
-`Mnemesh: 3 memories` with each block. This is off by default. For both flags `on`, `true`, `yes` and `1` say
-yes, and any other word says no.
+`Mnemesh: 3 memories` with each block. This is off by default.
 
-A project chooses in `.mnemesh.toml`. `hooks = false` ends all hooks of the project. `inject = "WORD"`, or the variable
-`MNEMESH_INJECT`, says how much is put before the model:
+A project chooses in `.mnemesh.toml`. `hooks = false`, in that file or in one above, ends all hooks of the project. For
+the flags `hooks`, `reads` and `banner`, `on`, `true`, `yes` and `1` say yes, and any other word says no.
+`inject = "WORD"`, or the variable `MNEMESH_INJECT`, says how much is put before the model:
 
 {modes}
-An unknown word turns the hooks off. Each hook names it on its standard error, and so do `mnemesh doctor`,
-`mnemesh install` and `mnemesh space`.
+An unknown word for `inject` or `hooks`, a misspelt key and a file that can't be read turn the hooks off. Each hook
+names the fault on its standard error, and so do `mnemesh doctor`, `mnemesh install` and `mnemesh space`.
 
 A memory with less than a third of the best score stays out. [The score](recall.md#a-useful-min_score) has the figures.
 

@@ -19,8 +19,9 @@ from node_process import NodeUnderTest
 from scenario_doors import McpDoor
 
 from mnemesh.hooks.context import CLOSING, OPENING, READ_CHARS_MAX, READ_RESULTS_MAX
+from mnemesh.hooks.shim import INPUT_BYTES_MAX
 from mnemesh.hooks.shown_memories import FOLDER
-from mnemesh_proto.rendezvous import NodeAddress, write_node
+from mnemesh_proto.rendezvous import NODE_FILE, NodeAddress, write_node
 
 # Libraries that each take a hook longer than its own work.
 HEAVY = (
@@ -40,14 +41,14 @@ class Host:
         self.session = uuid.uuid4().hex
         self.environ = {"MNEMESH_DATA_DIR": str(data_dir), "MNEMESH_SPACE": space}
 
-    def raw(self, name: str, event: str, given: bytes, **environ: str) -> str:
-        """Standard output; the shim always ends well and says nothing on standard error."""
+    def raw(self, name: str, event: str, given: bytes, warning: str = "", **environ: str) -> str:
+        """Standard output; the shim always ends well. Standard error has `warning`, or nothing where there is none."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("MNEMESH_")}
         ran = subprocess.run(
             [sys.executable, "-m", "mnemesh", "hook", name, event], input=given, cwd=self.project,
             env=clean | self.environ | environ, capture_output=True, timeout=RUN_S, check=False,
         )  # fmt: skip
-        assert (ran.returncode, ran.stderr) == (0, b"")
+        assert (ran.returncode, bool(ran.stderr), warning in ran.stderr.decode()) == (0, bool(warning), True)
         return ran.stdout.decode()
 
     def fire(self, event: str, name: str = "claude-code", environ: Mapping[str, str] | None = None, **more: Any) -> str:
@@ -168,20 +169,37 @@ async def test_the_project_chooses_how_much_it_is_told(shared_node: NodeUnderTes
     assert told(MNEMESH_INJECT="auto") == (True, True)
     choice.write_text("hooks = false\n")
     assert told(MNEMESH_INJECT="auto") == (False, False)
-    choice.write_text("inject = ")
-    assert told() == (False, False)
+    choice.write_text('hooks = "no"\n')
+    assert told(MNEMESH_INJECT="auto") == (False, False)
+    choice.write_text('hooks = "yes"\n')
+    assert told() == (True, True)
 
 
-def test_an_unknown_word_for_the_mode_ends_well_and_is_named_where_a_person_looks(tmp_path: Path) -> None:
-    (tmp_path / ".mnemesh.toml").write_text('inject = "gatet"\n')
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('inject = "gatet"', ".mnemesh.toml: inject: 'gatet' is not allowed; one of auto, gated, tool, off."),
+        ('hooks = "nope"', ".mnemesh.toml: hooks: 'nope' is not allowed; true or false. The hooks are off until then."),
+        ('injct = "auto"', ".mnemesh.toml: 'injct' is not allowed; inject is the key"),
+        ("inject = ", "a readable TOML file"),
+    ],
+)
+def test_a_project_file_with_a_fault_turns_the_hooks_off_and_is_named_where_a_person_looks(
+    tmp_path: Path, text: str, fault: str
+) -> None:
+    (tmp_path / ".mnemesh.toml").write_text(f"{text}\n")
     environ = {name: value for name, value in os.environ.items() if not name.startswith("MNEMESH_")}
-    for words in (("hook", "claude-code", "UserPromptSubmit"), ("space",), ("install", "cursor", "--dry-run")):
+    for words in (
+        ("hook", "claude-code", "UserPromptSubmit"), ("hook", "codex", "PermissionRequest"), ("space",),
+        ("install", "cursor", "--dry-run"),
+    ):  # fmt: skip
         ran = subprocess.run(
-            [sys.executable, "-m", "mnemesh", *words], input='{"prompt": "where do deploys run?"}', text=True,
-            cwd=tmp_path, env={**environ, "MNEMESH_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)},
-            capture_output=True, timeout=RUN_S, check=True,
+            [sys.executable, "-m", "mnemesh", *words], text=True, cwd=tmp_path, capture_output=True, timeout=RUN_S,
+            input='{"prompt": "where do deploys run?", "tool_name": "mcp__mnemesh__recall"}', check=False,
+            env={**environ, "MNEMESH_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)},
         )  # fmt: skip
-        assert ".mnemesh.toml: inject: 'gatet' is not allowed; one of auto, gated, tool, off." in ran.stderr, words
+        assert fault in ran.stderr, words
+        assert words[0] != "hook" or (ran.returncode, ran.stdout) == (0, ""), words
 
 
 @session_loop
@@ -226,6 +244,8 @@ async def test_a_server_of_our_name_that_a_project_brings_along_is_approved_only
         ("cursor", "PermissionRequest", b'{"tool_name": "mcp__mnemesh__recall"}'),
         ("claude-code", "UserPromptSubmit", b""),
         ("claude-code", "UserPromptSubmit", b"\xff\xfe"),
+        ("claude-code", "UserPromptSubmit", b'{"session_id": "x", "cwd": "'),
+        ("claude-code", "UserPromptSubmit", b'{"prompt": "where do deploys run?", "cwd": "\\q"}'),
         ("claude-code", "UserPromptSubmit", b"[" * 100_000),
         ("claude-code", "UserPromptSubmit", b'{"prompt": ["a list"], "cwd": 3, "session_id": {}}'),
         ("claude-code", "UserPromptSubmit", b'{"prompt": "where?", "cwd": "/no/such\\u0000place"}'),
@@ -237,11 +257,75 @@ async def test_nothing_is_said_of_what_has_no_answer(tmp_path: Path, name: str, 
 
 
 @session_loop
-async def test_a_closed_input_is_silence(tmp_path: Path) -> None:
-    command = f'exec "{sys.executable}" -m mnemesh hook claude-code SessionStart <&-'
-    ran = await asyncio.create_subprocess_exec("sh", "-c", command, stdout=asyncio.subprocess.PIPE, cwd=tmp_path)
-    output, _ = await asyncio.wait_for(ran.communicate(), RUN_S)
-    assert (ran.returncode, output) == (0, b"")
+async def test_an_input_that_is_too_large_is_silence(tmp_path: Path) -> None:
+    given = b'{"tool_name": "Write", "content": "' + b"x" * INPUT_BYTES_MAX + b'"}'
+    assert Host(tmp_path, tmp_path / "no-node", "test/x").raw("claude-code", "PostToolUse", given) == ""
+
+
+@pytest.mark.parametrize(
+    "published",
+    [
+        b'{"pid": 1, "grpc": "127.0.0.1:7433", "ht',
+        b'{"pid": 1e30, "grpc": "127.0.0.1:1", "http": "127.0.0.1:1", "version": "0"}',
+        b'{"pid": 1e999, "grpc": "127.0.0.1:1", "http": "127.0.0.1:1", "version": "0"}',
+    ],
+)
+@session_loop
+async def test_a_damaged_address_of_the_node_is_no_node(tmp_path: Path, published: bytes) -> None:
+    (tmp_path / NODE_FILE).write_bytes(published)
+    host = Host(tmp_path, tmp_path, "test/x")
+    warning = f"Unanswered: no node runs on {tmp_path}"
+    for event in ("UserPromptSubmit", "SessionStart"):
+        given = b'{"prompt": "where do deploys run?"}'
+        assert host.raw("claude-code", event, given, warning, MNEMESH_HOOK_DEBUG="1") == ""
+
+
+@session_loop
+async def test_half_an_answer_is_silence(tmp_path: Path) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b'HTTP/1.0 200 OK\r\n\r\n{"memories": [{"id')
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        address = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        write_node(tmp_path, NodeAddress(os.getpid(), address, address, "0"))
+        host = Host(tmp_path, tmp_path, "test/x")
+        given = b'{"prompt": "where do deploys run?"}'
+        assert await asyncio.to_thread(host.raw, "claude-code", "UserPromptSubmit", given) == ""
+
+
+@session_loop
+async def test_half_a_list_of_names_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / "projects.json").write_text('{"shop": "/sr')
+    host = Host(tmp_path, tmp_path, "test/x")
+    del host.environ["MNEMESH_SPACE"]
+    assert host.raw("claude-code", "SessionEnd", b"{}", "delete it to begin anew") == ""
+
+
+@pytest.mark.parametrize("environ", [{"MNEMESH_DATA_DIR": "~nosuch-user/x"}, {"MNEMESH_DATA_DIR": "", "HOME": "~"}])
+@session_loop
+async def test_without_a_home_directory_there_is_silence(tmp_path: Path, environ: dict[str, str]) -> None:
+    environ = {"XDG_DATA_HOME": "", **environ}
+    given = b'{"prompt": "where do deploys run?"}'
+    for event in ("UserPromptSubmit", "Stop"):
+        assert Host(tmp_path, tmp_path, "test/x").raw("claude-code", event, given, **environ) == ""
+
+
+@pytest.mark.parametrize(("closed", "debug"), [("<&-", ""), (">&-", ""), ("2>&-", "1"), (">&- 2>&-", "1")])
+@session_loop
+async def test_a_closed_stream_is_silence(shared_node: NodeUnderTest, host: Host, closed: str, debug: str) -> None:
+    await remembered(shared_node, host, "Deploys run from CI only", tier="pinned")
+    if debug:  # and something to say
+        host.environ["MNEMESH_DATA_DIR"] = str(host.project / "no-node")
+    command = f'exec "{sys.executable}" -m mnemesh hook claude-code SessionStart {closed}'
+    ran = await asyncio.create_subprocess_exec(
+        "sh", "-c", command, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, cwd=host.project,
+        stderr=asyncio.subprocess.PIPE, env={**os.environ, **host.environ, "MNEMESH_HOOK_DEBUG": debug},
+    )  # fmt: skip
+    printed, told = await asyncio.wait_for(ran.communicate(b'{"source": "startup"}'), RUN_S)
+    assert (ran.returncode, printed, told) == (0, b"", b"")
 
 
 @session_loop

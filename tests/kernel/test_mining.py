@@ -215,7 +215,7 @@ def test_a_project_that_opts_out_is_left_out_and_another_project_can_be_mined_al
         (tmp_path / name).mkdir()
         session = {"id": name, "cwd": str(tmp_path / name), "turns": [("user", f"We decided to use {name}.")]}
         (tmp_path / f"{name}.jsonl").write_bytes(b"".join(bench_mining.codex_lines(session)))
-    (tmp_path / "private" / ".mnemesh.toml").write_text("hooks = false\n")
+    (tmp_path / "private" / ".mnemesh.toml").write_text('hooks = "off"\n')
     files, node = [tmp_path / f"{name}.jsonl" for name in ("shop", "private", "other")], Node()
     with only_miner(tmp_path) as state:
         Miner(state, tmp_path, node, tmp_path / "shop").mine(files)

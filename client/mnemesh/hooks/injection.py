@@ -25,6 +25,12 @@ MODES: Final[Mapping[str, str]] = {
 
 
 _ON: Final = frozenset(("on", "true", "yes", "1"))
+_NO: Final = frozenset(("off", "false", "no", "0"))
+
+
+def opt_out(files: Iterable[ProjectFile]) -> ProjectFile | None:
+    """The nearest file that ends all hooks of a project: key `hooks` with any value but a yes."""
+    return next((file for file in files if not _is_on(file[1].get("hooks", True))), None)
 
 
 def has_reads(files: Iterable[ProjectFile], environ: Mapping[str, str]) -> bool:
@@ -45,16 +51,17 @@ def has_banner(files: Iterable[ProjectFile], environ: Mapping[str, str]) -> bool
 def mode_of(files: Sequence[ProjectFile], environ: Mapping[str, str]) -> str:
     """The mode by the files of a project, the nearest first. A project that opts out stays out, whatever the
     environment says. An unknown word is `off`: a person who wrote one wanted less than the default."""
-    _, mode = _chosen(files, environ)
-    return mode if mode in MODES else OFF
+    word = OFF if opt_out(files) else _chosen(files, environ)[1]
+    return word if word in MODES else OFF
 
 
 def fault_of(files: Sequence[ProjectFile], environ: Mapping[str, str]) -> str:
-    """A sentence about an unknown word for the mode, "" without one."""
+    """A sentence about an unknown word for the mode or for `hooks`, "" without one."""
+    if ended := opt_out(files):
+        path, keys = ended
+        return "" if _word(keys["hooks"]) in _NO else _fault(f"{path}: hooks", keys["hooks"], "true or false")
     place, word = _chosen(files, environ)
-    if word in MODES:
-        return ""
-    return f"{place}: {shorten(word)} is not allowed; one of {', '.join(MODES)}. The hooks are off until then."
+    return "" if word in MODES else _fault(place, word, f"one of {', '.join(MODES)}")
 
 
 def fault_here(cwd: StrPath, environ: Mapping[str, str]) -> str:
@@ -67,11 +74,12 @@ def fault_here(cwd: StrPath, environ: Mapping[str, str]) -> str:
         return ""
 
 
-def _chosen(files: Sequence[ProjectFile], environ: Mapping[str, str]) -> tuple[str, str]:
-    """The place that chooses the mode, and its word."""
-    opted_out = next((path for path, keys in files if keys.get("hooks") is False), "")
-    if opted_out:
-        return f"{opted_out}: hooks", OFF
+def _fault(place: str, word: object, allowed: str) -> str:
+    return f"{place}: {shorten(word)} is not allowed; {allowed}. The hooks are off until then."
+
+
+def _chosen(files: Iterable[ProjectFile], environ: Mapping[str, str]) -> tuple[str, str]:
+    """The place that chooses the mode of a project with hooks, and its word."""
     if given := environ.get("MNEMESH_INJECT"):
         return "MNEMESH_INJECT", given
     words = ((f"{path}: inject", str(keys.get("inject", ""))) for path, keys in files)
@@ -80,4 +88,8 @@ def _chosen(files: Sequence[ProjectFile], environ: Mapping[str, str]) -> tuple[s
 
 def _is_on(flag: object) -> bool:
     """Whether a flag says yes in one of the common words. An unknown word is a no, as it is for the mode."""
-    return str(flag).strip().lower() in _ON
+    return _word(flag) in _ON
+
+
+def _word(flag: object) -> str:
+    return str(flag).strip().lower()

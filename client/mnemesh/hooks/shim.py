@@ -16,7 +16,7 @@ from mnemesh.hooks import context, events, injection
 from mnemesh.hooks.node_http import NodeHttp, Unanswered
 from mnemesh.hooks.shown_memories import ShownMemories
 from mnemesh.transport.project import Project, project_of
-from mnemesh.transport.space import project_files, tree_of
+from mnemesh.transport.space import BadSpaceFile, project_files, tree_of
 from mnemesh_proto.plain_json import dumps, loads
 from mnemesh_proto.rendezvous import default_data_path
 
@@ -41,7 +41,8 @@ SESSION_END_TIMEOUT_S: Final = 0.8
 GRACE_S: Final = 0.5
 # A host must not be kept from its work by an input, a file, a node or an answer of another make.
 SILENT: Final = (
-    OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, InvalidArgument, Unanswered,
+    OSError, ValueError, ArithmeticError, KeyError, TypeError, AttributeError, RuntimeError,
+    InvalidArgument, Unanswered,
 )  # fmt: skip
 INPUT_BYTES_MAX: Final = 4 * 1024 * 1024
 
@@ -55,7 +56,7 @@ def main(words: Sequence[str]) -> int:
     if event in events.EVENTS.get(host, {}) and sys.stdin is not None:  # None: closed by the caller
         with TimeLimit(_timeout_s(host, event)):
             reply = _reply(host, event, environ)
-        if reply is not None:
+        if reply is not None and sys.stdout is not None:
             sys.stdout.write(dumps(reply))
     return EXIT_OK
 
@@ -91,7 +92,7 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
         files = tuple(project_files(cwd))
         mode = injection.mode_of(files, environ)
         if mode == injection.OFF and (fault := injection.fault_of(files, environ)):
-            sys.stderr.write(f"mnemesh hook {host} {event}: {fault}\n")
+            _tell(host, event, fault)
         meaning = events.EVENTS[host][event]
         if meaning == events.PERMISSION:
             reply = events.permission_reply(given.get("tool_name")) if mode != injection.OFF else None
@@ -104,11 +105,23 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
         node = NodeHttp(default_data_path(environ), environ, until)
         text, count = _context(node, host, meaning, given, cwd, files, environ, mode)
         banner = context.banner(count) if injection.has_banner(files, environ) else ""
+    except BadSpaceFile as why:
+        _tell(host, event, why.message)
+        return None
     except SILENT as why:
         if environ.get("MNEMESH_HOOK_DEBUG"):
-            sys.stderr.write(f"mnemesh hook {host} {event}: {type(why).__name__}: {why}\n")
+            _tell(host, event, f"{type(why).__name__}: {why}")
         return None
     return events.context_reply(host, event, text, banner) if text else None
+
+
+def _tell(host: str, event: str, message: str) -> None:
+    """Tell the person on standard error, where that is open."""
+    try:
+        if sys.stderr is not None:
+            sys.stderr.write(f"mnemesh hook {host} {event}: {message}\n")
+    except OSError:  # nobody reads it
+        return
 
 
 def _is_our_server(host: str, cwd: str) -> bool:

@@ -40,7 +40,7 @@ def main(words: Sequence[str]) -> int:
             line = _line(_given(), environ)
         except SILENT:
             line = ""
-    if line:
+    if line and sys.stdout is not None:
         sys.stdout.write(line + "\n")
     return EXIT_OK
 

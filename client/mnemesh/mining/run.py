@@ -27,6 +27,7 @@ from mnemesh.errors import (
     PermissionDenied,
     why,
 )
+from mnemesh.hooks.injection import opt_out
 from mnemesh.hooks.notes import MINING, NOTES_MAX, Notes
 from mnemesh.mining import model_findings, rules
 from mnemesh.mining.session import Extraction, Session
@@ -185,7 +186,7 @@ class Miner:
     def _store(self, path: str, entry: MinedFile, session: Session, offset: int) -> None:
         found, record, signals = session.extractions(), session.record(), session.signals
         cwd = Path(session.cwd) if session.cwd.startswith("/") else None
-        opted_out = cwd is not None and any(keys.get("hooks") is False for _, keys in project_files(cwd))
+        opted_out = cwd is not None and opt_out(project_files(cwd)) is not None
         self.mined.opted_out += opted_out
         if opted_out or session.own:
             found, record, signals = [], {}, {}
