@@ -44,7 +44,8 @@ def test_a_value_is_written_and_read_as_the_standard_library_does(value: Any) ->
     assert plain_json.dumps(value) == json.dumps(value)
     for text in (json.dumps(value), f" \n{json.dumps(value, indent=1, ensure_ascii=False)}\t"):
         assert plain_json.loads(text) == json.loads(text)
-        assert plain_json.loads(text.encode("utf-8", "surrogatepass")) == json.loads(text)
+        for encoding in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"):
+            assert plain_json.loads(text.encode(encoding, "surrogatepass")) == json.loads(text)
 
 
 @PROPERTY
