@@ -218,7 +218,7 @@ def _context(
         subagent = given.get("agent_id") if meaning == events.SUBAGENT_START else ""
         if isinstance(subagent, str) and subagent:
             session, shown = f"{session}/{subagent}", ShownMemories(data_dir, host, "")
-        text, ids = _beginning(node, headers, given, cwd, session, shown)
+        text, ids = _beginning(node, headers, meaning, given, cwd, session, shown)
     if ids:
         shown.add(ids, text)
     return text, len(ids)
@@ -253,6 +253,7 @@ def _gated(
 def _beginning(
     node: NodeHttp,
     headers: Headers,
+    meaning: str,
     given: Mapping[str, Any],
     cwd: str,
     session: str,
@@ -260,12 +261,13 @@ def _beginning(
 ) -> tuple[str, list[str]]:
     """The block for the start of a session, or of a subagent, which has nothing to resume."""
     source = given.get("source")
+    whole = meaning == events.SESSION_START
     anew = source in events.FORGETTING_SOURCES
     if anew:
         shown.clear()
     resumes = source in events.RESUMING_SOURCES and session
     resumed = node.ask(context.resume_question(session), headers) if resumes else None
-    tokens = context.SESSION_TOKENS if source else context.SUBAGENT_TOKENS
+    tokens = context.SESSION_TOKENS if whole else context.SUBAGENT_TOKENS
     answer = node.ask(context.session_question(session, cwd, anew=anew, tokens=tokens), headers)
     shown.sweep()
-    return context.session_block(answer, shown.ids(), resumed, session if source else "")
+    return context.session_block(answer, shown.ids(), resumed, session if whole else "")
