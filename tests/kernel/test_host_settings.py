@@ -187,9 +187,17 @@ def test_codex_gets_a_table_and_loses_it_again(text: str) -> None:
     assert uninstalled(new, CODEX, CODEX.server).rstrip() == text.rstrip()
 
 
-@pytest.mark.parametrize("text", ["model = ", "mcp_servers = {other = {command = 'a'}}", "mcp_servers = 3"])
-def test_a_codex_file_that_can_not_take_a_table_is_refused(text: str) -> None:
-    with pytest.raises(BadSettings):
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("model = ", "it is no TOML"),
+        ("mcp_servers = {}", "^its form does not allow a safe change$"),
+        ("mcp_servers = {other = {command = 'a'}}", "^its form does not allow a safe change$"),
+        ("mcp_servers = 3", "an object was expected at mcp_servers"),
+    ],
+)
+def test_a_codex_file_that_can_not_take_a_table_is_refused_in_words_about_that_file(text: str, why: str) -> None:
+    with pytest.raises(BadSettings, match=why):
         installed(text, CODEX, CODEX.server, COMMAND)
 
 
