@@ -70,7 +70,7 @@ SECOND_MOMENT: Final = 0.99
 LEAST_BATCH: Final = BATCH // 4
 DIGITS: Final = 2  # Of limits.
 # The shares of distinct and elaborating pairs that are judged wrongly, by limit.
-WRONGLY: Final = {"ask": 0.2, "mark": 0.045, "link": 0.02, "replace": 0.0075}
+WRONGLY: Final = {"ask": 0.15, "mark": 0.045, "link": 0.02, "replace": 0.0075}
 # With the vetoes of words no pair of a hand that was left out is taken for a repeat from here on.
 REPEATS_FROM: Final = 0.9
 
