@@ -250,4 +250,5 @@ async def test_the_status_line_says_where_writes_go_and_is_empty_without_a_node(
     assert lines <= {f"mnemesh {space} · 1 memory · context 42 %\n"}
     assert lines
     assert status_line(Host(tmp_path, tmp_path / "none", "x"), given) == ""
-    assert status_line(Host(tmp_path, tmp_path / "none", "x"), b"\xff") == ""
+    for damaged in (b"\xff", b'{"cwd": "'):
+        assert status_line(Host(tmp_path, tmp_path / "none", "x"), damaged) == ""
