@@ -185,7 +185,8 @@ class FakeMesh(
     async def remember(self, caller: model.Caller, draft: model.Draft) -> model.Written:
         clean = request_checks.draft(draft, caller)
         for memory in self.memories.values():
-            if (memory.space, memory.content, memory.state) == (clean.space, clean.content, "active"):
+            same = (memory.space, memory.content, memory.state) == (clean.space, clean.content, "active")
+            if same and not clean.force:
                 return model.Written(action="NOOP", memory=memory, reason="identical", deduplicated=True, indexed=True)
         related = self._related(clean)
         memory = self.store(clean, caller)
@@ -285,7 +286,7 @@ class FakeMesh(
             for m in self.memories.values()
             if m.space in clean.spaces or grants.any_matches(clean.within or (), m.space)
         ]
-        found = [m for m in here if m.state in states]
+        found = [m for m in here if m.state in states and m.kind in (clean.kinds or (m.kind,))]
         if clean.order == "newest":
             found.reverse()
         end = start + clean.limit

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from dataclasses import replace
@@ -15,7 +16,7 @@ from mnemesh_gateway.doors.mcp.answer_budget import worth_showing
 from mnemesh_gateway.doors.mcp.operation_tools import build_tools
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, PermissionDenied
-from mnemesh_memory.values.model import Caller, Draft, Link, Revision
+from mnemesh_memory.values.model import Caller, Draft, Link, ListQuery, Page, Revision
 
 TOOLS = build_tools()
 CALLER = Caller("owner/agent", "owner")
@@ -215,6 +216,43 @@ async def test_a_requirement_of_another_space_is_promoted_by_its_title_unless_se
         await called("save_requirement", title="Import", content=f"The {space} imports orders.", space=space)
     with pytest.raises(InvalidArgument, match="several spaces have this title"):
         await called("promote_requirement", id="Import", title="Importing")
+
+
+class YieldingMesh(FakeMesh):
+    """Lets others go on after each listing, as a node does."""
+
+    async def list(self, caller: Caller, query: ListQuery) -> Page:
+        page = await super().list(caller, query)
+        await asyncio.sleep(0)
+        return page
+
+
+async def test_one_title_means_one_prompt_of_a_space_however_many_there_are_and_whoever_saves_it() -> None:
+    tools, gate = build_tools(), FakeGate(YieldingMesh())
+
+    async def called(name: str, **arguments: Any) -> dict[str, Any]:
+        return (await tools[name].run(gate, CALLER, arguments)).structured
+
+    first = await called("save_prompt", title="Caf\u00e9", content="Grind the beans.", space="team")
+    racers = await asyncio.gather(
+        *(called("save_prompt", title="Race", content=f"Run lap {lap}.", space="team") for lap in range(4))
+    )
+    assert sorted(racer["action"] for racer in racers) == ["ADD", "UPDATE", "UPDATE", "UPDATE"]
+    for number in range(limits.LIST_LIMIT_MAX):
+        draft = Draft(content=f"step {number}", title=f"T{number}", space="team", kind="prompt")
+        gate.mesh.store(draft, CALLER)
+    again = await called("save_prompt", title=" Cafe\u0301 ", content="Boil the water.", space="team")
+    assert (again["action"], again["memory"]["id"]) == ("UPDATE", first["memory"]["id"])
+    assert "Boil the water." in str(await called("get_prompt", ids=["Cafe\u0301"], spaces=["team"]))
+    twin = await called("save_prompt", title="Tea", content="Boil the water.", space="team")
+    assert (twin["action"], gate.mesh.memories[twin["memory"]["id"]].title) == ("ADD", "Tea")
+    wish = await called("save_requirement", title="Serve", content="Coffee is served.", space="team")
+    with pytest.raises(InvalidArgument, match=f"this is that of {first['memory']['id']}"):
+        await called("promote_requirement", id=wish["memory"]["id"], title="Cafe\u0301")
+    assert gate.mesh.memories[wish["memory"]["id"]].kind == "requirement"
+    for name, more in (("save_prompt", {"content": "x"}), ("promote_requirement", {"id": wish["memory"]["id"]})):
+        with pytest.raises(InvalidArgument, match="title: missing"):
+            await called(name, title="  ", **more)
 
 
 async def test_a_form_on_prompts_or_requirements_takes_no_other_memory(gate: FakeGate) -> None:

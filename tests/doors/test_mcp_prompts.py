@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from mcp.shared.exceptions import MCPError
@@ -64,6 +65,25 @@ async def test_an_own_memory_of_kind_prompt_is_a_prompt_by_its_title(shared_node
             await client.get_prompt("deploy-the-shop", {"version": "7"})
     async with connected(shared_node, space=f"test/{uuid.uuid4().hex}") as client:
         assert len((await client.list_prompts()).prompts) == 3
+
+
+async def test_agents_that_save_one_title_at_once_make_one_prompt(shared_node: NodeUnderTest) -> None:
+    space = f"test/{uuid.uuid4().hex}"
+    async with connected(shared_node, "?toolsets=session", space=space) as client:
+
+        async def saved(title: str, content: str) -> dict[str, Any]:
+            done = await client.call_tool("save_prompt", {"title": title, "content": content})
+            assert not done.is_error
+            return dict(done.structured_content or {})
+
+        racers = await asyncio.gather(*(saved("Race", f"Run lap {lap} of the harbour.") for lap in range(4)))
+        assert len({racer["memory"]["id"] for racer in racers}) == 1
+        assert (await saved("Tea", "Boil the water."))["action"] == "ADD"
+        coffee = await saved("Coffee", "Boil the water.")
+        assert (await saved("Race", "Boil the water."))["action"] == "UPDATE"
+        assert (await saved("Coffee", "Boil the water."))["memory"]["id"] == coffee["memory"]["id"]
+        listed = (await client.call_tool("get_prompt", {"ids": ["Race", "Tea", "Coffee"]})).structured_content
+        assert [memory["title"] for memory in dict(listed or {})["memories"]] == ["Race", "Tea", "Coffee"]
 
 
 async def test_no_text_that_an_agent_wrote_or_edited_becomes_words_of_the_person(shared_node: NodeUnderTest) -> None:

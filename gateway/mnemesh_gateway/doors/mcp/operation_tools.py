@@ -8,9 +8,11 @@ library.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -85,7 +87,9 @@ def switched_off(text: str, tools: Mapping[str, ToolRow], chosen: Collection[str
 def build_tools() -> dict[str, ToolRow]:
     """All tools by name, in the order of the table. The connector pair last."""
     rows = [_tool(operation) for operation in OPERATIONS if operation.mcp_name]
-    return {row.name: row for row in (*rows, *map(_form, FORMS), _search_tool(), _fetch_tool())}
+    titling = asyncio.Lock()  # two calls with one new title make one memory
+    forms = (_form(form, titling) for form in FORMS)
+    return {row.name: row for row in (*rows, *forms, _search_tool(), _fetch_tool())}
 
 
 def _tool(operation: Operation) -> ToolRow:
@@ -119,17 +123,23 @@ def _tool(operation: Operation) -> ToolRow:
     )
 
 
-def _form(form: ToolForm) -> ToolRow:
+def _form(form: ToolForm, titling: asyncio.Lock) -> ToolRow:
     operation = by_name(form.of)
+    gives_title = "title" in form.required.split()
+
+    async def answer(gate: MeshGate, caller: Caller, fields: dict[str, Any]) -> Any:
+        if form.kind:
+            fields |= await titled_memories.ids_of(gate, caller, form.kind, fields)
+            if gives_title:
+                await titled_memories.require_free(gate, caller, fields)
+        revised = await titled_memories.revision(gate, caller, fields) if form.revises else None
+        return revised if revised is not None else await operation.run(gate, caller, operation.read_json(fields))
 
     async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
         grants.require(caller, operation.needs, form.name, operation.toolset)
         fields, detail = tool_fields.read(form.fields(arguments))
-        if form.kind:
-            fields |= await titled_memories.ids_of(gate, caller, form.kind, fields)
-        response = await titled_memories.revision(gate, caller, fields) if form.revises else None
-        if response is None:
-            response = await operation.run(gate, caller, operation.read_json(fields))
+        async with titling if gives_title else nullcontext():
+            response = await answer(gate, caller, fields)
         return answer_budget.answered(form.of, to_json(response), detail)
 
     return ToolRow(

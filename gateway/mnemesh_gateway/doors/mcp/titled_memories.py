@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mnemesh_gateway.operations.operation_table import by_name
@@ -25,13 +26,17 @@ async def ids_of(gate: MeshGate, caller: Caller, kind: str, fields: Mapping[str,
     if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
         return {}  # the operation refuses it
     spaces = {"spaces": fields["spaces"]} if "spaces" in fields else {}
-    latest = {memory.title: memory.id for memory in reversed(await _all_of(gate, caller, kind, **spaces))}
+    latest = await _latest(gate, caller, kind, keys, **spaces)
     if name == "id" and keys[0] not in latest:
-        elsewhere = [one for one in await _all_of(gate, caller, kind, everywhere=True) if one.title == keys[0]]
+        elsewhere = [
+            memory
+            async for memory in _all_of(gate, caller, kind, everywhere=True)
+            if _composed(memory.title) == _composed(keys[0])
+        ]
         if len({memory.space for memory in elsewhere}) > 1:
             meant = ", ".join(memory.id for memory in elsewhere)
             raise InvalidArgument(name, keys[0], f"the id of a {kind}; several spaces have this title: {meant}")
-        latest |= {memory.title: memory.id for memory in reversed(elsewhere)}
+        latest |= dict.fromkeys(keys, elsewhere[0].id) if elsewhere else {}
     ids = [latest.get(key, key) for key in keys]
     get = by_name("get")
     found = (await get.run(gate, caller, get.read_json({"ids": ids, **spaces}))).memories
@@ -47,22 +52,56 @@ async def revision(gate: MeshGate, caller: Caller, fields: Mapping[str, Any]) ->
     if not isinstance(space, str) or not isinstance(title, str):
         return None  # the operation refuses it
     space = write_space(space, caller)
-    known = await _all_of(gate, caller, fields["kind"], spaces=[space])
-    before = next((memory for memory in known if (memory.space, memory.title) == (space, title.strip())), None)
+    before = (await _latest(gate, caller, fields["kind"], [title], spaces=[space])).get(title)
     if before is None:
         return None
     update = by_name("update")
     changed = {name: value for name, value in fields.items() if name not in ("space", "title", "kind")}
-    made = await update.run(gate, caller, update.read_json({"id": before.id, **changed}))
+    made = await update.run(gate, caller, update.read_json({"id": before, **changed}))
     return memory_pb2.RememberResponse(
         action=made.action, memory=made.memory, reason=made.reason, replayed=made.replayed, indexed=made.indexed
     )
 
 
-async def _all_of(gate: MeshGate, caller: Caller, kind: str, **where: Any) -> list[Any]:
+async def require_free(gate: MeshGate, caller: Caller, fields: Mapping[str, Any]) -> None:
+    """Raises InvalidArgument when another memory of the kind of `fields` has their title in the space of `id`."""
+    key, title, kind, get = fields.get("id"), fields["title"], fields["kind"], by_name("get")
+    if not isinstance(key, str) or not isinstance(title, str):
+        return  # the operation refuses it
+    (memory,) = (await get.run(gate, caller, get.read_json({"ids": [key]}))).memories
+    other = (await _latest(gate, caller, kind, [title], spaces=[memory.space])).get(title)
+    if other not in (None, memory.id):
+        raise InvalidArgument("title", title, f"a title that no {kind} of {memory.space} has; this is that of {other}")
+
+
+async def _latest(gate: MeshGate, caller: Caller, kind: str, titles: Sequence[str], **where: Any) -> dict[str, str]:
+    """The id of the latest memory of a kind by title, of those titles that one bears."""
+    wanted: dict[str, list[str]] = {}
+    for title in titles:
+        wanted.setdefault(_composed(title), []).append(title)
+    latest: dict[str, str] = {}
+    async for memory in _all_of(gate, caller, kind, **where):
+        latest |= dict.fromkeys(wanted.pop(_composed(memory.title), ()), memory.id)
+        if not wanted:
+            break
+    return latest
+
+
+async def _all_of(gate: MeshGate, caller: Caller, kind: str, **where: Any) -> AsyncIterator[Any]:
     """The latest memories of a kind with a title, newest first; none for a token that may not list."""
     listing = by_name("list")
-    if not listing.is_for(caller):
-        return []
-    asked = listing.read_json({"kinds": [kind], "limit": limits.LIST_LIMIT_MAX, **where})
-    return [memory for memory in (await listing.run(gate, caller, asked)).memories if memory.title]
+    more = listing.is_for(caller)
+    cursor = ""
+    while more:
+        asked = listing.read_json({"kinds": [kind], "limit": limits.LIST_LIMIT_MAX, "cursor": cursor, **where})
+        page = await listing.run(gate, caller, asked)
+        for memory in page.memories:
+            if memory.title:
+                yield memory
+        cursor = page.cursor
+        more = bool(cursor)
+
+
+def _composed(title: str) -> str:
+    """A title as it is compared: its accents are composed, as those of a text are."""
+    return unicodedata.normalize("NFC", title).strip()

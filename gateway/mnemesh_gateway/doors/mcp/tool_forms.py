@@ -45,7 +45,8 @@ class ToolForm:
                 raise InvalidArgument(name, value, f"no argument: {self.name} sets it")
             require_known(name, value, taken)
         for name in self.required.split():
-            if arguments.get(name) in (None, ""):
+            value = arguments.get(name)
+            if value is None or (isinstance(value, str) and not value.strip()):
                 raise InvalidArgument(name, "nothing", f"{self.name} needs it", missing=True)
         fields = {name: value for name, value in arguments.items() if name not in self.attrs}
         attrs = {name: _fitting(arguments[name]) for name in self.attrs if arguments.get(name) not in (None, "")}
@@ -71,7 +72,8 @@ FORMS: Final = (
         name="save_prompt", of="remember", title="Save a prompt",
         description="Store a prompt or runbook under its title, the same title again as its next revision. Use it for "
         "steps that somebody will want again. What a person stores becomes a prompt of the host, too.",
-        shown="title content space tags", fixed={"kind": "prompt"}, required="title", revises=True,
+        # A title tells prompts apart, so a text that another memory has is stored as well.
+        shown="title content space tags", fixed={"kind": "prompt", "force": True}, required="title", revises=True,
     ),
     ToolForm(
         name="get_prompt", of="get", title="Get a prompt",
