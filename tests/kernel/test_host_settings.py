@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from mnemesh.hooks import settings_json
 from mnemesh.hooks.events import EVENTS, ON_DEMAND
-from mnemesh.hooks.host_table import HOSTS, JSON, Host, Part
+from mnemesh.hooks.host_table import HANDED_ON, HOSTS, JSON, Host, Part
 from mnemesh.hooks.registration import ForeignSettings, has_ours, installed, is_bare, uninstalled
 from mnemesh.hooks.settings_json import BadSettings
 from mnemesh_gateway.operations.operation_table import OPERATIONS
@@ -181,10 +181,20 @@ def test_a_file_that_is_no_object_of_settings_is_refused(text: str) -> None:
 def test_codex_gets_a_table_and_loses_it_again(text: str) -> None:
     new = installed(text, CODEX, CODEX.server, COMMAND)
     assert new.startswith(text)
-    assert tomllib.loads(new)["mcp_servers"]["mnemesh"] == {"command": COMMAND, "args": ["mcp"]}
+    server = tomllib.loads(new)["mcp_servers"]["mnemesh"]
+    assert server == {"command": COMMAND, "args": ["mcp"], "env_vars": list(HANDED_ON)}
     later = f"{new}\n[later]\nx = 1\n"
     assert tomllib.loads(uninstalled(later, CODEX, CODEX.server)) == {**tomllib.loads(text), "later": {"x": 1}}
     assert uninstalled(new, CODEX, CODEX.server).rstrip() == text.rstrip()
+
+
+def test_a_codex_table_of_an_earlier_installation_gets_the_variables_and_a_foreign_list_is_refused() -> None:
+    earlier = f'[mcp_servers.mnemesh]\ncommand = "{COMMAND}"\nargs = ["mcp"]\n'
+    later = installed(earlier, CODEX, CODEX.server, COMMAND)
+    assert tomllib.loads(later)["mcp_servers"]["mnemesh"]["env_vars"] == list(HANDED_ON)
+    assert installed(later, CODEX, CODEX.server, COMMAND) == later
+    with pytest.raises(ForeignSettings):
+        installed(f'{earlier}env_vars = ["MINE"]\n', CODEX, CODEX.server, COMMAND)
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,8 @@ MARKDOWN: Final = "Markdown"
 NAME: Final = "mnemesh"
 # Seconds. The shim itself gives up earlier.
 HOOK_TIMEOUT_S: Final = 5
+# Codex hands a server only the variables that the entry names. Without them server and hooks would differ in the space.
+HANDED_ON: Final = ("MNEMESH_SPACE", "MNEMESH_AGENT", "MNEMESH_DATA_DIR", "XDG_DATA_HOME")
 # From the words of a command to the entry of a server.
 Shape = Callable[[Sequence[str]], dict[str, Any]]
 
@@ -87,6 +89,10 @@ def _copilot(words: Sequence[str]) -> dict[str, Any]:
     return {"type": "local", **_plain(words), "tools": ["*"]}
 
 
+def _codex(words: Sequence[str]) -> dict[str, Any]:
+    return {**_plain(words), "env_vars": list(HANDED_ON)}
+
+
 def _opencode(words: Sequence[str]) -> dict[str, Any]:
     return {"type": "local", "command": list(words), "enabled": True}
 
@@ -143,7 +149,7 @@ _ROWS: Final = (
     Host(
         "codex", "Codex", ("codex",),
         Part(SERVER, TOML, ("mcp_servers", NAME), Place("~/.codex", ("config.toml",), "CODEX_HOME"),
-             (".codex/config.toml",)), _plain,
+             (".codex/config.toml",)), _codex,
         _hooks(Place("~/.codex", ("hooks.json",), "CODEX_HOME"), ".codex/hooks.json"), _codex_hook,
         instructions=_instructions(Place("~/.codex", ("AGENTS.md",), "CODEX_HOME"), "AGENTS.md"),
         confirm="Codex runs no hook until you trust its hash: open /hooks in Codex. A project's files count only in a "

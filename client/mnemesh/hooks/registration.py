@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mnemesh.hooks import managed_block, settings_json, settings_toml
 from mnemesh.hooks.events import EVENTS, ON_DEMAND
-from mnemesh.hooks.host_table import HOOKS, INSTRUCTIONS, JSON, NAME, Host, Part
+from mnemesh.hooks.host_table import HANDED_ON, HOOKS, INSTRUCTIONS, JSON, NAME, Host, Part
 from mnemesh.hooks.settings_json import BadSettings
 from mnemesh.hooks.settings_json import Path as JsonPath
 
@@ -122,8 +122,12 @@ def server_entry(text: str, part: Part) -> Any:
 
 
 def is_ours(entry: object) -> bool:
-    """Whether a server's entry is what an installation writes: the program mnemesh, mcp, and perhaps --data DIR."""
-    if not isinstance(entry, dict) or set(entry) - {"type", "command", "args", "tools", "enabled"}:
+    """Whether a server's entry is what an installation writes: the program mnemesh, mcp, and perhaps --data DIR.
+    An earlier installation named no variables to hand on."""
+    if not isinstance(entry, dict) or set(entry) - {"type", "command", "args", "tools", "enabled", "env_vars"}:
+        return False
+    handed_on = entry.get("env_vars", [])
+    if not isinstance(handed_on, list) or not all(name in HANDED_ON for name in handed_on):
         return False
     command, args = entry.get("command"), entry.get("args", [])
     words = command if isinstance(command, list) else [command, *args] if isinstance(args, list) else []
