@@ -60,6 +60,8 @@ class Host:
         reply = json.loads(printed)
         if name == "cursor":
             return str(reply["additional_context"])
+        if name == "copilot":
+            return str(reply["additionalContext"])
         assert reply["hookSpecificOutput"]["hookEventName"] == event
         return str(reply["hookSpecificOutput"]["additionalContext"])
 
@@ -97,6 +99,17 @@ async def test_a_prompt_gets_what_answers_it_once_a_session(shared_node: NodeUnd
     host.session = "another"
     assert host.fire("beforeSubmitPrompt", "cursor", prompt=prompt) == text
     assert host.fire("UserPromptSubmit", "codex", prompt=prompt) == text
+    assert host.fire("UserPromptSubmit", "copilot", prompt=prompt) == text
+
+
+@session_loop
+async def test_a_hook_of_claude_code_is_silent_when_copilot_runs_it(shared_node: NodeUnderTest, host: Host) -> None:
+    await remembered(shared_node, host, "Never push on Fridays", tier="pinned")
+    copilot = {"COPILOT_CLI": "1"}
+    assert host.fire("SessionStart", environ=copilot, source="new", timestamp="2026-11-26T16:44:41.693Z") == ""
+    text = host.fire("SessionStart", "copilot", environ=copilot, source="new", timestamp="2026-11-26T16:44:41.693Z")
+    assert "Never push on Fridays" in text
+    assert host.fire("SessionStart", environ=copilot, source="startup") == text, "Claude Code in a shell of Copilot"
 
 
 @session_loop

@@ -19,6 +19,7 @@ from scenario_doors import McpDoor
 
 from mnemesh.hooks.context import CLOSING, OPENING
 from mnemesh.hooks.notes import MINING
+from mnemesh.hooks.shown_memories import FOLDER as SESSIONS
 
 # Hosts whose programs no package of npm holds. A package of a like name is somebody else's.
 NOT_ON_NPM = {
@@ -61,8 +62,7 @@ async def test_codex_fires_the_hooks_that_are_trusted_and_hands_its_model_the_to
     assert {"remember", "recall"} <= {tool["name"] for tool in tools}
     assert_called(host, model)
     block = the_block(model)
-    session = block.rpartition("Session: ")[2].strip()
-    (noted,) = (shared_node.data_dir / MINING).glob(f"*{session}*")
+    (noted,) = (shared_node.data_dir / MINING).glob(f"*{session_of(block)}*")
     assert json.loads(noted.read_text())["event"] == "turn end"
     await host.mnemesh("uninstall", "codex")
     model = await codex_asked(host)
@@ -87,11 +87,19 @@ async def test_opencode_hands_its_model_the_tools_and_the_instructions(
     assert "## Long-term memory" in "".join(text for request in model.requests for text in texts_of(request))
 
 
-async def test_copilot_hands_its_model_the_tools(shared_node: NodeUnderTest, tmp_path: Path) -> None:
+async def test_copilot_fires_the_hooks_once_and_hands_its_model_the_tools(
+    shared_node: NodeUnderTest, tmp_path: Path
+) -> None:
     host = await remembering("copilot", shared_node, tmp_path)
     model = await copilot_asked(host, *calls("mnemesh-"))
     assert {"mnemesh-remember", "mnemesh-recall"} <= functions(model)
     assert_called(host, model)
+    assert shown_by(the_block(model), shared_node) == ["copilot"]
+    await host.mnemesh("install", "claude-code", "--project", str(host.project))
+    model = await copilot_asked(host, trusted=True)
+    assert shown_by(the_block(model), shared_node) == ["copilot"], "Copilot runs the hooks of Claude Code too"
+    await host.mnemesh("uninstall")
+    assert blocks_of(await copilot_asked(host, trusted=True)) == set()
 
 
 async def remembering(name: str, node: NodeUnderTest, root: Path, *words: str) -> HostFromNpm:
@@ -125,11 +133,12 @@ async def codex_asked(host: HostFromNpm, *wanted: Call) -> AgentModelStub:
     return model
 
 
-async def copilot_asked(host: HostFromNpm, *wanted: Call) -> AgentModelStub:
+async def copilot_asked(host: HostFromNpm, *wanted: Call, trusted: bool = False) -> AgentModelStub:
     with CompletionsStub(wanted) as model:
         more = {"COPILOT_OFFLINE": "true", "COPILOT_AUTO_UPDATE": "false", "COPILOT_MODEL": "stub"}
         more["COPILOT_PROVIDER_BASE_URL"] = f"{model.url}/v1"
-        await host.run("-p", PROMPT, "--allow-all-tools", **more)
+        words = ("--allow-all-tools", *(("--trust-folder",) if trusted else ()))
+        await host.run("-p", PROMPT, *words, **more)
     return model
 
 
@@ -151,6 +160,17 @@ def the_block(model: AgentModelStub) -> str:
     assert STORED in block
     assert PINNED in block
     return block
+
+
+def session_of(block: str) -> str:
+    return block.rpartition("Session: ")[2].strip()
+
+
+def shown_by(block: str, node: NodeUnderTest) -> list[str]:
+    """The hosts by whose hooks something was shown in the session of a block."""
+    session = session_of(block)
+    files = (node.data_dir / SESSIONS).glob(f"*{session}*")
+    return sorted({file.name.partition(f"-{session}")[0] for file in files})
 
 
 def blocks_of(model: AgentModelStub) -> set[str]:

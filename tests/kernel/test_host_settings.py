@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from mnemesh.hooks import settings_json
 from mnemesh.hooks.events import EVENTS, ON_DEMAND
 from mnemesh.hooks.host_table import HANDED_ON, HOSTS, JSON, Host, Part
-from mnemesh.hooks.registration import ForeignSettings, has_ours, installed, is_bare, uninstalled
+from mnemesh.hooks.registration import VERSIONED, ForeignSettings, has_ours, installed, is_bare, uninstalled
 from mnemesh.hooks.settings_json import BadSettings
 from mnemesh_gateway.operations.operation_table import OPERATIONS
 
@@ -86,7 +86,7 @@ def test_an_installation_adds_its_own_and_leaves_again(
         return
     assert has_ours(new, part)
     assert installed(new, host, part, COMMAND) == new
-    versioned = {"version": 1} if part is CURSOR.hooks else {}
+    versioned = {"version": 1} if part is host.hooks and host.name in VERSIONED else {}
     assert json.loads(uninstalled(new, host, part, text)) == versioned | value
 
 

@@ -46,11 +46,14 @@ CURSOR_EVENTS: Final = {
     "sessionStart": SESSION_START, "beforeSubmitPrompt": PROMPT, "preCompact": BEFORE_COMPACTION,
     "afterFileEdit": TOOL_USE, "stop": TURN_END, "subagentStop": SUBAGENT_END, "sessionEnd": SESSION_END,
 }  # fmt: skip
+# Copilot's transcripts have a form of their own, so no event that keeps something of a session is here.
+COPILOT_EVENTS: Final = {"SessionStart": SESSION_START, "UserPromptSubmit": PROMPT}
 # The meaning of each event, by host.
 EVENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "claude-code": CLAUDE_EVENTS,
     "codex": CODEX_EVENTS,
     "cursor": CURSOR_EVENTS,
+    "copilot": COPILOT_EVENTS,
 }
 # Of a host, then of a plugin.
 TOOL_PREFIXES: Final = ("mcp__mnemesh__", "mcp__plugin_mnemesh_mnemesh__")
@@ -77,6 +80,12 @@ def permission_reply(tool: object) -> Reply | None:
     return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}}
 
 
+def is_anothers(host: str, given: Mapping[str, Any], environ: Mapping[str, str]) -> bool:
+    """Whether Copilot runs a hook of Claude Code, out of a project's settings. It has hooks of its own. Claude Code
+    inside a shell of Copilot has the variable too, but gives no `timestamp`."""
+    return host == "claude-code" and "COPILOT_CLI" in environ and "timestamp" in given
+
+
 def session_of(given: Mapping[str, Any]) -> str:
     """The id of the session by the host's JSON, or ""."""
     session = given.get("session_id") or given.get("conversation_id")
@@ -98,8 +107,13 @@ def _cursor(event: str, text: str) -> Reply:
     return {"additional_context": text}
 
 
+def _copilot(event: str, text: str) -> Reply:
+    return {"additionalContext": text}
+
+
 REPLIES: Final[Mapping[str, Callable[[str, str], Reply]]] = {
     "claude-code": _claude,
     "codex": _claude,
     "cursor": _cursor,
+    "copilot": _copilot,
 }

@@ -124,6 +124,10 @@ def _cursor_hook(event: str, command: str) -> dict[str, Any]:
     return {"command": command, "timeout": HOOK_TIMEOUT_S}
 
 
+def _copilot_hook(event: str, command: str) -> dict[str, Any]:
+    return {"type": "command", **_cursor_hook(event, command)}
+
+
 def _servers(place: Place, *project: str, key: str = "mcpServers") -> Part:
     return Part(SERVER, JSON, (key, NAME), place, project)
 
@@ -171,8 +175,9 @@ _ROWS: Final = (
     Host(
         "copilot", "Copilot CLI", ("copilot",),
         _servers(Place("~/.copilot", ("mcp-config.json",), "COPILOT_HOME")), _copilot,
-        remark="Copilot reads the hooks of `.claude/settings.json` too. It gets none of its own, so that none fires "
-        "twice.",
+        _hooks(Place("~/.copilot", ("hooks/mnemesh.json",), "COPILOT_HOME")), _copilot_hook,
+        remark="Copilot also runs the hooks in `.claude/settings.json` of a trusted project. Those of Mnemesh are "
+        "silent there, so that none answers twice.",
     ),
     Host(
         "opencode", "OpenCode", ("opencode",),

@@ -13,8 +13,9 @@ from mnemesh.hooks.host_table import HANDED_ON, HOOKS, INSTRUCTIONS, JSON, NAME,
 from mnemesh.hooks.settings_json import BadSettings
 from mnemesh.hooks.settings_json import Path as JsonPath
 
-# Cursor's files of hooks begin with a version.
+# Files of hooks of these hosts begin with a version.
 VERSION: Final = ("version",)
+VERSIONED: Final = ("cursor", "copilot")
 
 
 class ForeignSettings(Exception):
@@ -31,7 +32,7 @@ def installed(text: str, host: Host, part: Part, program: str, data: str = "", r
     if part.kind == HOOKS:
         assert host.hook_shape is not None
         changed = uninstalled(text, host, part, text)
-        if host.name == "cursor" and VERSION[0] not in settings_json.read(changed):
+        if host.name in VERSIONED and VERSION[0] not in settings_json.read(changed):
             changed = settings_json.put(changed, VERSION, 1)
         for event in events_of(host.name, reads=reads):
             shown = shlex.join((program, "hook", host.name, event, *options))

@@ -86,7 +86,7 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
     until = time.monotonic() + _timeout_s(host, event)
     try:
         given = loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
-        if not isinstance(given, dict):
+        if not isinstance(given, dict) or events.is_anothers(host, given, environ):
             return None
         cwd = events.directory_of(given) or os.getcwd()
         files = tuple(project_files(cwd))
