@@ -67,6 +67,9 @@ node or an answer in time the hook prints nothing and ends with status 0. An unk
 
 `MNEMESH_HOOK_DEBUG=1` lets a hook say on standard error why it was silent.
 
+A hook signs as the tools of its host do: in Codex as `codex-mcp-client`, in Copilot CLI as `copilot-cli`, elsewhere
+with the host's word. [The proofs](proof.md#what-the-model-of-a-host-receives) name the real hosts that fired hooks.
+
 Memories come as data in one `<{tag}>` block, which no memory can close. A session gets up to {session:,}
 characters at the start: the groups of `mnemesh context` ([sessions.md](sessions.md)). A session that goes on, also
 after a compaction, gets its checkpoint before them. A prompt gets up to {prompt:,} characters, only of memories that

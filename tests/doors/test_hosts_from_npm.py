@@ -18,6 +18,7 @@ from openai_stubs import CompletionsStub, ResponsesStub
 from scenario_doors import McpDoor
 
 from mnemesh.hooks.context import CLOSING, OPENING
+from mnemesh.hooks.events import CLIENT_NAMES, EVENTS
 from mnemesh.hooks.notes import MINING
 from mnemesh.hooks.shown_memories import FOLDER as SESSIONS
 
@@ -146,6 +147,8 @@ def assert_called(host: HostFromNpm, model: AgentModelStub) -> None:
     """The server answered the calls, and in the space of the host's environment."""
     stored, found = model.results()
     assert host.space in stored
+    if host.name in EVENTS:
+        assert f'"by":"owner/{CLIENT_NAMES[host.name]}"' in stored, "hooks sign with the name of the tools"
     assert STORED in found
     assert host.space in found
 

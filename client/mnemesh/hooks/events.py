@@ -55,6 +55,8 @@ EVENTS: Final[Mapping[str, Mapping[str, str]]] = {
     "cursor": CURSOR_EVENTS,
     "copilot": COPILOT_EVENTS,
 }
+# The name that a host gives itself as a client of MCP, where that is another than its own.
+CLIENT_NAMES: Final[Mapping[str, str]] = {"codex": "codex-mcp-client", "copilot": "copilot-cli"}
 # Of a host, then of a plugin.
 TOOL_PREFIXES: Final = ("mcp__mnemesh__", "mcp__plugin_mnemesh_mnemesh__")
 TELLING_HOSTS: Final = ("claude-code", "codex")

@@ -167,7 +167,7 @@ def _project(cwd: str, files: Sequence[ProjectFile], environ: Mapping[str, str])
 
 def _headers(host: str, project: Project, environ: Mapping[str, str]) -> Headers:
     """Space and agent. The agent has the name that the host gives as a client of MCP, so both write one checkpoint."""
-    return project.headers(environ.get("MNEMESH_AGENT") or host)
+    return project.headers(environ.get("MNEMESH_AGENT") or events.CLIENT_NAMES.get(host, host))
 
 
 def _wanted(
