@@ -29,6 +29,8 @@ VERSION_RATIO_MAX: Final = 6.0
 RECALL_RATIO_MAX: Final = 15.0
 # A host starts these at every prompt, and whenever it draws its status line.
 HOOK_RATIO_MAX: Final = 4.0
+# An installed package has byte code, so a variable that forbids to write any does not count here.
+ENVIRON: Final = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def processor_s(words: Sequence[str]) -> float:
@@ -37,7 +39,7 @@ def processor_s(words: Sequence[str]) -> float:
         given.write(GIVEN)
         given.seek(0)
         streams = [(os.POSIX_SPAWN_DUP2, given.fileno(), 0), (os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_RDWR, 0)]
-        process = os.posix_spawn(sys.executable, [sys.executable, *words], os.environ, file_actions=streams)
+        process = os.posix_spawn(sys.executable, [sys.executable, *words], ENVIRON, file_actions=streams)
     _, status, usage = os.wait4(process, 0)
     if status:
         raise RuntimeError(f"{' '.join(words)} ended with {os.waitstatus_to_exitcode(status)}")

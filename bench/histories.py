@@ -85,15 +85,15 @@ def told(client: Client, data: dict[str, Any], space: str, way: str) -> dict[str
             valid_from=moment(memory["at"][:19]),
         )
         ids[memory["id"]] = done.memory.id
+        wanted = {ids[memory["supersedes"]]} if memory["supersedes"] else set()
+        named_now = set(_NAMED.findall(done.hint)) if done.action == "ADD" else set()
+        if way == "hints heard" and named_now & wanted:
+            client.supersede(min(wanted), content=memory["content"], valid_from=moment(memory["at"][:19]))
         rested(client)
         links = client.get(done.memory.id).links
         gone = {link.id for link in links if link.type == "supersedes"}
         beside = {link.id for link in links if link.type == "contradicts"}
         marked = {link.id for link in links if link.type == "may-replace"}
-        wanted = {ids[memory["supersedes"]]} if memory["supersedes"] else set()
-        named_now = set(_NAMED.findall(done.hint)) if done.action == "ADD" else set()
-        if way == "hints heard" and named_now & wanted:
-            client.supersede(min(wanted), content=memory["content"], valid_from=moment(memory["at"][:19]))
         counts["asked"] += len(named_now & wanted)
         counts["asked needlessly"] += len(named_now - wanted)
         counts["to replace"] += len(wanted)

@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from bench.command_start import ENVIRON
 from bench.corpora import TEAM
 from bench.node import NodeProcess
 
@@ -52,7 +53,9 @@ def hook(event: str, told: dict[str, str], project: Path, data_dir: Path) -> Non
     """Run a hook as Claude Code does. Raises CalledProcessError when it does not end well."""
     command = (sys.executable, "-m", "mnemesh", "hook", "claude-code", event, "--data", str(data_dir))
     event_in = json.dumps({"hook_event_name": event, "cwd": str(project), **told}).encode()
-    subprocess.run(command, input=event_in, stdout=subprocess.DEVNULL, cwd=project, check=True, timeout=CALL_TIMEOUT_S)
+    subprocess.run(
+        command, input=event_in, stdout=subprocess.DEVNULL, cwd=project, env=ENVIRON, check=True, timeout=CALL_TIMEOUT_S
+    )
 
 
 def recall(connection: http.client.HTTPConnection, token: str, question: str) -> None:
