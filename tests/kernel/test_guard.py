@@ -13,12 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mnemesh_memory.policy.judge.evidence import evidence_of, with_reading
 from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS
 from mnemesh_memory.policy.judge.guard import Candidate, judge, subject_terms, to_read
 from mnemesh_memory.policy.judge.reading import Reading
 from mnemesh_memory.policy.judge.sameness import says_the_same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statements
 from mnemesh_memory.policy.judge.tokens import TOKENS_MAX
+from mnemesh_memory.policy.judge.vetoes import speaks
 
 PAIRS: Final = [
     json.loads(line)
@@ -194,6 +196,36 @@ def test_a_text_about_an_earlier_time_replaces_nothing() -> None:
     older, newer = SIX[5]
     assert judge(newer, "fact", [memory(older, later=True)]).contradicts == ("old",)
     assert judge(newer, "fact", [memory(older)]).supersedes == ("old",)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Access tokens are valid for 15 minutes.", "Someone claimed an access token lives for 60 minutes."),
+        ("Access tokens are valid for 15 minutes.", "TODO: raise the lifetime of access tokens to 60 minutes."),
+        ("Access tokens are valid for 15 minutes.", "Draft: access tokens are valid for 60 minutes."),
+        ("Access tokens are valid for 15 minutes.", "Let us make access tokens valid for 60 minutes."),
+        ("Access tokens are valid for 15 minutes.", "Are access tokens valid for 60 minutes?"),
+        ("Are access tokens valid for 60 minutes?", "Access tokens are valid for 15 minutes."),
+        ("The signing keys were rotated by Ana", "The signing keys were rotated by Ben"),
+    ],
+)
+def test_no_reading_makes_a_value_of_a_question_a_proposal_or_a_second_event(older: str, newer: str) -> None:
+    sure = Reading(0.0, 0.999, 0.001, whole=True)
+    contest = with_reading(evidence_of(older, newer, 0.9), sure, older, newer).contest
+    assert contest is None or not (contest.linked or contest.strong or contest.marked)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\ubc31\uc5c5\uc740 \uc0bc\uc2ed \uc77c \ub3d9\uc548 \ubcf4\uad00\ud55c\ub2e4",
+        "\u041a\u043b\u044e\u0447\u0438 \u0445\u0440\u0430\u043d\u044f\u0442\u0441\u044f \u0432 Vault",
+    ],
+)
+def test_a_model_of_english_reads_no_other_script(text: str) -> None:
+    assert not speaks(text)
+    assert speaks("Backups are kept for thirty days")
 
 
 @pytest.mark.parametrize("kind", ["episode", "run", "summary"])

@@ -174,7 +174,9 @@ def test_the_approval_names_the_decision() -> None:
 def test_every_host_gets_its_own_shape(host: str) -> None:
     reply = context_reply(host, "X", "text")
     shape = {"additional_context": "text"}
-    if host != "cursor":
+    if host == "copilot":
+        shape = {"additionalContext": "text"}
+    elif host != "cursor":
         shape = {"hookSpecificOutput": {"hookEventName": "X", "additionalContext": "text"}}
     assert json.loads(json.dumps(reply)) == shape
 

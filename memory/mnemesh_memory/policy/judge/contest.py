@@ -182,7 +182,7 @@ def is_refused(pair: StatementPair) -> bool:
     older, newer = pair.older, pair.newer
     if older.asks or newer.asks or not pair.shared or _is_label(older) or _is_label(newer) or _numbered_apart(pair):
         return True
-    if _happened(older) and not pair.stated:
+    if happened(older) and not pair.stated:
         return True  # an event in the past stays true beside another one
     if doubts.is_hedged(newer) and not doubts.is_hedged(older):
         return True
@@ -221,7 +221,7 @@ def _is_label(statement: Statement) -> bool:
     return named and not any(token.text in (":", "->") for token in statement.tokens)
 
 
-def _happened(statement: Statement) -> bool:
+def happened(statement: Statement) -> bool:
     """Whether a statement tells of the past: "the keys were rotated"."""
     return statement.verb >= 0 and statement.tokens[statement.verb].text.casefold() in ("was", "were")
 

@@ -16,7 +16,7 @@ _HEDGES: Final = frozenset(
     (
         *("maybe", "perhaps", "might", "could", "wrongly", "suggest", "suggests", "suggested", "suggesting"),
         *("propose", "proposes", "proposed", "proposing", "proposal", "proposals", "consider", "considers"),
-        "considering",
+        *("considering", "claimed", "claiming", "todo"),
     )
 )
 # Behind "is" these participles state a fact: "bad tokens are rejected".
@@ -24,7 +24,7 @@ _PARTICIPLES: Final = frozenset(("rejected", "evaluated", "considered"))
 _HEDGING_PAIRS: Final = frozenset(
     (
         *(("wants", "to"), ("want", "to"), ("wanted", "to"), ("would", "like"), ("asked", "for"), ("asks", "for")),
-        *(("plan", "to"), ("plans", "to"), ("planned", "to"), ("planning", "to")),
+        *(("plan", "to"), ("plans", "to"), ("planned", "to"), ("planning", "to"), ("let", "us")),
     )
 )
 _SCOPING: Final = frozenset(("in", "on", "for"))
@@ -63,6 +63,8 @@ def is_hedged(statement: Statement) -> bool:
     """Whether a sentence proposes, wishes, rejects or doubts, and so states no value."""
     words = statement.words
     if not _HEDGES.isdisjoint(words) or not _HEDGING_PAIRS.isdisjoint(pairwise(words)):
+        return True
+    if words[:1] == ("draft",) and any(token.text == ":" for token in statement.tokens[1:2]):
         return True
     if any(word in _PARTICIPLES and BE.isdisjoint(words[max(0, at - 2) : at]) for at, word in enumerate(words)):
         return True

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from mnemesh_memory.policy.judge.contest import Contest, Weighed, restates, weighed
+from mnemesh_memory.policy.judge import doubts
+from mnemesh_memory.policy.judge.contest import Contest, Weighed, happened, restates, weighed
 from mnemesh_memory.policy.judge.reading import REPEATS_RATHER, SURE_WORDS_MIN, Reading, limits, score
 from mnemesh_memory.policy.judge.sameness import same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, read_whole, statements
@@ -52,7 +53,7 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
     both."""
     if reading is None or not reading.whole or reading.repeats >= REPEATS_RATHER:
         return words
-    if words.contest and words.contest.ruled:
+    if (words.contest and words.contest.ruled) or _states_nothing(older, newer):
         return words
     limit, told = limits(), score(reading, words.likelihood)
     if told < limit.ask:
@@ -66,6 +67,8 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
     )
     agreed = told >= limit.mark  # There a link by words stands.
     linked = told >= limit.link or (found.linked and (agreed or _is_sure(found, newer)))
+    if _are_two_events(older, newer):
+        return words._replace(contest=replace(found, strong=False, linked=False, marked=False))
     contest = replace(
         found,
         likelihood=reading.replaces,
@@ -74,6 +77,19 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
         marked=linked or agreed,
     )
     return words._replace(contest=contest, whole=words.whole or (linked and len(statements(older)) == 1))
+
+
+def _states_nothing(older: str, newer: str) -> bool:
+    """Whether the newer text only asks, proposes or doubts, or the older one only asks. A model takes that for a
+    value."""
+    asked = all(one.asks for one in statements(older))
+    return asked or all(one.asks or doubts.is_hedged(one) for one in statements(newer))
+
+
+def _are_two_events(older: str, newer: str) -> bool:
+    """Whether both texts tell of the past and of no change: what was stays true beside another event."""
+    before, after = statements(older), statements(newer)
+    return all(map(happened, (*before, *after))) and not any(one.strong for one in after)
 
 
 def _is_sure(contest: Contest, newer: str) -> bool:

@@ -62,12 +62,17 @@ NEAR_MIN: Final = 0.5
 EXCHANGED_MAX: Final = 2
 # A text of fewer words is no sentence.
 SPOKEN_MIN: Final = 3
+# Of the letters of a text that a model of English reads.
+LATIN_MIN: Final = 0.9
 _SPOKEN: Final = re.compile(r"[^\W\d_]{2,}")
 
 
 def speaks(text: str) -> bool:
-    """Whether there are words to read: in a row of numbers or a single name a model sees what is not there."""
-    return sum(1 for _ in islice(_SPOKEN.finditer(text), SPOKEN_MIN)) == SPOKEN_MIN
+    """Whether there are words of Latin letters to read. A row of numbers, a single name or another script mean to a
+    model of English what is not there."""
+    letters = [letter for letter in text if letter.isalpha()]
+    latin = sum(map(str.isascii, letters)) >= LATIN_MIN * len(letters)
+    return latin and sum(1 for _ in islice(_SPOKEN.finditer(text), SPOKEN_MIN)) == SPOKEN_MIN
 
 
 def may_be_one(one: str, other: str) -> bool:
