@@ -20,7 +20,7 @@ import pytest
 import pytest_asyncio
 from forked import MNEMESH
 from node_process import NodeUnderTest
-from node_reads import contents, memories, settled
+from node_reads import contents, judged, memories
 from scenario_doors import NETWORKED_DOORS, GrpcDoor, open_door
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -116,7 +116,7 @@ async def test_eight_agents_writing_the_same_and_their_own_store_each_text_once(
 
     expected = {next(iter(ids)): text for text, ids in answers.ids.items()}
     assert {memory["id"]: memory["content"] for memory in await memories(reader, space)} == expected
-    before = await settled(reader)
+    before = await judged(reader)
     assert (await reader.call("stats", spaces=[space]))["memories"] == load.distinct()
     shown = await reader.call("recall", query="Writer 3 fed the fox at gate 5.", spaces=[space], limit=1)
     assert shown["results"][0]["content"] == "Writer 3 fed the fox at gate 5."
@@ -124,7 +124,7 @@ async def test_eight_agents_writing_the_same_and_their_own_store_each_text_once(
     again = await write_all(shared_node, doors, load, space)
     assert again.actions == {"NOOP": WRITERS * load.each}
     assert again.ids == answers.ids
-    after = await settled(reader)
+    after = await judged(reader)
     assert after["ledger"]["seq"] == before["ledger"]["seq"]
     assert after["index"][0]["points"] == before["index"][0]["points"]
 
@@ -143,11 +143,11 @@ async def test_four_imports_at_once_from_the_command_line_store_each_text_once(
     assert sorted(await contents(reader, space)) == sorted(
         {text for n in range(IMPORTERS) for text in SHORT.texts_of(n)}
     )
-    before = await settled(reader)
+    before = await judged(reader)
 
     again = await asyncio.gather(*(import_file(shared_node, file, space, "--again") for file in files))
     assert [summary["already_there"] for summary in again] == [SHORT.each] * IMPORTERS
-    assert (await settled(reader))["ledger"]["seq"] == before["ledger"]["seq"]
+    assert (await judged(reader))["ledger"]["seq"] == before["ledger"]["seq"]
 
 
 async def import_file(node: NodeUnderTest, file: Path, space: str, *flags: str) -> dict[str, Any]:

@@ -14,17 +14,23 @@ from scenario_doors import Door
 Answer = TypeVar("Answer")
 WAIT_S = 60.0
 POLL_S = 0.05
+# A node that is asked more often is not at rest.
+REST_POLL_S = 0.25
 PAGE = 200
 
 
 async def eventually(
-    ask: Callable[[], Awaitable[Answer]], holds: Callable[[Answer], bool], what: str, limit_s: float = WAIT_S
+    ask: Callable[[], Awaitable[Answer]],
+    holds: Callable[[Answer], bool],
+    what: str,
+    limit_s: float = WAIT_S,
+    poll_s: float = POLL_S,
 ) -> Answer:
     """The first answer for which `holds`; an AssertionError that names `what` after `limit_s` seconds."""
     deadline = time.monotonic() + limit_s
     while not holds(answer := await ask()):
         assert time.monotonic() < deadline, f"{what}: not within {limit_s:g} s; the last answer was {answer}"
-        await asyncio.sleep(POLL_S)
+        await asyncio.sleep(poll_s)
     return answer
 
 
@@ -55,6 +61,16 @@ async def settled(door: Door) -> dict[str, Any]:
         return bool(index["lag"] == 0 and index["seq"] == status["ledger"]["seq"] and status["state"] == "ready")
 
     return await eventually(lambda: door.call("status"), caught_up, "the index caught up with the ledger")
+
+
+async def judged(door: Door) -> dict[str, Any]:
+    """The same once the node has also judged at rest what was written, which may add links to the log."""
+
+    def at_rest(status: dict[str, Any]) -> bool:
+        return not any(one["lag"] for one in status["consumers"])
+
+    await eventually(lambda: door.call("status"), at_rest, "everything that was written is judged", poll_s=REST_POLL_S)
+    return await settled(door)
 
 
 async def memories(door: Door, space: str, state: str = "active") -> list[dict[str, Any]]:
