@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -174,7 +175,7 @@ class Connection:
             raise Unauthenticated(f"{self.data_dir / TOKEN_FILE} can't be read: {why(error)}") from error
 
 
-class Connected:
+class Connected(ABC):
     """The common constructor of Client and AsyncClient."""
 
     def __init__(
@@ -193,9 +194,9 @@ class Connected:
         )
         self._begin()
 
+    @abstractmethod
     def _begin(self) -> None:
         """Nothing is open yet."""
-        raise NotImplementedError
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._connection})"
