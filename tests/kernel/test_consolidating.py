@@ -214,9 +214,9 @@ async def test_a_run_that_is_killed_goes_on_and_does_nothing_twice(here: Here, p
     (run,) = await here.mesh.list_runs(READER, (here.space,))
     assert (run.state, run.applied) == ("running", 1 if together == 1 else 0)
     # A promotion that no commit has seen is planned anew, in the same run.
-    await here.mesh.consolidate(READER, here.space)
+    resumed = await here.mesh.consolidate(READER, here.space)
     (run,) = await here.mesh.list_runs(READER, (here.space,))
-    assert (run.state, run.applied) == ("done", 2)
+    assert (run.state, run.applied, resumed.applied) == ("done", 2, 2)
     page = await here.mesh.list(READER, ListQuery(spaces=(here.space,), limit=50))
     assert len(page.memories) == len(EPISODES) + 1 + 1
     assert (await here.mesh.consolidate(READER, here.space)).applied == 0

@@ -192,6 +192,25 @@ def test_an_index_that_shrinks_has_a_table_again(tmp_path: Path, monkeypatch: py
     index.close()
 
 
+def test_a_table_comes_back_after_the_vectors_could_not_be_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_table, "TABLE_BYTES_MAX", 2 * DIMENSIONS * 4)
+    engine, chance = EdgeBackend(tmp_path / "points"), random.Random(5)
+    index = TabledIndex(engine)
+    index.open(SCHEMA)
+    index.upsert([point(chance, name(n)) for n in range(3)])
+    index.delete([name(1), name(2)])
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "scroll", broken)
+        with pytest.raises(DataLoss):
+            index.maintain()
+    assert index._table is None
+    index.maintain()
+    assert index._table is not None
+    index.close()
+
+
 def test_a_table_is_let_go_when_the_engine_fails_and_kept_when_it_refuses(tmp_path: Path) -> None:
     engine = EdgeBackend(tmp_path / "points")
     index = TabledIndex(engine)
@@ -212,7 +231,7 @@ def test_a_table_is_let_go_when_the_engine_fails_and_kept_when_it_refuses(tmp_pa
     index.close()
 
 
-def broken(points: Sequence[Point]) -> None:
+def broken(*_: object, **__: object) -> None:
     raise DataLoss("planted")
 
 

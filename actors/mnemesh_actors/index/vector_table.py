@@ -204,12 +204,12 @@ class TabledIndex:
 
     def follow(self, schema: Schema) -> None:
         """Read the vectors of an index that is open. Raises DataLoss when a point has lost its vector."""
-        self._schema, self._table, self._outgrown = schema, None, False
-        if len(schema.dense) != 1 or not schema.tenant:
+        self._schema, self._table = schema, None
+        self._outgrown = len(schema.dense) == 1 and bool(schema.tenant)  # until all vectors are read
+        if not self._outgrown:
             return
         ((self._field, dimensions),) = schema.dense.items()
         if not self._fits(self._engine.count()):
-            self._outgrown = True
             return
         table = VectorTable(dimensions, schema.tenant)
         offset: str | None = ""
@@ -220,7 +220,7 @@ class TabledIndex:
                 if vector is None or isinstance(vector, SparseVector):
                     raise DataLoss(f"the index has lost the vector of the point {record.id}")
                 table.put(record.id, vector, record.payload.get(schema.tenant))
-        self._table = table
+        self._table, self._outgrown = table, False
 
     def _fits(self, points: int) -> bool:
         return points * self._schema.dense[self._field] * np.dtype(np.float32).itemsize <= TABLE_BYTES_MAX

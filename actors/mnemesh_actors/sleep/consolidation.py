@@ -239,7 +239,7 @@ class Consolidating:
         left = [(number, step) for number, step in enumerate(run.steps) if step.state == PLANNED]
         for start in range(0, len(left), STEPS):
             await self._carried_out(run, left[start : start + STEPS], {})
-        return replace(run, steps=())
+        return await self._record.find(run.id)
 
     async def runs(self, caller: Caller, spaces: Sequence[str] = (), limit: int = 20) -> list[Run]:
         """The latest runs in `spaces`, or in the caller's spaces, newest first."""

@@ -61,6 +61,6 @@ def _later(memory: Memory, text: Draft | Memory, now: int) -> bool:
     """Whether a memory is known to hold from later than a text, or the text does not hold now."""
     if (text.valid_to is not None and text.valid_to <= now) or (text.valid_from or 0) > now:
         return True
-    if memory.valid_from is not None and text.valid_from is not None:
-        return text.valid_from < memory.valid_from
+    if memory.valid_from is not None and (text.valid_from is not None or memory.valid_from > now):
+        return (text.valid_from or now) < memory.valid_from
     return text.created_at is not None and text.created_at < memory.created_at
