@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from follower_scene import until
@@ -272,6 +273,15 @@ async def test_a_text_that_steps_back_leaves_its_tags(here: Here) -> None:
     await judged(here.mesh)
     first, last = await memories(here, done)
     assert (first.tags, last.state) == (("church",), "superseded")
+
+
+@pytest.mark.parametrize("fields", [{"tier": "pinned"}, {"kind": "decision"}, {"valid_to": 4_000_000_000_000}])
+async def test_a_text_with_fields_that_an_equal_text_lacks_stays(here: Here, fields: dict[str, Any]) -> None:
+    drafts = [here.draft("If the moat is dry, nobody swims"), here.draft("Nobody swims if the moat is dry")]
+    drafts[1] = replace(drafts[1], **fields)
+    done = [one for one in await here.mesh.remember_batch(READER, drafts, at_rest=True) if isinstance(one, Written)]
+    await judged(here.mesh)
+    assert [one.state for one in await memories(here, done)] == ["active", "active"]
 
 
 async def test_two_entries_of_one_peer_are_judged_by_that_peer() -> None:

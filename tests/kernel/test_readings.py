@@ -302,7 +302,7 @@ async def test_a_text_that_the_model_failed_to_read_is_read_at_rest(mesh: Mesh) 
     [
         ((QUARTER, HOUR), SURELY_REPLACES, "superseded", "supersedes"),
         ((ALICE, BOB), SURELY_REPLACES, "active", "contradicts"),
-        ((ALICE, BOB), APART, "active", MARK),
+        ((ALICE, BOB), APART, "active", "both-hold"),
     ],
 )
 async def test_a_mark_of_words_becomes_what_the_model_at_rest_is_sure_of(

@@ -4,7 +4,8 @@
    pair that somebody linked is not judged. A link of the node itself says less than the verdict, and so does a mark
    `may-replace`, which is only a question.
 2. The verdict is carried out in the name of the writer, with the rights of the writer.
-3. A text that an older memory says already steps back for that memory, because the text is stored by now.
+3. A text that an older memory says already steps back for that memory, because the text is stored by now. A memory
+   with fields that the older one lacks stays.
 4. A forgotten memory is judged once it is restored. An imported link `both-hold` names an id of another node at first.
    The memory with the link is judged once the import has led the link to its own memory.
 """
@@ -22,7 +23,7 @@ from mnemesh_actors.embedding.readings import judged_at_rest
 from mnemesh_actors.ledger.commit.commands import Absorb, Committed, Judge
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy import standing
-from mnemesh_memory.policy.neighbourhood import candidates
+from mnemesh_memory.policy.neighbourhood import candidates, says_no_more
 from mnemesh_memory.values.errors import Aborted, FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE, OPEN_TYPES
 from mnemesh_memory.values.model import Caller, Memory
@@ -112,12 +113,20 @@ class PostponedVerdicts:
         verdict = await judged_at_rest(self._parts.embedder(), memory, beside, memory.source.session)
         at, actor = self._parts.clock(), self._parts.entropy(OPERATION_BYTES)
         if verdict.action == "NOOP":
+            if not says_no_more(memory, known[verdict.target_id]):
+                return None
             heads = {id_: known[id_].heads for id_ in (verdict.target_id, memory.id)}
             return Absorb(
                 agent=one.agent, at=at, actor=actor, id=verdict.target_id, others=(memory.id,), tags=memory.tags,
                 heads=heads,
             )  # fmt: skip
-        if not (verdict.supersedes or verdict.contradicts or verdict.marked):
+        open_ = {link.id for link in memory.links} - {link.id for link in said[memory.id].links}
+        verdict = replace(
+            verdict,
+            apart=(apart := tuple(id_ for id_ in verdict.apart if id_ in open_)),
+            heads={**verdict.heads, **{id_: known[id_].heads for id_ in apart}},
+        )
+        if not (verdict.supersedes or verdict.contradicts or verdict.marked or apart):
             return None
         return Judge(agent=one.agent, at=at, actor=actor, id=memory.id, heads=memory.heads, verdict=verdict)
 

@@ -84,4 +84,5 @@ async def judged_at_rest(
     """The verdict on a stored memory, for which nobody waits. The event loop and the model are left to others."""
     unread = Unread(memory.content, memory.kind, session, candidates, {})
     (beside,) = await read(embedder, [unread], limits.WRITE_TIMEOUT_S, at_rest=True)
-    return await asyncio.to_thread(guard.judge, memory.content, memory.kind, beside, session, unread.seen)
+    verdict = await asyncio.to_thread(guard.judge, memory.content, memory.kind, beside, session, unread.seen)
+    return replace(verdict, apart=guard.read_apart(memory.content, beside, unread.seen))

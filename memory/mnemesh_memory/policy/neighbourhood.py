@@ -9,6 +9,8 @@ from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.purposes import purpose_of
 from mnemesh_memory.policy.rules import stored_rules, triggers
+from mnemesh_memory.values.kinds import DEFAULT_KIND, TIERS
+from mnemesh_memory.values.marks import TRUST_ATTR
 from mnemesh_memory.values.memory_links import BOTH_HOLD
 from mnemesh_memory.values.model import Caller, Draft, Memory
 
@@ -17,8 +19,8 @@ def candidates(
     caller: Caller, text: Draft | Memory, near: Mapping[str, float], known: Mapping[str, Memory], now: int
 ) -> list[guard.Candidate]:
     """The memories `near` a text that a caller writes `now`, each with its cosine. A linked memory stands, because the
-    writer has said how the two belong together. So does a memory that had ended, and the farther memory of a decided
-    pair."""
+    writer has said how the two belong together. So does a memory that had ended or has not begun, and the farther
+    memory of a decided pair."""
     begins = now if text.valid_from is None else text.valid_from
     beside = {link.id for link in text.links}
     decided = frozenset[str]().union(*standing.pairs(known.values(), BOTH_HOLD))
@@ -41,6 +43,7 @@ def candidates(
         and purpose_of(memory) == purpose_of(text)
         and memory.id not in beside
         and not (memory.valid_to is not None and memory.valid_to <= begins)
+        and not (memory.valid_from is not None and memory.valid_from > max(begins, now))
     ]
 
 
@@ -48,6 +51,18 @@ def may_replace(caller: Caller, memory: Memory) -> bool:
     """Whether a memory steps back for a caller without being named: the caller's principal began the memory, or the
     caller owns the node."""
     return caller.role == OWNER or principal_of(memory.by) == caller.principal
+
+
+def says_no_more(memory: Memory, other: Memory) -> bool:
+    """Whether a memory with the statement of another one may step back unnamed: nothing but its tags would be lost."""
+    return (
+        not _kept(memory)
+        and memory.kind in (other.kind, DEFAULT_KIND)
+        and TIERS.index(other.tier) <= TIERS.index(memory.tier)
+        and (memory.valid_from, memory.valid_to) == (other.valid_from, other.valid_to)
+        and set(memory.paths) <= set(other.paths)
+        and all(other.attrs.get(name) == value for name, value in memory.attrs.items() if name != TRUST_ATTR)
+    )
 
 
 def _kept(memory: Memory) -> bool:
@@ -61,6 +76,6 @@ def _later(memory: Memory, text: Draft | Memory, now: int) -> bool:
     """Whether a memory is known to hold from later than a text, or the text does not hold now."""
     if (text.valid_to is not None and text.valid_to <= now) or (text.valid_from or 0) > now:
         return True
-    if memory.valid_from is not None and (text.valid_from is not None or memory.valid_from > now):
-        return (text.valid_from or now) < memory.valid_from
+    if memory.valid_from is not None and text.valid_from is not None:
+        return text.valid_from < memory.valid_from
     return text.created_at is not None and text.created_at < memory.created_at

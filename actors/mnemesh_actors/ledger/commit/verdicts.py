@@ -52,18 +52,19 @@ class Verdicts:
 
     def judge(self, command: Judge) -> Committed:
         """Link a memory as the guard judged it at rest, and close what the memory replaces. A mark gives way to the
-        surer link. Raises NotFound, FailedPrecondition, Aborted (other heads)."""
+        surer link, and any open link to `both-hold`. Raises NotFound, FailedPrecondition, Aborted (other heads)."""
         memory = self._journal.writable(command.id, command.heads)
         standing = self.as_judged(memory.space, command.verdict)
         outdated = self._outdated(command.verdict, standing, command.agent)
         there = self._journal.links(memory)
-        links = tuple(one for one in links_of(command.verdict, standing, outdated) if one not in there)
+        apart = tuple(Link(BOTH_HOLD, id_) for id_ in command.verdict.apart if id_ in standing)
+        links = tuple(one for one in (*links_of(command.verdict, standing, outdated), *apart) if one not in there)
         if not links:
             return self._journal.unchanged(memory, "nothing that the verdict names stands any more")
         self._admission.refuse_endless(memory, command.agent)
-        sure = {link.id for link in links if link.type != MAY_REPLACE}
-        marks = tuple(link for link in there if link.type == MAY_REPLACE and link.id in sure)
-        edit = Edit(links_put=links, links_remove=marks, at=command.at)
+        gone = {Link(MAY_REPLACE, link.id) for link in links if link.type != MAY_REPLACE}
+        gone |= {Link(type_, link.id) for link in apart for type_ in OPEN_TYPES}
+        edit = Edit(links_put=links, links_remove=tuple(link for link in there if link in gone), at=command.at)
         changed, _ = self._journal.write(self._journal.document(memory), edit, command.actor, command)
         replaced = tuple(self._admission.close(old, memory.id, command) for old in outdated)
         return Committed(

@@ -24,6 +24,7 @@ class Evidence(NamedTuple):
     contest: Contest | None  # The best of two sentences.
     whole: bool  # It contests each sentence of the memory.
     likelihood: float  # The highest that the trees find, also without a contest.
+    apart: bool = False  # The model is sure that both texts hold.
 
 
 def evidence_of(older: str, newer: str, cosine: float) -> Evidence:
@@ -57,7 +58,7 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
         return words
     limit, told = limits(), score(reading, words.likelihood)
     if told < limit.ask:
-        return words._replace(contest=None)
+        return words._replace(contest=None, apart=True)
     found = words.contest or Contest(
         strong=False,
         stated=any(one.strong for one in statements(newer)),

@@ -85,6 +85,7 @@ class Verdict:
     contradicts: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()  # Its writer is asked about these.
     marked: tuple[str, ...] = ()  # A link `may-replace` leads to those of `asked` that it likely replaces.
+    apart: tuple[str, ...] = ()  # Memories with an open link that hold beside it, as the model at rest is sure.
     hint: str = ""
     heads: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # Of the memories that are named here.
 
@@ -178,6 +179,14 @@ def to_read(
     return tuple(islice(unread, READINGS_MAX))
 
 
+def read_apart(text: str, candidates: Iterable[Candidate], seen: Seen) -> tuple[str, ...]:
+    """The memories that the model has read and is sure to hold beside a new text."""
+    read = (item for item in candidates if item.read is not None)
+    return tuple(
+        item.id for item in read if with_reading(_evidence(item, text, seen), item.read, item.text, text).apart
+    )
+
+
 def is_left_unread(text: str, kind: str, candidates: Iterable[Candidate], verdict: Verdict, seen: Seen) -> bool:
     """Whether the model has not read a pair that it would read at rest. A pair that the verdict links `contradicts`
     needs no other verdict, and a text that is not added has its fate. A mark is only a question."""
@@ -268,7 +277,7 @@ def _contests(ordered: Sequence[Candidate], text: str, seen: Seen) -> Contests:
             break  # the words agree by chance, and so do those of all that follow
         if item.kind in RECORDS:
             continue
-        found, whole, _ = with_reading(_evidence(item, text, seen), item.read, item.text, text)
+        found, whole, *_ = with_reading(_evidence(item, text, seen), item.read, item.text, text)
         if found is None or doubts.is_of_other_things(item.text, text, stated=found.stated):
             continue
         if not found.linked:
