@@ -275,6 +275,18 @@ async def test_a_text_that_steps_back_leaves_its_tags(here: Here) -> None:
     assert (first.tags, last.state) == (("church",), "superseded")
 
 
+async def test_a_text_of_an_import_that_names_what_it_replaces_is_not_judged(here: Here) -> None:
+    named = await here.remember("Fog permits expire after 15 minutes")
+    rival = (await imported(here, "Fog permits expire after 30 minutes", force=True))[0].memory
+    draft = replace(here.draft("Fog permits expire after 45 minutes"), supersedes=(named.id,))
+    (done,) = await here.mesh.remember_batch(READER, [draft], at_rest=True)
+    assert isinstance(done, Written)
+    await judged(here.mesh)
+    found, _ = await here.mesh.get(READER, [named.id, rival.id, done.memory.id])
+    assert [one.state for one in found] == ["superseded", "active", "active"]
+    assert found[2].links == (Link(SUPERSEDES, named.id),)
+
+
 @pytest.mark.parametrize("fields", [{"tier": "pinned"}, {"kind": "decision"}, {"valid_to": 4_000_000_000_000}])
 async def test_a_text_with_fields_that_an_equal_text_lacks_stays(here: Here, fields: dict[str, Any]) -> None:
     drafts = [here.draft("If the moat is dry, nobody swims"), here.draft("Nobody swims if the moat is dry")]

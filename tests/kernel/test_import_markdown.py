@@ -223,6 +223,15 @@ def test_a_decision_that_both_hold_is_led_to_the_new_memory_without_a_gap(tmp_pa
     assert node.asked == ["link new-a both-hold new-b", "unlink new-a both-hold b"]
 
 
+@pytest.mark.parametrize("type_", ["contradicts", "may-replace"])
+def test_a_question_that_is_led_to_the_new_memory_leaves_no_decision_on_the_old_id(tmp_path: Path, type_: str) -> None:
+    node, mover = Node(), LinkMover()
+    mover.stored("a.jsonl", exported("a", f"{type_}:b"), "new-a")
+    mover.stored("a.jsonl", exported("b"), "new-b")
+    mover.move(node, ImportState(tmp_path / "state"), Report(Found()))  # type: ignore[arg-type]
+    assert node.asked == [f"unlink new-a {type_} b", "unlink new-a both-hold b", f"link new-a {type_} new-b"]
+
+
 def test_a_link_that_the_node_refuses_is_said_and_tried_again_by_the_next_run(tmp_path: Path) -> None:
     report = Report(Found())
     state = ImportState(tmp_path / "state")

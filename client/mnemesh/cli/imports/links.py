@@ -43,11 +43,14 @@ class LinkMover:
                 new = self._ids.get(old, old)
                 if new == old:
                     continue
-                # A decision stands without a gap, because the node judges the memories meanwhile.
-                steps = ((client.unlink, old), (client.link, new))
+                steps = [(client.unlink, type_, old), (client.link, type_, new)]
+                if type_ == "both-hold":  # without a gap, because the node judges the memories meanwhile
+                    steps.reverse()
+                elif type_ in ("contradicts", "may-replace"):  # taken away, these leave a decision on the old id
+                    steps.insert(1, (client.unlink, "both-hold", old))
                 try:
-                    for step, end in reversed(steps) if type_ == "both-hold" else steps:
-                        step(id_, type_, end, wait="durable")
+                    for step, named, end in steps:
+                        step(id_, named, end, wait="durable")
                 except MnemeshError as error:
                     if not error.refused:
                         raise
