@@ -2,9 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from typing import Final
 
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mnemesh_memory.policy.judge.sameness import says_the_same
 from mnemesh_memory.policy.judge.slots import Statement, is_decision, statement, statements
+
+WORDS: Final = re.findall(
+    r"\w+",
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety",
+)
 
 
 def shown(one: Statement, places: frozenset[int]) -> list[str]:
@@ -29,6 +41,44 @@ def values(text: str) -> list[tuple[str, str]]:
 )
 def test_two_spellings_of_a_value_are_one_value(one: str, other: str) -> None:
     assert values(one) == values(other) != []
+
+
+def spelled(number: int, joiner: str) -> str:
+    for size, name in ((10**6, "million"), (1000, "thousand"), (100, "hundred")):
+        if number >= size:
+            rest = number % size
+            word = joiner if 0 < rest < 100 else " "
+            return f"{spelled(number // size, joiner)} {name}{word * bool(rest)}{spelled(rest, joiner) * bool(rest)}"
+    return WORDS[number] if number < 20 else f"{WORDS[number // 10 + 18]}{f'-{WORDS[number % 10]}' * bool(number % 10)}"
+
+
+@given(st.integers(0, 2_000_000), st.integers(0, 2_000_000), st.sampled_from((" ", " and ")))
+@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+def test_a_number_in_words_is_the_number_in_digits_and_no_other(one: int, other: int, joiner: str) -> None:
+    in_words = values(f"It has {spelled(one, joiner)} racks")
+    assert in_words == values(f"It has {spelled(one, joiner).replace('-', ' ')} racks")
+    assert in_words == values(f"It has {one} racks")
+    assert (in_words == values(f"It has {other} racks")) == (one == other)
+    assert says_the_same(f"It has {spelled(one, joiner)} racks", f"It has {one} racks")
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("It takes one and a half thousand", ["1500"]),
+        ("It takes two and a half hours", ["9000 duration"]),
+        ("It has two dozen", ["24"]),
+        ("It has one hundred and two hundred", ["100", "200"]),
+        ("It has five thousand and two thousand", ["5000", "2000"]),
+        ("It is between one hundred and fifty", ["100-50"]),
+        ("It takes twenty, thirty or two three", ["20", "30", "2", "3"]),
+        ("It had a hundred once", ["100", "1"]),
+        ("It has 20 five pane windows", ["20", "5"]),
+        ("It has 1234567", ["1234567"]),
+    ],
+)
+def test_numbers_that_stand_for_themselves_are_not_added_up(text: str, numbers: list[str]) -> None:
+    assert [key for _, key in values(text)] == numbers
 
 
 @pytest.mark.parametrize(

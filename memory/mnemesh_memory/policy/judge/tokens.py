@@ -66,8 +66,10 @@ _IS: Final = re.compile(
 )
 # The only words without a value of their own that may be joined with the following ones.
 _BEFORE_UNITS: Final = frozenset(("a", "an", "every"))
-# Words that multiply the number before: "fifty thousand".
-_FACTORS: Final = frozenset(("hundred", "thousand"))
+# Words that multiply the number before, as far as it is below this bound: "two thousand three hundred".
+_FACTORS: Final = {"dozen": float("inf"), "hundred": 1e3, "thousand": 1e6, "million": 1e9, "billion": 1e12}
+# Numbers that are never added to the number before.
+_NO_ADDENDS: Final = frozenset(("half", "once", "twice", *_FACTORS))
 UNIT_ADJECTIVES: Final = frozenset(["working", "business", "calendar", "full", "whole", "consecutive"])
 _YEAR: Final = re.compile(r"(?:19|20)\d\d")
 
@@ -124,7 +126,7 @@ def _read(text: str) -> Iterator[Token]:
 def _word(word: str) -> Token:
     folded = word.casefold()
     if folded in NUMBERS:
-        return Token(word, f"{NUMBERS[folded]:g}", "number")
+        return Token(word, f"{NUMBERS[folded]:.12g}", "number")
     if folded in ("noon", "midnight"):
         return Token(word, "12:00" if folded == "noon" else "00:00", "time")
     if folded in RHYTHMS:
@@ -147,19 +149,54 @@ def _word(word: str) -> Token:
 
 
 def _spelled(tokens: Sequence[Token]) -> list[Token]:
-    """The tokens with a single number for "fifty thousand", and with "percent" for "per cent"."""
+    """The tokens with a single number for "two hundred and fifty", and with "percent" for "per cent"."""
     found: list[Token] = []
-    for token in tokens:
-        word, before = token.text.casefold(), found[-1] if found else token
-        amount = _amount(before.key) if word in _FACTORS and before.dimension == "number" and found else None
-        if amount is not None:
-            digits = f"{amount * NUMBERS[word]:.12g}"
-            found[-1] = Token(digits, digits, "number")
-        elif word == "cent" and before.text.casefold() == "per":
-            found[-1] = Token("percent", "percent")
+    words, at = _folded(tokens), 0
+    while at < len(tokens):
+        amount, width = _sum(tokens, words, at)
+        if width > 1 or (tokens[at].dimension == "number" and "-" in words[at][1:]):
+            digits = f"{amount:.12g}"
+            found.append(Token(digits, digits, "number"))
+        elif words[at : at + 2] == ["per", "cent"]:
+            found.append(Token("percent", "percent"))
+            width = 2
         else:
-            found.append(token)
+            found.append(tokens[at])
+        at += width
     return found
+
+
+def _sum(tokens: Sequence[Token], words: Sequence[str], at: int) -> tuple[float, int]:
+    """The value of the number that begins here, and of how many tokens it is: "one and a half thousand"."""
+    amount = _amount(tokens[at].key) if tokens[at].dimension == "number" else None
+    end = at + 1
+    if amount is None:
+        return 0.0, 1
+    while end < len(tokens):
+        group = amount % _FACTORS.get(words[end], 1.0)
+        joined = words[end] == "and" and words[at - 1 : at] != ["between"]
+        if words[end] in _FACTORS and group:
+            amount, end = amount + group * (NUMBERS[words[end]] - 1), end + 1
+        elif end == at + 1 and words[end : end + 3] == ["and", "a", "half"]:
+            amount, end = amount + 0.5, end + 3
+        elif (end > at + 1 or words[at][0].isalpha()) and (added := _addend(tokens, words, end + joined, amount)):
+            amount, end = amount + added, end + joined + 1
+        else:
+            break
+    return amount, end - at
+
+
+def _addend(tokens: Sequence[Token], words: Sequence[str], at: int, amount: float) -> float:
+    """The value of a number word that is a part of the number before: "five" behind "twenty", and behind "hundred and"
+    unless another hundred follows. 0 for any other token."""
+    if at == len(tokens) or tokens[at].dimension != "number" or words[at] in _NO_ADDENDS or not words[at][0].isalpha():
+        return 0.0
+    joined, factor = words[at - 1] == "and", words[at + 1] if at + 1 < len(tokens) else ""
+    is_other = joined and factor in _FACTORS and amount % _FACTORS[factor] >= NUMBERS[factor]
+    tens = amount % 100 in _TENS and not joined
+    room = 10 if tens else next((step for step in (1000, 100) if amount and not amount % step), 0)
+    value = float(tokens[at].key)
+    return value if value < room and not is_other else 0.0
 
 
 def _joined(tokens: Sequence[Token]) -> Iterator[Token]:
@@ -276,7 +313,7 @@ def _counted(part: Sequence[Token]) -> Token:
     )
     noun = next(nouns, "")
     return token._replace(
-        key=token.key if amount is None else f"{amount:g}", dimension=f"count {noun}" if noun else "number"
+        key=token.key if amount is None else f"{amount:.12g}", dimension=f"count {noun}" if noun else "number"
     )
 
 

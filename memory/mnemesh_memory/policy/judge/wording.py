@@ -123,7 +123,7 @@ def _value(token: Token) -> str:
         return f"{hour:02}:{clock[2] or '00'}"
     text = token.text.casefold()
     if text in NUMBERS:
-        return f"{NUMBERS[text]:g}"
+        return f"{NUMBERS[text]:.12g}"
     return text.replace(",", "") if _DIGITS.fullmatch(text) else text
 
 
