@@ -3,10 +3,15 @@ that the text tells of is seen."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mnemesh_memory.policy.dynamics.reconsolidation import Labile, reconsolidated
 from mnemesh_memory.policy.judge.guard import Candidate, Verdict, judge
+from mnemesh_memory.policy.judge.reading import Reading
+
+SURE = Reading(0.002, 0.996, 0.002, whole=True)
 
 
 def memory(text: str, kind: str = "fact", *, settled: bool = False) -> Candidate:
@@ -71,10 +76,43 @@ def test_a_value_on_middling_evidence_is_linked_to_what_is_or_marks_it(older: st
         ("CI uses Python 3.11", "The nightly CI uses Python 3.13"),
         ("Retry GET requests three times", "Do not retry POST requests"),
         ("Prefer tabs over spaces in Go code", "Prefer spaces over tabs in Python code"),
+        ("Users can't delete invoices", "Invoices can't be deleted by admins"),
+        ("Tokens of guests can't be revoked", "Guests' tokens may be revoked by owners"),
+        ("The upload limit is 5 MB", "The upload limit is 2 MB by default"),
+        ("Sessions expire after 30 minutes", "Sessions expire after 10 hours by default in Keycloak"),
     ],
 )
 def test_another_member_or_another_case_replaces_nothing(older: str, newer: str) -> None:
     assert verdict(older, newer).supersedes == ()
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Ana lives in Berlin", "Ana lived in Porto until last spring"),
+        ("The office is in Berlin", "The office was in Hamburg until 2019"),
+        ("The limit is 5", "The limit was 3 until last spring"),
+    ],
+)
+def test_another_value_that_had_ended_contests_nothing(older: str, newer: str) -> None:
+    found = verdict(older, newer)
+    assert (found.action, found.contradicts, found.asked) == ("ADD", (), ()), found
+
+
+@pytest.mark.parametrize("read", [None, SURE])
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The limit is 5 MB", "The limit will be 10 MB from next year"),
+        ("Our database is Postgres 15", "Our database will be Postgres 16 from next year"),
+        ("Confluence is our wiki", "Confluence will be retired in May"),
+        ("The session timeout is 30 minutes", "The session timeout of the mobile app is 60 minutes"),
+        ("The budget is 2,000 euros per quarter", "The budget for photos is 500 euros per quarter"),
+    ],
+)
+def test_what_holds_later_or_of_a_part_is_linked_at_most(older: str, newer: str, read: Reading | None) -> None:
+    found = judge(newer, "fact", [replace(memory(older), read=read)])
+    assert (found.action, found.contradicts or found.asked) == ("ADD", ("old",)), found
 
 
 @pytest.mark.parametrize("kind", ["fact", "error"])
@@ -153,6 +191,7 @@ def test_a_memory_that_was_decided_to_hold_steps_back_for_a_stated_change_alone(
         (memory("Bug: login fails in Safari"), "Bug: login fails in Firefox"),
         (memory("The billing service stores invoices in PostgreSQL", settled=True), "The billing service uses MySQL"),
         (memory("CI uses Python 3.11"), "The nightly CI uses Python 3.13"),
+        (memory("The limit is 5 MB"), "The limit will be 10 MB from next year"),
     ],
 )
 def test_the_limits_hold_for_a_memory_that_was_just_recalled(older: Candidate, newer: str) -> None:

@@ -38,7 +38,7 @@ class Contest:
     stated: bool  # The newer statement tells of the change.
     reason: str
     likelihood: float = 1.0
-    doubtful: bool = False  # The newer one may speak of another member or case: then a link is the most.
+    doubtful: bool = False  # The newer one may speak of another member, case or time: then a link is the most.
     linked: bool = True  # The evidence suffices for a link `contradicts`. Without, the writer is asked.
     marked: bool = True  # The evidence suffices for a link `may-replace`. Without, the writer is only asked.
     ruled: bool = False  # A rule of grammar is sure of it, whatever a likelihood says.
@@ -152,15 +152,16 @@ def _contest_of(pair: StatementPair, likelihood: float) -> Contest | None:
         return None
     form = form_of(pair)
     limit = trees.limits[form]
+    ahead = doubts.is_ahead(newer) and not doubts.is_ahead(pair.older)
     if named_past:
-        return Contest(True, pair.stated, _reason(pair), max(likelihood, limit.replace), ruled=True)
+        return Contest(not ahead, pair.stated, _reason(pair), max(likelihood, limit.replace), ahead, ruled=True)
     if changed:
         likelihood = max(likelihood, limit.link)
     if likelihood < trees.ask:
         return None
     narrower = form == "told" and not pair.lost and doubts.is_past_in_a_case(pair)
     rule = not pair.stated and doubts.is_rule(newer) and not doubts.is_rule(pair.older)
-    doubtful = not pair.stated and (doubts.is_other_member(pair) or doubts.is_narrowed(pair))
+    doubtful = ahead or (not pair.stated and (doubts.is_other_member(pair) or doubts.is_narrowed(pair)))
     firm = not (doubtful or narrower or rule)
     linked = likelihood >= limit.link
     marked = likelihood >= limit.mark and not doubts.is_other_attribute(pair)
@@ -186,7 +187,7 @@ def is_refused(pair: StatementPair) -> bool:
         return True  # an event in the past stays true beside another one
     if doubts.is_hedged(newer) and not doubts.is_hedged(older):
         return True
-    return not pair.stated and doubts.is_other_scope(pair)
+    return doubts.is_before(pair) or (not pair.stated and doubts.is_other_scope(pair))
 
 
 def form_of(pair: StatementPair) -> str:

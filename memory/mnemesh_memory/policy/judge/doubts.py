@@ -8,9 +8,20 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from mnemesh_memory.policy.judge.grammar import BE, CHANGE, NEGATORS, NO_LABELS, PRONOUNS, SINGLE, VERB_FORMS, meaning
+from mnemesh_memory.policy.judge.grammar import (
+    BE,
+    CHANGE,
+    CLAUSES,
+    NEGATORS,
+    NO_LABELS,
+    PRONOUNS,
+    SINGLE,
+    VERB_FORMS,
+    meaning,
+)
 from mnemesh_memory.policy.judge.pair_features import StatementPair
 from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement
+from mnemesh_memory.policy.judge.tokens import is_past
 
 _HEDGES: Final = frozenset(
     (
@@ -54,8 +65,11 @@ _PLACING: Final = frozenset(
 )
 # A common noun with a number behind it names one of many: valve 3, runner-7, ticket #12.
 _LABEL: Final = re.compile(r"\b([a-z]{3,})[ -]?#?(\d+)\b(?![.:]\d)")
+# Behind "next", as in "from next year".
+_PERIODS: Final = frozenset(("week", "month", "quarter", "year", "spring", "summer", "autumn", "winter"))
+_DATES: Final = frozenset(("month", "day", "date", "year"))
 # When something holds names no other thing.
-_MOMENTS: Final = frozenset(("month", "day", "date", "year", "weekday", "time"))
+_MOMENTS: Final = _DATES | {"weekday", "time"}
 
 
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
@@ -126,7 +140,40 @@ def is_narrowed(pair: StatementPair) -> bool:
         or any(at in after and after[at] not in known for at in pair.gained)
         or (any(at in before for at in pair.lost) and any(at in after for at in pair.gained))
         or (pair.denied and bool(lost) and bool(gained))
+        or _is_of_a_part(pair)
+        or ("default" not in known and ("by", "default") in pairwise(pair.newer.words))
     )
+
+
+def _is_of_a_part(pair: StatementPair) -> bool:
+    """Whether a phrase names the part that the newer subject alone speaks of: "the timeout of the mobile app"."""
+    newer, gained = pair.newer, set(pair.gained)
+    for at in range(1, newer.verb):
+        if newer.words[at] in (*_SCOPING, "of") and pair.after.get(at - 1) in pair.shared:
+            phrase = [place for place in _phrase(newer, newer.words, at + 1) if place < newer.verb]
+            if phrase and gained.issuperset(phrase):
+                return True
+    return False
+
+
+def is_before(pair: StatementPair) -> bool:
+    """Whether the newer statement tells of another value that had ended: "lived in Porto until last spring"."""
+    newer, words = pair.newer, pair.newer.words
+    ends = next((at for at in range(newer.verb + 1, len(words)) if words[at] in ("until", "till")), 0)
+    clause = words[max(0, newer.verb) : ends]
+    if not clause or pair.stated or not any(at > pair.older.verb for at in pair.lost):
+        return False
+    was = clause[0] in ("was", "were", "had") and not any(map(_is_participle, clause[1:2]))
+    return (was or is_past(clause[0])) and CLAUSES.isdisjoint(clause) and all(word[0].isalnum() for word in clause)
+
+
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
+def is_ahead(statement: Statement) -> bool:
+    """Whether a sentence tells of what holds from a later time on: "will be 9 from next year"."""
+    words = statement.words
+    dated = "will" in words and any(token.dimension in _DATES for token in statement.tokens)
+    ahead = (at for at, pair in enumerate(pairwise(words)) if pair[0] == "next" and pair[1] in _PERIODS)
+    return dated or "tomorrow" in words or any(words[at - 1 : at] not in (("until",), ("till",)) for at in ahead)
 
 
 def is_other_scope(pair: StatementPair) -> bool:

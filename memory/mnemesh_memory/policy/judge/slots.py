@@ -32,7 +32,7 @@ from mnemesh_memory.policy.judge.grammar import (
     meaning,
 )
 from mnemesh_memory.policy.judge.tokens import Token, is_cut, is_past, tokens_of
-from mnemesh_memory.policy.judge.verbs import first_verb, happened, is_perfect
+from mnemesh_memory.policy.judge.verbs import first_verb, happened, is_perfect, is_possible
 
 SENTENCES_MAX: Final = 16
 LOOKED_AT_CHARS: Final = 4000
@@ -194,7 +194,8 @@ def statement(sentence: str) -> Statement:
     ends = [
         at
         for at, token in enumerate(tokens)
-        if (token.key in ENDING and happened(words, at)) or (words[at] in GONE and at and words[at - 1] in BE)
+        if (token.key in ENDING and happened(words, at))
+        or (words[at] in GONE and at and words[at - 1] in BE and not is_possible(words, at))
     ]
     towards = any(
         (token.key in CHANGE or is_perfect(words, at)) and {"to", "from", "by", "into", "onto"} & set(words[at + 1 :])

@@ -24,6 +24,7 @@ from mnemesh_memory.policy.judge.tokens import Token, is_past
 # Stems of "this", "does", "is", "has" and "was", which end in s and are no plurals.
 _NO_PLURALS: Final = frozenset(("thi", "doe", "i", "ha", "wa"))
 
+_POSSIBLE: Final = frozenset(("can", "may", "could"))
 _BEFORE_NOUN: Final = DETERMINERS | PREPOSITIONS
 _AFTER_VERB: Final = _BEFORE_NOUN | BE | AUXILIARIES
 
@@ -113,11 +114,16 @@ def is_perfect(words: Sequence[str], at: int) -> bool:
     )
 
 
+def is_possible(words: Sequence[str], at: int) -> bool:
+    """Whether a participle tells what may be done: "can't be removed"."""
+    return words[at - 1 : at] == ["be"] and not _POSSIBLE.isdisjoint(words[max(0, at - 3) : at])
+
+
 def happened(words: Sequence[str], at: int) -> bool:
-    """Whether a verb of change tells what happened. A habit ("removes"), a noun ("the change") and an infinitive ("to
-    move") tell of none."""
+    """Whether a verb of change tells what happened. A habit ("removes"), a noun ("the change"), an infinitive ("to
+    move") and what is possible ("can be removed") tell of none."""
     before, word = words[at - 1] if at else "", words[at]
-    if before in DETERMINERS or before in PREPOSITIONS or before == "being":
+    if before in DETERMINERS or before in PREPOSITIONS or before == "being" or is_possible(words, at):
         return False
     if word.endswith("ing"):
         return before in BE
