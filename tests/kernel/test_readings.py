@@ -87,11 +87,20 @@ async def test_a_contested_memory_is_read_before_the_newer_text(capsys: pytest.C
     assert (first.read, second) == (Reading(*map(pytest.approx, REPLACES[:3]), True), far)
 
 
-async def test_a_memory_that_words_alone_would_replace_is_read_however_far_it_is() -> None:
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The admin role can now delete users.", "The admin role can now export users."),
+        ("Payment deploys run through Jenkins.", "Payment deploys moved to Spinnaker today."),
+    ],
+)
+async def test_a_memory_that_words_alone_would_replace_or_link_is_read_however_far_it_is(
+    older: str, newer: str
+) -> None:
     worker = Worker()
-    older, newer = "The admin role can now delete users.", "The admin role can now export users."
     beside = unread(candidate(1, older, 0.59), text=newer)
-    assert guard.judge(newer, "fact", beside.candidates).action == "SUPERSEDE"
+    found = guard.judge(newer, "fact", beside.candidates)
+    assert found.supersedes + found.contradicts == ("1",)
     await readings.read(front(worker), [beside], PATIENCE_S)
     assert worker.asked == [(older, newer)]
 

@@ -204,7 +204,7 @@ def _worth_reading(text: str, ordered: Sequence[Candidate], seen: Seen, *, widel
 
 def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool = False) -> bool:
     """Whether a new text may repeat or replace a memory, as far as likeness and trees tell. A memory is never replaced
-    by words that are not rules, unread."""
+    or contradicted by words that are not rules, unread."""
     if len(candidate.text) + len(text) > READ_CHARS_MAX or not (speaks(text) and speaks(candidate.text)):
         return False
     if candidate.cosine >= READ_MIN:
@@ -212,7 +212,7 @@ def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool =
     if candidate.cosine < COSINE_MIN:
         return False
     contest = _evidence(candidate, text, seen).contest
-    if contest is not None and contest.linked and contest.strong and not contest.ruled:
+    if contest is not None and contest.linked and not contest.ruled:
         return True
     if candidate.cosine < READ_CONTESTED_MIN and not widely:
         return False
