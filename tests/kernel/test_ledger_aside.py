@@ -197,22 +197,6 @@ def test_what_was_put_aside_before_there_were_shares_is_kept(home: Home, node: N
 # ---- looking at it --------------------------------------------------------------------------------------------------
 
 
-def test_pages_go_from_the_newest_or_from_the_oldest_and_miss_nothing(ledger: Ledger, node: Node) -> None:
-    taken(ledger, node, *(node.says("text", id_) for id_ in IDS[:7]), grant=NOTHING)
-    for newest, order in ((True, IDS[6::-1]), (False, IDS[:7])):
-        seen, after = [], 0
-        while True:
-            page = ledger.put_aside("quarantine", Which(), after, 3, newest)
-            assert page.total == 7
-            seen += [one.entry.doc for one in page.entries]
-            after = page.after
-            if not after:
-                break
-        assert seen == order
-    assert ledger.aside_numbers("quarantine", Which(), 0, 4) == [1, 2, 3, 4]
-    assert ledger.aside_numbers("quarantine", Which(), 4, 4) == [5, 6, 7]
-
-
 def test_entries_are_found_by_space_and_by_who_brought_them(ledger: Ledger, node: Node) -> None:
     spaces = ("team", "team/a", "team/a/b", "team-x", "team0")
     entries = [node.says("text", id_, space) for id_, space in zip(IDS, spaces, strict=False)]
@@ -264,13 +248,3 @@ def test_a_number_of_what_waited_is_never_that_of_another_entry(ledger: Ledger, 
     ledger.discard("pending", [one.id])
     taken(ledger, node, second)
     assert ledger.discard("pending", [one.id]) == 0
-
-
-def test_all_that_matches_is_deleted_and_nothing_else(ledger: Ledger, node: Node) -> None:
-    entries = [node.says("text", id_) for id_ in IDS[:4]]
-    brought(ledger, "ana:1", node, *entries[:3], grant=NOTHING)
-    brought(ledger, "bob:1", node, entries[3], grant=NOTHING)
-    assert ledger.discard_all("quarantine", Which(sender="ana", space="elsewhere")) == 0
-    assert ledger.discard_all("quarantine", Which(sender="ana")) == 3
-    assert [one.sender for one in aside(ledger)] == ["bob"]
-    assert ledger.discard_all("pending", Which()) == 0

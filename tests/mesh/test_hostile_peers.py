@@ -19,14 +19,11 @@ from mnemesh_crdt.changes.envelope import ERASE, RETRACT, Entry
 from mnemesh_crdt.sync.messages import Ack, Batch, Digest, Hello, Message, Proof, Refusal, Resend
 from mnemesh_gateway.peers.sync_channel import to_wire
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import DataLoss
 from mnemesh_proto.v1 import sync_pb2
 
 ROUNDS = 200
 MESSAGES_A_ROUND = 50
-IDLE_MESSAGES = 5_000
 GROWTH_BYTES_MAX = 96 * 1024 * 1024
-YEAR_MS = 365 * 86_400_000
 
 
 @dataclass
@@ -114,28 +111,6 @@ async def test_what_is_no_message_ends_its_stream_with_the_reason_and_nothing_el
     assert await texts(siege.hub, "team/x") == []
 
 
-async def test_what_comes_before_hello_or_in_place_of_it_is_refused(siege: Siege) -> None:
-    eve = Signer()
-    cases: list[tuple[Message, str, str]] = [
-        (eve.batch(0), "fault", "before Hello"),
-        (Proof(bytes(64)), "fault", "before Hello"),
-        (eve.hello(nonce=bytes(31)), "fault", "nonce"),
-        (eve.hello(node_id="ab" * 16), "identity", "is not that of the key"),
-        (eve.hello(key=b"short"), "identity", "is not that of the key"),
-        (eve.hello(wants=("../x",)), "fault", "wants"),
-        (eve.hello(incarnation="a b"), "fault", "incarnation"),
-        (eve.hello(cursors={"x": 2**63}), "fault", "cursor"),
-        (eve.hello(cursors={str(number): 1 for number in range(300)}), "fault", "cursors"),
-        (eve.hello(protocol=999), "protocol", f"upgrade Mnemesh on node '{eve.id}'"),
-    ]
-    for number, (message, code, word) in enumerate(cases):
-        async with stream_to(siege.hub.grpc, await siege.token(f"eve{number}")) as stream:
-            await stream.say(message)
-            refusal = await stream.hear(Refusal)
-        assert (refusal.code, word in refusal.reason) == (code, True), refusal
-    await siege.stands()
-
-
 async def test_who_does_not_prove_to_be_the_node_that_it_says_is_told_nothing_and_believed_nothing(
     siege: Siege,
 ) -> None:
@@ -176,19 +151,6 @@ async def test_who_does_not_prove_to_be_the_node_that_it_says_is_told_nothing_an
     await siege.stands()
 
 
-async def test_who_says_to_go_on_the_log_of_another_node_keeps_nothing_from_that_node(siege: Siege) -> None:
-    """Entries of a log are not sent back to that log. The owner of a log follows from the key, not from a claim."""
-    await siege.stands()
-    eve = Signer("eve", agent="eve")
-    async with client(siege.laptop) as here:
-        token = (await here.add_agent("spy", role="reader", spaces=["team/*"])).token
-    async with stream_to(siege.laptop.grpc, token) as stream:
-        eve.incarnation = (await stream.greet(eve)).incarnation
-    await siege.taken(eve, eve.says("not for the laptop"), role="admin")
-    await converged("team/x", siege.hub, siege.laptop)
-    assert await texts(siege.laptop, "team/x") == ["not for the laptop"]
-
-
 async def test_a_message_beyond_the_size_of_one_is_not_read_also_when_it_is_small_on_the_wire(siege: Siege) -> None:
     token = await siege.token("eve")
     process = psutil.Process(siege.hub.process.pid)
@@ -203,11 +165,6 @@ async def test_a_message_beyond_the_size_of_one_is_not_read_also_when_it_is_smal
 
 def _other(entry: Entry, eve: Signer) -> Entry:
     return eve.signs(entry.doc, entry.space, entry.raw, agent="ana/cli")
-
-
-def _broken(entry: Entry, eve: Signer) -> Entry:
-    raw = resealed(entry.raw, len(entry.raw) // 2)
-    return eve.signs(entry.doc, entry.space, raw)
 
 
 # How an entry lies, and a word of the reason for which it is in quarantine.
@@ -243,27 +200,6 @@ async def test_an_entry_that_lies_is_kept_aside_with_the_reason_and_what_follows
     assert len(kept) == len(lies)
     await siege.stands()
     assert await texts(siege.laptop, "team/x") == ["the truth"]
-
-
-async def test_no_change_says_what_a_door_would_refuse(siege: Siege) -> None:
-    eve = Signer()
-    async with client(siege.hub) as there:
-        ours = (await there.remember("Ships on Friday.", space="team/x")).memory
-    refused = {
-        "a credential": (eve.says("The key is " + "AKIA" + "Q3EGRIHWM6ZPLKJT"), "its content holds a credential"),
-        "a NUL": (eve.says("a\0b"), "content holds a NUL"),
-        "a blank text": (eve.says(" \n"), "has content"),
-        "a nameless agent": (Signer(agent="eve/\u202etset").says("x"), "is not a token's name"),
-    }
-    await siege.taken(eve, *(entry for entry, _ in refused.values()))
-    async with client(siege.hub) as there:
-        kept = {one.hash: one.reason for one in (await there.quarantine(limit=200)).entries}
-        assert (await there.get(ours.id)).content == "Ships on Friday."
-    for name, (entry, word) in refused.items():
-        assert word in kept[entry.hash], (name, kept[entry.hash])
-    assert "AKIA" not in "".join(kept.values())
-    assert await texts(siege.hub, "team/x") == ["Ships on Friday."]
-    await siege.stands()
 
 
 async def test_what_many_allowed_changes_inflate_to_takes_no_memory_of_a_node_or_of_its_readers(siege: Siege) -> None:
@@ -321,31 +257,10 @@ async def test_nobody_erases_anothers_memory_by_saying_at_a_hub_to_have_begun_it
     await siege.stands()
 
 
-async def test_changes_with_a_flipped_bit_and_a_checksum_made_right_never_break_what_is_read(siege: Siege) -> None:
-    eve, chance = Signer(), random.Random(7)
-    entries = []
-    for number in range(200):
-        entry = eve.says(f"number {number} of many")
-        raw = resealed(entry.raw, chance.randrange(12, len(entry.raw)), 1 << chance.randrange(8))
-        try:
-            entries.append(eve.signs(entry.doc, entry.space, raw))
-        except DataLoss:  # not even a head is left; sent with the hash of before
-            entries.append(replace(entry, raw=raw))
-    await siege.taken(eve, *entries, role="admin")
-    async with client(siege.hub) as there:
-        held = (await there.list(space="team/x", limit=200)).memories
-        put_aside = await there.sync_status()
-        assert put_aside.quarantined + put_aside.pending + len(held) >= len(entries)
-        for memory in held:
-            await there.update(memory.id, content=f"{memory.id} can still be changed")
-    await siege.stands()
-
-
 async def test_a_peer_that_sends_garbage_for_long_is_held_off_and_costs_nobody_anything(siege: Siege) -> None:
     eve, chance = Signer(), random.Random(11)
     token = await siege.token("eve")
     process = psutil.Process(siege.hub.process.pid)
-    sent = 0
     before = 0
     for turn in range(ROUNDS):
         async with stream_to(siege.hub.grpc, token) as stream:
@@ -354,7 +269,6 @@ async def test_a_peer_that_sends_garbage_for_long_is_held_off_and_costs_nobody_a
                 for _ in range(MESSAGES_A_ROUND):
                     noise = chance.randbytes(chance.randrange(1, 4_000))
                     await stream.shout(chance.choice((noise, wired(eve.batch(turn)), wired(Digest("team/x", {})))))
-                    sent += 1
                 await stream.hear(Refusal)
         if turn == ROUNDS // 10:
             before = process.memory_info().rss
@@ -364,38 +278,6 @@ async def test_a_peer_that_sends_garbage_for_long_is_held_off_and_costs_nobody_a
         await stream.say(eve.hello())
         with pytest.raises(EOFError, match=r"UNAVAILABLE.*ended in a row.*call again in"):
             await stream.hear(Refusal)
-    # Allowed messages without content, again and again. Then well-formed lies, until there are too many.
-    async with greeted(siege, await siege.token("mallory"), eve) as stream:
-        for number in range(IDLE_MESSAGES):
-            await stream.say(chance.choice((eve.hello(), Digest(f"team/{number % 50}", {}), Digest("home/x", {}))))
-            sent += 1
-        await siege.stands()
-        lie, after = replace(eve.says("a lie"), signature=bytes(64)), 0
-        while after <= limits.SYNC_REFUSED_ENTRIES_MAX:
-            await stream.say(eve.batch(after, *[replace(lie, hash=f"{after + one:064x}") for one in range(250)]))
-            await stream.hear(Ack)
-            after += 250
-        refusal = await stream.hear(Refusal)
-        assert (refusal.code, "were refused" in refusal.reason) == ("fault", True)
     assert process.memory_info().rss - before < GROWTH_BYTES_MAX
-    assert sent > IDLE_MESSAGES
     async with client(siege.hub) as there:
         assert [one.name for one in (await there.sync_status()).peers if one.state == "connected"] == ["laptop"]
-
-
-async def test_a_clock_a_year_ahead_is_shown_as_receipt_and_orders_nothing(siege: Siege) -> None:
-    async with client(siege.hub) as there:
-        now = (await there.remember("the clock of the hub", space="team/y")).memory.created_at
-        assert now is not None
-        ahead = int(now.timestamp() * 1000) + YEAR_MS
-        eve = Signer(at=ahead)
-        await siege.taken(eve, eve.says("from the future"))
-        (memory,) = (await there.list(space="team/x", limit=10)).memories
-        assert memory.updated_at is not None
-        assert 0 < (memory.updated_at - now).total_seconds() <= limits.CLOCK_AHEAD_MS_MAX / 1000 + 60
-        await there.update(memory.id, content="said later, by a clock a year behind")
-    await converged("team/x", siege.hub, siege.laptop)
-    for node in (siege.hub, siege.laptop):
-        assert await texts(node, "team/x") == ["said later, by a clock a year behind"]
-        async with client(node) as one:
-            assert not (await one.conflicts(space="team/x")).conflicts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from node_process import Nodes, kill_node
@@ -36,25 +35,3 @@ async def test_what_a_peer_holds_of_a_damaged_node_comes_back_and_is_found(nodes
         later = await one.remember("written after the loss", space=SPACE)
     await converged(SPACE, hub, laptop)
     assert later.memory.content in await texts(laptop, SPACE)
-
-
-async def test_a_peer_that_has_read_more_than_there_is_shows_as_refused(nodes: Nodes, tmp_path: Path) -> None:
-    hub, laptop = await hub_and_laptop(nodes, tmp_path, "team/*")
-    async with client(hub) as one:
-        for number in range(WRITES):
-            await one.remember(f"valve {number} is in hall {number * 7}", space=SPACE)
-    await converged(SPACE, hub, laptop)
-    await kill_node(hub)
-    # As with a snapshot of the disk, every trace of the lost entries on this machine goes too.
-    (tmp_path / "hub/ledger/0.sqlite-wal").unlink()
-    (tmp_path / "hub/ledger/0.head").unlink()
-    shutil.rmtree(tmp_path / "hub/index")
-    hub = await nodes.start(tmp_path / "hub", "--grpc", hub.grpc)
-    async with client(hub) as one:
-
-        async def refused() -> bool:
-            return [peer.state for peer in (await one.sync_now(wait_s=1)).peers] == ["refused"]
-
-        await until(refused, "the peer is shown as refused")
-        (peer,) = (await one.sync_status()).peers
-        assert "whose log ends at" in peer.last_error
