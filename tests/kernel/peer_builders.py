@@ -101,16 +101,14 @@ class Node:
     def _actor(self, number: int) -> bytes:
         return hashlib.sha256(f"{self.name} {number}".encode()).digest()[:16]
 
-    def erases(self, id: str = ID, space: str = SPACE, agent: str = "") -> Entry:
+    def erases(self, id: str = ID, space: str = SPACE, agent: str = "", type: str = ERASE) -> Entry:
         """As an admin; `retracts` as who began it."""
         self.now += 1
         by = agent or self.agent
-        return self._signed(id, space, ERASE, erase_hash(ERASE, id, space, by, self.id), b"", by)
+        return self._signed(id, space, type, erase_hash(type, id, space, by, self.id), b"", by)
 
     def retracts(self, id: str = ID, space: str = SPACE, agent: str = "") -> Entry:
-        self.now += 1
-        by = agent or self.agent
-        return self._signed(id, space, RETRACT, erase_hash(RETRACT, id, space, by, self.id), b"", by)
+        return self.erases(id, space, agent, RETRACT)
 
     def signs(self, id: str, space: str, raw: bytes, agent: str) -> Entry:
         return self._signed(id, space, CHANGE, read_head(raw).hash, raw, agent)

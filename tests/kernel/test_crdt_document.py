@@ -443,23 +443,13 @@ def test_after_two_supersedes_at_once_the_later_link_names_the_successor() -> No
 
 
 @pytest.mark.parametrize("ends", [(3000, 50_000), (50_000, 3000)])
-def test_a_memory_that_two_superseded_at_once_ended_when_the_first_of_them_says(ends: tuple[int, int]) -> None:
-    first = created()
-    both = [
-        written(document(first), supersede(state(first), OTHER, "owner/test", at), number)
-        for number, at in enumerate(ends, start=2)
-    ]
-    for log in ([first, *both], [first, *reversed(both)]):
-        found = memory(*log)
-        assert (found.state, found.valid_to, found.conflicts, len(found.heads)) == ("superseded", 3000, (), 2)
-
-
-@pytest.mark.parametrize("ends", [(3000, 50_000), (50_000, 3000)])
 def test_what_is_written_to_a_memory_that_two_superseded_keeps_the_first_end(ends: tuple[int, int]) -> None:
     first = created()
     log = [first]
     for number, at in enumerate(ends, start=2):
         log.append(written(document(first), supersede(state(first), OTHER, "owner/test", at), number))
+    found = memory(*log)
+    assert (found.state, found.valid_to, found.conflicts, len(found.heads)) == ("superseded", 3000, (), 2)
     again = written(document(*log), supersede(state(*log), OTHER, "owner/test", 60_000), 4)
     assert memory(*log, again).valid_to == 3000
     log.append(forgotten(log, 5, 60_000))

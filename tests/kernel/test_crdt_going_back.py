@@ -272,14 +272,6 @@ def test_a_rollback_says_again_all_that_the_old_revision_said() -> None:
     assert memory(*log).content == "first"
 
 
-def test_a_rollback_names_every_head_and_so_ends_a_conflict() -> None:
-    log = [created("first")]
-    log += [edited(log[:1], "left", 2), edited(log[:1], "right", 3)]
-    change = back(log, FIRST, 4)
-    found = memory(*log, change)
-    assert (found.content, found.conflicts, len(found.heads), found.version) == ("first", (), 1, 4)
-
-
 def test_a_rollback_to_a_head_of_a_conflict_keeps_that_head() -> None:
     log = [created("first")]
     log += [edited(log[:1], "left", 2), edited(log[:1], "right", 3)]

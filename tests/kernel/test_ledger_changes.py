@@ -66,14 +66,6 @@ def test_tags_are_replaced_as_a_set_in_a_new_revision(ledger: Ledger, pen: Pen) 
     assert done(ledger, pen.revise(changed, tags=())).memory.tags == ()
 
 
-def test_of_two_writers_of_tags_who_expect_the_same_heads_one_is_refused(ledger: Ledger, pen: Pen) -> None:
-    memory = done(ledger, pen.create("We deploy on Friday.")).memory
-    done(ledger, pen.revise(memory, tags=("a",), expected_heads=memory.heads))
-    with pytest.raises(Aborted):
-        done(ledger, pen.revise(memory, tags=("b",), expected_heads=memory.heads))
-    assert read_back(ledger, memory).tags == ("a",)
-
-
 def test_a_memory_has_a_bounded_number_of_revisions_and_can_still_be_closed(
     ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -196,17 +188,6 @@ def test_fields_that_are_too_large_together_are_refused_and_write_nothing(home: 
 
 
 # ---- forget and restore ---------------------------------------------------------------------------------------------
-
-
-def test_a_forgotten_memory_comes_back_with_restore_as_it_was(ledger: Ledger, pen: Pen) -> None:
-    memory = done(ledger, pen.create("We deploy on Friday.", **FULL)).memory
-    forgotten = done(ledger, pen.forget(memory))
-    assert (forgotten.action, forgotten.memory.state) == ("FORGET", "forgotten")
-    assert read_back(ledger, memory).content == "We deploy on Friday."
-    restored = done(ledger, pen.restore(memory))
-    assert restored.action == "RESTORE"
-    changed = {"version": 3, "heads": restored.memory.heads, "updated_at": pen.now}
-    assert restored.memory == replace(memory, **changed) == read_back(ledger, memory)
 
 
 def test_forgetting_twice_and_restoring_what_is_there_change_nothing(home: Home, ledger: Ledger, pen: Pen) -> None:

@@ -19,7 +19,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 from peer_builders import (
-    ANAS,
     BOB,
     EVERYTHING,
     FEED,
@@ -29,7 +28,6 @@ from peer_builders import (
     Node,
     all_entries,
     hand_over,
-    outcome,
     refused,
     taken,
 )
@@ -41,7 +39,6 @@ from mnemesh_crdt.changes.envelope import Entry, Key
 from mnemesh_crdt.document.digest import bucket_of
 from mnemesh_crdt.document.revisions import materialise
 from mnemesh_memory.values.errors import MnemeshError
-from mnemesh_memory.values.model import Memory
 
 SPACES = (SPACE, OTHER_SPACE)
 VIEW = ("memory", "text_hash", "link", "document", "digest", "erased", "pending")
@@ -204,40 +201,6 @@ def test_any_order_repetition_and_portions_give_the_same_view_as_the_pure_replic
     assert views[0] == views[1] == views[2]
 
 
-def test_three_ledgers_in_a_line_hold_the_same_in_the_end() -> None:
-    with (
-        Home.for_one_example() as a, Home.for_one_example() as b, Home.for_one_example() as c,
-        a.opened() as left, b.opened() as middle, c.opened() as right,
-    ):  # fmt: skip
-        homes = ((a, left, "a"), (b, middle, "b"), (c, right, "c"))
-        made: list[Memory] = []
-        for home, ledger, name in homes:
-            home.pen = Pen(agent=f"owner/{name}")
-            made += [done(ledger, home.pen.create(f"{name} {number}")).memory for number in range(5)]
-        for _ in range(2):
-            hand_over(left, middle, a, 3)
-            hand_over(middle, left, b, 3)
-            hand_over(right, middle, c, 3)
-            hand_over(middle, right, b, 3)
-        for home, ledger, name in homes:
-            done(ledger, home.pen.revise(made[0], content=f"{name} says this"))
-            done(ledger, home.pen.forget(made[1]))
-        right.erase(c.pen.erase(made[-1].id))
-        for _ in range(2):
-            hand_over(left, middle, a, 3)
-            hand_over(right, middle, c, 3)
-            hand_over(middle, left, b, 3)
-            hand_over(middle, right, b, 3)
-        ids = [memory.id for memory in made]
-        assert left.read(ids) == middle.read(ids) == right.read(ids)
-        assert len(left.read([ids[0]])[ids[0]].conflicts) == 2
-        assert (
-            left.digest(SPACE) == middle.digest(SPACE) == right.digest(SPACE) == replica_of(right).shelf.digest(SPACE)
-        )
-        assert len(all_entries(left)) == len(all_entries(right))
-        assert all(entry.agent.startswith("owner/") for entry in all_entries(left))
-
-
 # ---- a failure at every statement -----------------------------------------------------------------------------------
 
 
@@ -376,11 +339,3 @@ def _fail_softly(self: Fragile) -> None:
         Fragile.left = -1
         raise sqlite3.OperationalError("disk I/O error")
     Fragile.left -= 1
-
-
-def test_what_a_stream_may_bring_makes_no_difference_to_what_is_held(home: Home, ledger: Ledger) -> None:
-    node = Node("a")
-    entries = [node.says("one"), node.says("two"), node.tags("x")]
-    assert outcome(taken(ledger, node, *entries, grant=ANAS)) == {"accepted": 3}
-    assert ledger.digest(SPACE) == told(entries).shelf.digest(SPACE)
-    assert home.entries() == 3

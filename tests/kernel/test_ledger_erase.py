@@ -17,14 +17,11 @@ from peer_builders import (
     EVERYTHING,
     ID,
     NOW,
-    OTHER,
     Node,
     all_entries,
     contents,
     hand_over,
     outcome,
-    reasons,
-    refused,
     taken,
 )
 
@@ -39,7 +36,6 @@ from mnemesh_memory.access.grants import EVERY_SPACE
 from mnemesh_memory.text.text import chunks as chunks_of
 from mnemesh_memory.text.text import content_hash, duplicate_key
 from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, NotFound, PermissionDenied
-from mnemesh_memory.values.model import Memory
 
 SECRET = "the cook's middle name is Hieronymus"
 # Over 4,096 bytes a change is deflated, so its text is nowhere in plain form.
@@ -347,58 +343,6 @@ def test_vectors_on_their_way_to_one_of_two_indexes_do_not_come_back_either(ledg
 # ---- other nodes ----------------------------------------------------------------------------------------------------
 
 
-def test_an_erasure_reaches_a_peer_and_its_late_copies_are_dropped(home: Home, ledger: Ledger, pen: Pen) -> None:
-    memory = done(ledger, pen.create(SECRET)).memory
-    with Home.for_one_example() as other, other.opened() as peer:
-        other.pen = Pen(agent="owner/other")
-        hand_over(ledger, peer, home)
-        late = [entry for entry in all_entries(peer) if entry.doc == memory.id]
-        kept = done(peer, other.pen.create("stays")).memory
-        late.append(_edit_elsewhere(late, memory))
-        gone = erased(ledger, pen, memory.id)
-        (result,) = hand_over(ledger, peer, home)
-        assert outcome(result) == {"erased": 1}
-        assert traces(other.directory.path) == []
-        assert peer.feed(result.first - 1, 10, GENERATION).removed == (memory.id,)
-        assert outcome(taken(peer, Node(), *late)) == {"dropped": 2}
-        assert outcome(taken(ledger, Node(), *late)) == {"dropped": 2}
-        hand_over(peer, ledger, other)
-        assert ledger.digest(SPACE) == peer.digest(SPACE)
-        assert contents(peer, [kept.id]) == ["stays"] == contents(ledger, [kept.id])
-        assert gone.seq == 2
-
-
-def _edit_elsewhere(entries: list, memory: Memory):  # type: ignore[no-untyped-def, type-arg]
-    node = Node("offline", BOB)
-    node.knows(*entries)
-    return node.says(LONG, memory.id)
-
-
-def test_over_a_writers_stream_only_its_own_memories_are_erased(ledger: Ledger, pen: Pen, node: Node) -> None:
-    bob = Node("bobs", BOB)
-    taken(ledger, node, node.says("anas"), bob.says("bobs", OTHER), keys=bob.keys)
-    bobs = replace(ANAS, principal="bob")
-    assert outcome(taken(ledger, bob, bob.retracts(ID), grant=bobs)) == {"quarantined": 1}
-    assert "'ana' did" in reasons(ledger)[0]
-    assert outcome(taken(ledger, bob, bob.retracts(OTHER), grant=bobs)) == {"erased": 1}
-    assert contents(ledger, [ID, OTHER]) == ["anas"]
-    (one,) = refused(ledger)
-    assert outcome(ledger.release([one.id], NOW)) == {"quarantined": 1}, "nobody makes bob its writer"
-    assert contents(ledger, [ID, OTHER]) == ["anas"]
-
-
-def test_what_an_admin_erased_is_not_believed_of_a_writers_stream(ledger: Ledger, node: Node) -> None:
-    bob = Node("bobs", BOB)
-    taken(ledger, bob, bob.says("bobs"))
-    bobs = replace(ANAS, principal="bob")
-    assert outcome(taken(ledger, bob, bob.erases(), grant=bobs)) == {"quarantined": 1}
-    assert "only a peer that relays" in reasons(ledger)[0]
-    assert contents(ledger) == ["bobs"]
-    (one,) = refused(ledger)
-    assert outcome(ledger.release([one.id], NOW)) == {"erased": 1}, "an admin here lets it through"
-    assert contents(ledger) == []
-
-
 def test_a_write_whose_id_is_retracted_elsewhere_gets_another_and_stays(home: Home, ledger: Ledger, node: Node) -> None:
     pen = Pen(agent=ANA)
     command = pen.create("said on two nodes", idempotency_key="daily")
@@ -429,23 +373,6 @@ def test_a_retraction_goes_on_waiting_while_what_comes_is_refused(ledger: Ledger
     assert outcome(taken(ledger, bob, said, grant=bobs)) == {"accepted": 1, "erased": 1}
 
 
-def test_who_began_a_memory_that_is_not_here_retracts_it_over_a_relay_and_the_real_one_elsewhere_stays(
-    home: Home, node: Node
-) -> None:
-    """Mallory claims to have begun a memory with a known id, at a hub without that memory, and retracts it there.
-    The hub believes the claim and tells everyone. A node with the memory knows its real beginner."""
-    mallory = Node("mallorys", "mallory/cli")
-    mallorys = replace(ANAS, principal="mallory")
-    with home.opened() as hub, Home.for_one_example() as other, other.opened() as anas:
-        taken(anas, node, node.says("anas"))
-        assert outcome(taken(hub, mallory, mallory.says("mine, too"), grant=mallorys)) == {"accepted": 1}
-        assert outcome(taken(hub, mallory, mallory.retracts(), grant=mallorys)) == {"erased": 1}
-        (result,) = hand_over(hub, anas, home)
-        assert outcome(result) == {"quarantined": 1}
-        assert "'mallory/cli' did not begin this memory alone, 'ana' did" in reasons(anas)[0]
-        assert contents(anas) == ["anas"]
-
-
 def test_an_erasure_has_the_type_of_the_right_by_which_it_was_made(ledger: Ledger, pen: Pen, node: Node) -> None:
     mine, own = done(ledger, pen.create("mine")).memory, done(ledger, pen.create("the admin's own")).memory
     taken(ledger, node, node.says("anas"))
@@ -467,18 +394,6 @@ def test_nobody_becomes_the_writer_of_anothers_memory_by_adding_to_it(ledger: Le
     assert len(memory.heads) == 2
     assert outcome(taken(ledger, bob, bob.retracts(), grant=replace(ANAS, principal="bob"))) == {"quarantined": 1}
     assert len(ledger.read([ID])) == 1
-
-
-def test_a_view_made_anew_knows_what_is_erased(home: Home, pen: Pen, node: Node) -> None:
-    with home.opened() as ledger:
-        done(ledger, pen.create("stays"))
-        taken(ledger, node, node.says("one"), node.says("two", OTHER), node.erases())
-        before = ledger.digest(SPACE), ledger.read([ID, OTHER])
-        ledger.rebuild_view()
-        assert (ledger.digest(SPACE), ledger.read([ID, OTHER])) == before
-    with home.opened() as ledger:
-        assert (ledger.digest(SPACE), ledger.read([ID, OTHER])) == before
-        assert outcome(taken(ledger, node, node.says("three"))) == {"dropped": 1}
 
 
 def test_an_entry_of_an_erasure_that_was_altered_on_disk_is_found_at_the_start(home: Home, pen: Pen) -> None:

@@ -104,20 +104,6 @@ def test_both_texts_of_a_conflict_are_known_as_duplicates(ledger: Ledger, pen: P
     assert [done(ledger, pen.create(text)).action for text in ("as we say", "as they say")] == ["NOOP", "NOOP"]
 
 
-def test_one_memory_made_on_two_nodes_is_one_memory(home: Home, ledger: Ledger, pen: Pen) -> None:
-    command = pen.create("made twice", idempotency_key="k")
-    mine = done(ledger, command).memory
-    with Home.for_one_example() as other, other.opened() as twin:
-        again = done(twin, replace(command, actor=b"\x07" * 16)).memory
-        assert again.id == mine.id
-        hand_over(twin, ledger, other)
-        hand_over(ledger, twin, home)
-        both = ledger.read([mine.id])[mine.id]
-        assert (both.version, len(both.heads)) == (2, 2)
-        assert twin.read([mine.id])[mine.id] == both
-        assert ledger.digest(SPACE) == twin.digest(SPACE)
-
-
 def test_the_index_is_told_of_what_came(ledger: Ledger, pen: Pen, node: Node) -> None:
     done(ledger, pen.create("ours"))
     result = taken(ledger, node, node.says("one"), node.says("other", OTHER), node.says("two"))
@@ -127,35 +113,6 @@ def test_the_index_is_told_of_what_came(ledger: Ledger, pen: Pen, node: Node) ->
 
 
 # ---- what comes twice, early, or too much of it ---------------------------------------------------------------------
-
-
-def test_a_change_that_comes_early_waits_for_what_it_builds_on(home: Home, node: Node) -> None:
-    one, two, three = node.says("one"), node.says("two"), node.says("three")
-    with home.opened() as ledger:
-        assert outcome(taken(ledger, node, three)) == {"held": 1}
-        assert outcome(taken(ledger, node, three, two)) == {"duplicates": 1, "held": 1}
-        assert ledger.read([ID]) == {}
-        assert ledger.digest(SPACE) == {}
-    with home.opened() as ledger:
-        assert outcome(taken(ledger, node, one)) == {"accepted": 3}
-        assert contents(ledger) == ["three"]
-        assert [entry.hash for entry in all_entries(ledger)] == [one.hash, two.hash, three.hash]
-        assert ledger.backlog().pending == 0
-
-
-def test_when_no_more_may_wait_the_cursor_stays_and_what_was_good_is_kept(ledger: Ledger, node: Node) -> None:
-    ledger._intake = Intake(shelf=ledger._intake.shelf, pending_max=1)
-    taken(ledger, node, feed=FEED, last_seq=3)
-    one, two, three, four = (node.says(text) for text in ("one", "two", "three", "four"))
-    other = node.says("other", OTHER)
-    result = taken(ledger, node, three, four, other, feed=FEED, last_seq=9)
-    assert outcome(result) == {"accepted": 1, "held": 1, "full": True}
-    assert result.seq == 3 == ledger.cursors(node.id)[FEED]
-    assert outcome(taken(ledger, node, one, two)) == {"accepted": 3}
-    again = taken(ledger, node, three, four, other, feed=FEED, last_seq=9)
-    assert outcome(again) == {"accepted": 1, "duplicates": 2}
-    assert again.seq == 9
-    assert contents(ledger) == ["four"]
 
 
 def test_a_cursor_never_goes_back_and_is_kept_for_each_feed(home: Home, node: Node) -> None:
@@ -188,21 +145,12 @@ def test_a_batch_is_bounded(ledger: Ledger, node: Node) -> None:
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("grant", "word"),
-    [
-        (PeerGrant(read=("*",), write=("other/*",), principal="ana", relay=True), "may not write to team/payments"),
-        (PeerGrant(read=("*",), write=("*",), principal="bob"), "may not speak for ana/cli"),
-        (PeerGrant(read=("*",), write=(), principal="ana"), "may not write"),
-    ],
-)
-def test_what_a_stream_may_not_bring_is_quarantined_and_can_be_released(
-    ledger: Ledger, node: Node, grant: PeerGrant, word: str
-) -> None:
+def test_what_a_stream_may_not_bring_is_quarantined_and_can_be_released(ledger: Ledger, node: Node) -> None:
+    grant = PeerGrant(read=("*",), write=("other/*",), principal="ana", relay=True)
     one, two = node.says("one"), node.says("two")
     assert outcome(taken(ledger, node, one, two, grant=grant, feed=FEED, last_seq=2)) == {"quarantined": 2}
     assert ledger.cursors(node.id) == {FEED: 2}
-    assert all(word in reason for reason in reasons(ledger))
+    assert all("may not write to team/payments" in reason for reason in reasons(ledger))
     first, second = refused(ledger)
     assert (first.entry, first.size) == (replace(one, raw=b""), len(one.raw))
     assert (first.sender, first.origin, first.received) == (node.id, node.origin, NOW)
@@ -210,31 +158,6 @@ def test_what_a_stream_may_not_bring_is_quarantined_and_can_be_released(
     assert outcome(ledger.release([first.id], NOW)) == {"accepted": 2}
     assert refused(ledger) == []
     assert contents(ledger) == ["two"]
-
-
-def test_the_private_space_of_a_principal_is_reached_by_its_name_alone(ledger: Ledger, node: Node) -> None:
-    entry = node.says("mine", space="@ana")
-    assert outcome(taken(ledger, node, entry)) == {"quarantined": 1}
-    named = replace(ANAS, write=("@ana",))
-    assert outcome(taken(ledger, node, entry, grant=named)) == {"accepted": 1}
-    assert refused(ledger) == []
-    assert ledger.sync_page(0, ("*", "team/*"), "", 10, 1000).entries == ()
-    assert ledger.sync_page(0, ("@ana",), "", 10, 1000).entries == (entry,)
-
-
-def test_what_builds_on_a_refused_change_is_put_aside_and_comes_back_with_it(ledger: Ledger, node: Node) -> None:
-    one, two, three, four = (node.says(text) for text in ("one", "two", "three", "four"))
-    bad = replace(one, signature=bytes(64))
-    assert outcome(taken(ledger, node, two)) == {"held": 1}
-    assert outcome(taken(ledger, node, bad, three)) == {"quarantined": 3}
-    assert outcome(taken(ledger, node, four)) == {"quarantined": 1}
-    assert ledger.backlog().pending == 0
-    by_hash = {found.entry.hash: found for found in refused(ledger)}
-    assert by_hash[two.hash].awaited == one.hash
-    assert by_hash[four.hash].awaited == three.hash
-    assert outcome(taken(ledger, node, one)) == {"accepted": 4}
-    assert refused(ledger) == []
-    assert contents(ledger) == ["four"]
 
 
 def test_what_an_earlier_life_of_a_node_brought_goes_back_to_it_even_when_released(ledger: Ledger, node: Node) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from diverging import diverge, node_of, texts
-from ledger_builders import AGENT, DAY, GENERATION, OTHER_SPACE, SPACE, START, Home, done, read_back, read_then
+from diverging import diverge, texts
+from ledger_builders import DAY, GENERATION, OTHER_SPACE, SPACE, START, Home, done, read_back, read_then
 from peer_builders import NOW, Node, all_entries, taken
 
 from mnemesh_actors.ledger.commit.commands import Resolve, Rollback, Vectors
@@ -79,17 +79,6 @@ def test_a_rollback_is_a_new_revision_and_the_way_there_stays_in_the_history(hom
     assert home.entries() == 3
 
 
-def test_a_rollback_takes_the_tags_of_its_revision_and_not_those_of_another_writer(home: Home, ledger: Ledger) -> None:
-    memory = create(ledger, home, "first", tags=("a",))
-    first = memory.heads[0]
-    memory = revise(ledger, home, memory, tags=("a", "b"))
-    second = memory.heads[0]
-    memory = revise(ledger, home, memory, tags=("c",))
-    assert done(ledger, rollback(home, memory, second)).memory.tags == ("a", "b")
-    memory = ledger.read([memory.id])[memory.id]
-    assert done(ledger, rollback(home, memory, first)).memory.tags == ("a",)
-
-
 @pytest.mark.parametrize("write", ["rollback", "resolve"])
 def test_an_edit_that_comes_between_is_told_with_the_heads_and_nothing_is_written(
     home: Home, ledger: Ledger, write: str
@@ -149,35 +138,6 @@ def test_the_bound_on_revisions_holds_for_going_back(
     monkeypatch.setattr(limits, "REVISIONS_MAX", 2)
     with pytest.raises(FailedPrecondition, match="2 revisions"):
         done(ledger, rollback(home, memory, "1"))
-
-
-def test_a_conflict_is_ended_by_keeping_either_version(home: Home, ledger: Ledger) -> None:
-    for position in (0, 1):
-        memory = in_conflict(ledger, home, f"text {position}")
-        kept = memory.heads[position]
-        wanted = memory.content if position == 0 else memory.conflicts[0].content
-        result = done(ledger, resolve(home, memory, keep=kept))
-        assert (result.action, result.memory.content, result.memory.conflicts) == ("RESOLVE", wanted, ())
-        newest = ledger.history(memory.id, 1, "").revisions[0]
-        assert (newest.revision.parents, newest.revision.by) == (memory.heads, AGENT)
-        assert kept in result.reason
-
-
-def test_conflicts_are_listed_with_every_version_who_and_when(home: Home, ledger: Ledger) -> None:
-    create(ledger, home, "of one mind")
-    memory = in_conflict(ledger, home)
-    page = ledger.conflicts((SPACE,), 10, "")
-    (conflict,) = page.conflicts
-    assert (page.total, page.cursor, conflict.memory) == (1, "", memory)
-    assert {(one.revision.by, one.revision.content, one.revision.at) for one in conflict.versions} == {
-        ("ana/agent", "first: ana", START + 1000),
-        ("bob/agent", "first: bob", START + 1001),
-    }
-    assert tuple(one.revision.id for one in conflict.versions) == memory.heads
-    assert [(one.shown, one.head, one.node) for one in conflict.versions] == [
-        (True, True, node_of(conflict.versions[0].revision.by)),
-        (False, True, node_of(conflict.versions[1].revision.by)),
-    ]
 
 
 def test_conflicts_are_paged_and_of_the_spaces_asked_for(home: Home, ledger: Ledger) -> None:

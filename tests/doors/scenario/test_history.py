@@ -200,18 +200,6 @@ async def test_a_rollback_ends_a_conflict_too(door: Door, conflict: str) -> None
     assert (done["memory"]["conflicts"], done["memory"]["version"]) == ([], 4)
 
 
-async def test_what_replaces_a_memory_in_conflict_says_how_many_versions_it_closes(door: Door, conflict: str) -> None:
-    before = (await door.call("get", ids=[conflict]))["memory"]
-    done = await door.call("supersede", id=conflict, content=f"Release {conflict} has no day any more.")
-    assert done["superseded"]["state"] == "superseded"
-    assert f"{conflict} (it was in conflict: all its 2 versions are closed" in done["reason"]
-    said = {one["content"] for one in await revisions(door, conflict)}
-    assert {before["content"], before["conflicts"][0]["content"]} <= said
-    late = await door.call("update", id=conflict, content=f"Release {conflict} is on Sunday.")
-    assert (late["action"], late["memory"]["state"]) == ("UPDATE", "superseded")
-    assert f"it stays superseded: recall leads to {done['memory']['id']} instead" in late["reason"]
-
-
 async def test_a_memory_is_read_as_of_a_time(door: Door, space: str) -> None:
     made = (await remember(door, space, "The rota is weekly.", tags=["rota"]))["memory"]
     changed = (await door.call("update", id=made["id"], content="The rota is daily.", tags=["duty"]))["memory"]
