@@ -117,17 +117,6 @@ async def _private(scene: Scene) -> dict[str, str]:
     return memory
 
 
-async def test_reports_on_what_may_be_tidied_up_tell_nothing_of_other_spaces(scene: Scene) -> None:
-    word = secrets.token_hex(6)  # other texts of the scene stand in a space that both may read
-    text = f"kept twice {word}"
-    twins = [await scene.ana.call("remember", content=text, space="@ana", force=True) for _ in range(2)]
-    mine = (await scene.ana.call("duplicates", spaces=["@ana"], threshold=1.0))["pairs"]
-    assert twins[0]["memory"]["id"] in {pair["older"]["id"] for pair in mine}
-    for report in ("duplicates", "hygiene"):
-        assert word not in str(await scene.bob.call(report, limit=200))
-        await refusal(scene.bob.call(report, spaces=["@ana"]), "PERMISSION_DENIED")
-
-
 async def test_who_knows_the_id_of_a_private_memory_is_told_what_is_told_of_none(scene: Scene) -> None:
     memory = await _private(scene)
     asked = (
@@ -205,25 +194,6 @@ async def test_neither_owner_nor_admin_reads_an_agents_private_space_through_a_d
         assert "@ana" not in [count.name for count in other.stats().spaces]
 
 
-async def test_an_export_holds_what_its_reader_may_see(team: Team) -> None:
-    with team.client("ana") as ana, team.client("bob") as bob:
-        shared = ana.remember(f"shared {secrets.token_hex(4)}", space="team/export").memory
-        own = ana.remember(f"own {secrets.token_hex(4)}").memory
-        seen = {memory.id: memory.space for memory in bob.export()}
-        assert shared.id in seen
-        assert own.id not in seen
-        assert {memory.id for memory in ana.export()} >= {shared.id, own.id}
-
-
-async def test_an_idempotency_key_tells_nothing_across_agents(team: Team) -> None:
-    key = secrets.token_hex(8)
-    with team.client("ana") as ana, team.client("bob") as bob:
-        mine = ana.remember("under one key", idempotency_key=key)
-        other = bob.remember("under one key", idempotency_key=key)
-        assert (other.replayed, other.memory.space) == (False, "@bob")
-        assert other.memory.id != mine.memory.id
-
-
 @pytest.mark.parametrize("door", NETWORKED_DOORS)
 async def test_a_reader_reads_and_changes_nothing(team: Team, door: str) -> None:
     with team.client("ana") as ana:
@@ -294,21 +264,6 @@ async def test_a_token_is_issued_listed_and_revoked_and_then_opens_no_door(team:
         await refusal(doors[one].call("whoami"))
     for one in doors.values():
         await one.close()
-
-
-async def test_an_admin_issues_within_its_spaces_and_sees_no_more(team: Team) -> None:
-    with team.client("adm") as adm, team.client("owner") as owner:
-        owner.add_agent("ops-bot", role="writer", spaces=["ops"])
-        made = adm.add_agent("helper", role="reader", spaces=["team/a/*"])
-        assert made.agent.created_by == "adm"
-        with pytest.raises(client_errors.PermissionDenied):
-            adm.add_agent("helper-2", role="reader", spaces=["ops"])
-        names = {agent.name for agent in adm.list_agents().agents}
-        assert "helper" in names
-        assert "ops-bot" not in names
-        with pytest.raises(client_errors.NotFound):
-            adm.revoke_agent("ops-bot")
-        assert adm.status().state == "ready"
 
 
 async def test_a_default_space_beyond_the_grant_stands_in_the_way_of_nothing_that_names_its_memory(team: Team) -> None:

@@ -12,7 +12,6 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import grpc
 import httpx2
 import pytest
 from mcp import Client as McpClient
@@ -20,15 +19,12 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
 from node_process import NodeUnderTest, start_node, stop_node
 
-from mnemesh import AsyncClient, Client, InvalidArgument, MnemeshError, NotReachable, OutOfRange
+from mnemesh import AsyncClient, Client, MnemeshError, NotReachable
 from mnemesh.api.values.watch import Change
-from mnemesh_actors.storage.data_directory import load_key
-from mnemesh_actors.watch.cursor_seal import CursorSeal
 from mnemesh_memory.values import limits
 from mnemesh_memory.watch import watch_values
-from mnemesh_memory.watch.watch_values import read_cursor
 from mnemesh_proto.rendezvous import AUTHORIZATION
-from mnemesh_proto.v1 import watch_pb2, watch_pb2_grpc
+from mnemesh_proto.v1 import watch_pb2
 
 PATIENCE_S = 60.0
 GIVEN_UP_AFTER_S = 3.0
@@ -59,35 +55,6 @@ def headers(node: NodeUnderTest) -> dict[str, str]:
     return {AUTHORIZATION: f"Bearer {node.token}"}
 
 
-async def test_a_life_of_a_memory_is_told_as_it_happens(node: NodeUnderTest) -> None:
-    async with connected(node, "writer") as client, client.watch(include_content=True) as changes:
-        memory = (await client.remember("We deploy on Friday.", title="Deploys", kind="decision")).memory
-        await client.update(memory.id, content="We deploy on Monday.")
-        await client.forget(memory.id)
-        await client.restore(memory.id)
-        new = (await client.supersede(memory.id, "We never deploy.")).memory
-        told = await take(changes, 6)
-    assert [(one.type, one.id) for one in told] == [
-        ("added", memory.id), ("updated", memory.id), ("forgotten", memory.id), ("restored", memory.id),
-        ("added", new.id), ("superseded", memory.id),
-    ]  # fmt: skip
-    assert [one.content for one in told[:3]] == ["We deploy on Friday.", "We deploy on Monday.", ""]
-    first = told[0]
-    assert (first.kind, first.title, first.space, first.agent) == ("decision", "Deploys", SPACE, "owner/writer")
-    assert (first.merged, first.revision, first.at is not None) == (False, memory.heads[0], True)
-
-
-async def test_own_writes_are_left_out_when_asked(node: NodeUnderTest) -> None:
-    async with (
-        connected(node, "me") as me,
-        connected(node, "you") as you,
-        me.watch(not_agent="owner/me", include_content=True) as changes,
-    ):
-        await me.remember("by me")
-        await you.remember("by you")
-        assert [one.content for one in await take(changes, 1)] == ["by you"]
-
-
 async def test_the_client_that_blocks_is_told_the_same_and_another_thread_ends_it(node: NodeUnderTest) -> None:
     def listen() -> list[str]:
         with (
@@ -104,21 +71,6 @@ async def test_the_client_that_blocks_is_told_the_same_and_another_thread_ends_i
             return heard
 
     assert await soon(asyncio.to_thread(listen)) == ["one", "two"]
-
-
-async def test_bad_cursors_are_refused_by_name_on_grpc_and_http(node: NodeUnderTest) -> None:
-    async with connected(node) as client:
-        async with client.watch() as changes:
-            seal = CursorSeal(load_key(node.data_dir / "node.key"))
-            (incarnation,) = read_cursor(seal.opened(changes.cursor, "owner"))
-        future = seal.write({incarnation: 10**6}, "owner")
-        for cursor, error, status in (("nonsense", InvalidArgument, 422), (future, OutOfRange, 410)):
-            with pytest.raises(error) as caught:
-                await soon(anext(client.watch(cursor=cursor)))
-            assert caught.value.field == "cursor"
-            async with httpx2.AsyncClient(base_url=f"http://{node.http}", headers=headers(node)) as http:
-                refused = await http.get("/v1/watch", params={"space": SPACE, "cursor": cursor}, timeout=PATIENCE_S)
-            assert (refused.status_code, refused.json()["error"]["field"]) == (status, "cursor")
 
 
 class Events:
@@ -170,38 +122,6 @@ async def test_a_head_request_of_a_watch_ends(node: NodeUnderTest) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{node.http}", headers=headers(node)) as http:
         answer = await http.head("/v1/watch", timeout=PATIENCE_S)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
-
-
-async def test_eight_writers_are_heard_whole_and_in_the_same_order_by_every_watcher(node: NodeUnderTest) -> None:
-    space, each = "team/eight", 20
-    async with connected(node, space=space) as reader:
-        watches = [reader.watch(include_content=True) for _ in range(20)]
-        for watch in watches:
-            await soon(watch.__aenter__())
-        listening = [asyncio.ensure_future(take(watch, 8 * each)) for watch in watches]
-
-        async def write(number: int) -> None:
-            async with connected(node, f"w{number}", space) as client:
-                for count in range(each):
-                    await client.remember(f"{number} {count}", wait="durable")
-
-        await soon(asyncio.gather(*(write(number) for number in range(8))))
-        heard = [[one.content for one in told] for told in await soon(asyncio.gather(*listening))]
-        for watch in watches:
-            await watch.close()
-    assert all(one == heard[0] for one in heard)
-    assert sorted(heard[0]) == sorted(f"{number} {count}" for number in range(8) for count in range(each))
-
-
-async def test_a_client_that_goes_away_gives_its_place_back(node: NodeUnderTest) -> None:
-    async with grpc.aio.insecure_channel(node.grpc) as channel:
-        stub = watch_pb2_grpc.WatchServiceStub(channel)
-        for _ in range(300):  # more than there are places
-            stream = stub.Watch(watch_pb2.WatchRequest(), metadata=tuple(headers(node).items()))
-            assert (await soon(stream.read())).type == "opened"
-            stream.cancel()
-        stream = stub.Watch(watch_pb2.WatchRequest(), metadata=tuple(headers(node).items()))
-        assert (await soon(stream.read())).type == "opened"
 
 
 async def test_the_command_line_prints_one_object_a_line_and_goes_on_from_a_cursor(node: NodeUnderTest) -> None:

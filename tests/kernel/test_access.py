@@ -22,7 +22,6 @@ from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.secrets import find_secret
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import (
-    AlreadyExists,
     DataLoss,
     FailedPrecondition,
     InvalidArgument,
@@ -198,13 +197,6 @@ def test_a_new_token_for_a_revoked_name_opens_and_the_old_one_is_nobodys(access:
     assert access.holder(old) is None
     found = access.holder(new)
     assert (found.role, found.revoked_at, found.calls) == ("reader", None, 0)
-
-
-def test_a_name_with_a_token_gets_no_second_one_and_the_first_stays_good(access: Access) -> None:
-    token = issued(access)
-    with pytest.raises(AlreadyExists):
-        issued(access)
-    assert access.holder(token) is not None
 
 
 def test_the_number_of_names_has_a_limit(access: Access, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gzip
 import json
 import os
@@ -19,14 +18,13 @@ from typing import Any
 
 import pytest
 from ledger_builders import AGENT, GENERATION, SPACE, Home, Pen, all_done, done
-from peer_builders import EVERYTHING, NOW
+from peer_builders import NOW
 from stored_transcripts import operations
 
 from mnemesh_actors.ledger.backup.snapshot import copy_file, held_by
 from mnemesh_actors.ledger.commit.commands import Vectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.erase import Erase
-from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory
@@ -34,12 +32,10 @@ from mnemesh_gateway.backup.backup_file import FORMAT, verify
 from mnemesh_gateway.backup.backups import Backup, Backups
 from mnemesh_gateway.programs.backup_program import load
 from mnemesh_memory.transcripts.sessions import SessionQuery, TranscriptDraft, TurnDraft
-from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Aborted, DataLoss, FailedPrecondition, InvalidArgument, MnemeshError
 from mnemesh_memory.values.model import Caller
 
 OWNER = Caller(agent="owner", principal="owner", role="owner")
-WRITERS, WRITES = 4, 60
 
 
 @dataclass
@@ -186,33 +182,6 @@ async def test_a_backup_brings_the_transcripts_along_and_nothing_that_was_erased
 # ---- making ---------------------------------------------------------------------------------------------------------
 
 
-async def test_a_backup_under_four_writers_holds_all_acknowledged_before_it(home: Home, tmp_path: Path) -> None:
-    node = await LedgerOnly(home).open()
-    pens = [Pen(agent=f"owner/w{n}") for n in range(WRITERS)]
-    acknowledged: list[str] = []
-    half = asyncio.Event()
-
-    async def write(pen: Pen) -> None:
-        for n in range(WRITES):
-            (result,) = await node.ledger.commit([pen.create(f"{pen.agent} {n}")])
-            acknowledged.append(result.memory.id)
-            if len(acknowledged) >= WRITERS * WRITES // 2:
-                half.set()
-
-    writing = asyncio.gather(*(write(pen) for pen in pens))
-    await half.wait()
-    before = list(acknowledged)
-    backup = await made(node, str(tmp_path / "b.tar.gz"))
-    await writing
-    assert len(acknowledged) == WRITERS * WRITES
-    await node.runtime.close()
-    assert stat.S_IMODE(os.stat(backup.path).st_mode) == 0o600
-    load(Path(backup.path), tmp_path / "restored")
-    with opened(tmp_path / "restored").opened() as restored:
-        assert set(before) <= set(restored.read(acknowledged))
-        assert restored.status().memories == backup.memories
-
-
 async def test_a_loaded_backup_has_equal_digests_another_incarnation_and_takes_writes(
     node: LedgerOnly, tmp_path: Path
 ) -> None:
@@ -231,50 +200,6 @@ async def test_a_loaded_backup_has_equal_digests_another_incarnation_and_takes_w
         assert ledger.digests(["*"]) == digests
         assert ledger.status().incarnation != status.incarnation
         assert done(ledger, restored.pen.create("after it was loaded")).action == "ADD"
-
-
-def pull(giver: Ledger, taker: Ledger, giver_id: str, keys: dict[str, bytes]) -> int:
-    """One exchange as two peers have it: from the taker's durable cursor on, without the taker's own entries."""
-    feed, origin = giver.position()[0], taker.position()[0]
-    after, came = taker.cursors(giver_id).get(feed, 0), 0
-    while True:
-        page = giver.sync_page(after, ("*",), origin, 256, limits.BATCH_BYTES_MAX)
-        batch = Incoming(
-            peer=giver_id, origin=feed, grant=EVERYTHING, entries=page.entries, feed=feed, last_seq=page.last_seq,
-            keys={**keys, **page.keys},
-        )  # fmt: skip
-        taken = taker.take_in(batch, NOW)
-        assert not taken.quarantined
-        came += taken.accepted
-        after = page.last_seq
-        if page.done:
-            return came
-
-
-async def test_a_node_restored_from_an_old_backup_neither_skips_nor_repeats_for_its_peers(
-    home: Home, tmp_path: Path
-) -> None:
-    peer = Home.at(tmp_path / "peer")
-    peer.pen = Pen(agent="bob/cli")
-    node = await LedgerOnly(home).open()
-    (first,) = await node.ledger.commit([home.pen.create("before the backup")])
-    backup = await made(node, str(tmp_path / "old.tar.gz"))
-    await node.ledger.commit([home.pen.create("after the backup, already with the peer")])
-    await node.runtime.close()
-    here, there = home.directory.node_id, peer.directory.node_id
-    with home.opened() as lost, peer.opened() as other:
-        assert pull(lost, other, here, {}) == 2
-        done(other, peer.pen.create("what the peer said"))
-        assert pull(other, lost, there, {}) == 1
-    load(Path(backup.path), tmp_path / "restored")
-    restored = opened(tmp_path / "restored")
-    with restored.opened() as again, peer.opened() as other:
-        done(again, restored.pen.create("after it was restored"))
-        assert pull(again, other, here, {}) == 1  # the new one; the old ones are known by their hashes
-        assert pull(other, again, there, {}) == 2  # its lost entries, and the words of the peer
-        assert again.digests(["*"]) == other.digests(["*"])
-        assert (pull(again, other, here, {}), pull(other, again, there, {})) == (0, 0)
-        assert other.read([first.memory.id])
 
 
 # ---- where it may lie -----------------------------------------------------------------------------------------------

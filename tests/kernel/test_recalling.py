@@ -225,16 +225,6 @@ async def test_heat_is_judged_of_all_and_not_of_the_best_alone(crowd: Here) -> N
 
 
 @pytest.mark.parametrize("text", ["who is the head of Acme", ""])
-async def test_who_it_was_is_asked_by_the_time_of_the_world(here: Here, text: str) -> None:
-    await here.remember("The head of Acme is Ann", valid_from=20, valid_to=24)
-    await here.remember("The head of Acme is Bob", valid_from=24)
-    held = {at: [name[-3:] for name in found(await here.recall(text, valid_at=at))] for at in (19, 20, 23, 24, 99)}
-    assert held == {19: [], 20: ["Ann"], 23: ["Ann"], 24: ["Bob"], 99: ["Bob"]}
-    (note,) = (await here.recall(text, valid_at=19)).notes
-    assert note.startswith("valid_at: nothing held at 1970-01-01T00:00:00.019Z in the space ")
-
-
-@pytest.mark.parametrize("text", ["who is the head of Acme", ""])
 async def test_what_was_known_then_of_what_held_is_judged_by_the_revision_of_then(here: Here, text: str) -> None:
     ann = await here.remember("The head of Acme is Ann", valid_from=20)
     corrected = (await here.mesh.update(READER, ann.id, Patch(valid_to=24))).memory
@@ -466,13 +456,6 @@ async def test_the_rules_of_the_owner_raise_lower_and_hide(harbour: Here) -> Non
     assert found(await harbour.recall(asked, tags_any=("night",))) == [HARBOUR[2]]
 
 
-async def test_of_results_that_match_alike_the_important_one_stands_first(here: Here) -> None:
-    for importance in (0.2, 0.9, 0.5):
-        await here.remember("The kettle whistles", force=True, importance=importance, title=f"at {importance}")
-    answer = await here.recall("kettle", weights={"dense": 0.0})
-    assert [hit.memory.importance for hit in answer.results] == [0.9, 0.5, 0.2]
-
-
 async def test_a_budget_ends_the_list_and_never_trades_the_best_for_weaker_ones(here: Here) -> None:
     best = "The stripe webhook secret is rotated by the payments team. " * 12
     await here.mesh.remember(READER, here.draft(best))
@@ -494,30 +477,6 @@ async def test_a_budget_ends_the_list_and_never_trades_the_best_for_weaker_ones(
 
 # The node's clock stands in the night of 2023-11-14.
 YESTERDAY = 1_699_876_800_000
-
-
-@pytest.mark.parametrize("mode", ["hybrid", "semantic"])
-async def test_what_lies_in_the_time_that_is_asked_for_comes_first_or_alone(here: Here, mode: str) -> None:
-    for name in ("Ben", "Cleo", "Dan"):
-        await here.remember(f"The signing keys were rotated by {name}")
-    await here.remember("The signing keys were rotated by Ana", valid_from=YESTERDAY)
-    asked = {"text": "who rotated the signing keys yesterday", "mode": mode, "time_zone": "UTC"}
-    answer = await here.recall(**asked)
-    assert found(answer)[0].endswith("Ana")
-    assert len(answer.results) == 4
-    assert (answer.time.words, answer.time.inside) == (("yesterday",), 1)
-    assert found(await here.recall(**asked, time_words="only")) == found(answer)[:1]
-    assert (await here.recall(**asked, time_words="off")).time is None
-
-
-async def test_an_event_has_the_time_of_the_memory_that_tells_of_it(here: Here) -> None:
-    await here.remember("The linter is flake8", valid_from=YESTERDAY - 1)
-    event = await here.remember("The migration to Postgres is done", valid_from=YESTERDAY)
-    await here.remember("The linter is ruff", valid_from=YESTERDAY + 1)
-    answer = await here.recall("which linter after the migration to Postgres", time_words="only")
-    assert "The linter is flake8" not in found(answer)
-    assert "The linter is ruff" in found(answer)
-    assert answer.time.event_id == event.id
 
 
 async def test_without_an_index_the_time_counts_as_well(here: Here) -> None:
@@ -708,41 +667,6 @@ async def test_reading_changes_nothing_but_the_count_of_accesses(here: Here, row
 # ---- what an answer says --------------------------------------------------------------------------------------------
 
 
-async def test_the_shares_of_a_real_answer_make_its_scores(here: Here) -> None:
-    for seq, text in enumerate(("When does the ferry leave?", "[Ana] The ferry leaves at nine", "Thanks")):
-        await here.remember(text, source=Source("s1", "", seq))
-    answer = await here.recall("when does Ana say the ferry leaves", explain=True)
-    assert len(answer.results) == 3
-    for hit in answer.results:
-        assert round(min(1.0, sum(share.share for share in hit.signals)), 6) == hit.score
-    (said,) = [hit for hit in answer.results if hit.memory.content.startswith("[Ana]")]
-    assert {share.name: share.raw for share in said.signals}["speaker"] == 1
-    assert all(hit.signals == () for hit in (await here.recall("ferry")).results)
-
-
-def without_heat(answer: Recalled) -> Recalled:
-    return replace(answer, results=tuple(replace(hit, heat=None) for hit in answer.results))
-
-
-async def test_a_batch_answers_each_query_as_recall_would(here: Here) -> None:
-    for number in range(12):
-        tags = ("even",) if number % 2 == 0 else ()
-        await here.remember(f"Ship {number} waits in harbour {number % 3}", tags=tags, source=Source("s", "", number))
-    queries = [
-        Query(text="which ship waits in harbour 2", spaces=(here.space,), explain=True),
-        Query(text="ship", spaces=(here.space,), tags_all=("even",), limit=3, mode="keyword"),
-        Query(text="", spaces=(here.space,), sort="recency", limit=2),
-        Query(text="harbour", spaces=(here.space,), kinds=("decision",)),
-        Query(text="ship 7", spaces=(here.space,), as_of=1),
-        Query(text="of the", spaces=(here.space,), snippets_only=True),
-    ]
-    together = await here.mesh.recall_batch(READER, queries)
-    alone = [await here.mesh.recall(READER, query) for query in queries]
-    # The heat that `explain` shows is that of the moment.
-    assert [without_heat(answer) for answer in together] == [without_heat(answer) for answer in alone]
-    assert [len(answer.results) for answer in together] == [10, 3, 2, 0, 0, 10]
-
-
 async def test_a_batch_has_more_time_the_more_calls_of_the_index_it_needs() -> None:
     given: list[float] = []
 
@@ -832,28 +756,16 @@ async def test_a_list_without_words_abstains_only_when_it_is_empty(here: Here) -
     assert found(await here.recall("", min_score=0.1)) == []
 
 
+async def test_the_queries_of_a_batch_ask_for_so_many_results_together(here: Here) -> None:
+    with pytest.raises(InvalidArgument, match=r"^queries: "):
+        await here.mesh.recall_batch(READER, [Query(text="x", limit=200)] * 6)
+
+
 async def test_the_queries_of_a_batch_go_to_the_index_together(here: Here) -> None:
     await here.remember("The harbour closes at nine")
     batches = noted(here.patch, here.mesh._parts.follower._shard, "search_batch")
     await here.mesh.recall_batch(READER, [Query(text="harbour", spaces=(here.space,), mode="keyword")] * 5)
     assert [len(searches) for (searches,) in batches] == [5]
-
-
-@pytest.mark.parametrize(
-    ("queries", "field"),
-    [
-        ([], "queries"),
-        ([Query(text="x")] * 33, "queries"),
-        ([Query(text="x", limit=200)] * 6, "queries"),
-        ([Query(text="x"), Query(text="y", limit=0)], "queries[1].limit"),
-        ([Query(text="x", kinds=("nonsense",))], "queries[0].kinds"),
-    ],
-)
-async def test_a_bad_query_of_a_batch_is_named_by_its_place(here: Here, queries: list[Query], field: str) -> None:
-    with pytest.raises(InvalidArgument) as refused:
-        await here.mesh.recall_batch(READER, queries)
-    assert refused.value.fields["field"] == field
-    assert str(refused.value).startswith(field)
 
 
 @pytest.mark.parametrize(
@@ -942,14 +854,6 @@ async def test_a_space_of_nothing_active_is_named_as_such(here: Here) -> None:
     assert (await here.recall("kettle", mode="keyword")).notes == (
         f"spaces: what is in the space '{here.space}' is forgotten or superseded, and so left out",
     )
-
-
-@pytest.mark.parametrize("text", ["what is it that you are", "word " * 1999, "harbour порт 港 ميناء 🚢", "?!"])
-async def test_any_text_is_a_question(here: Here, text: str) -> None:
-    kept = await here.remember("The harbour closes at nine")
-    answer = await here.recall(text)
-    assert found(answer) == [kept.content]
-    assert answer.degraded == ()
 
 
 # ---- what has to do with a memory -----------------------------------------------------------------------------------

@@ -249,14 +249,6 @@ async def test_idempotency_keys_hold_on_the_machine_that_goes_on(make: Any) -> N
     assert changed.memory.version == 2
 
 
-async def test_an_exact_duplicate_is_found_on_the_machine_that_goes_on(make: Any) -> None:
-    cluster = await make()
-    (first,) = await cluster.done(cluster.pen.create("said once"))
-    cluster.machines[0].state = "dead"
-    (second,) = await cluster.done(cluster.pen.create("said once"))
-    assert (second.action, second.deduplicated, second.memory.id) == ("NOOP", True, first.memory.id)
-
-
 async def test_a_new_machine_fills_from_the_other_with_its_keys(make: Any, tmp_path: Path) -> None:
     cluster = await make(ack_s=0.05)
     for first in range(0, 600, 50):

@@ -54,9 +54,3 @@ async def test_a_star_looks_at_all_spaces_that_the_caller_may_read(door: Door, s
     everywhere = await door.call("duplicates", spaces=["*"], limit=200)
     assert pair["older"]["id"] in {one["older"]["id"] for one in everywhere["pairs"]}
     await refusal(door.call("duplicates", spaces=["*", space]), "INVALID_ARGUMENT", "spaces")
-
-
-async def test_a_number_out_of_its_limits_is_refused_by_name(door: Door, space: str) -> None:
-    await refusal(door.call("duplicates", spaces=[space], threshold=0.2), "INVALID_ARGUMENT", "threshold")
-    await refusal(door.call("duplicates", spaces=[space], limit=201), "INVALID_ARGUMENT", "limit")
-    await refusal(door.call("hygiene", spaces=[space], stale_days=0), "INVALID_ARGUMENT", "stale_days")

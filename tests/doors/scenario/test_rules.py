@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from scenario_doors import Door, refusal
+from scenario_doors import Door
 from test_scenarios import remember
 from test_scenarios import space as space
 
@@ -44,13 +44,3 @@ async def test_a_rule_is_no_knowledge_and_is_shown_to_who_asks_for_rules(door: D
     assert rule["id"] not in {memory["id"] for group in groups for memory in group["memories"]}
     (read,) = (await door.call("get", ids=[rule["id"]]))["memories"]
     assert read["content"] == reason
-
-
-async def test_a_rule_that_does_not_parse_is_refused_with_its_place(door: Door, space: str) -> None:
-    error = await refusal(
-        door.call("add_rule", condition="kind ~ run", effect="hide", space=space), "INVALID_ARGUMENT", "condition"
-    )
-    assert "character 6" in str(error)
-    await refusal(
-        door.call("add_rule", condition="kind = run", effect="boost", space=space), "INVALID_ARGUMENT", "effect"
-    )

@@ -249,13 +249,6 @@ async def test_an_update_clears_what_it_names(door: Door, space: str) -> None:
         await refusal(door.call("update", id=id_, **fields), "INVALID_ARGUMENT", "clear[0]")
 
 
-async def test_what_is_far_is_not_among_the_neighbours(door: Door, space: str) -> None:
-    await remember(door, space, "The staging database runs on port 5433.")
-    far = await remember(door, space, "Anna prefers short pull requests.")
-    assert far["related"] == []
-    assert 0.5 < far["novelty"] < 1
-
-
 async def test_a_timeline_shows_the_neighbours_of_a_memory_in_its_session(door: Door, space: str) -> None:
     session = uuid.uuid4().hex
     ids = [

@@ -64,14 +64,6 @@ async def test_of_two_that_contradict_each_other_the_newer_comes_first_until_a_p
     assert not (await door.call("conflicts", spaces=[space]))["contradictions"]
 
 
-async def test_both_may_hold_and_then_neither_is_marked(door: Door, space: str) -> None:
-    old, new = await opposed(door, space)
-    done = await door.call("resolve", id=old, other=new, keep="both")
-    assert done["reason"] == f"{old} and {new} both hold; the pair is not judged again"
-    assert not (await door.call("get", ids=[old]))["memories"][0].get("older_than")
-    assert not (await door.call("conflicts", spaces=[space]))["contradictions"]
-
-
 async def test_a_memory_that_a_newer_one_may_replace_says_so_until_a_person_decides(door: Door, space: str) -> None:
     old = (await door.call("remember", content="Alice is on the hiring panel", space=space))["memory"]["id"]
     done = await door.call("remember", content="The hiring panel has Zuzana", space=space)
@@ -94,15 +86,6 @@ async def test_a_memory_that_a_newer_one_may_replace_says_so_until_a_person_deci
     await door.call("resolve", id=old, other=new, keep="both")
     assert not (await door.call("get", ids=[old]))["memories"][0].get("may_be_replaced_by")
     assert not (await door.call("conflicts", spaces=[space]))["contradictions"]
-
-
-async def test_a_wrong_replacement_is_undone_by_one_call(door: Door, space: str) -> None:
-    old = await door.call("remember", content="Session tokens expire after 15 minutes", space=space)
-    new = await door.call("remember", content="Session tokens expire after 60 minutes", space=space)
-    assert new["action"] == "SUPERSEDE"
-    await door.call("restore", id=old["memory"]["id"])
-    both = (await door.call("list", spaces=[space]))["memories"]
-    assert [(one["state"], list(one.get("older_than") or ())) for one in both] == [("active", [])] * 2
 
 
 async def test_words_of_prompt_injection_are_stored_and_marked_on_each_read_surface(door: Door, space: str) -> None:
