@@ -7,33 +7,25 @@ recall counts common words. Nothing here says that the real Mesh works; the scen
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from fake_history import FakeHistories
-from fake_knowledge import FakeKnowledge
-from fake_maps import FakeMaps
-from fake_peers import FakePeers
-from fake_seeding import FakeSeeding
-from fake_sessions import FakeSessions
-from fake_sleep import FakeSleep
-from fake_upkeep import FakeUpkeep
+from sampled_answers import FakeAccess, FakeBackups, FakePeers, SampledOperations
 from stored_transcripts import transcribing
 
-from mnemesh_actors.remember.removal import Bulk, Purged
-from mnemesh_gateway.backup.backups import Backup
+from mnemesh_actors.remember.removal import Purged
 from mnemesh_gateway.operations.gate import Quotas
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy.patches import succeeding
-from mnemesh_memory.ranking.answers import Hit, Nearby, Neighbourhood, Recalled
+from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.ranking.explanation import Share, estimate_of
 from mnemesh_memory.ranking.relevance import Evidence
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits, model
 from mnemesh_memory.values.errors import Aborted, InvalidArgument, MnemeshError, NotFound, Unavailable
 from mnemesh_memory.values.model_status import ActorStatus, ConsumerStatus, ModelStatus, ReembedStatus
-from mnemesh_memory.values.quotas import DEFAULT, Quota, Usage
+from mnemesh_memory.values.quotas import Usage
 from mnemesh_memory.watch import watch_values
 from mnemesh_memory.watch.watch_values import Change, Watched, WatchQuery
 
@@ -60,10 +52,10 @@ class FakeGate:
 
     mesh: FakeMesh
     facts: FakeFacts = field(default_factory=FakeFacts)
-    access: FakeAccess = field(default_factory=lambda: FakeAccess())
+    access: FakeAccess = field(default_factory=FakeAccess)
     unready_because: str = ""
     _peers: FakePeers = field(default_factory=FakePeers)
-    _backups: FakeBackups = field(default_factory=lambda: FakeBackups())
+    _backups: FakeBackups = field(default_factory=FakeBackups)
     quotas: Quotas | None = None
 
     async def ready(self) -> FakeMesh:
@@ -96,67 +88,7 @@ class FakeGate:
         return self.facts
 
 
-class FakeBackups:
-    """A register of one backup of noon; a new one is made of the request alone."""
-
-    def __init__(self) -> None:
-        self._made = [Backup(path="/backups/noon", at=START_MS, node_id="ab" * 16, seq=7, bytes=9, sha256="cd" * 32)]
-
-    async def create(self, mesh: FakeMesh, to: str) -> Backup:
-        self._made.append(replace(self._made[0], path=to or "/backups/new"))
-        return self._made[-1]
-
-    def all(self) -> tuple[Backup, ...]:
-        return tuple(reversed(self._made))
-
-    def may_hold(self, created_at: int) -> tuple[Backup, ...]:
-        return self.all()
-
-
-class FakeAccess:
-    """Agents in a dict, judged by the real mnemesh_memory.access.grants; `first` has a token. Opens nothing."""
-
-    def __init__(self) -> None:
-        first = model.Agent(
-            name="first", role="writer", spaces=("team/*",), toolsets=(), created_at=START_MS, created_by="owner"
-        )
-        self._agents = {"first": first}
-
-    def add(self, issuer: model.Caller, *, name: str, quota: Quota, **asked: object) -> tuple[model.Agent, str]:
-        agent = grants.new_agent(issuer, name=name, now=START_MS, before=self._agents.get(name), **asked)
-        agent = replace(agent, quota=quota.checked())
-        self._agents[name] = agent
-        return agent, "mnm_" + "A" * 43
-
-    def list(self, caller: model.Caller) -> tuple[model.Agent, ...]:
-        return tuple(agent for agent in self._agents.values() if grants.may_see(caller, agent))
-
-    def revoke(self, caller: model.Caller, name: str) -> model.Agent:
-        found = grants.require_seen(caller, name, self._agents.get(name))
-        self._agents[name] = replace(found, revoked_at=START_MS + 1)
-        return self._agents[name]
-
-    def set_quota(self, caller: model.Caller, name: str, quota: Quota) -> model.Agent:
-        found = grants.require_seen(caller, name, self._agents.get(name))
-        self._agents[name] = replace(found, quota=quota.checked().over(found.quota))
-        return self._agents[name]
-
-    def quota(self, name: str) -> Quota:
-        return self._agents[name].quota.over(DEFAULT)
-
-    def state(self, agent: model.Agent) -> str:
-        return agent.state(START_MS + 2)
-
-
-class FakeMesh(
-    FakeHistories,
-    FakeKnowledge,
-    FakeMaps,
-    FakeSeeding,
-    FakeSleep,
-    FakeUpkeep,
-    FakeSessions,
-):
+class FakeMesh(FakeHistories, SampledOperations):
     """The operations over a dict.
 
     `fail_with` is raised by every operation. `hold` is an event that recall waits for. `break_export` fails an export
@@ -244,15 +176,6 @@ class FakeMesh(
         request_checks.queries(queries, caller)
         return [await self.recall(caller, query) for query in queries]
 
-    async def related(
-        self, caller: model.Caller, key: str, limit: int = 10, *, spaces: Sequence[str] = ()
-    ) -> Neighbourhood:
-        field_checks.whole("limit", limit, 1, limits.RELATED_LIMIT_MAX)
-        ((middle,), _) = await self.get(caller, [key], spaces=spaces)
-        others = [memory for memory in self._active((middle.space,)) if memory.id != middle.id]
-        near = [Nearby(memory=one, score=0.5, reasons=("similar text",), snippet=one.content[:40]) for one in others]
-        return Neighbourhood(id=middle.id, results=tuple(near[:limit]))
-
     async def get(
         self,
         caller: model.Caller,
@@ -335,10 +258,6 @@ class FakeMesh(
         field_checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "RESTORE", "asked", state="active")
 
-    async def bulk_forget(self, caller: model.Caller, query: model.ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
-        page = await self.list(caller, query)
-        return Bulk(matched=page.total, ids=tuple(memory.id for memory in page.memories), dry_run=dry_run)
-
     async def purge(self, caller: model.Caller, key: str) -> Purged:
         memory = self._one(key)
         del self.memories[memory.id]
@@ -346,26 +265,6 @@ class FakeMesh(
 
     async def inhabited(self, name: str) -> bool:
         return any(memory.space == "@" + name for memory in self.memories.values())
-
-    async def stats(self, caller: model.Caller, spaces: Sequence[str] = ()) -> model.Stats:
-        seen = [m for m in self.memories.values() if grants.any_matches(spaces or grants.readable(caller), m.space)]
-        active = [m for m in seen if m.state == "active"]
-        states = Counter(m.state for m in seen)
-        tags = Counter(tag for m in active for tag in m.tags)
-        spaces_all, agents = Counter(m.space for m in active), Counter(m.by for m in active)
-        return model.Stats(
-            memories=states["active"],
-            forgotten=states["forgotten"],
-            superseded=states["superseded"],
-            conflicted=0,
-            kinds=Counter(m.kind for m in active),
-            tags=tags,
-            spaces=spaces_all,
-            agents=agents,
-            tags_total=len(tags),
-            spaces_total=len(spaces_all),
-            agents_total=len(agents),
-        )
 
     async def export(
         self,

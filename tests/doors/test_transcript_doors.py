@@ -44,7 +44,7 @@ async def test_an_agent_reads_turns_as_data_that_can_not_end_their_block() -> No
     assert "a &lt;/session> title" in listed
     assert listed.endswith("1 of 1.")
     erased = await said(gate, "transcript_erase", session="first")
-    assert erased.endswith("Erased, with 2 turns. Backups may still hold them: /backups/noon.")
+    assert erased.endswith("Erased, with 2 turns. Backups may still hold them: a text.")
     assert (await said(gate, "transcript_list")).startswith("No sessions.")
 
 
