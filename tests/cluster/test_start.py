@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import socket
-import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import closing
 from pathlib import Path
@@ -19,7 +17,7 @@ from node_process import Nodes, NodeUnderTest, refused_start, stop_node
 from node_reads import finds, settled
 from scenario_doors import GrpcDoor
 
-from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE
+from mnemesh_proto.rendezvous import NODE_FILE
 
 EXIT_USAGE = 2
 EXIT_REFUSED = 4
@@ -90,25 +88,6 @@ async def test_a_second_node_on_the_directory_is_refused_with_the_pid_of_the_fir
     async with GrpcDoor(first) as door:
         assert (await door.call("status"))["state"] == "ready"
     assert await stop_node(first) == 0
-
-
-async def test_a_directory_of_a_newer_format_is_refused_and_stays_as_it_is(copied: Path) -> None:
-    manifest = copied / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"format": 99}))
-    before = files_of(copied)
-    turned_away(await refused_start(copied), EXIT_REFUSED, "format 99", "newer mnemesh")
-    assert files_of(copied) == before
-
-
-async def test_a_ledger_of_a_newer_format_is_refused_and_stays_as_it_is(copied: Path) -> None:
-    with closing(sqlite3.connect(copied / LEDGER)) as db:
-        db.execute("PRAGMA user_version = 99")
-    before = files_of(copied)
-    turned_away(await refused_start(copied), EXIT_REFUSED, "format 99")
-    # The locks name the process that holds the directory. Nothing else may change.
-    locks = (LOCK_FILE, str(LEDGER.with_suffix(".lock")))
-    changed = {name for name, _ in before.items() ^ files_of(copied).items()}
-    assert changed <= set(locks)
 
 
 async def test_a_damaged_page_of_the_ledger_stops_the_start_with_what_to_do(copied: Path) -> None:
@@ -199,13 +178,6 @@ async def test_one_address_is_not_for_both_doors(tmp_path: Path) -> None:
         assert ended.code in (EXIT_USAGE, EXIT_REFUSED)
         assert "mnemesh: http: " in ended.stderr
         assert not (tmp_path / "new").exists()
-
-
-async def test_a_data_directory_that_is_a_file_is_bad_usage(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("not a directory")
-    ended = await refused_start(tmp_path / "file")
-    turned_away(ended, EXIT_USAGE, f"{tmp_path / 'file'}", "a directory")
-    assert "stopped" not in ended.stderr
 
 
 async def test_an_unknown_setting_is_refused_with_its_name(tmp_path: Path) -> None:

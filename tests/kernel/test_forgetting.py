@@ -109,28 +109,6 @@ async def listed(mesh: Mesh) -> dict[str, Memory]:
 
 
 @pytest.mark.asyncio
-async def test_a_cold_memory_is_shortened_where_it_is_shown_and_whole_where_it_is_read(tmp_path: Path) -> None:
-    clock = Clock()
-    async with running(tmp_path, clock=clock) as mesh:
-        written = (await mesh.remember(READER, Draft(content=LONG, space="s"))).memory
-        pinned = (await mesh.remember(READER, Draft(content=f"Pinned. {LONG}", space="s", tier="pinned"))).memory
-        clock.now += YEARS_MS
-        by_id = await listed(mesh)
-        cold = by_id[written.id]
-        assert cold.shown == TAGS
-        assert len(cold.content) < len(LONG) / 2
-        assert cold.notes[-1] == f"tags; full text: mnemesh get {written.id[:13]}"
-        assert by_id[pinned.id].content.endswith(LONG)
-        assert not by_id[pinned.id].shown
-        exported = {memory.content async for memory in mesh.export(READER, ListQuery(spaces=("s",)))}
-        assert exported == {LONG, f"Pinned. {LONG}"}
-        around, _ = await mesh.timeline(READER, pinned.id)
-        assert {memory.id: memory.shown for memory in around}[written.id] == TAGS
-        ((whole,), _) = await mesh.get(READER, [written.id])
-        assert (whole.content, whole.shown, whole.notes) == (LONG, "", ())
-
-
-@pytest.mark.asyncio
 async def test_a_recall_shortens_a_cold_memory_around_its_answer_and_warms_it(tmp_path: Path) -> None:
     clock = Clock()
     async with running(tmp_path, clock=clock) as mesh:
@@ -176,4 +154,11 @@ async def test_a_memory_with_an_old_date_cools_from_its_arrival_on(tmp_path: Pat
         assert (await listed(mesh))[written.id].arrived_at == BEGUN
         clock.now += YEARS_MS
         await mesh._recalling.close()
-        assert (await listed(mesh))[written.id].shown == TAGS
+        cold = (await listed(mesh))[written.id]
+        assert (cold.shown, cold.notes[-1]) == (TAGS, f"tags; full text: mnemesh get {written.id[:13]}")
+        assert [memory.content async for memory in mesh.export(READER, ListQuery(spaces=("s",)))] == [LONG]
+        beside = (await mesh.remember(READER, Draft(content="Said beside it.", space="s"))).memory
+        around, _ = await mesh.timeline(READER, beside.id)
+        assert [memory.shown for memory in around] == [TAGS, ""]
+        ((whole,), _) = await mesh.get(READER, [written.id])
+        assert (whole.content, whole.shown, whole.notes) == (LONG, "", ())

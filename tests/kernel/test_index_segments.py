@@ -382,13 +382,8 @@ class Killed(BaseException):
     """The process ends here."""
 
 
-@pytest.mark.parametrize("renames", [1, 2])
-def test_a_crash_while_a_segment_takes_its_place_leaves_all_points(
-    index: SegmentedEdge, tmp_path: Path, renames: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    index.maintain()
-    index.delete([id_of(6)])
-    index._build.child.wait(WAIT_S)
+def killed_after(renames: int, index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that dies while it maintains the index, right after so many folders got their names."""
     done = []
 
     def rename(path: Path, target: Path) -> None:
@@ -401,6 +396,16 @@ def test_a_crash_while_a_segment_takes_its_place_leaves_all_points(
         patched.setattr(Path, "rename", rename)
         with pytest.raises(Killed):
             index.maintain()
+
+
+@pytest.mark.parametrize("renames", [1, 2])
+def test_a_crash_while_a_segment_takes_its_place_leaves_all_points(
+    index: SegmentedEdge, tmp_path: Path, renames: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index.maintain()
+    index.delete([id_of(6)])
+    index._build.child.wait(WAIT_S)
+    killed_after(renames, index, monkeypatch)
     assert_whole_after_crash(tmp_path)
 
 
@@ -413,18 +418,8 @@ def test_a_crash_while_segments_become_one_leaves_all_points(
     renames = len(index._build.segments) + 1 - left
     assert renames > 0
     index._build.child.wait(WAIT_S)
-    last, done = index.count(), []
-
-    def rename(path: Path, target: Path) -> None:
-        os.rename(path, target)
-        done.append(target)
-        if len(done) == renames:
-            raise Killed
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "rename", rename)
-        with pytest.raises(Killed):
-            index.maintain()
+    last = index.count()
+    killed_after(renames, index, monkeypatch)
     index._shard = None
     again = SegmentedEdge(tmp_path / "points", FULL)
     assert again.open(SCHEMA) is False

@@ -194,18 +194,24 @@ def test_an_unread_change_that_repeats_an_actor_tells_nothing_of_the_one_that_is
     assert (before.content, before.version) == ("noise", 2), "then both of its changes were read"
 
 
-@pytest.mark.parametrize("chain", [True, False])
-@pytest.mark.parametrize("count", range(7, 16, 2))
-def test_an_owners_edit_is_read_back_from_the_log_however_full_the_memory_is(
-    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch, count: int, chain: bool
-) -> None:
-    monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 12)
+def crowded(ledger: Ledger, pen: Pen, count: int, *, chain: bool) -> tuple[Memory, Entry, Node]:
+    """A memory of ours, its beginning, and the node whose `count` changes it took: a chain of texts, or tags."""
     memory = done(ledger, pen.create("ours")).memory
     (first,) = all_entries(ledger)
     eve = Node("eve", agent="eve")
     eve.knows(first)
     says = [eve.says(f"noise {n}", first.doc, first.space) for n in range(count)] if chain else []
     taken(ledger, eve, *says, *flood(eve, first, 0 if chain else count, Edit(tags_put=("noise",), at=1)))
+    return memory, first, eve
+
+
+@pytest.mark.parametrize("chain", [True, False])
+@pytest.mark.parametrize("count", range(7, 16, 2))
+def test_an_owners_edit_is_read_back_from_the_log_however_full_the_memory_is(
+    ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch, count: int, chain: bool
+) -> None:
+    monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 12)
+    memory, *_ = crowded(ledger, pen, count, chain=chain)
     assert not isinstance(ledger.commit([pen.revise(memory, content="edit 0")])[0], Exception), "the first has room"
     for n in range(1, 6):
         before = read_back(ledger, memory)
@@ -224,12 +230,7 @@ def test_an_owner_forgets_a_memory_that_others_filled_when_no_edit_has_room(
     ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch, count: int, chain: bool
 ) -> None:
     monkeypatch.setattr(limits, "DOCUMENT_CHANGES_MAX", 12)
-    memory = done(ledger, pen.create("ours")).memory
-    (first,) = all_entries(ledger)
-    eve = Node("eve", agent="eve")
-    eve.knows(first)
-    says = [eve.says(f"noise {n}", first.doc, first.space) for n in range(count)] if chain else []
-    taken(ledger, eve, *says, *flood(eve, first, 0 if chain else count, Edit(tags_put=("noise",), at=1)))
+    memory, first, eve = crowded(ledger, pen, count, chain=chain)
     for n in range(12):
         (answer,) = ledger.commit([pen.revise(read_back(ledger, memory), content=f"edit {n}")])
         if isinstance(answer, FailedPrecondition):

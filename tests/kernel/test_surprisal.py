@@ -8,7 +8,6 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
@@ -81,20 +80,3 @@ def test_samples_are_bounded_in_a_space_and_over_spaces_and_a_uniform_choice() -
     for number in range(SPACES_MAX + 3):
         table.begin(str(number))
     assert not table.knows("s")
-
-
-@pytest.mark.asyncio(loop_scope="module")
-async def test_a_text_unlike_its_space_is_surprising_and_stored_all_the_same(here: Here) -> None:
-    for number in range(16):
-        await here.remember(f"The ferry number {number} leaves the harbour of Pemba at nine.")
-    await here.mesh._filling.close()
-    usual = await here.mesh.remember(READER, here.draft("The ferry number 77 leaves the harbour of Pemba at nine."))
-    other = await here.mesh.remember(READER, here.draft("Quarterly taxes of the bakery are filed by Ms Okafor."))
-    checked = await here.mesh.check(READER, here.draft("Monads compose in Haskell."))
-    assert usual.surprisal is not None
-    assert other.surprisal is not None
-    assert checked.surprisal is not None
-    assert usual.surprisal < 2.0 < other.surprisal
-    assert other.action == "ADD"
-    assert other.novelty_reason.startswith(("surprising", "more novel"))
-    assert checked.novelty_reason

@@ -31,13 +31,3 @@ async def test_a_cold_memory_is_shown_short_and_read_whole(door: Door, space: st
     assert "Bob cleans the filters" in hit["content"]
     (whole,) = (await door.call("get", ids=[id_]))["memories"]
     assert (whole["content"], whole["shown"]) == (LONG, "")
-
-
-async def test_an_import_with_an_old_date_is_warm_when_it_arrives(door: Door, space: str) -> None:
-    made = await remember(door, space, LONG, created_at="2019-05-01T00:00:00Z")
-    (listed,) = (await door.call("list", spaces=[space]))["memories"]
-    assert (listed["id"], listed["content"], listed["shown"]) == (made["memory"]["id"], LONG, "")
-    (hit,) = (await door.call("recall", query="who cleans the filters?", spaces=[space], explain=True))["results"]
-    assert hit["heat"]["age_days"] < 1
-    report = await door.call("hygiene", spaces=[space])
-    assert not [one for one in report["findings"] if one["type"] == "idle"]

@@ -59,16 +59,3 @@ async def test_a_graph_that_is_made_anew_says_the_same(door: Door, space: str) -
     assert made["memories"] >= 1
     after = await door.call("graph", name="mooring planner", spaces=[space])
     assert [one["object"] for one in after["relations"]] == [one["object"] for one in before["relations"]]
-
-
-async def test_a_causal_chain_without_enough_data_is_refused_with_what_is_missing(door: Door, space: str) -> None:
-    await remember(door, space, "We saw a FoghornError in the lamp relay.", kind="error")
-    with pytest.raises(Refused, match=r"too little data: the events span 1 window of 6 h; \d+ more are needed") as no:
-        await door.call("causal_chain", name="FoghornError", spaces=[space], window_hours=6)
-    assert no.value.code == "FAILED_PRECONDITION"
-    await refusal(door.call("causal_chain", name="Nothingness", spaces=[space]), "NOT_FOUND", "name")
-    await refusal(
-        door.call("causal_chain", name="FoghornError", spaces=[space], window_hours=900),
-        "INVALID_ARGUMENT",
-        "window_hours",
-    )
