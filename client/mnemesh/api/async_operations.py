@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from mnemesh.api.call import Answer, Call
     from mnemesh.api.calls.filters import Time
     from mnemesh.api.calls.filters import Words
-    from mnemesh.api.calls.reads import ListOptions
+    from mnemesh.api.calls.options import ChangeFields
+    from mnemesh.api.calls.options import DraftFields
+    from mnemesh.api.calls.options import ListOptions
+    from mnemesh.api.calls.options import RecallOptions
+    from mnemesh.api.calls.options import TurnItem
     from mnemesh.api.calls.recall import Query
-    from mnemesh.api.calls.recall import RecallOptions
-    from mnemesh.api.calls.transcripts import TurnItem
-    from mnemesh.api.calls.writes import ChangeFields
-    from mnemesh.api.calls.writes import DraftFields
     from mnemesh.api.values import Change
     from mnemesh.api.watch import AsyncWatch
     from typing import Unpack
@@ -394,6 +394,28 @@ class AsyncOperations:
 
         return await self._send(navigate(query, id=id, space=space, spaces=spaces, limit=limit))
 
+    async def list(
+        self,
+        /,
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        limit: int | None = None,
+        **options: Unpack[ListOptions],
+    ) -> values.Page:
+        """One page of memories, newest first; at most `limit` (1 to 200, default 20).
+
+        Options: the filters of recall; `state` active (default), forgotten, superseded or all; `order` newest or
+        oldest; `cursor` of the page before.
+
+        >>> page = client.list(kinds="decision", limit=50)
+        >>> while page.cursor:
+        ...     page = client.list(kinds="decision", limit=50, cursor=page.cursor)
+        """
+        from mnemesh.api.calls.memories import list_memories
+
+        return await self._send(list_memories(space=space, spaces=spaces, limit=limit, **options))
+
     async def timeline(
         self,
         /,
@@ -723,28 +745,6 @@ class AsyncOperations:
         return await self._send(
             get_many(ids, include_forgotten=include_forgotten, space=space, spaces=spaces, as_of=as_of)
         )
-
-    async def list(
-        self,
-        /,
-        *,
-        space: Words | None = None,
-        spaces: Words | None = None,
-        limit: int | None = None,
-        **options: Unpack[ListOptions],
-    ) -> values.Page:
-        """One page of memories, newest first; at most `limit` (1 to 200, default 20).
-
-        Options: the filters of recall; `state` active (default), forgotten, superseded or all; `order` newest or
-        oldest; `cursor` of the page before.
-
-        >>> page = client.list(kinds="decision", limit=50)
-        >>> while page.cursor:
-        ...     page = client.list(kinds="decision", limit=50, cursor=page.cursor)
-        """
-        from mnemesh.api.calls.reads import list_memories
-
-        return await self._send(list_memories(space=space, spaces=spaces, limit=limit, **options))
 
     def export(
         self,
@@ -1117,93 +1117,6 @@ class AsyncOperations:
 
         return await self._send(undo_run(run))
 
-    async def search_transcripts(
-        self,
-        /,
-        query: str,
-        *,
-        space: Words | None = None,
-        spaces: Words | None = None,
-        session: str = "",
-        agent: str = "",
-        roles: Words | None = None,
-        since: Time | None = None,
-        before: Time | None = None,
-        limit: int | None = None,
-        context: int | None = None,
-    ) -> values.FoundTurns:
-        """Turns of past sessions with words of `query`, best first, at most `limit` (1 to 200, default 10). Each has
-        `context` turns (0 to 5, default 1) on either side.
-
-        >>> for hit in client.search_transcripts("pnpm workspace error").results:
-        ...     print(hit.turn.session, hit.turn.position, hit.turn.text)
-        """
-        from mnemesh.api.calls.stored_transcripts import search_transcripts
-
-        return await self._send(
-            search_transcripts(
-                query,
-                space=space,
-                spaces=spaces,
-                session=session,
-                agent=agent,
-                roles=roles,
-                since=since,
-                before=before,
-                limit=limit,
-                context=context,
-            )
-        )
-
-    async def read_transcript(
-        self, /, session: str, *, space: str = "", first: int | None = None, count: int | None = None
-    ) -> values.Transcript:
-        """A session and `count` (1 to 200, default 20) of its turns, from position `first` (default 1) on. `space` is
-        needed when sessions of several spaces have that name.
-
-        >>> for turn in client.read_transcript("018f6f0e", first=40, count=10).turns:
-        ...     print(turn.position, turn.role, turn.text)
-        """
-        from mnemesh.api.calls.stored_transcripts import read_transcript
-
-        return await self._send(read_transcript(session, space=space, first=first, count=count))
-
-    async def list_transcripts(
-        self,
-        /,
-        *,
-        space: Words | None = None,
-        spaces: Words | None = None,
-        agent: str = "",
-        since: Time | None = None,
-        before: Time | None = None,
-        limit: int | None = None,
-        cursor: str = "",
-    ) -> values.Sessions:
-        """Stored sessions, those with the latest turns first, at most `limit` (1 to 200, default 20) a page.
-
-        >>> for session in client.list_transcripts(since="2026-05-01").sessions:
-        ...     print(session.session, session.turns, session.title)
-        """
-        from mnemesh.api.calls.stored_transcripts import list_transcripts
-
-        return await self._send(
-            list_transcripts(
-                space=space, spaces=spaces, agent=agent, since=since, before=before, limit=limit, cursor=cursor
-            )
-        )
-
-    async def erase_transcript(self, /, session: str, *, space: str = "") -> values.ErasedSessions:
-        """Erase a session and its part sessions for good, in `space` or in every granted space. Raises NotFound,
-        PermissionDenied.
-
-        >>> client.erase_transcript("018f6f0e").turns
-        212
-        """
-        from mnemesh.api.calls.stored_transcripts import erase_transcript
-
-        return await self._send(erase_transcript(session, space=space))
-
     async def add_transcript(
         self,
         /,
@@ -1229,6 +1142,93 @@ class AsyncOperations:
         return await self._send(
             add_transcript(session, turns, space=space, part_of=part_of, source=source, dir=dir, title=title)
         )
+
+    async def search_transcripts(
+        self,
+        /,
+        query: str,
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        session: str = "",
+        agent: str = "",
+        roles: Words | None = None,
+        since: Time | None = None,
+        before: Time | None = None,
+        limit: int | None = None,
+        context: int | None = None,
+    ) -> values.FoundTurns:
+        """Turns of past sessions with words of `query`, best first, at most `limit` (1 to 200, default 10). Each has
+        `context` turns (0 to 5, default 1) on either side.
+
+        >>> for hit in client.search_transcripts("pnpm workspace error").results:
+        ...     print(hit.turn.session, hit.turn.position, hit.turn.text)
+        """
+        from mnemesh.api.calls.transcripts import search_transcripts
+
+        return await self._send(
+            search_transcripts(
+                query,
+                space=space,
+                spaces=spaces,
+                session=session,
+                agent=agent,
+                roles=roles,
+                since=since,
+                before=before,
+                limit=limit,
+                context=context,
+            )
+        )
+
+    async def read_transcript(
+        self, /, session: str, *, space: str = "", first: int | None = None, count: int | None = None
+    ) -> values.Transcript:
+        """A session and `count` (1 to 200, default 20) of its turns, from position `first` (default 1) on. `space` is
+        needed when sessions of several spaces have that name.
+
+        >>> for turn in client.read_transcript("018f6f0e", first=40, count=10).turns:
+        ...     print(turn.position, turn.role, turn.text)
+        """
+        from mnemesh.api.calls.transcripts import read_transcript
+
+        return await self._send(read_transcript(session, space=space, first=first, count=count))
+
+    async def list_transcripts(
+        self,
+        /,
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        agent: str = "",
+        since: Time | None = None,
+        before: Time | None = None,
+        limit: int | None = None,
+        cursor: str = "",
+    ) -> values.Sessions:
+        """Stored sessions, those with the latest turns first, at most `limit` (1 to 200, default 20) a page.
+
+        >>> for session in client.list_transcripts(since="2026-05-01").sessions:
+        ...     print(session.session, session.turns, session.title)
+        """
+        from mnemesh.api.calls.transcripts import list_transcripts
+
+        return await self._send(
+            list_transcripts(
+                space=space, spaces=spaces, agent=agent, since=since, before=before, limit=limit, cursor=cursor
+            )
+        )
+
+    async def erase_transcript(self, /, session: str, *, space: str = "") -> values.ErasedSessions:
+        """Erase a session and its part sessions for good, in `space` or in every granted space. Raises NotFound,
+        PermissionDenied.
+
+        >>> client.erase_transcript("018f6f0e").turns
+        212
+        """
+        from mnemesh.api.calls.transcripts import erase_transcript
+
+        return await self._send(erase_transcript(session, space=space))
 
     async def create_trigger(
         self, /, on: str, pattern: str, content: str = "", *, id: str = "", space: str = "", repeating: bool = False

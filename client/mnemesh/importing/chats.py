@@ -14,7 +14,7 @@ from mnemesh.importing.claude_code import Malformed, Read, Said, Skipped, Titled
 from mnemesh.importing.items import clip_title, pieces
 
 if TYPE_CHECKING:
-    from mnemesh.api.calls.transcripts import TurnItem
+    from mnemesh.api.calls.options import TurnItem
 
 ROLES: Final = {"human": "user", "user": "user", "assistant": "assistant"}
 ID_CHARS_MAX: Final = 100

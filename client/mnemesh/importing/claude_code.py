@@ -20,7 +20,7 @@ from mnemesh.importing.items import clip_title, pieces
 from mnemesh_proto.json_text import NotJson, read_json
 
 if TYPE_CHECKING:
-    from mnemesh.api.calls.transcripts import TurnItem
+    from mnemesh.api.calls.options import TurnItem
 
 SOURCE: Final = "claude-code"
 TOOL_CHARS_MAX: Final = 4_000  # of what a tool was asked or answered

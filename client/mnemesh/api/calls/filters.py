@@ -9,27 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import TypedDict
 
 from mnemesh.api.wire import listed
 
 Words = str | Iterable[str]
 Time = datetime | str
-
-
-class Filters(TypedDict, total=False):
-    """Which memories a reading call looks at. Left out, a filter lets everything through."""
-
-    kinds: Words
-    tags_any: Words
-    tags_all: Words
-    tags_none: Words
-    trust: Words
-    since: Time | None
-    before: Time | None
-    valid_at: Time | None
-    agent: str
-    session: str
 
 
 def places(space: Words | None, spaces: Words | None, path: str = "") -> list[object] | None:

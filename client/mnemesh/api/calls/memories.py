@@ -3,10 +3,30 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
 from mnemesh.api.calls.filters import Words, places
+from mnemesh.api.calls.options import ListOptions
 from mnemesh_proto.v1 import memory_pb2, recall_pb2
+
+
+def list_memories(
+    *, space: Words | None = None, spaces: Words | None = None, limit: int | None = None, **options: Unpack[ListOptions]
+) -> Call[values.Page]:
+    """One page of memories, newest first; at most `limit` (1 to 200, default 20).
+
+    Options: the filters of recall; `state` active (default), forgotten, superseded or all; `order` newest or
+    oldest; `cursor` of the page before.
+
+    >>> page = client.list(kinds="decision", limit=50)
+    >>> while page.cursor:
+    ...     page = client.list(kinds="decision", limit=50, cursor=page.cursor)
+    """
+    return ask(
+        memory_pb2, "List", {"spaces": places(space, spaces), "limit": limit, **options}, values.Page, repeatable=True
+    )
 
 
 def timeline(

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Unpack
+from typing import Final
 
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
-from mnemesh.api.calls.filters import Filters, Time, Words, places
+from mnemesh.api.calls.filters import Time, Words, places
 from mnemesh.api.wire import to_message, to_value
 from mnemesh_proto.v1 import memory_pb2
 
 # A whole node may be streamed; it ends earlier when the connection breaks.
 EXPORT_TIMEOUT_S: Final = 3600.0
-
-
-class ListOptions(Filters, total=False):
-    """Which memories a listing shows and in what order; each field as in the contract's ListRequest."""
-
-    everywhere: bool
-    state: str
-    order: str
-    cursor: str
 
 
 def get(
@@ -62,27 +53,6 @@ def get_many(
 
 def _memory(response: memory_pb2.GetResponse | memory_pb2.ExportResponse) -> values.Memory:
     return to_value(response.memory, values.Memory)
-
-
-def list_memories(
-    *,
-    space: Words | None = None,
-    spaces: Words | None = None,
-    limit: int | None = None,
-    **options: Unpack[ListOptions],
-) -> Call[values.Page]:
-    """One page of memories, newest first; at most `limit` (1 to 200, default 20).
-
-    Options: the filters of recall; `state` active (default), forgotten, superseded or all; `order` newest or
-    oldest; `cursor` of the page before.
-
-    >>> page = client.list(kinds="decision", limit=50)
-    >>> while page.cursor:
-    ...     page = client.list(kinds="decision", limit=50, cursor=page.cursor)
-    """
-    return ask(
-        memory_pb2, "List", {"spaces": places(space, spaces), "limit": limit, **options}, values.Page, repeatable=True
-    )
 
 
 def export(

@@ -8,34 +8,13 @@ from typing import Any, Unpack
 
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
-from mnemesh.api.calls.filters import Filters, Time, Words, places
+from mnemesh.api.calls.filters import Words, places
+from mnemesh.api.calls.options import RecallOptions
 from mnemesh.api.wire import listed, to_message, to_value
 from mnemesh.errors import InvalidArgument
 from mnemesh_proto.v1 import recall_pb2
 
 Query = str | Mapping[str, object]
-
-
-class RecallOptions(Filters, total=False):
-    """How recall searches, ranks and shows; each field as in the contract's RecallRequest."""
-
-    mode: str
-    as_of: Time | None
-    min_score: float
-    min_heat: float
-    token_budget: int | None
-    include_superseded: bool
-    include_archive: bool
-    sort: str
-    weights: Mapping[str, float]
-    paths: Words
-    source_dir: str
-    explain: bool
-    snippets_only: bool
-    current_session: str
-    time_words: str
-    time_zone: str
-    probe: bool
 
 
 def recall(

@@ -10,7 +10,7 @@ from typing import Any, Unpack
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
 from mnemesh.api.calls.filters import Words, places
-from mnemesh.api.calls.reads import ListOptions
+from mnemesh.api.calls.options import ListOptions
 from mnemesh_proto.v1 import memory_pb2
 
 

@@ -7,71 +7,20 @@ Only a call with a key may be repeated. A memory is named by its id, a unique id
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
-from typing import Final, Required, TypedDict, Unpack
+from collections.abc import Mapping
+from typing import Final, Required, Unpack
 
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
-from mnemesh.api.calls.filters import Time, Words
+from mnemesh.api.calls.options import ChangeFields, DraftFields
 from mnemesh.api.wire import to_message
 from mnemesh_proto.v1 import memory_pb2
-
-
-class DraftFields(TypedDict, total=False):
-    """The fields of a new memory besides its text; each field as in the contract's RememberRequest.
-
-    `links` are Link values, {"type": ..., "id": ...} or "see-also:<id>"; `source` is a Source or a mapping of its
-    fields. `wait` is indexed (default: recall sees the memory when the call returns) or durable (it is on disk).
-    """
-
-    kind: str
-    title: str
-    space: str
-    tags: Words
-    importance: float | None
-    paths: Words
-    source: values.Source | Mapping[str, object] | None
-    valid_from: Time | None
-    valid_to: Time | None
-    keywords: Words
-    attrs: Mapping[str, str]
-    links: Iterable[values.Link | Mapping[str, str] | str]
-    tier: str
-    supersedes: Words
-    sensitive: bool
-    force: bool
-    idempotency_key: str
-    wait: str
-    created_at: Time | None
 
 
 class Item(DraftFields, total=False):
     """One item of a batch."""
 
     content: Required[str]
-
-
-class ChangeFields(TypedDict, total=False):
-    """The changes of an update; a field left out or None stays as it is, a list or mapping replaces the whole set.
-    `clear` names fields to empty: importance, valid_from, valid_to, title, tags, paths, keywords, attrs."""
-
-    content: str | None
-    kind: str | None
-    title: str | None
-    tags: Words | None
-    importance: float | None
-    paths: Words | None
-    valid_from: Time | None
-    valid_to: Time | None
-    keywords: Words | None
-    attrs: Mapping[str, str] | None
-    tier: str | None
-    sensitive: bool
-    force: bool
-    clear: Words
-    expected_heads: Words
-    idempotency_key: str
-    wait: str
 
 
 KEY_PREFIX: Final = "call-"
