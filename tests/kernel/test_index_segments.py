@@ -223,7 +223,7 @@ def test_after_each_failure_more_flushes_pass_before_the_next_try(
     index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries = Mock(side_effect=OSError(ENOSPC, "No space left on device"))
-    monkeypatch.setattr(segments, "copy_segments", tries)
+    monkeypatch.setattr(segment_files, "copy_segments", tries)
     counts = [0]
     for _ in range(300):
         index.maintain()
@@ -266,9 +266,9 @@ def test_an_index_that_may_be_torn_is_damaged_and_never_served(
     index.maintain()
     index._build.child.wait(WAIT_S)
     with monkeypatch.context() as patched:
-        patched.setattr(segments, step, full_disk)
+        patched.setattr(segment_files, step, full_disk)
         if step == "roll_back":
-            patched.setattr(segment_files, "_sync", full_disk)
+            patched.setattr(segment_files, "sync_folder", full_disk)
         with pytest.raises(DataLoss):
             index.maintain()
     index.close()
@@ -447,7 +447,7 @@ def test_a_crash_after_a_segment_took_its_place_leaves_all_points(
 
     with monkeypatch.context() as patched:
         if step == "commit":
-            patched.setattr(segments, "commit", killed)
+            patched.setattr(segment_files, "commit", killed)
         else:
             patched.setattr(EdgeBackend, step, killed)
         with pytest.raises(Killed):
@@ -491,7 +491,7 @@ def test_a_replaced_segment_that_could_not_be_removed_never_comes_back(
     left.mkdir(parents=True)
     index._build.child.wait(WAIT_S)
     with monkeypatch.context() as patched:
-        patched.setattr(segment_files, "_write_durably", full_disk)
+        patched.setattr(segment_files, "replace_file", full_disk)
         index.maintain()
     assert not (tmp_path / "points" / "segments" / "left").exists()
     settle(index)
@@ -504,17 +504,18 @@ def full_disk(*_: object, **__: object) -> None:
 
 
 def test_a_full_disk_changes_no_index(index: SegmentedEdge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for names in (["tempfile.mkdtemp"], ["add_segments", "copy_segments"], ["copy_segments"]):
+    files = ("segment_files.add_segments", "segment_files.copy_segments")
+    for names in (("segments.tempfile.mkdtemp",), files, files[1:]):
         with monkeypatch.context() as patched:
             for name in names:
-                patched.setattr(f"mnemesh_actors.index.engines.segments.{name}", full_disk)
+                patched.setattr(f"mnemesh_actors.index.engines.{name}", full_disk)
             index.maintain()
         assert not index.building
         assert found(index, VECTORS[3])[0] == 3
     index.maintain()
     index._build.child.wait(WAIT_S)
     with monkeypatch.context() as patched:
-        patched.setattr(segment_files, "_write_durably", full_disk)
+        patched.setattr(segment_files, "replace_file", full_disk)
         index.maintain()
     assert (index.building, index.count(), sealed_names(index)) == (False, POINTS, set())
     assert found(index, VECTORS[3])[0] == 3

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from mnemesh_actors.models.embedding_model import MODEL_NAME, ModelConfig, ModelInfo
-from mnemesh_actors.storage.data_directory import replace_file
-from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
+from mnemesh_actors.storage.data_directory import lost, replace_file
+from mnemesh_actors.storage.file_format import refuse_newer
+from mnemesh_memory.values.errors import Unavailable
 
 FILE = "embedding.json"
 FORMAT = 1
@@ -136,13 +137,7 @@ class GenerationFile:
         when a newer version wrote it."""
         try:
             stored = json.loads(self.path.read_text("utf-8"))
-            if stored["format"] > FORMAT:
-                raise FailedPrecondition(
-                    f"{self.path} has format {stored['format']}, this version reads up to {FORMAT}; nothing was "
-                    "changed. Install a newer mnemesh",
-                    field="data_dir",
-                    value=str(self.path),
-                )
+            refuse_newer(FORMAT, stored["format"], self.path)
             next_ = stored["next"]
             return Generations(
                 Generation(**stored["active"]),
@@ -152,12 +147,8 @@ class GenerationFile:
         except FileNotFoundError:
             return None
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataLoss(
-                f"{self.path} is damaged ({error}); delete it, and start with the model that the memories are embedded "
-                "with: no memory is lost, with another model the index is made anew",
-                field="data_dir",
-                value=str(self.path),
-            ) from error
+            way_out = "delete it, and start with the model that the memories are embedded with: no memory is lost"
+            raise lost(self.path, f"is damaged ({error}); {way_out}. Another model makes the index anew") from error
 
     def write(self, state: Generations) -> None:
         """Replace the file, durably. Raises Unavailable when the disk does not take it; the old one stands then."""

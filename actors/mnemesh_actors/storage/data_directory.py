@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from mnemesh_actors.storage.disk import DiskRoom
+from mnemesh_actors.storage.file_format import refuse_newer
 from mnemesh_crdt.changes.envelope import node_id_of
 from mnemesh_memory.access.grants import OWNER
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError
@@ -183,14 +184,7 @@ def _read(manifest: Path) -> str:
     except (ValueError, KeyError, TypeError) as error:
         held = "restore it from a backup: it holds the node's id and format"
         raise lost(manifest, f"is damaged ({error!r}); {held}") from error
-    if version > FORMAT:
-        raise FailedPrecondition(
-            f"{manifest.parent} has format {version}, this version reads up to {FORMAT}; nothing was changed. "
-            "Install a newer mnemesh, or start with another data directory",
-            field="data_dir",
-            value=str(version),
-            limit=str(FORMAT),
-        )
+    refuse_newer(FORMAT, version, manifest.parent)
     return node_id
 
 

@@ -1,6 +1,6 @@
-"""The format of a SQLite file: how many migrations of a list have run on the file, as `PRAGMA user_version` counts.
+"""The format of a file of a data directory. A file of a newer format is refused before anything in the file is changed.
 
-A file of a newer format is refused before anything in the file is changed.
+Of a SQLite file the format is how many migrations of a list have run on the file, as `PRAGMA user_version` counts.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ def format_of(db: sqlite3.Connection) -> int:
     return int(db.execute("PRAGMA user_version").fetchone()[0])
 
 
-def refuse_newer(known: Migrations, version: int, path: Path) -> None:
+def refuse_newer(known: int, version: int, path: Path) -> None:
     """Raise FailedPrecondition for a format that this code does not know."""
-    if version > len(known):
+    if version > known:
         raise FailedPrecondition(
-            f"{path} has format {version}, this version reads up to {len(known)}; nothing was changed. "
+            f"{path} has format {version}, this version reads up to {known}; nothing was changed. "
             "Install a newer mnemesh, or start with another data directory",
             field="data_dir",
             value=str(version),
-            limit=str(len(known)),
+            limit=str(known),
         )
 
 
@@ -36,7 +36,7 @@ def settled(db: sqlite3.Connection, path: Path, known: Migrations, pragmas: Iter
     """The format of a file that was just opened, with the `pragmas` of the connection set. Raises FailedPrecondition
     for a newer file."""
     version = format_of(db)
-    refuse_newer(known, version, path)
+    refuse_newer(len(known), version, path)
     for pragma in pragmas:
         db.execute(f"PRAGMA {pragma}")
     return version

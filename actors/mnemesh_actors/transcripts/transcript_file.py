@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
+from mnemesh_actors.storage.data_directory import lost
 from mnemesh_actors.storage.file_format import Migrations, format_of, migrate, refuse_newer, settled
 from mnemesh_memory.transcripts.turn_ranking import ANALYSIS, words
 from mnemesh_memory.values.errors import DataLoss, Unavailable
@@ -101,7 +102,7 @@ def indexed(text: str) -> str:
 def check(path: Path) -> None:
     """Read every page of a file that nobody has open. Raises DataLoss, FailedPrecondition."""
     with explained(path, "it can not be read"), closing(_existing(path)) as db:
-        refuse_newer(MIGRATIONS, format_of(db), path)
+        refuse_newer(len(MIGRATIONS), format_of(db), path)
         (result,) = db.execute("PRAGMA quick_check(1)").fetchone()
         if result != "ok":
             raise _damaged(path, result)
@@ -149,9 +150,5 @@ def explained(path: Path, outcome: str) -> Iterator[None]:
 
 
 def _damaged(path: Path, why: object) -> DataLoss:
-    return DataLoss(
-        f"the transcripts {path} are damaged ({why}); nothing was changed. Stop the node, keep a copy of the file, and "
-        "restore it from a backup, or delete it and import the sessions again; memories are not in it",
-        field="data_dir",
-        value=str(path),
-    )
+    way_out = "restore it from a backup, or delete it and import the sessions again; no memory is in it"
+    return lost(path, f"is damaged ({why}); nothing was changed. Stop the node, keep a copy of the file, and {way_out}")

@@ -22,12 +22,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-from mnemesh_actors.storage.data_directory import KEY_FILE, MANIFEST, replace_file, sync_folder
+from mnemesh_actors.storage.data_directory import KEY_FILE, MANIFEST, lost, replace_file, sync_folder
 from mnemesh_gateway.backup.backup_file import LEDGER, PIECE_BYTES, REGISTER, TRANSCRIPTS, Head, Part, Writer
 from mnemesh_gateway.peers.peer_book import PEERS_FILE
 from mnemesh_gateway.security.access import ACCESS_FILE
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, InvalidArgument, Unavailable
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Unavailable
 from mnemesh_proto.rendezvous import TOKEN_FILE
 
 if TYPE_CHECKING:
@@ -234,11 +234,8 @@ def read_register(data_dir: Path) -> list[Backup]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataLoss(
-            f"{path} is damaged ({error}); it only says which backups were made: keep a copy and delete it",
-            field="data_dir",
-            value=str(path),
-        ) from error
+        way_out = "it only says which backups were made: keep a copy and delete it"
+        raise lost(path, f"is damaged ({error}); {way_out}") from error
 
 
 def write_register(data_dir: Path, backups: list[Backup]) -> None:

@@ -11,17 +11,11 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from mnemesh_actors.storage.data_directory import replace_file
+from mnemesh_actors.storage.data_directory import lost, replace_file
+from mnemesh_actors.storage.file_format import refuse_newer
 from mnemesh_gateway.security.access import refuse_open
 from mnemesh_memory.access.grants import PATTERNS_MAX, PeerGrant, check_pattern
-from mnemesh_memory.values.errors import (
-    AlreadyExists,
-    DataLoss,
-    FailedPrecondition,
-    InvalidArgument,
-    NotFound,
-    Unavailable,
-)
+from mnemesh_memory.values.errors import AlreadyExists, FailedPrecondition, InvalidArgument, NotFound, Unavailable
 
 UNKNOWN: Final = "sync status shows the names"
 PEERS_FILE: Final = "peers.json"
@@ -153,19 +147,10 @@ class PeerBook:
         refuse_open(self._path)
         try:
             kept = json.loads(self._path.read_text("utf-8"))
-            version = int(kept["format"])
-            if version > FORMAT:
-                raise FailedPrecondition(
-                    f"{self._path} has format {version}, this version reads up to {FORMAT}; upgrade mnemesh",
-                    field="data_dir",
-                    value=str(version),
-                    limit=str(FORMAT),
-                )
+            refuse_newer(FORMAT, int(kept["format"]), self._path)
             return [Peer(**{**one, "spaces": tuple(one["spaces"])}) for one in kept["peers"]]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise DataLoss(
-                f"{self._path} is damaged ({error}); remove it and add the peers again", field="data_dir"
-            ) from error
+            raise lost(self._path, f"is damaged ({error}); remove it and add the peers again") from error
 
     def _write(self, peers: dict[str, Peer]) -> None:
         text = json.dumps({"format": FORMAT, "peers": [asdict(peer) for peer in peers.values()]}, indent=1)

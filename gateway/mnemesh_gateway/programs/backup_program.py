@@ -57,7 +57,7 @@ def _check(head: Head, staging: Path) -> None:
     node_id = open_directory(staging).node_id
     ledger = staging / LEDGER
     with explained(ledger, "nothing was loaded"), closing(sqlite3.connect(ledger)) as db:
-        refuse_newer(schema.MIGRATIONS, format_of(db), ledger)
+        refuse_newer(len(schema.MIGRATIONS), format_of(db), ledger)
         schema.check(db, ledger)
         held = held_by(db)
     if (staging / TRANSCRIPTS).exists():

@@ -26,11 +26,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from mnemesh_actors.ledger.store.schema import read_only
+from mnemesh_actors.storage.data_directory import lost
 from mnemesh_actors.storage.file_format import Migrations, migrate, settled
 from mnemesh_memory.access import grants
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import (
-    DataLoss,
     FailedPrecondition,
     InvalidArgument,
     Overloaded,
@@ -313,14 +313,11 @@ class Access:
         try:
             yield
         except (sqlite3.Error, OSError, ValueError, TypeError) as error:
-            lost = str(error).startswith("no such ")  # table or column: SQLite calls that no damage
-            if isinstance(error, OSError | sqlite3.OperationalError) and not lost:
+            absent = str(error).startswith("no such ")  # table or column: SQLite calls that no damage
+            if isinstance(error, OSError | sqlite3.OperationalError) and not absent:
                 raise Unavailable(f"{self.path}: {error}; nothing was changed", part="access") from error
-            raise DataLoss(
-                f"{self.path} is damaged ({error}); restore it from a backup, or delete it and issue the tokens anew",
-                field="data_dir",
-                value=str(self.path),
-            ) from error
+            way_out = "restore it from a backup, or delete it and issue the tokens anew"
+            raise lost(self.path, f"is damaged ({error}); {way_out}") from error
 
 
 _MARKS: Final = ", ".join("?" for _ in COLUMNS)

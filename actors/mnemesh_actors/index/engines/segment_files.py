@@ -18,6 +18,8 @@ from uuid import uuid4
 
 import numpy as np
 
+from mnemesh_actors.storage.data_directory import replace_file, sync_folder
+
 FOLDER: Final = "segments"
 JOURNAL: Final = "replacing.json"
 REPLACED: Final = "replaced"  # the segments that go, until those in their place are there for good
@@ -74,7 +76,7 @@ def add_segments(index: Path, source: Path) -> None:
     """Move the segments of the closed index `source` into the closed `index`."""
     for folder in (source / FOLDER).iterdir():
         folder.rename(index / FOLDER / str(uuid4()))
-    _sync(index / FOLDER)
+    sync_folder(index / FOLDER)
 
 
 def replace_segments(index: Path, names: Sequence[str], source: Path, sealed: Sequence[str]) -> None:
@@ -82,20 +84,20 @@ def replace_segments(index: Path, names: Sequence[str], source: Path, sealed: Se
     `roll_back`."""
     shutil.rmtree(index / REPLACED, ignore_errors=True)  # what could not be removed before must never come back
     (index / REPLACED).mkdir()
-    _write_durably(index / JOURNAL, json.dumps({"sealed": list(sealed)}))
+    replace_file(index / JOURNAL, json.dumps({"sealed": list(sealed)}))
     for name in names:
         (index / FOLDER / name).rename(index / REPLACED / name)
     for one in sealed:
         (source / FOLDER / one).rename(index / FOLDER / one)
-    _sync(index / REPLACED)
-    _sync(index / FOLDER)
-    _sync(index)
+    sync_folder(index / REPLACED)
+    sync_folder(index / FOLDER)
+    sync_folder(index)
 
 
 def commit(index: Path) -> None:
     """Keep the sealed segments for good: they are durable, with all changes since."""
     (index / JOURNAL).unlink()
-    _sync(index)
+    sync_folder(index)
     shutil.rmtree(index / REPLACED, ignore_errors=True)
 
 
@@ -103,11 +105,8 @@ def roll_back(index: Path) -> bool:
     """Bring back the segments that were there before a crash; whether any was being replaced."""
     try:
         journal = json.loads((index / JOURNAL).read_text("utf-8"))
-    except FileNotFoundError:
-        shutil.rmtree(index / REPLACED, ignore_errors=True)
-        return False
-    except ValueError:  # not written to its end: nothing was moved yet
-        (index / JOURNAL).unlink()
+    except (FileNotFoundError, ValueError):  # nothing was moved: no journal, or one that was not written to its end
+        (index / JOURNAL).unlink(missing_ok=True)
         shutil.rmtree(index / REPLACED, ignore_errors=True)
         return False
     if (index / REPLACED).exists():
@@ -115,10 +114,10 @@ def roll_back(index: Path) -> bool:
             shutil.rmtree(index / FOLDER / one, ignore_errors=True)
         for folder in (index / REPLACED).iterdir():
             folder.rename(index / FOLDER / folder.name)
-        _sync(index / FOLDER)
+        sync_folder(index / FOLDER)
         (index / REPLACED).rmdir()
     (index / JOURNAL).unlink()
-    _sync(index)
+    sync_folder(index)
     return True
 
 
@@ -146,19 +145,3 @@ def _copy_file(source: str, target: str) -> None:
                 new.write(block)
                 at += len(block)
         new.truncate(size)
-
-
-def _write_durably(file: Path, text: str) -> None:
-    with file.open("w", encoding="utf-8") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    _sync(file.parent)
-
-
-def _sync(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

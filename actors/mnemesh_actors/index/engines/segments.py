@@ -24,17 +24,8 @@ from pathlib import Path
 import structlog
 
 from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX, Filter, HasId, Point, Record, Schema
+from mnemesh_actors.index.engines import segment_files
 from mnemesh_actors.index.engines.edge import EdgeBackend
-from mnemesh_actors.index.engines.segment_files import (
-    Segment,
-    add_segments,
-    bytes_of,
-    commit,
-    copy_segments,
-    replace_segments,
-    roll_back,
-    segments_of,
-)
 from mnemesh_actors.index.engines.wide_search import WideSearch
 from mnemesh_actors.runtime.low_priority import command, step_down
 from mnemesh_actors.storage.disk import DiskRoom
@@ -66,7 +57,7 @@ class _Build:
 
     child: subprocess.Popen[bytes]
     copy: Path  # the folder that the child works on
-    segments: tuple[Segment, ...]  # as they were when they were copied
+    segments: tuple[segment_files.Segment, ...]  # as they were when they were copied
     last: int  # the highest number of a point by then
     touched: set[int] = field(default_factory=set)  # numbers of points that have changed since
 
@@ -99,9 +90,9 @@ class SegmentedEdge(WideSearch):
         """Whether a sealed segment is on its way."""
         return self._build is not None
 
-    def segments(self) -> list[Segment]:
+    def segments(self) -> list[segment_files.Segment]:
         """The segments as of the last flush."""
-        return segments_of(self._path)
+        return segment_files.segments_of(self._path)
 
     def open(self, schema: Schema) -> bool:
         for left in self._path.parent.glob(f"{self._path.name}.next-*"):
@@ -147,7 +138,7 @@ class SegmentedEdge(WideSearch):
         elif self._build is None and (wanted := self._wanted(segments, at_rest)):
             self._begin(wanted)
 
-    def _wanted(self, segments: Sequence[Segment], at_rest: bool) -> tuple[Segment, ...]:
+    def _wanted(self, segments: Sequence[segment_files.Segment], at_rest: bool) -> tuple[segment_files.Segment, ...]:
         """The segments to seal or merge next: the largest full segment, else the sealed segment with most points lost,
         else at rest the smallest sealed segments."""
         if sum(one.present for one in segments) <= self._exact_points_max:
@@ -161,11 +152,11 @@ class SegmentedEdge(WideSearch):
             return (max(thin, key=lambda one: one.gone / one.points),)
         return self._small(sealed) if at_rest else ()
 
-    def _small(self, sealed: Sequence[Segment]) -> tuple[Segment, ...]:
+    def _small(self, sealed: Sequence[segment_files.Segment]) -> tuple[segment_files.Segment, ...]:
         """Small sealed segments that become one, at least two, while the disk has room for that."""
         dimensions = max(self._schema.dense.values(), default=1)
         most = min(self._full * MERGED_FULL_MAX, MERGED_BYTES_MAX / (dimensions * DIMENSION_BYTES))
-        chosen: list[Segment] = []
+        chosen: list[segment_files.Segment] = []
         points = 0
         for one in sorted((one for one in sealed if one.name not in self._apart), key=lambda one: one.present):
             points += one.present
@@ -174,7 +165,7 @@ class SegmentedEdge(WideSearch):
             chosen.append(one)
         if len(chosen) < 2:
             return ()
-        copied = bytes_of(self._path, [one.name for one in chosen])
+        copied = segment_files.bytes_of(self._path, [one.name for one in chosen])
         return () if self._disk and self._disk.shortage(MERGE_ROOM * copied) else tuple(chosen)
 
     def _add_open(self) -> None:
@@ -185,7 +176,7 @@ class SegmentedEdge(WideSearch):
                 empty.open(self._schema)
                 empty.close()
                 with self.released():
-                    add_segments(self._path, fresh / "empty")
+                    segment_files.add_segments(self._path, fresh / "empty")
         except OSError as error:  # a full disk, say: the one that is full grows
             log.warning("segment_not_begun", reason=str(error))
 
@@ -198,11 +189,11 @@ class SegmentedEdge(WideSearch):
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _begin(self, wanted: tuple[Segment, ...]) -> None:
+    def _begin(self, wanted: tuple[segment_files.Segment, ...]) -> None:
         copy: Path | None = None
         try:
             copy = Path(tempfile.mkdtemp(prefix=f"{self._path.name}.next-", dir=self._path.parent))
-            copy_segments(self._path, [one.name for one in wanted], copy)
+            segment_files.copy_segments(self._path, [one.name for one in wanted], copy)
             fields = {"dense": dict(self._schema.dense), "sparse": list(self._schema.sparse)}
             asked = json.dumps({"segment_points": self._full, **fields})
             child = subprocess.Popen(command(__name__, str(copy), asked), stdin=subprocess.DEVNULL)
@@ -237,14 +228,14 @@ class SegmentedEdge(WideSearch):
     def _rolled_back(self) -> bool:
         """As `roll_back`. Raises DataLoss when that fails: a part of the points is elsewhere then."""
         try:
-            return roll_back(self._path)
+            return segment_files.roll_back(self._path)
         except OSError as error:
             raise DataLoss(f"the former segments of the index in {self._path} do not come back: {error}") from error
 
     def _take_in(self, build: _Build) -> str:
         """Put the sealed copy in the place of its segments; "", or why that could not be. After a crash `open` finds
         those before it. Raises DataLoss when the index is not whole afterwards."""
-        made = [one.name for one in segments_of(build.copy) if one.sealed]
+        made = [one.name for one in segment_files.segments_of(build.copy) if one.sealed]
         names = [one.name for one in build.segments]
         if len(names) > 1 and len(made) >= len(names):
             self._apart.update(names)
@@ -262,7 +253,7 @@ class SegmentedEdge(WideSearch):
         why = ""
         with self.released():
             try:
-                replace_segments(self._path, names, build.copy, made)
+                segment_files.replace_segments(self._path, names, build.copy, made)
             except OSError as error:  # a full disk, say
                 why = str(error)
                 self._rolled_back()
@@ -275,7 +266,7 @@ class SegmentedEdge(WideSearch):
                 self._rolled_back()
             return f"the index would hold {stored} points of {self.count()}"
         try:
-            commit(self._path)
+            segment_files.commit(self._path)
         except OSError as error:
             raise DataLoss(f"the index in {self._path} may lose its newest segments: {error}") from error
         self._count_graphs()

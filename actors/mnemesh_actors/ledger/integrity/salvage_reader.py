@@ -51,7 +51,7 @@ class Wreck:
         # A file that was cut off, or has a senseless row in its schema, is read as far as possible.
         db.execute("PRAGMA writable_schema = ON")
         try:
-            refuse_newer(schema.MIGRATIONS, format_of(db), path)
+            refuse_newer(len(schema.MIGRATIONS), format_of(db), path)
             columns = {row[1] for row in db.execute("PRAGMA table_info(entry)")}
         except sqlite3.DatabaseError as error:
             raise _nothing(path, error) from error

@@ -186,7 +186,7 @@ def connect(path: Path) -> sqlite3.Connection:
     """Open, check and migrate. Raises FailedPrecondition for a newer file, DataLoss for a damaged one, Unavailable
     when it can not be opened."""
     # Before SQLite opens the file: closing it would fold a write-ahead log of a newer version.
-    refuse_newer(MIGRATIONS, version_of(path), path)
+    refuse_newer(len(MIGRATIONS), version_of(path), path)
     with explained(path, "it can not be opened"), ExitStack() as undo:
         db = sqlite3.connect(path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False)
         undo.callback(db.close)
