@@ -12,14 +12,17 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import structlog
 
+from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.runtime.budget import Budget
+from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_memory.values.errors import DiskFull, MnemeshError, Unavailable
+from mnemesh_memory.watch.watch_values import ChangesPage
 
 RETRY_S = 0.5
 # The pauses between failed attempts double up to this.
@@ -126,25 +129,10 @@ class FeedLoop(ABC):
 
     async def close(self) -> None:
         """Stop. The next start goes on from the cursor."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancelled(*self._tasks)
 
 
-class LogPage(Protocol):
-    """Some of the log: entries up to `seq`, of a log with this incarnation that ends with `head`."""
-
-    @property
-    def seq(self) -> int: ...
-
-    @property
-    def head(self) -> int: ...
-
-    @property
-    def incarnation(self) -> str: ...
-
-
-Page = TypeVar("Page", bound=LogPage)
+Page = TypeVar("Page", EntryPage, ChangesPage)
 
 
 class LogReader(Generic[Page]):
@@ -154,7 +142,7 @@ class LogReader(Generic[Page]):
 
     def __init__(self, news: News, ask: Callable[[int], Awaitable[Page]], incarnation: str, seq: int) -> None:
         self._news = news
-        self._ask = ask
+        self._ask: Callable[[int], Awaitable[Page]] = ask
         self.incarnation = incarnation
         self.seq = seq
         self.head = max(seq, news.head)

@@ -25,6 +25,7 @@ from mnemesh_actors.notices import Notice
 from mnemesh_actors.ports import IndexPort, LedgerFeed
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.bell import News
+from mnemesh_actors.runtime.tasks import looked_at
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import (
     DataLoss,
@@ -97,7 +98,7 @@ class IndexFollower(IndexPresence):
         `applied` must not part."""
         if self._opening is None or self._opening.done():
             self._opening = asyncio.create_task(self._open_to_the_end(), name="index-open")
-            self._opening.add_done_callback(_looked_at)
+            self._opening.add_done_callback(looked_at)  # the next reader tries again
         return await asyncio.shield(self._opening)
 
     async def _open_to_the_end(self) -> ShardStatus:
@@ -297,9 +298,3 @@ class IndexFollower(IndexPresence):
         for done in self._erased.values():
             done.cancel()
         self._waiting.refuse(why)
-
-
-def _looked_at(task: asyncio.Task[ShardStatus]) -> None:
-    """Nobody may wait any more for an opening that failed. The next reader tries again."""
-    if not task.cancelled():
-        task.exception()

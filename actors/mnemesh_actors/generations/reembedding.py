@@ -23,6 +23,7 @@ from mnemesh_actors.ledger.store.vectors import FIRST, Key
 from mnemesh_actors.models import ModelInfo
 from mnemesh_actors.models.embedding_model import PRECISIONS
 from mnemesh_actors.notices import EMBEDDED_WITH
+from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError
 from mnemesh_memory.values.model_status import ReembedStatus
 
@@ -99,7 +100,7 @@ class Reembedding:
         """Give up what is being made, and remove it; nothing when nothing is. The model that answers stays."""
         async with self._one_at_a_time:
             if self.state.next is not None:
-                await self._halt()
+                await cancelled(self._making)
             if (given_up := self.state.next) is not None:  # it may have changed over meanwhile
                 space, self.serving.next = self.serving.next, None
                 self._keep(self.state.cancelled())
@@ -135,18 +136,10 @@ class Reembedding:
 
     async def close(self) -> None:
         """Stop where it is; the next start goes on from there."""
-        await self._halt()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancelled(self._making, *self._tasks)
         for space in (self.serving.next, self._left):
             if space is not None:
                 await space.follower.close()
-
-    async def _halt(self) -> None:
-        if self._making is not None:
-            self._making.cancel()
-            await asyncio.gather(self._making, return_exceptions=True)
 
     # ---- making -----------------------------------------------------------------------------------------------
 

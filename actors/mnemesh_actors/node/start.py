@@ -40,6 +40,7 @@ from mnemesh_actors.replication.replicas import LEDGER_WAIT_S, Fleet
 from mnemesh_actors.replication.scrubber import Scrubber
 from mnemesh_actors.runtime.base import Handle, Machine, Place, Runtime
 from mnemesh_actors.runtime.batch import Batcher
+from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_actors.sleep.idle_scheduler import SleepConfig
 from mnemesh_actors.storage.data_directory import DataDirectory, load_key
 from mnemesh_actors.streams.sync_port import Syncing, signing_with
@@ -210,9 +211,7 @@ async def _model_and_index(
         model, state = await _loaded(embedders, choice, known, file)
         shard = None if ahead is None else await ahead
     finally:
-        if ahead is not None:
-            ahead.cancel()
-            await asyncio.gather(ahead, return_exceptions=True)
+        await cancelled(ahead)
     if shard is not None and known is not None and state.active != known.active:
         await workshop.runtime.drop(shard)  # it holds vectors of another model
         shard = None
@@ -347,8 +346,7 @@ async def _ledger_and_embedders(
         )
         return ledger, await embedders
     finally:
-        embedders.cancel()
-        await asyncio.gather(embedders, return_exceptions=True)
+        await cancelled(embedders)
 
 
 def _publishing(

@@ -12,6 +12,7 @@ import structlog
 
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.related import stored_vectors
+from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_memory.policy.dynamics.surprisal import SAMPLES_MAX
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import MnemeshError
@@ -40,9 +41,7 @@ class NoveltyFilling:
 
     async def close(self) -> None:
         """Give up what was begun: a sample is a hint, and a shard that is gone never answers."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await cancelled(*self._tasks)
 
     async def _fill(self, space: str) -> None:
         parts = self._parts

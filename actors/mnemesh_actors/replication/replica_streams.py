@@ -17,6 +17,7 @@ from mnemesh_actors.ledger.peers.replica_keys import cursor_name
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.replication.members import Member, Pipe, Side
 from mnemesh_actors.runtime.bell import News
+from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_actors.streams.stream_shell import StreamShell
 from mnemesh_crdt.sync.greeting import DIALER, LISTENER
 from mnemesh_crdt.sync.messages import Status
@@ -113,8 +114,7 @@ class Links:
         try:
             return await shell.run(DIALER, near, cursors)
         finally:
-            listening.cancel()
-            await asyncio.gather(listening, return_exceptions=True)
+            await cancelled(listening)
 
     def _primary_took(self, moves: int, seq: int) -> None:
         """Entries of another ledger are in the primary's log."""

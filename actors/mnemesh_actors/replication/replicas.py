@@ -25,6 +25,7 @@ from mnemesh_actors.replication.replica_record import REPLICAS_FILE, Known, has_
 from mnemesh_actors.replication.replicated_ledger import ReplicatedLedger
 from mnemesh_actors.replication.scrubber import FIRST_AFTER_S, Scrubber
 from mnemesh_actors.runtime.base import Machine, Place, Runtime
+from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_actors.storage.data_directory import DataDirectory
 from mnemesh_memory.values.errors import MnemeshError, Unavailable
 
@@ -129,9 +130,7 @@ class Fleet:
 
     async def close(self) -> None:
         """Stop watching and the streams. The runtime ends the ledgers."""
-        if self._watch is not None:
-            self._watch.cancel()
-            await asyncio.gather(self._watch, return_exceptions=True)
+        await cancelled(self._watch)
         for scrubber in self._scrubbers.values():
             await scrubber.close()
         await self.ledger.close()

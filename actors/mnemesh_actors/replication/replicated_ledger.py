@@ -34,6 +34,7 @@ from mnemesh_actors.ports import LedgerPort
 from mnemesh_actors.replication.members import Member, Move
 from mnemesh_actors.replication.replica_streams import LACKING, Links
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.runtime.tasks import cancelled, looked_at
 from mnemesh_crdt.intake.arrivals import TakenIn
 from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values.errors import MnemeshError, Unavailable
@@ -107,10 +108,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
 
     async def close(self) -> None:
         """Stop. The ledgers themselves are ended by their runtime."""
-        tasks = [task for task in (self._watch, *(member.task for member in self.members)) if task is not None]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancelled(self._watch, *(member.task for member in self.members))
 
     async def leave(self, member: Member) -> None:
         """A ledger whose machine is gone. The last one stays, to be waited for."""
@@ -118,9 +116,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
             await self._give_up(member, asked=True)
         if member is not self.primary:
             self.members.remove(member)
-            if member.task is not None:
-                member.task.cancel()
-                await asyncio.gather(member.task, return_exceptions=True)
+            await cancelled(member.task)
 
     # ---- asking -----------------------------------------------------------------------------------------------
 
@@ -156,7 +152,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         finally:
             waiting.cancel()
             if not call.done():
-                call.add_done_callback(_looked_at)
+                call.add_done_callback(looked_at)
 
     # ---- writing ----------------------------------------------------------------------------------------------
 
@@ -360,9 +356,3 @@ def _with_reason(result: Committed | Exception, why: str) -> Committed | Excepti
     if why and isinstance(result, Committed):
         return replace(result, reason=f"{result.reason}; {why}")
     return result
-
-
-def _looked_at(call: asyncio.Future[Any]) -> None:
-    """A call whose ledger was given up ends some time, unheard."""
-    if not call.cancelled():
-        call.exception()

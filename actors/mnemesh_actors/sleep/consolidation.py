@@ -23,6 +23,7 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.budget import Budget
+from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_actors.runtime.worker_pool import WorkerPool
 from mnemesh_actors.sleep.application import apply, undo
 from mnemesh_actors.sleep.candidates import PAGE_ENTRIES, Batch, batch, fresh_ids
@@ -147,9 +148,7 @@ class Consolidating:
         try:
             await asyncio.gather(*lanes)
         finally:
-            for task in lanes:
-                task.cancel()
-            await asyncio.gather(*lanes, return_exceptions=True)
+            await cancelled(*lanes)
         if failed:
             raise failed[0]
         await self._record.keep_watermark(EVERYWHERE, incarnation, page.seq)

@@ -14,6 +14,7 @@ import structlog
 
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.runtime.budget import Budget
+from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_actors.sleep.idle_jobs import IDLE_JOBS, IdleJob, IdleParts
 from mnemesh_memory.access.grants import OWNER
 from mnemesh_memory.values.errors import MnemeshError
@@ -65,9 +66,7 @@ class IdleScheduler:
 
     async def close(self) -> None:
         """Stop. A job goes on with the next start."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+        await cancelled(self._task)
 
     async def _follow(self, idle_s: float) -> None:
         parts = self._parts.parts

@@ -18,6 +18,7 @@ import structlog
 from mnemesh_actors.files.project_files import GIT_S, ProjectFiles
 from mnemesh_actors.ports import LedgerPort
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.model import Memory
 from mnemesh_memory.values.model_status import FileWatchStatus
@@ -130,8 +131,7 @@ class FileWatch:
                 await self._judge_all(plan)
                 paths = await first
             finally:
-                first.cancel()
-                await asyncio.gather(first, return_exceptions=True)
+                await cancelled(first)
             while True:
                 if len(paths) > PATHS_MAX or not plan.ways.isdisjoint(paths):
                     return None

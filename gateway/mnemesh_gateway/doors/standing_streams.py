@@ -18,6 +18,7 @@ from google.protobuf.message import Message
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from mnemesh_actors.runtime.tasks import cancelled, looked_at
 from mnemesh_gateway.contract import status
 from mnemesh_gateway.contract.message_json import to_json
 from mnemesh_gateway.security.auth import Authenticator
@@ -51,7 +52,7 @@ async def taken(write: Awaitable[Any], cursor: str) -> None:
     if task.done():
         task.result()
         return
-    task.add_done_callback(_looked_at)
+    task.add_done_callback(looked_at)
     raise OutOfRange(
         f"nothing was read for {limits.WATCH_WRITE_TIMEOUT_S:g} s; watch again with the last cursor, nothing is lost",
         field="cursor",
@@ -59,11 +60,6 @@ async def taken(write: Awaitable[Any], cursor: str) -> None:
         limit="a reader that keeps up",
         cursor=cursor,
     )
-
-
-def _looked_at(task: asyncio.Future[Any]) -> None:
-    if not task.cancelled():
-        task.exception()
 
 
 class EventStream(Response):
@@ -96,9 +92,7 @@ class EventStream(Response):
                 with suppress(OutOfRange):  # nothing more can be said to it. The server closes the connection
                     streaming.result()
         finally:
-            for task in (streaming, gone):
-                task.cancel()
-            await asyncio.gather(streaming, gone, return_exceptions=True)
+            await cancelled(streaming, gone)
 
     async def _stream(self, send: Send) -> None:
         async with aclosing(self._items) as items:

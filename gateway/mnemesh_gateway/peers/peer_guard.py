@@ -18,6 +18,7 @@ from typing import Final, Protocol
 
 import structlog
 
+from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_actors.streams.stream_shell import StreamShell
 from mnemesh_crdt.sync.greeting import ONE_IS_A_COPY
 from mnemesh_crdt.sync.messages import Granted, Status
@@ -72,8 +73,7 @@ async def watched(shell: StreamShell, grant_now: Callable[[], PeerGrant | None])
     try:
         yield
     finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+        await cancelled(task)
 
 
 class TurnedAway:

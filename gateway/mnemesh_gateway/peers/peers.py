@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 import grpc
 import structlog
 
+from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_actors.streams.stream_shell import StreamShell
 from mnemesh_actors.streams.sync_port import Syncing
 from mnemesh_crdt.sync.greeting import DIALER, LISTENER
@@ -147,7 +148,7 @@ class Peers:
     async def _call_with(self, token: str, name: str, wait_s: float) -> PeerStatus:
         peer, line = self._book.give_token(name, token), self._lines[name]
         try:
-            await _end(line)
+            await cancelled(line.task)
         finally:  # also when the caller hangs up meanwhile: a peer of the book is called
             line = self._keep_up(peer, line.status.ended("connecting", "", self._clock()))
         await line.settled(wait_s)
@@ -163,7 +164,7 @@ class Peers:
     async def _forget(self, name: str) -> None:
         if name in self._lines:
             self._book.remove(name)
-            await _end(self._lines.pop(name))
+            await cancelled(self._lines.pop(name).task)
         elif not await self._contacts.forget(name, here := [one.status for one in self._served]):
             if not any(one.name == name for one in here):
                 raise NotFound("peer", name, UNKNOWN)
@@ -371,25 +372,15 @@ class Peers:
         """End every stream. Cursors and what was taken in are on disk already."""
         self._closed = True
         statuses = [one.status for one in (*self._lines.values(), *self._served)]
-        tasks = [line.task for line in self._lines.values() if line.task is not None]
         if self._saving is not None:
-            tasks.append(self._saving)
             await self._contacts.save(statuses, last=True)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await cancelled(self._saving, *(line.task for line in self._lines.values()))
         self._lines.clear()
 
     async def _save_contacts(self) -> None:
         while True:
             await asyncio.sleep(SAVE_S)
             await self._contacts.save([one.status for one in (*self._lines.values(), *self._served)])
-
-
-async def _end(line: _Line) -> None:
-    if line.task is not None:
-        line.task.cancel()
-        await asyncio.gather(line.task, return_exceptions=True)
 
 
 def _called(node_id: str) -> str:
