@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid5
 
 import numpy as np
@@ -145,6 +145,14 @@ def _payload(item: IndexItem) -> dict[str, PayloadValue]:
 # run these checks over a whole batch first.
 
 INTEGER_MAX = 2**53  # ranges are compared as IEEE doubles, exact up to here
+
+
+def read_vectors(stored: object, sparse: type[Any]) -> dict[str, DenseVector | SparseVector]:
+    """The vectors of a point as an engine gives them back, with its class of `sparse` vectors."""
+    return {
+        name: SparseVector(one.indices, one.values) if isinstance(one, sparse) else np.asarray(one, dtype=np.float32)
+        for name, one in (stored.items() if isinstance(stored, dict) else ())
+    }
 
 
 def check_points(schema: Schema, points: Sequence[Point]) -> None:

@@ -18,17 +18,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from mnemesh_actors.index.engine_port import (
-    DenseVector,
-    Filter,
-    HasId,
-    IndexBackend,
-    QueryRequest,
-    Range,
-    Record,
-    Scored,
-    SparseVector,
-)
+from mnemesh_actors.index import engine_port as port
 from mnemesh_actors.index.points import DENSE, point_id
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_memory.values.errors import DataLoss, InvalidArgument
@@ -41,7 +31,7 @@ MOMENT_POINTS = 1_000
 TIMES_MS = 2**42
 
 
-def ranked(backend: IndexBackend, passages: Passages, legs: Sequence[QueryRequest]) -> list[dict[str, float]]:
+def ranked(backend: port.IndexBackend, passages: Passages, legs: Sequence[port.QueryRequest]) -> list[dict[str, float]]:
     """For each leg the best memories with their scores, best first, by one batched query. More queries follow only when
     passages of one memory or equal scores at the end crowd a list."""
     for asked in legs:
@@ -69,7 +59,7 @@ def ranked(backend: IndexBackend, passages: Passages, legs: Sequence[QueryReques
 
 
 def _newest(
-    backend: IndexBackend, passages: Passages, leg: QueryRequest, cut_hits: Sequence[Scored]
+    backend: port.IndexBackend, passages: Passages, leg: port.QueryRequest, cut_hits: Sequence[port.Scored]
 ) -> dict[str, float]:
     """The best of a leg when `cut_hits` end within a large group of equal scores: of that group some of the newest.
 
@@ -82,7 +72,7 @@ def _newest(
     best, since, step, cut = better, 0, TIMES_MS, True
     while (step := step // 2) and len(best) < leg.limit:
         since += step if cut else -step
-        where = replace(leg.filter, must=(*leg.filter.must, Range("created_at", gte=since)))
+        where = replace(leg.filter, must=(*leg.filter.must, port.Range("created_at", gte=since)))
         (hits,) = backend.query([replace(leg, filter=where, limit=points)])
         cut = len(hits) == points and _rounded(hits[-1]) >= score
         if not cut:
@@ -91,7 +81,7 @@ def _newest(
     return dict(islice((best | came).items(), leg.limit))
 
 
-def _rounded(hit: Scored) -> float:
+def _rounded(hit: port.Scored) -> float:
     return float(np.round(hit[1], SCORE_DECIMALS))
 
 
@@ -106,10 +96,10 @@ class Passages:
         self._memory_of: dict[str, str] = {}  # each passage after the first -> its memory
         self._others: dict[str, tuple[str, ...]] = {}  # memory -> its points after the first, where there are any
 
-    def read(self, backend: IndexBackend) -> None:
+    def read(self, backend: port.IndexBackend) -> None:
         """Learn what the index holds. Raises DataLoss when a passage does not say whose it is."""
         number: dict[str, int] = {}
-        for record in records_of(backend, Filter(must=(Range("passage", gte=1),))):
+        for record in records_of(backend, port.Filter(must=(port.Range("passage", gte=1),))):
             memory, passage = record.payload.get("memory"), record.payload.get("passage")
             if not isinstance(memory, str) or not isinstance(passage, int):
                 raise DataLoss(f"the index has lost the memory of the point {record.id}")
@@ -136,7 +126,7 @@ class Passages:
             self._others[memory] = others = tuple(point_id(memory, passage) for passage in range(1, number))
             self._memory_of.update(dict.fromkeys(others, memory))
 
-    def best(self, hits: Sequence[Scored]) -> dict[str, float]:
+    def best(self, hits: Sequence[port.Scored]) -> dict[str, float]:
         """The best passage's score of each memory; `hits` are best first."""
         if not hits:
             return {}
@@ -144,7 +134,7 @@ class Passages:
         memories = map(self._memory_of.get, ids, ids) if self._memory_of else ids
         return dict(zip(memories, np.round(exact, SCORE_DECIMALS).tolist(), strict=True))
 
-    def pool(self, hits: Sequence[Scored], limit: int, cut: bool) -> dict[str, float]:
+    def pool(self, hits: Sequence[port.Scored], limit: int, cut: bool) -> dict[str, float]:
         """The best passage's score of each memory, best first, at most `limit`, equal ones by id.
 
         `cut` says that the index had more hits than these. Which of several equal scores such a list ends with
@@ -168,7 +158,7 @@ class Passages:
         return best
 
 
-def records_of(backend: IndexBackend, where: Filter) -> Iterator[Record]:
+def records_of(backend: port.IndexBackend, where: port.Filter) -> Iterator[port.Record]:
     """Every point that passes the filter, without vectors."""
     offset: str | None = ""
     while offset is not None:
@@ -177,23 +167,25 @@ def records_of(backend: IndexBackend, where: Filter) -> Iterator[Record]:
 
 
 def cosines_of(
-    backend: IndexBackend, passages: Passages, asked: Sequence[tuple[DenseVector | None, Sequence[str]]]
+    backend: port.IndexBackend, passages: Passages, asked: Sequence[tuple[port.DenseVector | None, Sequence[str]]]
 ) -> list[dict[str, float]]:
     """For each vector its cosine with these memories, by their best passages; none without a vector."""
     found: list[dict[str, float]] = [{} for _ in asked]
-    legs: dict[int, QueryRequest] = {}
+    legs: dict[int, port.QueryRequest] = {}
     for number, (vector, ids) in enumerate(asked):
         if vector is not None and ids:
             points = passages.points(ids)
-            legs[number] = QueryRequest(vector, DENSE, len(points), Filter(must=(HasId(points),)))
+            legs[number] = port.QueryRequest(vector, DENSE, len(points), port.Filter(must=(port.HasId(points),)))
     if legs:
         for number, hits in zip(legs, backend.query(list(legs.values())), strict=True):
             found[number] = passages.best(hits)
     return found
 
 
-def vectors_of(backend: IndexBackend, ids: Sequence[str]) -> dict[str, DenseVector]:
+def vectors_of(backend: port.IndexBackend, ids: Sequence[str]) -> dict[str, port.DenseVector]:
     """The embedding (dimensions,) of the first passage of each of these memories that is here, in order of ids."""
-    records, _ = backend.scroll(Filter(must=(HasId(tuple(ids)),)), max(1, len(ids)), with_vectors=True)
+    records, _ = backend.scroll(port.Filter(must=(port.HasId(tuple(ids)),)), max(1, len(ids)), with_vectors=True)
     found = {record.id: record.vectors.get(DENSE) for record in records}
-    return {id_: one for id_, one in sorted(found.items()) if one is not None and not isinstance(one, SparseVector)}
+    return {
+        id_: one for id_, one in sorted(found.items()) if one is not None and not isinstance(one, port.SparseVector)
+    }

@@ -16,22 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mnemesh_actors.index import scope
 from mnemesh_actors.index.engine_port import Condition, Filter, HasId, IndexBackend, Point, QueryRequest
 from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.index.neighbours import of_words, pooled, sharing
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
 from mnemesh_actors.index.probe import probe
 from mnemesh_actors.index.ranked import Passages, cosines_of, ranked, vectors_of
-from mnemesh_actors.index.scope import (
-    EVERYTHING,
-    Lists,
-    Mask,
-    Search,
-    filters_of,
-    in_spaces,
-    new_key,
-    superseded_of,
-)
+from mnemesh_actors.index.scope import Search
 from mnemesh_actors.index.storage import MACHINE, ShardConfig, ShardStatus, storage_of
 from mnemesh_actors.index.vector_table import TabledIndex
 from mnemesh_actors.storage.index_state import IndexMeta
@@ -63,10 +55,10 @@ class RetrievalShard:
         self._backend: IndexBackend | None = None
         self._encoder: Bm25Encoder | None = None
         self._meta = IndexMeta(config.generation, config.dimensions, config.incarnation)
-        self._mask = Mask("")
+        self._mask = scope.Mask("")
         self._passages = Passages()
         self._episodes = Episodes()
-        self._prepared: OrderedDict[Search, Lists] = OrderedDict()
+        self._prepared: OrderedDict[Search, scope.Lists] = OrderedDict()
         self._seq = 0
         self._dirty = False
         self._rebuilt = ""
@@ -214,18 +206,18 @@ class RetrievalShard:
         fields = {BM25: encoder.with_akin(terms, search.akin)}
         if search.windows and self._episodes:
             fields[WINDOW] = terms
-        corpus = in_spaces(search.spaces, EVERYTHING)
+        corpus = scope.in_spaces(search.spaces, scope.EVERYTHING)
         return [
             QueryRequest(wanted, using, min(limit, search.words_limit), where, corpus)
             for where, limit in self._asked(search)
             for using, wanted in fields.items()
         ]
 
-    def _listed(self, groups: Sequence[Sequence[QueryRequest]]) -> list[Lists]:
+    def _listed(self, groups: Sequence[Sequence[QueryRequest]]) -> list[scope.Lists]:
         backend = self._opened()[0]
         with self._damage_noted():
             best = iter(ranked(backend, self._passages, [leg for legs in groups for leg in legs]))
-        found: list[Lists] = [{} for _ in groups]
+        found: list[scope.Lists] = [{} for _ in groups]
         for lists, legs in zip(found, groups, strict=True):
             for leg in legs:
                 lists.setdefault(leg.using, {}).update(next(best))
@@ -237,9 +229,9 @@ class RetrievalShard:
         only: tuple[Condition, ...] = ()
         if search.ids is not None:
             only = (HasId(tuple(point for id_ in search.ids for point in (id_, *self._passages.ids(id_, 1)))),)
-        asked = [(where, search.limit) for where in filters_of(search, only)]
+        asked = [(where, search.limit) for where in scope.filters_of(search, only)]
         if search.superseded_limit:
-            asked.append((superseded_of(search, only), search.superseded_limit))
+            asked.append((scope.superseded_of(search, only), search.superseded_limit))
         return asked
 
     def _refuse_other(self, generation: str) -> None:
@@ -342,11 +334,11 @@ class RetrievalShard:
         if meta is None or reason:
             self._passages, self._episodes = Passages(), Episodes()
             self._storage.clear()
-            meta = replace(wanted, key=new_key())
+            meta = replace(wanted, key=scope.new_key())
             self._backend = backend = self._storage.backend(meta)
             backend.open(schema(self._config.dimensions))
             self._follow(backend)
-        self._rebuilt, self._seq, self._mask = reason, meta.seq, Mask(meta.key)
+        self._rebuilt, self._seq, self._mask = reason, meta.seq, scope.Mask(meta.key)
         self._write_meta(replace(wanted, seq=meta.seq, key=meta.key))
         self._doubted = False
 

@@ -20,25 +20,9 @@ import numpy as np
 import qdrant_edge as edge
 import structlog
 
-from mnemesh_actors.index.engine_port import (
-    EXACT_POINTS_MAX,
-    Condition,
-    DenseVector,
-    Filter,
-    HasId,
-    Match,
-    Point,
-    QueryRequest,
-    Range,
-    Record,
-    Schema,
-    Scored,
-    SparseVector,
-    plain_payload,
-    read_payload,
-)
+from mnemesh_actors.index import engine_port as port
 from mnemesh_actors.index.engines.edge_log import emptied
-from mnemesh_actors.index.points import check_id, check_points, check_query
+from mnemesh_actors.index.points import check_id, check_points, check_query, read_vectors
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
 POINTS_PER_UPDATE = 256
@@ -64,19 +48,19 @@ class EdgeBackend:
     """An index in the directory `path`. Search is exact except in the `graphs` segments with a graph, and there too
     where a filter leaves few of `segment_points`. With `whole`, `optimise` makes one segment of all, with a graph."""
 
-    def __init__(self, path: str | Path, segment_points: int = EXACT_POINTS_MAX, whole: bool = False) -> None:
+    def __init__(self, path: str | Path, segment_points: int = port.EXACT_POINTS_MAX, whole: bool = False) -> None:
         self.graphs = 0
         self._path = Path(path)
         self._segment_points = segment_points
         self._whole = whole
         self._shard: edge.EdgeShard | None = None
-        self._schema = Schema(dense={})
+        self._schema = port.Schema(dense={})
         self._ids: dict[int, str] = {}
         self._numbers: dict[str, int] = {}
         self._last = 0  # the highest number that was ever given
         self._erased = False  # since the log was emptied
 
-    def open(self, schema: Schema) -> bool:
+    def open(self, schema: port.Schema) -> bool:
         if self._shard is not None:
             raise FailedPrecondition(f"the index in {self._path} is open already")
         created = not self._path.exists() or not any(self._path.iterdir())
@@ -139,7 +123,7 @@ class EdgeBackend:
             optimizers=optimizers,
         )
 
-    def _check_stored(self, schema: Schema) -> None:
+    def _check_stored(self, schema: port.Schema) -> None:
         """Raises when the dense fields of the directory are not the schema's."""
         try:
             stored = json.loads((self._path / "edge_config.json").read_bytes())
@@ -149,7 +133,7 @@ class EdgeBackend:
         if dense != dict(schema.dense):
             raise FailedPrecondition(f"the index in {self._path} holds vectors {dense}, not {dict(schema.dense)}")
 
-    def _index_fields(self, schema: Schema) -> None:
+    def _index_fields(self, schema: port.Schema) -> None:
         """Add the payload indexes that the directory lacks."""
         wanted: dict[str, edge.KeywordIndexParams | edge.IntegerIndexParams] = {
             **{name: edge.KeywordIndexParams(enable_hnsw=False) for name in schema.keywords},
@@ -163,7 +147,7 @@ class EdgeBackend:
             if name not in present:
                 self._update(edge.UpdateOperation.create_field_index(name, params))
 
-    def upsert(self, points: Sequence[Point]) -> None:
+    def upsert(self, points: Sequence[port.Point]) -> None:
         self._opened()
         check_points(self._schema, points)
         for start in range(0, len(points), POINTS_PER_UPDATE):
@@ -194,11 +178,11 @@ class EdgeBackend:
         known = self._numbers
         return {known[id_] for id_ in ids if id_ in known or not check_id(id_)}
 
-    def put_again(self, numbers: Sequence[int], records: Sequence[Record]) -> None:
+    def put_again(self, numbers: Sequence[int], records: Sequence[port.Record]) -> None:
         """Take everything under these `numbers` out of the segments, and store the present points again: `records`."""
         if numbers:
             self._update(edge.UpdateOperation.delete_points(list(numbers)))
-        self.upsert([Point(record.id, record.vectors, record.payload) for record in records])
+        self.upsert([port.Point(record.id, record.vectors, record.payload) for record in records])
 
     @contextmanager
     def released(self) -> Iterator[None]:
@@ -218,7 +202,7 @@ class EdgeBackend:
         vectors = {name: vector_of(np.eye(1, size, dtype=np.float32)[0]) for name, size in self._schema.dense.items()}
         return [edge.PointVectors(number, cast("edge.Vector", vectors)) for number in numbers]
 
-    def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
+    def query(self, requests: Sequence[port.QueryRequest]) -> list[list[port.Scored]]:
         self._opened()
         asked = [self._request(request) for request in requests]
         answers: list[list[Any]] = []  # every id is a number: no other is ever stored
@@ -229,8 +213,8 @@ class EdgeBackend:
         return [[(ids[hit.id], hit.score) for hit in answer] for answer in answers]
 
     def scroll(
-        self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
-    ) -> tuple[list[Record], str | None]:
+        self, where: port.Filter, limit: int, offset: str | None = None, with_vectors: bool = False
+    ) -> tuple[list[port.Record], str | None]:
         self._opened()
         request = edge.ScrollRequest(
             offset=None if offset is None else int(offset),
@@ -243,9 +227,9 @@ class EdgeBackend:
             records, following = self._opened().scroll(request)
         return [record_of(record) for record in records], None if following is None else str(following)
 
-    def passing(self, where: Filter, ids: Sequence[str]) -> set[str]:
+    def passing(self, where: port.Filter, ids: Sequence[str]) -> set[str]:
         """Those of the points that a filter leaves."""
-        among = self._filter(Filter(must=(HasId(tuple(ids)), where)))
+        among = self._filter(port.Filter(must=(port.HasId(tuple(ids)), where)))
         request = edge.ScrollRequest(limit=max(1, len(ids)), filter=among, with_payload=False)
         with self._translated():
             records, _ = self._opened().scroll(request)
@@ -290,7 +274,7 @@ class EdgeBackend:
             finally:
                 shard.close()
 
-    def _request(self, request: QueryRequest) -> edge.QueryRequest:
+    def _request(self, request: port.QueryRequest) -> edge.QueryRequest:
         check_query(self._schema, request)
         return edge.QueryRequest(
             query=edge.Query.Nearest(vector_of(request.vector), using=request.using),
@@ -299,7 +283,7 @@ class EdgeBackend:
             params=self._params(request),
         )
 
-    def _params(self, request: QueryRequest) -> edge.SearchParams | None:
+    def _params(self, request: port.QueryRequest) -> edge.SearchParams | None:
         if request.idf_corpus is not None:
             return edge.SearchParams(idf=edge.IdfParams(corpus=self._filter(request.idf_corpus)))
         if self.graphs and request.using in self._schema.dense:
@@ -312,24 +296,24 @@ class EdgeBackend:
             )
         return None
 
-    def estimate(self, where: Filter) -> int:
+    def estimate(self, where: port.Filter) -> int:
         """How many points a filter leaves, by Edge's estimate."""
         return self._opened().count(edge.CountRequest(exact=False, filter=self._filter(where)))
 
-    def _filter(self, where: Filter) -> edge.Filter:
+    def _filter(self, where: port.Filter) -> edge.Filter:
         return edge.Filter(
             must=[self._condition(condition) for condition in where.must],
             must_not=[self._condition(condition) for condition in where.must_not],
         )
 
-    def _condition(self, condition: Condition) -> edge.FieldCondition | edge.HasIdCondition | edge.Filter:
-        if isinstance(condition, Filter):
+    def _condition(self, condition: port.Condition) -> edge.FieldCondition | edge.HasIdCondition | edge.Filter:
+        if isinstance(condition, port.Filter):
             return self._filter(condition)
-        if isinstance(condition, HasId):
+        if isinstance(condition, port.HasId):
             return edge.HasIdCondition(cast("set[Any]", self.numbers(condition.ids)))
-        if isinstance(condition, Range):
+        if isinstance(condition, port.Range):
             return edge.FieldCondition(condition.field, range=edge.RangeFloat(gte=condition.gte, lt=condition.lt))
-        if isinstance(condition, Match):
+        if isinstance(condition, port.Match):
             return edge.FieldCondition(condition.field, match=edge.MatchValue(condition.value))
         return edge.FieldCondition(condition.field, match=edge.MatchAny(list(condition.values)))
 
@@ -364,17 +348,17 @@ class EdgeBackend:
             raise
 
 
-def vector_of(vector: DenseVector | SparseVector) -> list[float] | edge.SparseVector:
+def vector_of(vector: port.DenseVector | port.SparseVector) -> list[float] | edge.SparseVector:
     """As Edge takes it."""
-    if isinstance(vector, SparseVector):
+    if isinstance(vector, port.SparseVector):
         return edge.SparseVector(list(vector.indices), list(vector.values))
     return cast("list[float]", vector)  # Edge reads a float32 array without a copy to a list
 
 
-def point_of(number: int, point: Point) -> edge.Point:
+def point_of(number: int, point: port.Point) -> edge.Point:
     """The point in Edge's form, under its number and with its id in the payload."""
     vectors = {name: vector_of(vector) for name, vector in point.vectors.items()}
-    return edge.Point(number, cast("edge.Vector", vectors), {**plain_payload(point.payload), ID: point.id})
+    return edge.Point(number, cast("edge.Vector", vectors), {**port.plain_payload(point.payload), ID: point.id})
 
 
 def id_of(record: edge.Record) -> str:
@@ -385,15 +369,8 @@ def id_of(record: edge.Record) -> str:
     return id_
 
 
-def record_of(record: edge.Record) -> Record:
+def record_of(record: edge.Record) -> port.Record:
     """As the port tells of it."""
-    payload = read_payload(record.payload)
+    payload = port.read_payload(record.payload)
     payload.pop(ID, None)
-    stored = record.vector if isinstance(record.vector, dict) else {}
-    vectors: dict[str, DenseVector | SparseVector] = {
-        name: SparseVector(vector.indices, vector.values)
-        if isinstance(vector, edge.SparseVector)
-        else np.asarray(vector, dtype=np.float32)
-        for name, vector in stored.items()
-    }
-    return Record(id_of(record), payload, vectors)
+    return port.Record(id_of(record), payload, read_vectors(record.vector, edge.SparseVector))

@@ -7,29 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-import numpy as np
 from qdrant_client import QdrantClient, models
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
-from mnemesh_actors.index.engine_port import (
-    EXACT_POINTS_MAX,
-    Condition,
-    DenseVector,
-    Filter,
-    HasId,
-    Match,
-    Point,
-    QueryRequest,
-    Range,
-    Record,
-    Schema,
-    Scored,
-    SparseVector,
-    plain_payload,
-    read_payload,
-)
-from mnemesh_actors.index.points import check_id, check_points, check_query
+from mnemesh_actors.index import engine_port as port
+from mnemesh_actors.index.points import check_id, check_points, check_query, read_vectors
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
 
 POINTS_PER_UPDATE = 256
@@ -55,9 +38,9 @@ class ClientBackend:
     replicas: int = 1
     consistency: int = 1
     _points: int = field(default=0, init=False)  # at most so many: the last count, and all points put in since
-    _schema: Schema | None = field(default=None, init=False)
+    _schema: port.Schema | None = field(default=None, init=False)
 
-    def open(self, schema: Schema) -> bool:
+    def open(self, schema: port.Schema) -> bool:
         if self._schema is not None:
             raise FailedPrecondition(f"the collection {self.collection} is open already")
         client = self._reached()
@@ -72,7 +55,7 @@ class ClientBackend:
         self._schema = schema
         return created
 
-    def _create(self, client: QdrantClient, schema: Schema) -> None:
+    def _create(self, client: QdrantClient, schema: port.Schema) -> None:
         try:
             client.create_collection(
                 self.collection,
@@ -95,7 +78,7 @@ class ClientBackend:
             if error.status_code != _THERE_ALREADY:
                 raise
 
-    def _check_stored(self, client: QdrantClient, schema: Schema) -> None:
+    def _check_stored(self, client: QdrantClient, schema: port.Schema) -> None:
         params = client.get_collection(self.collection).config.params
         stored = params.vectors if isinstance(params.vectors, dict) else {}
         dense = {name: vector.size for name, vector in stored.items()}
@@ -104,7 +87,7 @@ class ClientBackend:
                 f"the collection {self.collection} holds vectors {dense}, not {dict(schema.dense)}"
             )
 
-    def _index_fields(self, client: QdrantClient, schema: Schema) -> None:
+    def _index_fields(self, client: QdrantClient, schema: port.Schema) -> None:
         wanted: dict[str, models.KeywordIndexParams | models.IntegerIndexParams] = {}
         for name in (*schema.keywords, *((schema.tenant,) if schema.tenant else ())):
             wanted[name] = models.KeywordIndexParams(
@@ -115,7 +98,7 @@ class ClientBackend:
         for name, params in wanted.items():
             client.create_payload_index(self.collection, name, params, wait=True)
 
-    def upsert(self, points: Sequence[Point]) -> None:
+    def upsert(self, points: Sequence[port.Point]) -> None:
         client, schema = self._opened()
         check_points(schema, points)
         with translated(self.where):
@@ -137,7 +120,7 @@ class ClientBackend:
         if update.status != models.UpdateStatus.COMPLETED:
             raise Unavailable(f"{self.where} has not completed a change: it says {update.status}", part="index")
 
-    def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
+    def query(self, requests: Sequence[port.QueryRequest]) -> list[list[port.Scored]]:
         client, schema = self._opened()
         for request in requests:
             check_query(schema, request)
@@ -148,8 +131,8 @@ class ClientBackend:
         return [[(str(hit.id), hit.score) for hit in answer.points] for answer in answers]
 
     def scroll(
-        self, where: Filter, limit: int, offset: str | None = None, with_vectors: bool = False
-    ) -> tuple[list[Record], str | None]:
+        self, where: port.Filter, limit: int, offset: str | None = None, with_vectors: bool = False
+    ) -> tuple[list[port.Record], str | None]:
         client, _ = self._opened()
         with translated(self.where):
             records, following = client.scroll(
@@ -172,7 +155,7 @@ class ClientBackend:
         """Nothing to make durable: each update above waited until it was, and a server optimises by itself. Points that
         were replaced are counted once again."""
         self._opened()
-        if self._points > EXACT_POINTS_MAX:
+        if self._points > port.EXACT_POINTS_MAX:
             self.count()
 
     def close(self) -> None:
@@ -180,12 +163,12 @@ class ClientBackend:
             client, self.client = self.client, None
             client.close()
 
-    def _request(self, request: QueryRequest) -> models.QueryRequest:
+    def _request(self, request: port.QueryRequest) -> models.QueryRequest:
         params: models.SearchParams | None = None
         if request.idf_corpus is not None:
             params = models.SearchParams(idf=models.IdfCorpusParams(corpus=_filter(request.idf_corpus)))
-        elif not isinstance(request.vector, SparseVector):
-            params = models.SearchParams(exact=self._points <= EXACT_POINTS_MAX)
+        elif not isinstance(request.vector, port.SparseVector):
+            params = models.SearchParams(exact=self._points <= port.EXACT_POINTS_MAX)
         return models.QueryRequest(
             query=_vector(request.vector),
             using=request.using,
@@ -199,7 +182,7 @@ class ClientBackend:
             raise Unavailable(f"the collection {self.collection} is closed")
         return self.client
 
-    def _opened(self) -> tuple[QdrantClient, Schema]:
+    def _opened(self) -> tuple[QdrantClient, port.Schema]:
         client = self._reached()
         if self._schema is None:
             raise Unavailable(f"the collection {self.collection} is not open")
@@ -243,44 +226,38 @@ def _said(error: UnexpectedResponse) -> str:
     return str(told)[:REASON_CHARS_MAX]
 
 
-def _vector(vector: DenseVector | SparseVector) -> list[float] | models.SparseVector:
-    if isinstance(vector, SparseVector):
+def _vector(vector: port.DenseVector | port.SparseVector) -> list[float] | models.SparseVector:
+    if isinstance(vector, port.SparseVector):
         return models.SparseVector(indices=list(vector.indices), values=list(vector.values))
     return cast("list[float]", vector.tolist())
 
 
-def _point(point: Point) -> models.PointStruct:
+def _point(point: port.Point) -> models.PointStruct:
     vectors = {name: _vector(vector) for name, vector in point.vectors.items()}
     return models.PointStruct(
-        id=point.id, vector=cast("models.VectorStruct", vectors), payload=plain_payload(point.payload)
+        id=point.id, vector=cast("models.VectorStruct", vectors), payload=port.plain_payload(point.payload)
     )
 
 
-def _filter(where: Filter) -> models.Filter:
+def _filter(where: port.Filter) -> models.Filter:
     return models.Filter(
         must=[_condition(condition) for condition in where.must],
         must_not=[_condition(condition) for condition in where.must_not],
     )
 
 
-def _condition(condition: Condition) -> models.FieldCondition | models.HasIdCondition | models.Filter:
-    if isinstance(condition, Filter):
+def _condition(condition: port.Condition) -> models.FieldCondition | models.HasIdCondition | models.Filter:
+    if isinstance(condition, port.Filter):
         return _filter(condition)
-    if isinstance(condition, HasId):
+    if isinstance(condition, port.HasId):
         return models.HasIdCondition(has_id=[check_id(text) for text in condition.ids])
-    if isinstance(condition, Range):
+    if isinstance(condition, port.Range):
         return models.FieldCondition(key=condition.field, range=models.Range(gte=condition.gte, lt=condition.lt))
-    if isinstance(condition, Match):
+    if isinstance(condition, port.Match):
         return models.FieldCondition(key=condition.field, match=models.MatchValue(value=condition.value))
     return models.FieldCondition(key=condition.field, match=models.MatchAny(any=list(condition.values)))
 
 
-def _record(record: models.Record) -> Record:
-    stored = record.vector if isinstance(record.vector, dict) else {}
-    vectors: dict[str, DenseVector | SparseVector] = {
-        name: SparseVector(vector.indices, vector.values)
-        if isinstance(vector, models.SparseVector)
-        else np.asarray(vector, dtype=np.float32)
-        for name, vector in stored.items()
-    }
-    return Record(str(record.id), read_payload(record.payload), vectors)
+def _record(record: models.Record) -> port.Record:
+    vectors = read_vectors(record.vector, models.SparseVector)
+    return port.Record(str(record.id), port.read_payload(record.payload), vectors)
