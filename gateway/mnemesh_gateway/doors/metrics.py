@@ -1,12 +1,15 @@
 """The counts of a node, in Prometheus' text format: names, statuses, seconds and sizes. Never a word of a memory.
 
-One object with a registry of its own, made by whoever builds the node. Doors call `observe` once a request. The gauges
+One object with a registry of its own, made by whoever builds the node. Doors answer each request in a `call`. Gauges
 of ledger and index are read from the Mesh at each scrape, so that none is older than the answer.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -60,12 +63,21 @@ class Metrics:
             "mnemesh_consumer_lag_entries", "Ledger entries the consumer has not taken in.", "consumer"
         )
 
-    def arrived(self, door: str) -> None:
-        """A request is inside, until `observe` counts it. `door` is grpc, http or mcp."""
+    @contextmanager
+    def call(self, door: str, operation: str, outcome: Callable[[BaseException], str]) -> Iterator[None]:
+        """Count the request that is answered meanwhile. `door` is grpc, http or mcp, and `outcome` the gRPC status name
+        of an error that is none of ours."""
         self._inside.labels(door).inc()
+        started, status = perf_counter(), "OK"
+        try:
+            yield
+        except BaseException as error:  # boundary: counted, then raised again
+            status = error.code if isinstance(error, MnemeshError) else outcome(error)
+            raise
+        finally:
+            self._left(door, operation, status, perf_counter() - started)
 
-    def observe(self, door: str, operation: str, status: str, seconds: float) -> None:
-        """Count one request that had arrived and leaves. `status` is a gRPC status name."""
+    def _left(self, door: str, operation: str, status: str, seconds: float) -> None:
         key = (door, operation, status)
         if key not in self._counts:
             self._counts[key] = (

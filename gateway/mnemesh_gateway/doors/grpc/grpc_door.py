@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from time import perf_counter
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import grpc
@@ -136,8 +136,7 @@ class GrpcDoor:
 
     def _unary(self, operation: Operation) -> Any:
         async def call(data: bytes, context: Context) -> bytes:
-            async with _Call(self._metrics, operation, context):
-                caller = self._caller(context)
+            async with self._answering(operation, context) as caller:
                 request = wire.decode(operation.request, data)
                 response: Message = await operation.run(self._gate, caller, request)
                 return response.SerializeToString()
@@ -146,8 +145,7 @@ class GrpcDoor:
 
     def _streaming(self, operation: Operation) -> Any:
         async def call(data: bytes, context: Context) -> None:
-            async with _Call(self._metrics, operation, context):
-                caller = self._caller(context)
+            async with self._answering(operation, context) as caller:
                 request = wire.decode(operation.request, data)
                 headers, cursor = _headers(context), ""
                 async with aclosing(operation.run(self._gate, caller, request)) as responses:
@@ -192,6 +190,15 @@ class GrpcDoor:
             response_serializer=reflection_pb2.ServerReflectionResponse.SerializeToString,
         )
 
+    @contextlib.asynccontextmanager
+    async def _answering(self, operation: Operation, context: Context) -> AsyncIterator[Caller]:
+        """Around the call of a caller: counts it, and turns a MnemeshError into the call's status."""
+        try:
+            with self._metrics.call("grpc", operation.name, partial(_outcome, context)):
+                yield self._caller(context)
+        except MnemeshError as error:
+            await refuse(context, error)
+
     def _caller(self, context: Context) -> Caller:
         return self._authenticator.authenticate(_headers(context))
 
@@ -201,33 +208,11 @@ def _headers(context: Context) -> dict[str, str]:
     return {key: value for key, value in pairs if isinstance(value, str)}
 
 
-class _Call:
-    """Around one call: counts it, and turns a MnemeshError into the call's status."""
-
-    def __init__(self, metrics: Metrics, operation: Operation, context: Context) -> None:
-        self._metrics = metrics
-        self._operation = operation
-        self._context = context
-        self._started = perf_counter()
-
-    async def __aenter__(self) -> None:
-        self._metrics.arrived("grpc")
-
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
-        elapsed_s = perf_counter() - self._started
-        self._metrics.observe("grpc", self._operation.name, self._status(error), elapsed_s)
-        if isinstance(error, MnemeshError):
-            await refuse(self._context, error)
-
-    def _status(self, error: BaseException | None) -> str:
-        if error is None:
-            return "OK"
-        if isinstance(error, MnemeshError):
-            return error.code
-        if isinstance(error, asyncio.CancelledError | GeneratorExit):
-            remaining_s = self._context.time_remaining()
-            return "DEADLINE_EXCEEDED" if remaining_s is not None and remaining_s <= 0 else "CANCELLED"
+def _outcome(context: Context, error: BaseException) -> str:
+    if not isinstance(error, asyncio.CancelledError | GeneratorExit):
         return "UNKNOWN"
+    remaining_s = context.time_remaining()
+    return "DEADLINE_EXCEEDED" if remaining_s is not None and remaining_s <= 0 else "CANCELLED"
 
 
 async def _read_first(context: Context) -> None:

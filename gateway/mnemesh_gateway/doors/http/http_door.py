@@ -13,7 +13,6 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qsl, unquote_to_bytes
 
@@ -120,29 +119,20 @@ class _HttpDoor:
 
     def _endpoint(self, operation: Operation, form: operation_table.Route) -> Endpoint:
         async def answer(request: Request) -> Response:
-            started = perf_counter()
-            self.metrics.arrived("http")
-            code = "UNKNOWN"
             try:
-                caller = self.authenticator.authenticate(request.headers)
-                token_shown(request.scope)
-                message = operation.read_json(await _fields(request, operation, form))
-                if operation.standing:
-                    response = await self._standing(operation, caller, message, request)
-                elif operation.streaming:
-                    response = await self._stream(operation, caller, message, dict(request.headers))
-                else:
-                    response = json_answer(to_json(await operation.run(self.gate, caller, message)))
-                code = "OK"
+                with self.metrics.call("http", operation.name, _outcome):
+                    caller = self.authenticator.authenticate(request.headers)
+                    token_shown(request.scope)
+                    message = operation.read_json(await _fields(request, operation, form))
+                    if operation.standing:
+                        return await self._standing(operation, caller, message, request)
+                    if operation.streaming:
+                        return await self._stream(operation, caller, message, dict(request.headers))
+                    return json_answer(to_json(await operation.run(self.gate, caller, message)))
             except MnemeshError as error:
-                code = error.code
-                response = error_answer(error)
+                return error_answer(error)
             except ClientDisconnect:
-                code = "CANCELLED"
-                response = Response(status_code=CLIENT_CLOSED)
-            finally:
-                self.metrics.observe("http", operation.name, code, perf_counter() - started)
-            return response
+                return Response(status_code=CLIENT_CLOSED)
 
         return answer
 
@@ -209,6 +199,10 @@ class _HttpDoor:
             except MnemeshError as error:
                 return error_answer(error)
         return Response(await self.metrics.scrape(self.gate), headers=HEADERS | {"content-type": CONTENT_TYPE})
+
+
+def _outcome(error: BaseException) -> str:
+    return "CANCELLED" if isinstance(error, ClientDisconnect) else "UNKNOWN"
 
 
 def json_answer(value: Mapping[str, Any], status_code: int = 200, headers: Mapping[str, str] | None = None) -> Response:

@@ -11,7 +11,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from http import HTTPStatus
-from time import perf_counter
 from typing import TYPE_CHECKING, Any, Final
 
 import mcp_types as types
@@ -209,16 +208,11 @@ class McpServer:
             other := self._tools.get(also_asked(params.name, params.arguments or {}))
         ) and other.toolset not in toolsets:
             raise MCPError(types.INVALID_PARAMS, self._unknown_tool(other.name, other, toolsets))
-        started, outcome = perf_counter(), "INTERNAL"
-        self._metrics.arrived("mcp")
         try:
-            answer = await row.run(self._gate, caller_of(self._authenticator, ctx), params.arguments or {})
-            outcome = "OK"
+            with self._metrics.call("mcp", row.name, lambda error: "INTERNAL"):
+                answer = await row.run(self._gate, caller_of(self._authenticator, ctx), params.arguments or {})
         except MnemeshError as error:
-            outcome = error.code
             return _tool_error(error, lambda text: self._with_hint(text, toolsets))
-        finally:
-            self._metrics.observe("mcp", row.name, outcome, perf_counter() - started)
         text, structured = answer.text, answer.structured
         if hint := switched_off(text, self._tools, toolsets):
             text = f"{text}\n{hint}"
