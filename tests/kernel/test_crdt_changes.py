@@ -266,7 +266,7 @@ def test_numbers_have_one_form_in_the_head_too() -> None:
     ],
 )
 def test_what_the_library_can_write_and_memories_do_not_hold_is_refused(write: Any) -> None:
-    with pytest.raises(DataLoss, match="can not be read"):
+    with pytest.raises(DataLoss, match="not a change that can be read"):
         read_operations(foreign([created()], 2, write))
 
 

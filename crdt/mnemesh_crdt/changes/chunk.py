@@ -48,21 +48,21 @@ def open_change(raw: bytes) -> tuple[ChangeHead, bytes, int]:
     """The head of exactly one change, its inflated body, and the place in the body of the first operation's number.
     Raises DataLoss as `read_head` does."""
     if len(raw) > CHANGE_BYTES_MAX:
-        raise _bad(f"{len(raw)} bytes, at most {CHANGE_BYTES_MAX} are allowed")
+        raise unreadable(f"{len(raw)} bytes, at most {CHANGE_BYTES_MAX} are allowed")
     if len(raw) < _HEAD_BYTES or raw[:4] != _MAGIC or raw[8] not in (_CHANGE, _DEFLATED_CHANGE):
-        raise _bad("it does not start as one")
+        raise unreadable("it does not start as one")
     length, start = read_uleb(raw, _HEAD_BYTES)
     if start + length != len(raw):
-        raise _bad(f"{length} bytes are announced, {len(raw) - start} are there")
+        raise unreadable(f"{length} bytes are announced, {len(raw) - start} are there")
     body = _inflate(raw[start:]) if raw[8] == _DEFLATED_CHANGE else raw[start:]
     digest = hashlib.sha256(bytes([_CHANGE]) + uleb_bytes(len(body)) + body).digest()
     if digest[:4] != raw[4:8]:
-        raise _bad("wrong checksum")
+        raise unreadable("wrong checksum")
     count, at = read_uleb(body, 0)
     ends = at + count * _HASH_BYTES
-    deps = _slice(body, at, ends)
+    deps = part_of(body, at, ends)
     actor_length, at = read_uleb(body, ends)
-    actor = _slice(body, at, at + actor_length)
+    actor = part_of(body, at, at + actor_length)
     seq, at = read_uleb(body, at + actor_length)
     head = ChangeHead(
         hash=digest.hex(),
@@ -90,11 +90,11 @@ def _inflate(data: bytes) -> bytes:
     try:
         body = inflater.decompress(data, CHANGE_INFLATED_BYTES_MAX + 1)
     except zlib.error as error:
-        raise _bad(f"it can not be inflated ({error})") from error
+        raise unreadable(f"it can not be inflated ({error})") from error
     if len(body) > CHANGE_INFLATED_BYTES_MAX:
-        raise _bad(f"over {CHANGE_INFLATED_BYTES_MAX} bytes when inflated")
+        raise unreadable(f"over {CHANGE_INFLATED_BYTES_MAX} bytes when inflated")
     if not inflater.eof or inflater.unused_data:
-        raise _bad("its deflated part does not end where it should")
+        raise unreadable("its deflated part does not end where it should")
     return body
 
 
@@ -104,16 +104,16 @@ def read_uleb(data: bytes, at: int) -> tuple[int, int]:
     value = 0
     for shift in range(0, 64, 7):
         if at >= len(data):
-            raise _bad("it ends too early")
+            raise unreadable("it ends too early")
         byte = data[at]
         at += 1
         if byte < 0x80:
             value |= byte << shift
             if (byte == 0 and shift) or value >= 1 << 64:
-                raise _bad("a number is not in its shortest form, or over 64 bits")
+                raise unreadable("a number is not in its shortest form, or over 64 bits")
             return value, at
         value |= (byte & 0x7F) << shift
-    raise _bad("a number is too long")
+    raise unreadable("a number is too long")
 
 
 def uleb_bytes(value: int) -> bytes:
@@ -126,11 +126,13 @@ def uleb_bytes(value: int) -> bytes:
     return bytes(encoded)
 
 
-def _slice(data: bytes, start: int, end: int) -> bytes:
+def part_of(data: bytes, start: int, end: int) -> bytes:
+    """The bytes from `start` to `end`. Raises DataLoss when there are fewer."""
     if end > len(data):
-        raise _bad("it ends too early")
+        raise unreadable("it ends too early")
     return data[start:end]
 
 
-def _bad(why: str) -> DataLoss:
-    return DataLoss(f"these bytes are not a change: {why}", field="change")
+def unreadable(why: str) -> DataLoss:
+    """The error for bytes that are no change."""
+    return DataLoss(f"these bytes are not a change that can be read: {why}", field="change")

@@ -17,8 +17,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate, pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from mnemesh_crdt.changes.chunk import ChangeHead, open_change, read_uleb, uleb_bytes
-from mnemesh_memory.values.errors import DataLoss
+from mnemesh_crdt.changes.chunk import ChangeHead, open_change, part_of, read_uleb, uleb_bytes, unreadable
 from mnemesh_memory.values.limits import CHANGE_OPERATIONS_MAX
 
 MAKE_MAP: Final = 0
@@ -86,9 +85,9 @@ def read_operations(raw: bytes) -> ChangeOps:
         columns, at = _columns(body, at)
         operations = _operations(columns, actors)
     except IndexError:
-        raise _bad("it ends too early") from None
+        raise unreadable("it ends too early") from None
     except UnicodeDecodeError:
-        raise _bad("a text is not UTF-8") from None
+        raise unreadable("a text is not UTF-8") from None
     return ChangeOps(head, first, time, message, operations, body[at:], len(body))
 
 
@@ -96,15 +95,15 @@ def _actors(body: bytes, at: int, own: str) -> tuple[list[str], int]:
     """The change's own actor and the others that it names: sorted, each once, each of the right length."""
     count, at = read_uleb(body, at)
     if count > CHANGE_OPERATIONS_MAX:
-        raise _bad(f"{count} actors, at most {CHANGE_OPERATIONS_MAX} are allowed")
+        raise unreadable(f"{count} actors, at most {CHANGE_OPERATIONS_MAX} are allowed")
     others = []
     for _ in range(count):
         if body[at] != _ACTOR_BYTES:
-            raise _bad(f"an actor of {body[at]} bytes; it has {_ACTOR_BYTES}")
-        others.append(_slice(body, at + 1, at + 1 + _ACTOR_BYTES).hex())
+            raise unreadable(f"an actor of {body[at]} bytes; it has {_ACTOR_BYTES}")
+        others.append(part_of(body, at + 1, at + 1 + _ACTOR_BYTES).hex())
         at += 1 + _ACTOR_BYTES
     if own in others or any(left >= right for left, right in pairwise(others)):
-        raise _bad("its actors are not in order")
+        raise unreadable("its actors are not in order")
     return [own, *others], at
 
 
@@ -115,15 +114,15 @@ def _columns(body: bytes, at: int) -> tuple[dict[int, bytes], int]:
         name, at = read_uleb(body, at)
         size, at = read_uleb(body, at)
         if name in _LIST_COLUMNS:
-            raise _bad("it changes a list or a text; memories hold maps")
+            raise unreadable("it changes a list or a text; memories hold maps")
         if name not in _COLUMNS:
-            raise _bad(f"column {name} is unknown")
+            raise unreadable(f"column {name} is unknown")
         if not size or (sizes and sizes[-1][0] >= name):
-            raise _bad(f"column {name} is empty, twice there, or not in order")
+            raise unreadable(f"column {name} is empty, twice there, or not in order")
         sizes.append((name, size))
     columns = {}
     for name, size in sizes:
-        columns[name] = _slice(body, at, at + size)
+        columns[name] = part_of(body, at, at + size)
         at += size
     return columns, at
 
@@ -132,22 +131,22 @@ def _operations(columns: dict[int, bytes], actors: list[str]) -> tuple[Operation
     actions = _runs(columns.get(_ACTION, b""), read_uleb, CHANGE_OPERATIONS_MAX)
     count = len(actions)
     if not count:
-        raise _bad("it does nothing")
+        raise unreadable("it does nothing")
     if columns.get(_INSERT) != uleb_bytes(count):
-        raise _bad("it inserts into a list, or does not say whether")
+        raise unreadable("it inserts into a list, or does not say whether")
     counters = _column(columns, _OBJECT_COUNTER, read_uleb, count)
     positions = _column(columns, _OBJECT_ACTOR, read_uleb, count)
     keys = _column(columns, _KEY, _text, count)
     values = _values(columns, count)
     numbers = _column(columns, _REPLACED_COUNT, read_uleb, count)
     if None in keys or None in numbers or sum(numbers) > CHANGE_OPERATIONS_MAX:
-        raise _bad("an operation has no key, or does not say what it replaces, or replaces too much")
+        raise unreadable("an operation has no key, or does not say what it replaces, or replaces too much")
     replaced_deltas = _column(columns, _REPLACED_COUNTER, _sleb, sum(numbers))
     replaced_positions = _column(columns, _REPLACED_ACTOR, read_uleb, sum(numbers))
     if None in replaced_deltas or None in replaced_positions:
-        raise _bad("an operation does not say what it replaces")
+        raise unreadable("an operation does not say what it replaces")
     if {0, *positions, *replaced_positions} - {None} != set(range(len(actors))):
-        raise _bad("it names an actor without use, or uses one that it does not name")
+        raise unreadable("it names an actor without use, or uses one that it does not name")
     replaced = [
         (counter, actors[i]) for counter, i in zip(accumulate(replaced_deltas), replaced_positions, strict=True)
     ]
@@ -157,13 +156,14 @@ def _operations(columns: dict[int, bytes], actors: list[str]) -> tuple[Operation
         counters, positions, keys, actions, values, numbers, strict=True
     ):
         if action not in (MAKE_MAP, PUT, DELETE):
-            raise _bad(f"it {_ACTIONS.get(action, 'does something unknown')}; only maps, texts and numbers are allowed")
+            what = _ACTIONS.get(action, "does something unknown")
+            raise unreadable(f"it {what}; only maps, texts and numbers are allowed")
         if not key or (value is None) == (action == PUT) or (counter is None) != (position is None):
-            raise _bad("an operation has no key, no place, no value, or one that it should not have")
+            raise unreadable("an operation has no key, no place, no value, or one that it should not have")
         ids = tuple(replaced[at : at + number])
         at += number
         if number > 1 and any(left >= right for left, right in pairwise(ids)):
-            raise _bad("what an operation replaces is not in order")
+            raise unreadable("what an operation replaces is not in order")
         operations.append(Operation(None if counter is None else (counter, actors[position]), key, action, value, ids))
     return tuple(operations)
 
@@ -174,12 +174,12 @@ def _values(columns: dict[int, bytes], count: int) -> list[Scalar | None]:
     at = 0
     for meta in _column(columns, _VALUE_TYPE, read_uleb, count):
         if meta is None:
-            raise _bad("an operation does not say what its value is")
+            raise unreadable("an operation does not say what its value is")
         ends = at + (meta >> 4)
-        values.append(_value(meta & 15, _slice(data, at, ends)))
+        values.append(_value(meta & 15, part_of(data, at, ends)))
         at = ends
     if at != len(data):
-        raise _bad("its values are longer than announced")
+        raise unreadable("its values are longer than announced")
     return values
 
 
@@ -197,8 +197,8 @@ def _value(kind: int, data: bytes) -> Scalar | None:
         if not data:
             return None
     else:
-        raise _bad(f"a value is {_VALUES.get(kind, 'of an unknown kind')}; only texts and numbers are allowed")
-    raise _bad("a number has the wrong length")
+        raise unreadable(f"a value is {_VALUES.get(kind, 'of an unknown kind')}; only texts and numbers are allowed")
+    raise unreadable("a number has the wrong length")
 
 
 def _column(
@@ -209,7 +209,7 @@ def _column(
         return [None] * count
     values = _runs(columns[name], read, count)
     if len(values) != count or values.count(None) == count:
-        raise _bad(f"column {name} has {len(values)} values for {count}, or none at all")
+        raise unreadable(f"column {name} has {len(values)} values for {count}, or none at all")
     return values
 
 
@@ -225,23 +225,23 @@ def _runs(data: bytes, read: Callable[[bytes, int], tuple[Any, int]], limit: int
         if run > 1:
             value, at = read(data, at)
             if value == last or len(values) + run > limit:
-                raise _bad("a run is too long, or two runs are equal")
+                raise unreadable("a run is too long, or two runs are equal")
             values += [value] * run
             last, separate = value, False
         elif run < 0:
             if separate or len(values) - run > limit:
-                raise _bad("a run is too long, or two runs could be one")
+                raise unreadable("a run is too long, or two runs could be one")
             for _ in range(-run):
                 value, at = read(data, at)
                 if value == last:
-                    raise _bad("a run of different values holds equal ones")
+                    raise unreadable("a run of different values holds equal ones")
                 values.append(value)
                 last = value
             separate = True
         else:
             absent, at = read_uleb(data, at)
             if run or not absent or last is None or len(values) + absent > limit:
-                raise _bad("a run is empty, too long, or of one, or two runs could be one")
+                raise unreadable("a run is empty, too long, or of one, or two runs could be one")
             values += [None] * absent
             last, separate = None, False
     return values
@@ -258,26 +258,16 @@ def _sleb(data: bytes, at: int) -> tuple[int, int]:
         shift += 7
         at += 1
         if shift > 63:
-            raise _bad("a number is too long")
+            raise unreadable("a number is too long")
         before, byte = byte, data[at]
     value |= byte << shift
     if byte & 0x40:
         value -= 1 << (shift + 7)
     if byte == (0x7F if before & 0x40 else 0x00) or not -(1 << 63) <= value < 1 << 63:
-        raise _bad("a number is not in its shortest form, or over 64 bits")
+        raise unreadable("a number is not in its shortest form, or over 64 bits")
     return value, at + 1
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
     size, at = read_uleb(data, at)
-    return _slice(data, at, at + size).decode(), at + size
-
-
-def _slice(data: bytes, start: int, end: int) -> bytes:
-    if end > len(data):
-        raise _bad("it ends too early")
-    return data[start:end]
-
-
-def _bad(why: str) -> DataLoss:
-    return DataLoss(f"this change can not be read: {why}", field="change")
+    return part_of(data, at, at + size).decode(), at + size
