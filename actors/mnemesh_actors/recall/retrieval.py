@@ -14,26 +14,9 @@ from typing import Any, NamedTuple, TypeAlias
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall import search_calls
+from mnemesh_actors.recall import results, search_calls
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.display import displayed
-from mnemesh_actors.recall.results import (
-    Found,
-    Matches,
-    answering,
-    doubtful,
-    evidence_of,
-    heat_of,
-    judged,
-    likely_first,
-    lying_in,
-    newer_of_ties_first,
-    newest_first,
-    ordered,
-    shaped,
-    stretch_missed,
-    with_ratings,
-)
 from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vector
 from mnemesh_actors.rows.row_source import rows_of, scored
 from mnemesh_memory.consolidation.votes import votes
@@ -94,7 +77,7 @@ class Retrieval:
             shown = [item.memory for item in matches.found[: self._query.limit]]
             forms = {memory.id: memory for memory in await displayed(self._parts, shown, self._query.text)}
         now = self._parts.clock()
-        answer = shaped(self._query, matches, self._parts.config.abstain_below, forms, now)
+        answer = results.shaped(self._query, matches, self._parts.config.abstain_below, forms, now)
         return await self._with_heat(answer, now) if self._query.explain else answer
 
     async def _with_heat(self, answer: Recalled, now: int) -> Recalled:
@@ -102,11 +85,14 @@ class Retrieval:
         memories = [hit.memory for hit in answer.results]
         used = await self._parts.ledger.activity([memory.id for memory in memories]) if memories else {}
         whole = await self._rows.view([memory.id for memory in memories if memory.shown or not memory.content])
-        heats = (heat_of(whole.get(memory.id, memory), used, now, self._parts.config.half_lives) for memory in memories)
+        heats = (
+            results.heat_of(whole.get(memory.id, memory), used, now, self._parts.config.half_lives)
+            for memory in memories
+        )
         hits = (replace(hit, heat=heat) for hit, heat in zip(answer.results, heats, strict=True))
         return replace(answer, results=tuple(hits))
 
-    async def _newest(self) -> Matches:
+    async def _newest(self) -> results.Matches:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0. In a
         stretch of time the latest by their own date come first."""
         query, rows = self._query, self._rows
@@ -116,12 +102,12 @@ class Retrieval:
         if not in_order:
             kept.sort(key=lambda item: (happened_at(item.memory), item.memory.id), reverse=True)
         unjudged = (f"filters: judged for the newest {judged} memories only",) if judged else ()
-        return Matches(ordered(query, kept, self._parts.clock()), 0.0, 0.0, (*unjudged, *rows.left_out))
+        return results.Matches(results.ordered(query, kept, self._parts.clock()), 0.0, 0.0, (*unjudged, *rows.left_out))
 
-    async def _passing(self, wanted: int) -> tuple[list[Found], bool, int]:
+    async def _passing(self, wanted: int) -> tuple[list[results.Found], bool, int]:
         """The newest memories that pass the filters, `wanted` or more if there are; whether there may be more;
         and the number judged, if that limit ended the reading, else 0."""
-        kept: list[Found] = []
+        kept: list[results.Found] = []
         rows, listing, ids = self._rows, search_calls.listing_of(self._query), await self._matching()
         for number in range(PAGES_MAX):
             if ids is not None:
@@ -132,13 +118,13 @@ class Retrieval:
                 page = await rows.page(listing)
                 memories, more = list(page.memories), bool(page.cursor)
                 listing = replace(listing, cursor=page.cursor)
-            found = [Found(memory, Fused(memory.id, 0.0)) for memory in memories]
+            found = [results.Found(memory, Fused(memory.id, 0.0)) for memory in memories]
             kept += await self._choice.passing(self._query, found)
             if not more or len(kept) >= wanted or rows.unread:
                 return kept, more, 0
         return kept, more, PAGES_MAX * limits.LIST_LIMIT_MAX
 
-    async def _by_words(self, why: str) -> Matches:
+    async def _by_words(self, why: str) -> results.Matches:
         """Without an index the words of the newest memories are counted here, as the index would count them. Raises
         Unavailable in semantic mode, which cannot do without."""
         query = self._query
@@ -149,12 +135,12 @@ class Retrieval:
         counted, scores = await asyncio.to_thread(scored, query.text, list(memories.values()))
         candidates, self._weights = Candidates.of(scores), {"dense": 0.0, "bm25": 1.0}
         fused = fuse(candidates, self._weights, self._question)
-        best = with_ratings(Found(memories[item.id], item) for item in fused)
+        best = results.with_ratings(results.Found(memories[item.id], item) for item in fused)
         among = f" among the newest {counted} memories" if more or counted < len(found) else ""
         degraded = (f"index: {why}; matched by words only{among}",)
         return await self._matches(best, best[:BEST_FOR_COVERAGE], fused, candidates, degraded)
 
-    async def _by_index(self, space: VectorSpace) -> Matches:
+    async def _by_index(self, space: VectorSpace) -> results.Matches:
         query, rows, follower = self._query, self._rows, space.follower
         ids = await self._matching()
         among = search_calls.among_of(ids)
@@ -188,16 +174,16 @@ class Retrieval:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
         return await self._matches(kept, best, fused, candidates, degraded, space)
 
-    async def _newest_of_likes(self, space: VectorSpace, kept: list[Found]) -> list[Found]:
+    async def _newest_of_likes(self, space: VectorSpace, kept: list[results.Found]) -> list[results.Found]:
         """The same with the newer one of near-duplicates first, when the order is that of relevance."""
-        asked = doubtful(kept) if self._query.sort == "relevance" else []
+        asked = results.doubtful(kept) if self._query.sort == "relevance" else []
         if not asked:
             return kept
         try:
             vectors = await space.follower.read(lambda shard: shard.vectors(asked, space.embedder.generation))
         except MnemeshError:  # the index went away after its answer: the order is as good without
             return kept
-        return newer_of_ties_first(kept, vectors)
+        return results.newer_of_ties_first(kept, vectors)
 
     async def _ranked(
         self, space: VectorSpace, vector: Vector | None, candidates: Candidates
@@ -208,22 +194,22 @@ class Retrieval:
 
     async def _matches(
         self,
-        kept: list[Found],
-        best: list[Found],
+        kept: list[results.Found],
+        best: list[results.Found],
         fused: Sequence[Fused],
         candidates: Candidates,
         degraded: Reasons,
         space: VectorSpace | None = None,
-    ) -> Matches:
+    ) -> results.Matches:
         """The kept memories in the asked order. When none lies in a preferred stretch of time, its best memory takes
         the last place."""
         query = self._query
         covered = coverage(query.about or query.text, [(item.fused, item.matched) for item in best])
         explainer = Explainer(candidates, self._weights, self._question) if query.explain else None
-        found = ordered(query, kept, self._parts.clock())
+        found = results.ordered(query, kept, self._parts.clock())
         found = await self._newest_of_likes(space, found) if space else found
-        if within := stretch_missed(query, found):
-            inside, _, _ = await self._choice.pick(within, lying_in(within, fused, candidates))
+        if within := results.stretch_missed(query, found):
+            inside, _, _ = await self._choice.pick(within, results.lying_in(within, fused, candidates))
             found = [*found[: query.limit - 1], inside[0]] if inside else found
         found = self._newer_first(found) if query.sort == "relevance" else found
         # In the order of relevance no score depends on results beyond the limit.
@@ -233,29 +219,29 @@ class Retrieval:
         to_judge = [one for one in found if one.memory.id in ids]
         leading = [item.id for item in fused[:COMPANY_AMONG]]
         around = surroundings(candidates, leading, [item.fused.id for item in (*to_judge, *best)])
-        scores = {item.memory.id: item for item in judged(query, to_judge, around)}
+        scores = {item.memory.id: item for item in results.judged(query, to_judge, around)}
         shown = [scores[id_] for id_ in ids]
         passing = [item for item in shown if item.fused.score >= query.min_score]
-        here = answered(evidence_of(query, best, around))
-        return Matches(passing, covered, here, (*degraded, *self._rows.left_out), explainer)
+        here = answered(results.evidence_of(query, best, around))
+        return results.Matches(passing, covered, here, (*degraded, *self._rows.left_out), explainer)
 
-    def _newer_first(self, found: list[Found]) -> list[Found]:
+    def _newer_first(self, found: list[results.Found]) -> list[results.Found]:
         """Of two memories that contradict each other the newer one comes first, with the score of the older one, when
         it answers by itself. For a question about the past the memory that held then comes before its successors."""
         tied = [item.memory for item in found if item.memory.tied]
         if len(tied) < 2:
             return found
-        first = answering(found, standing.contested(tied))
+        first = results.answering(found, standing.contested(tied))
         if self._query.asked_at is not None and not self._query.include_superseded:
             first |= standing.held_before(tied)
-        return newest_first(found, first) if first else found
+        return results.newest_first(found, first) if first else found
 
-    def _likely_first(self, found: list[Found]) -> list[Found]:
+    def _likely_first(self, found: list[results.Found]) -> list[results.Found]:
         """Of two memories of which one may replace the other the newer one comes first, when it answers nearly as
         well."""
         tied = [item.memory for item in found if item.memory.tied]
         likely = standing.contested(tied, MAY_REPLACE) if self._query.sort == "relevance" and len(tied) > 1 else {}
-        return likely_first(found, likely, standing.contested(tied)) if likely else found
+        return results.likely_first(found, likely, standing.contested(tied)) if likely else found
 
     async def _matching(self) -> tuple[list[str], list[str]] | None:
         """The memories that pass, when only the ledger can judge; None when the index can, or each row is judged."""

@@ -15,23 +15,19 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from mnemesh.api import values
 from mnemesh.api.batch import CONTENT_BYTES_MAX
+from mnemesh.api.calls.options import DraftFields
 from mnemesh.errors import shorten
 from mnemesh_proto.json_text import NotJson, read_json
 
 TEXT_CHARS: Final = 1500
 TITLE_BYTES_MAX: Final = 200
 SESSION_BYTES_MAX: Final = 200
-# Fields of an exported memory that a new one can't be given, and fields of a remember request.
-DERIVED: Final = frozenset(
-    {"id", "state", "by", "updated_at", "heads", "version", "conflicts", "superseded_by"}
-    | {"useful", "not_useful", "linked", "linked_more", "notes"}
-    | {"shown", "anchor", "stale", "trust", "replaces", "older_than", "may_be_replaced_by", "suspicious"}
-)
-GIVEN: Final = (
-    "content", "kind", "title", "space", "tags", "importance", "paths", "source", "valid_from", "valid_to",
-    "keywords", "attrs", "links", "tier", "supersedes", "created_at",
-)  # fmt: skip
+OF_A_CALL: Final = ("sensitive", "force", "idempotency_key", "wait")
+# Fields of a remember request that say something of the memory, and fields of an exported one that a node derives.
+GIVEN: Final = ("content", *(name for name in DraftFields.__annotations__ if name not in OF_A_CALL))
+DERIVED: Final = frozenset(values.Memory.__slots__).difference(GIVEN)
 NODE_LINK_TYPES: Final = ("supersedes", "superseded-by")
 LISTS: Final = ("tags", "paths", "keywords", "links", "supersedes")
 

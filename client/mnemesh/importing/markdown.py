@@ -13,22 +13,9 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from mnemesh.errors import shorten
-from mnemesh.importing import frontmatter
+from mnemesh.importing import frontmatter, items
 from mnemesh.importing.export import MARKER, MARKER_VERSION
 from mnemesh.importing.frontmatter import BadFrontMatter, Document
-from mnemesh.importing.items import (
-    DERIVED,
-    LISTS,
-    Entry,
-    Parsed,
-    Problem,
-    clip_title,
-    dropped_links,
-    pieces,
-    placed,
-    session_of,
-    without_node_links,
-)
 from mnemesh.importing.records import importance, space_name, words
 
 # Names by which front matter says when a text was written, the surest first.
@@ -59,33 +46,35 @@ class Section:
     text: str
 
 
-def parse_markdown(text: str, path: str, place: str = "") -> Parsed:
+def parse_markdown(text: str, path: str, place: str = "") -> items.Parsed:
     """The sections of a file, or the single memory of an exported file. Front matter that can't be read refuses the
     file. `place` as in `session_of`.
     """
     try:
         document = frontmatter.read(text)
-        fields, dropped = without_node_links(dict(_known(document)))
+        fields, dropped = items.without_node_links(dict(_known(document)))
     except BadFrontMatter as error:
-        yield Problem(line=error.line, message=str(error))
+        yield items.Problem(line=error.line, message=str(error))
         return
-    yield from dropped_links(document.line_of("links"), dropped)
+    yield from items.dropped_links(document.line_of("links"), dropped)
     if MARKER in document.fields:
         yield from _exported(document, fields)
         return
     whole = is_note(document)
     if whole:
         if document.fields.get("status") in ("deprecated", "deleted"):
-            yield Problem(line=document.line_of("status"), message="a deprecated note is not imported", refused=False)
+            yield items.Problem(
+                line=document.line_of("status"), message="a deprecated note is not imported", refused=False
+            )
             return
         fields = {**_foreign(document), **fields, "tags": _note_tags(document, fields.get("tags", ()))}
-    used = {*fields, *DERIVED, *(WRITTEN if "created_at" in fields else ()), *(FOREIGN if whole else ())}
+    used = {*fields, *items.DERIVED, *(WRITTEN if "created_at" in fields else ()), *(FOREIGN if whole else ())}
     for name in document.fields:
         if name not in used:
             line = document.line_of(name)
-            yield Problem(line=line, message=f"front matter field {name!r} is not used", refused=False)
+            yield items.Problem(line=line, message=f"front matter field {name!r} is not used", refused=False)
     parts = _noted(document, path) if whole else sections(document.body, document.body_line)
-    yield from _sectioned(document, fields, path, session_of(path, place), parts)
+    yield from _sectioned(document, fields, path, items.session_of(path, place), parts)
 
 
 def sections(body: str, first_line: int = 1) -> Iterator[Section]:
@@ -153,35 +142,37 @@ def _note_tags(document: Document, tags: Sequence[str]) -> list[str]:
 
 def _sectioned(
     document: Document, fields: Mapping[str, Any], path: str, session: str, parts_of: Iterable[Section]
-) -> Parsed:
+) -> items.Parsed:
     stem = path.rpartition("/")[2].rpartition(".")[0] or path
     whole = fields.get("title", "")
     position = 0
     for section in parts_of:
         names = section.path if not whole or section.path[:1] == (whole,) else (whole, *section.path)
-        parts = pieces(section.text)
+        parts = items.pieces(section.text)
         if len(parts) > 1:
             said = f"section {shorten(names[-1] if names else stem)} of {len(section.text.encode())} bytes"
-            yield Problem(line=section.line, message=f"{said} is stored in {len(parts)} parts", refused=False)
+            yield items.Problem(line=section.line, message=f"{said} is stored in {len(parts)} parts", refused=False)
         for number, part in enumerate(parts, 1):
             position += 1
             mark = f" ({number}/{len(parts)})" if len(parts) > 1 else ""
-            title = clip_title(names or (stem,), mark)
+            title = items.clip_title(names or (stem,), mark)
             item = {**fields, "title": title, "content": part}
-            yield Entry(line=section.line, fields=placed(path, session, position, item))
+            yield items.Entry(line=section.line, fields=items.placed(path, session, position, item))
 
 
-def _exported(document: Document, fields: Mapping[str, Any]) -> Parsed:
+def _exported(document: Document, fields: Mapping[str, Any]) -> items.Parsed:
     """One whole memory. Its content is the body without the line break added by the export."""
     if document.fields[MARKER] != MARKER_VERSION:
-        yield Problem(line=document.line_of(MARKER), message="written by a newer Mnemesh; import it with that one")
+        yield items.Problem(
+            line=document.line_of(MARKER), message="written by a newer Mnemesh; import it with that one"
+        )
     elif document.fields.get("state", "active") != "active":
         said = f"{document.fields['state']} memories are not imported"
-        yield Problem(line=document.line_of("state"), message=said, refused=False)
+        yield items.Problem(line=document.line_of("state"), message=said, refused=False)
     else:
         content = document.body[:-1] if document.body.endswith("\n") else document.body
         origin = str(document.fields.get("id", ""))
-        yield Entry(line=document.body_line, fields={**fields, "content": content}, origin=origin)
+        yield items.Entry(line=document.body_line, fields={**fields, "content": content}, origin=origin)
 
 
 def _known(document: Document) -> Iterator[tuple[str, Any]]:
@@ -190,7 +181,7 @@ def _known(document: Document) -> Iterator[tuple[str, Any]]:
         try:
             if name in TEXTS:
                 yield name, _as_text(value)
-            elif name in LISTS:
+            elif name in items.LISTS:
                 yield name, _as_list(name, value)
             elif name == "importance":
                 yield (

@@ -30,14 +30,7 @@ from mnemesh.errors import (
 from mnemesh.transport.address import split_address
 from mnemesh.transport.local_node import NodeNotStarted, check_directory, ensure_node, last_words
 from mnemesh.transport.project import Project, project_here
-from mnemesh_proto.rendezvous import (
-    AUTHORIZATION,
-    TOKEN_FILE,
-    NodeAddress,
-    default_data_dir,
-    read_node,
-    read_token,
-)  # fmt: skip
+from mnemesh_proto import rendezvous
 
 DEFAULT_TIMEOUT_S: Final = 30.0
 START_TIMEOUT_S: Final = 60.0
@@ -133,17 +126,17 @@ class Connection:
 
     def metadata(self, target: Target) -> tuple[tuple[str, str], ...]:
         """The headers of a call."""
-        bearer = ((AUTHORIZATION, f"Bearer {target.token}"),) if target.token else ()
+        bearer = ((rendezvous.AUTHORIZATION, f"Bearer {target.token}"),) if target.token else ()
         return bearer + self._identity
 
     def tries(self, timeout_s: float | None, *, repeatable: bool) -> Tries:
         """The attempts that a call has; `timeout_s` None means the client's own."""
         return Tries(timeout_s or self.timeout_s, repeatable=repeatable)
 
-    def process_at(self, endpoint: str) -> NodeAddress | None:
+    def process_at(self, endpoint: str) -> rendezvous.NodeAddress | None:
         """The node of the data directory, when it is the one at `endpoint`."""
         try:
-            node = read_node(self.data_dir)
+            node = rendezvous.read_node(self.data_dir)
         except OSError:
             return None
         return node if node is not None and _address(node.grpc) == endpoint else None
@@ -151,7 +144,7 @@ class Connection:
     def _local_node(self) -> str:
         check_directory(self.data_dir)
         try:
-            node = read_node(self.data_dir)
+            node = rendezvous.read_node(self.data_dir)
             if node is None and self._start:
                 if self._started_at is not None and time.monotonic() < self._started_at + START_TIMEOUT_S:
                     raise NodeNotStarted(f"it ended while it was starting. {last_words(self.data_dir)}")
@@ -170,9 +163,9 @@ class Connection:
     def _owner_token(self) -> str:
         check_directory(self.data_dir)
         try:
-            return read_token(self.data_dir) or ""
+            return rendezvous.read_token(self.data_dir) or ""
         except (OSError, UnicodeDecodeError) as error:
-            raise Unauthenticated(f"{self.data_dir / TOKEN_FILE} can't be read: {why(error)}") from error
+            raise Unauthenticated(f"{self.data_dir / rendezvous.TOKEN_FILE} can't be read: {why(error)}") from error
 
 
 class Connected(ABC):
@@ -212,7 +205,7 @@ def default_project(data_dir: Path, environ: Mapping[str, str] = os.environ) -> 
 
 def local_data_dir(given: str | os.PathLike[str] | None, environ: Mapping[str, str] = os.environ) -> Path:
     """The data directory of the local node: the one given, else the environment's, else the default."""
-    return default_data_dir(environ) if given is None else Path(given).expanduser()
+    return rendezvous.default_data_dir(environ) if given is None else Path(given).expanduser()
 
 
 class Tries:

@@ -25,15 +25,7 @@ from typing import BinaryIO
 from mnemesh.errors import InvalidArgument, NotReachable, why
 from mnemesh.transport.address import split_address
 from mnemesh.transport.liveness import is_running, is_stopped
-from mnemesh_proto.rendezvous import (
-    DEFAULT_GRPC,
-    DEFAULT_HTTP,
-    LOCK_FILE,
-    LOG_FILE,
-    NODE_FILE,
-    NodeAddress,
-    read_node,
-)
+from mnemesh_proto import rendezvous
 
 START_LOCK_FILE = "start.lock"
 SETTINGS_FILE = "settings.toml"
@@ -82,9 +74,9 @@ def accepts(address: str) -> bool:
     return True
 
 
-def find_node(data_dir: Path) -> NodeAddress | None:
+def find_node(data_dir: Path) -> rendezvous.NodeAddress | None:
     """The running node of `data_dir`, or None when there is none that accepts connections."""
-    node = read_node(data_dir)
+    node = rendezvous.read_node(data_dir)
     return node if node is not None and accepts(node.http) else None
 
 
@@ -95,7 +87,7 @@ def missing_node_modules() -> tuple[str, ...]:
 
 def ensure_node(
     data_dir: Path, timeout_s: float = START_TIMEOUT_S, command: Sequence[str] | None = None
-) -> NodeAddress:
+) -> rendezvous.NodeAddress:
     """The running node of `data_dir`; when there is none, one is started, detached from this process.
 
     `command` replaces `python -m mnemesh_gateway up`; `--data DIR` and, where a default port is taken,
@@ -152,14 +144,15 @@ def stop_node(data_dir: Path, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
 
 def _pid_in_lock(data_dir: Path) -> int:
     """The pid that the holder of node.lock wrote into it. Node.json has it only when the node has opened."""
-    text = (data_dir / LOCK_FILE).read_text("utf-8").strip()
-    node = read_node(data_dir)
+    text = (data_dir / rendezvous.LOCK_FILE).read_text("utf-8").strip()
+    node = rendezvous.read_node(data_dir)
     if text.isascii() and text.isdigit() and int(text) > 1 and (node is None or node.pid == int(text)):
         return int(text)
-    raise NodeNotStopped(f"{data_dir / LOCK_FILE} and {NODE_FILE} beside it name no common process to stop")
+    lock = data_dir / rendezvous.LOCK_FILE
+    raise NodeNotStopped(f"{lock} and {rendezvous.NODE_FILE} beside it name no common process to stop")
 
 
-def _started(data_dir: Path, deadline: float, command: tuple[str, ...]) -> NodeAddress:
+def _started(data_dir: Path, deadline: float, command: tuple[str, ...]) -> rendezvous.NodeAddress:
     """The node that is there or comes up, while this process alone holds start.lock. Starts again only when another
     program took what this start needed."""
     for _ in range(STARTS_MAX):
@@ -184,7 +177,7 @@ def _child_runs(child: subprocess.Popen[bytes]) -> bool:
 
 def _spawned(data_dir: Path, command: tuple[str, ...]) -> tuple[int, subprocess.Popen[bytes]]:
     """Where the log of the new process begins, and the process."""
-    log_path = data_dir / LOG_FILE
+    log_path = data_dir / rendezvous.LOG_FILE
     if log_path.exists() and log_path.stat().st_size > LOG_BYTES_MAX:
         os.replace(log_path, log_path.with_suffix(".log.1"))
     with log_path.open("ab") as log:
@@ -196,7 +189,7 @@ def _spawned(data_dir: Path, command: tuple[str, ...]) -> tuple[int, subprocess.
 
 def _awaited(
     data_dir: Path, deadline: float, goes_on: Callable[[], bool], child: subprocess.Popen[bytes] | None = None
-) -> NodeAddress | None:
+) -> rendezvous.NodeAddress | None:
     """The node as soon as one accepts connections, None when the wait need not go on without one. Raises NodeNotStarted
     after `deadline` (monotonic, s)."""
     while True:
@@ -209,23 +202,24 @@ def _awaited(
         if node or not waits:
             return node
         if is_late:
-            raise NodeNotStarted(f"the node on {data_dir} is not ready to answer yet; see {data_dir / LOG_FILE}")
+            log = data_dir / rendezvous.LOG_FILE
+            raise NodeNotStarted(f"the node on {data_dir} is not ready to answer yet; see {log}")
         time.sleep(POLL_S)
 
 
 def last_words(data_dir: Path, start: int = 0) -> str:
     """How the log of a node in the background ends, of what was written from byte `start` on."""
-    with (data_dir / LOG_FILE).open("rb") as log:
+    with (data_dir / rendezvous.LOG_FILE).open("rb") as log:
         end = log.seek(0, os.SEEK_END)
         log.seek(max(start, end - LOG_TAIL_BYTES))
         lines = log.read(LOG_TAIL_BYTES).decode("utf-8", "replace").splitlines()
     ending = "\n".join(lines[-LOG_TAIL_LINES:]) or "(nothing)"
-    return f"Its log, {data_dir / LOG_FILE}, ends with:\n{ending}"
+    return f"Its log, {data_dir / rendezvous.LOG_FILE}, ends with:\n{ending}"
 
 
 def _node_lock_is_held(data_dir: Path) -> bool:
     try:
-        with (data_dir / LOCK_FILE).open("rb") as lock:
+        with (data_dir / rendezvous.LOCK_FILE).open("rb") as lock:
             return not _lock(lock, fcntl.LOCK_SH)
     except (FileNotFoundError, NotADirectoryError):
         return False
@@ -242,7 +236,7 @@ def _lock(file: BinaryIO, mode: int) -> bool:
 def _port_arguments(data_dir: Path) -> tuple[str, ...]:
     """Port 0 for each default address that another program holds, unless the user named an address."""
     taken: tuple[str, ...] = ()
-    for name, address in (("grpc", DEFAULT_GRPC), ("http", DEFAULT_HTTP)):
+    for name, address in (("grpc", rendezvous.DEFAULT_GRPC), ("http", rendezvous.DEFAULT_HTTP)):
         host, port = split_address(address)
         if not _is_free(host, port) and not _is_configured(data_dir, name):
             taken += (f"--{name}", f"{host}:0")

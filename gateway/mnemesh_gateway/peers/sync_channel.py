@@ -8,26 +8,12 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncIterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, get_args
 
 import grpc
 
 from mnemesh_crdt.changes.envelope import CHANGE, ERASURES, KEY_BYTES, SIGNATURE_BYTES, Entry
-from mnemesh_crdt.sync.messages import (
-    Ack,
-    Batch,
-    Compared,
-    Digest,
-    DigestsEnd,
-    Hello,
-    Message,
-    Ping,
-    Pong,
-    Proof,
-    Refusal,
-    Resend,
-    Resent,
-)
+from mnemesh_crdt.sync.messages import Batch, Digest, Hello, Message
 from mnemesh_gateway.contract.descriptors import descriptor_of, inner_message
 from mnemesh_gateway.contract.status import DETAILS_KEY
 from mnemesh_gateway.contract.wire import decode, form_of, moment, timestamp, value_of
@@ -40,18 +26,7 @@ HASH_BYTES: Final = 32
 Envelope = TypeVar("Envelope", sync_pb2.SyncRequest, sync_pb2.SyncResponse)
 # Each message by the field of the envelope that carries it.
 MESSAGES: Final[Mapping[str, type[Message]]] = {
-    "hello": Hello,
-    "proof": Proof,
-    "batch": Batch,
-    "ack": Ack,
-    "digest": Digest,
-    "digests_end": DigestsEnd,
-    "compared": Compared,
-    "resend": Resend,
-    "resent": Resent,
-    "ping": Ping,
-    "pong": Pong,
-    "refusal": Refusal,
+    re.sub("(?<=[a-z])(?=[A-Z])", "_", message.__name__).lower(): message for message in get_args(Message)
 }
 FIELDS: Final = {message: field for field, message in MESSAGES.items()}
 

@@ -24,14 +24,7 @@ from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, PermissionDenied, Unauthenticated, shorten, shown_time
 from mnemesh_memory.values.model import Caller
 from mnemesh_memory.values.spaces import space_path
-from mnemesh_proto.rendezvous import (
-    AGENT_HEADER,
-    AUTHORIZATION,
-    ROOT_HEADER,
-    SPACE_ALIAS_HEADER,
-    SPACE_HEADER,
-    SPACE_TAKEN_HEADER,
-)
+from mnemesh_proto import rendezvous
 
 CLIENT_NAME = "clientInfo.name"  # what MCP calls the name that a client gives itself
 HEADERS_KEPT: Final = 256
@@ -53,15 +46,15 @@ class Authenticator:
         without an agent header. `counted` is false for a second authentication of the same call. Raises
         Unauthenticated, PermissionDenied for another's name, and InvalidArgument for a bad header. Raises SecretRefused
         for a name or space that holds a credential, because both are stored with every memory."""
-        scheme, _, given = headers.get(AUTHORIZATION, "").partition(" ")
+        scheme, _, given = headers.get(rendezvous.AUTHORIZATION, "").partition(" ")
         speaks = self._speaker(given.strip())
         if scheme.lower() != "bearer" or speaks is None:
             raise Unauthenticated(
                 "missing or wrong token; send `Authorization: Bearer <token>` with one that `mnemesh agent add` "
                 "issued, or with the content of owner.token in the node's data directory"
             )
-        agent = _header_text(AGENT_HEADER, headers.get(AGENT_HEADER, ""))
-        _no_secret(AGENT_HEADER, agent)
+        agent = _header_text(rendezvous.AGENT_HEADER, headers.get(rendezvous.AGENT_HEADER, ""))
+        _no_secret(rendezvous.AGENT_HEADER, agent)
         request_checks.no_secrets(attrs={}, **{CLIENT_NAME: client_name})  # of any length, so not kept
         if self._access is not None and counted:
             self._access.note_use(speaks.principal)
@@ -70,10 +63,10 @@ class Authenticator:
         return replace(
             speaks,
             agent=agent_name(own or ("" if agent else client_name), speaks.principal),
-            default_space=_space(headers, SPACE_HEADER),
-            alias_space=_space(headers, SPACE_ALIAS_HEADER),
-            taken_space=_space(headers, SPACE_TAKEN_HEADER),
-            root=_header_text(ROOT_HEADER, headers.get(ROOT_HEADER, "")),
+            default_space=_space(headers, rendezvous.SPACE_HEADER),
+            alias_space=_space(headers, rendezvous.SPACE_ALIAS_HEADER),
+            taken_space=_space(headers, rendezvous.SPACE_TAKEN_HEADER),
+            root=_header_text(rendezvous.ROOT_HEADER, headers.get(rendezvous.ROOT_HEADER, "")),
         )
 
     def peer_grant(self, token: str) -> PeerGrant | None:

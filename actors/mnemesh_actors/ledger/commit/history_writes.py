@@ -20,16 +20,6 @@ from mnemesh_crdt.admission.budget import deps_of, within
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit, MemoryDocument
 from mnemesh_crdt.document.equivocation import NAME_HEX
-from mnemesh_crdt.document.revisions import (
-    SUPERSEDED_BY,
-    bytes_of,
-    materialise,
-    named,
-    reopen,
-    rollback,
-    settle,
-    visible,
-)
 from mnemesh_crdt.document.shape import FORGET, DocumentState, rank
 from mnemesh_memory.policy import standing
 from mnemesh_memory.text.text import duplicate_key
@@ -90,7 +80,7 @@ class Histories(Mending):
             if (when if possible else self._recorded(seq, max(clock or 0, at))) > at:
                 late.add(hash.hex())
         if not late:
-            return materialise(now)
+            return revisions.materialise(now)
         log = {hash.hex(): raw for hash, raw, *_ in rows}
         deps = deps_of(log)
         while more := {hash for hash, built_on in deps.items() if not late.isdisjoint(built_on)} - late:
@@ -98,7 +88,7 @@ class Histories(Mending):
         kept = {hash: raw for hash, raw in log.items() if hash not in late}
         then = MemoryDocument(memory.id, memory.space, *within(memory.id, memory.space, kept)).state()
         actors = {hash.hex(): actor.hex() for hash, _, actor, *_ in rows if hash.hex() in kept}
-        return materialise(replace(then, revisions=_as_now(then, now, actors)))
+        return revisions.materialise(replace(then, revisions=_as_now(then, now, actors)))
 
     def _recorded(self, seq: int, clock: int) -> int:
         """The time of recording of an entry dated after `clock`: that of the next entry by a clock that was right
@@ -120,7 +110,7 @@ class Histories(Mending):
         state, origins = self.past(id_)
         newest = revisions.history(state)[::-1]
         rest = [one for one in newest if not cursor or rank(one.id) < rank(cursor)]
-        shown = _fitting(rest[:limit], bytes_of)
+        shown = _fitting(rest[:limit], revisions.bytes_of)
         return HistoryPage(
             memory=memory,
             revisions=tuple(_recorded(one, memory.heads, origins) for one in shown),
@@ -131,7 +121,7 @@ class Histories(Mending):
     @reading
     def revision(self, id_: str, field: str, key: str) -> Revision:
         """The revision that `key` names. Raises NotFound or InvalidArgument."""
-        return named(self.past(id_)[0], field, key)
+        return revisions.named(self.past(id_)[0], field, key)
 
     @reading
     def conflicts(self, spaces: Sequence[str], limit: int, cursor: str, marks: int = LIST_LIMIT_MAX) -> ConflictPage:
@@ -148,7 +138,7 @@ class Histories(Mending):
         sure = sum(not pair[0] for pair in found)
         shown = _fitting(
             map(self._contradiction, found[: min(room, sure + marks)]),
-            lambda one: sum(bytes_of(side.says.revision) for side in (one.newer, one.older)),
+            lambda one: sum(revisions.bytes_of(side.says.revision) for side in (one.newer, one.older)),
         )
         last = found[len(shown) - 1] if shown else (after or FIRST_PAIR)
         return replace(
@@ -185,7 +175,7 @@ class Histories(Mending):
             f"SELECT {COLUMNS} FROM memory WHERE {where} ORDER BY created_at, id LIMIT ?", [*values, limit + 1]
         ).fetchall()
         conflicts = (self._conflict(from_row(row)) for row in rows[:limit])
-        shown = _fitting(conflicts, lambda one: sum(bytes_of(version.revision) for version in one.versions))
+        shown = _fitting(conflicts, lambda one: sum(revisions.bytes_of(version.revision) for version in one.versions))
         last = shown[-1].memory if shown else None
         return ConflictPage(
             conflicts=tuple(shown),
@@ -196,7 +186,7 @@ class Histories(Mending):
     def _conflict(self, memory: Memory) -> Conflict:
         """Its visible heads, as many as the memory shows. A note of it says when there are more."""
         state, origins = self.past(memory.id)
-        seen = visible(state)[: 1 + len(memory.conflicts)]
+        seen = revisions.visible(state)[: 1 + len(memory.conflicts)]
         return Conflict(memory=memory, versions=tuple(_recorded(one, memory.heads, origins) for one in seen))
 
     def _origins(self, state: DocumentState) -> Origins:
@@ -217,13 +207,13 @@ class Histories(Mending):
         memory = self._journal.writable(command.id, command.expected_heads)
         document = self._journal.document(memory)
         state = document.state()
-        wanted = named(state, "to", command.to)
+        wanted = revisions.named(state, "to", command.to)
         if wanted.op == FORGET:
             raise InvalidArgument(
                 "to", wanted.id, "a revision that says something; in this one the memory is forgotten"
             )
         then = self._as_written(memory, state, wanted)
-        edit = rollback(state, then, wanted.id, command.agent, command.at)
+        edit = revisions.rollback(state, then, wanted.id, command.agent, command.at)
         if edit is None:
             return self._journal.unchanged(memory, f"{wanted.id} is what it says already")
         if wanted.content != memory.content and memory.state == "active":
@@ -238,7 +228,7 @@ class Histories(Mending):
         memory = self._journal.writable(command.id, command.expected_heads)
         document = self._journal.document(memory)
         state = document.state()
-        heads = tuple(one.id for one in visible(state))
+        heads = tuple(one.id for one in revisions.visible(state))
         if len(heads) < 2:
             raise FailedPrecondition(
                 f"{memory.id} is not in conflict: it says one thing only; use update to change it",
@@ -246,7 +236,7 @@ class Histories(Mending):
                 value=memory.id,
                 limit="a memory with two or more visible heads",
             )
-        kept = named(state, "keep", command.keep).id
+        kept = revisions.named(state, "keep", command.keep).id
         if kept not in heads:
             limit = f"one of the heads {', '.join(heads)}; rollback goes back to an older revision"
             raise InvalidArgument("keep", command.keep, limit)
@@ -254,7 +244,7 @@ class Histories(Mending):
             key = duplicate_key(command.content)
             self._admission.refuse_twin(memory, key, "supersede or forget one of them first")
         self._admission.refuse_last(memory, command.agent)
-        edit = settle(state, kept, command.agent, command.at, command.content)
+        edit = revisions.settle(state, kept, command.agent, command.at, command.content)
         said = f"{kept} was kept" if command.content is None else "another text was given"
         reason = f"{len(heads)} versions became one: {said}"
         return self._admission.written(document, edit, command, reason, command.vectors)
@@ -265,13 +255,13 @@ class Histories(Mending):
         ends = self._admission.dead_ends(memory)
         beside: list[Memory] = []
         if memory.superseded_by not in {link.id for link in ends}:
-            closers = [link for link in memory.links if link.type == SUPERSEDED_BY]
+            closers = [link for link in memory.links if link.type == revisions.SUPERSEDED_BY]
             beside = self._admission.memories_here([link.id for link in closers], memory.space)
             if not beside:
                 reason = f"not forgotten but {memory.state}{self._admission.still_closed(memory)}"
                 return self._journal.unchanged(memory, reason)
             ends = [*ends, *(link for link in closers if link.id in {one.id for one in beside})]
-        edit = reopen(document.state(), ends, command.agent, command.at)
+        edit = revisions.reopen(document.state(), ends, command.agent, command.at)
         if edit.revision is not None:
             self._admission.refuse_twin(memory, duplicate_key(memory.content), "forget or change that one first")
         self._admission.refuse_last(memory, command.agent)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.changes.envelope import CHANGE
 
 # One question about a space passes so many numbers of the log. Reading their spaces takes a few milliseconds.
@@ -55,24 +56,22 @@ class EntryPage:
 
 def first_entries(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[int, str]]:
     """By id the number of the first change of a memory, and the node that accepted the change."""
-    asked = ", ".join("?" * len(ids))
     rows = db.execute(
-        f"SELECT doc, min(seq), node FROM entry WHERE doc IN ({asked}) AND type = ? GROUP BY doc", (*ids, CHANGE)
+        f"SELECT doc, min(seq), node FROM entry WHERE doc IN ({marks(ids)}) AND type = ? GROUP BY doc", (*ids, CHANGE)
     )
     return {doc: (seq, node) for doc, seq, node in rows}
 
 
 def postponed(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Those of `ids` that the write guard judges at rest, each with the agent that wrote it and the agent's role."""
-    asked = ", ".join("?" * len(ids))
-    rows = db.execute(f"SELECT doc, agent, role FROM postponed WHERE doc IN ({asked})", ids)
+    rows = db.execute(f"SELECT doc, agent, role FROM postponed WHERE doc IN ({marks(ids)})", ids)
     return {doc: (agent, role) for doc, agent, role in rows}
 
 
 def changed_by(db: sqlite3.Connection, ids: Sequence[str], agent: str) -> set[str]:
     """Those of `ids` that the agent has changed."""
-    asked = ", ".join("?" * len(ids))
-    return {doc for (doc,) in db.execute(f"SELECT doc FROM entry WHERE doc IN ({asked}) AND agent = ?", (*ids, agent))}
+    found = db.execute(f"SELECT doc FROM entry WHERE doc IN ({marks(ids)}) AND agent = ?", (*ids, agent))
+    return {doc for (doc,) in found}
 
 
 def page(db: sqlite3.Connection, after: int, limit: int, head: int, incarnation: str, space: str = "") -> EntryPage:

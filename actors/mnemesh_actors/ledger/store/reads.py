@@ -153,23 +153,7 @@ def matching(
     found: list[str] = []
     warmth: list[HeatRow] = []
     late = [rule for rule in query.hidden if not rule.indexed]
-    for (
-        space,
-        by,
-        tags,
-        id_,
-        kind,
-        tier,
-        updated_at,
-        importance,
-        useful,
-        against,
-        folder,
-        paths,
-        accesses,
-        last,
-        arrived_at,
-    ) in db.execute(
+    for space, by, tags, id_, kind, tier, *told in db.execute(
         "SELECT space, by, tags, memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), "
         "coalesce(json_extract(detail, '$.useful'), 0), coalesce(json_extract(detail, '$.not_useful'), 0), "
         "json_extract(detail, '$.dir'), json_extract(detail, '$.paths'), coalesce(accesses, 0), "
@@ -178,6 +162,7 @@ def matching(
         f"ORDER BY {time_of(query.window)} DESC, memory.id DESC",
         values,
     ):
+        updated_at, importance, useful, against, folder, paths, accesses, last, arrived_at = told
         about = tuple(json.loads(paths or "[]"))
         if not in_place(query, about, folder or ""):
             continue

@@ -88,8 +88,8 @@ SHOWN: Final[Mapping[str, str]] = MappingProxyType(
 UNSHOWN: Final = ("wait", "idempotency_key", "sensitive")
 WITH_DETAIL: Final = ("recall",)
 
-_ID: Final = "Id, its first 6 characters or more, or title."
 # The meaning of a field to an agent: of one tool, else of all, else the comment of the .proto file.
+READING_ALL: Final = ("duplicates", "hygiene", "graph", "causal_chain", "graph_audit")
 WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "remember.content": "One statement, clear by itself.",
@@ -99,14 +99,10 @@ WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "remember.space": "Default: the project's space.",
         "remember.paths": "Files or globs that it is about.",
         "remember.importance": "0 to 1.",
-        "remember.valid_from": "When it begins to hold: date or RFC 3339 time.",
-        "remember.valid_to": "When it ends to hold.",
         "remember.supersedes": "Ids of memories that it replaces.",
         "remember.force": "Store even if the same text is there.",
         "recall.query": 'A question or words; "last week" is understood.',
-        "recall.spaces": "Default: the project's space and your own.",
         "recall.kinds": "Only these kinds, see remember.",
-        "recall.since": "Created since: date or RFC 3339 time.",
         "recall.limit": "Default 10.",
         "recall.token_budget": "Most tokens of the whole answer.",
         "context.query": "What the work is about.",
@@ -130,22 +126,18 @@ WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "restore.id": "Id, or its first 6 characters or more.",
         "bulk_forget.limit": "How many at a time. Default 20.",
         "bulk_forget.state": "active (default), forgotten, superseded or all.",
-        "duplicates.spaces": "Default: all that you may read.",
         "duplicates.threshold": "Least cosine similarity, 0.5 to 1. Default 0.92.",
         "duplicates.limit": "Pairs, default 20.",
-        "hygiene.spaces": "Default: all that you may read.",
         "hygiene.stale_days": "Idle when neither used nor changed for so long. Default 90.",
         "hygiene.limit": "Findings of each type, default 20.",
         "graph.name": "A name as memories write it, or a memory's id or title.",
-        "graph.spaces": "Default: all that you may read.",
         "graph.as_of": "Relations that held then: date or RFC 3339 time.",
         "causal_chain.name": "A name as memories write it.",
-        "causal_chain.spaces": "Default: all that you may read.",
-        "graph_audit.spaces": "Default: all that you may read.",
         "graph_audit.limit": "Findings of each type, default 20.",
         "create_trigger.content": "The text to be reminded of.",
         "create_trigger.id": "Instead of content: the memory that becomes a trigger.",
-        "id": _ID,
+        **{f"{tool}.spaces": "Default: all that you may read." for tool in READING_ALL},
+        "id": "Id, its first 6 characters or more, or title.",
         "spaces": "Default: the project's space and your own.",
         "kinds": "Only these kinds.",
         "tags_any": "With one of these tags.",
