@@ -390,6 +390,91 @@ class Operations:
 
         return self._send(navigate(query, id=id, space=space, spaces=spaces, limit=limit))
 
+    def recall(
+        self,
+        /,
+        query: str,
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        limit: int | None = None,
+        **options: Unpack[RecallOptions],
+    ) -> values.Recalled:
+        """The memories that answer `query`, best first; at most `limit` (1 to 200, default 10).
+
+        `query` is any text of at most 10,000 characters; an empty one lists by time. Options: `mode` hybrid, semantic
+        or keyword. `kinds`, `tags_any`, `tags_all`, `tags_none`, `since`, `before`, `agent`, `session`, `paths`,
+        `source_dir` and `valid_at` (what held in the world then) filter. `as_of` shows what was known then. `min_score` and
+        `min_heat` from 0 to 1. `token_budget` bounds the texts. `sort` relevance, recency or importance. `weights` of the
+        signals dense and bm25, and of the optional ones. `include_superseded`, `include_archive`, `explain`,
+        `snippets_only`. `time_words` of the query ("last week", "before the release") prefer, only or off, in `time_zone`
+        (IANA): see `Recalled.time`. `current_session` is the session that asks; its own words stand above equals.
+        A `probe` leaves no trace: no use is counted, and no trigger fires.
+
+        >>> for result in client.recall("how do we deploy?", space="team/payments", limit=3).results:
+        ...     print(f"{result.score:.2f}  {result.content}")
+        """
+        from mnemesh.api.calls.memories import recall
+
+        return self._send(recall(query, space=space, spaces=spaces, limit=limit, **options))
+
+    def export(
+        self,
+        /,
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        include_forgotten: bool = False,
+        include_superseded: bool = False,
+        tags_any: Words | None = None,
+        kinds: Words | None = None,
+        since: Time | None = None,
+        before: Time | None = None,
+    ) -> Iterator[values.Memory]:
+        """Every memory with all fields, one by one in ledger order, as a stream. Without spaces, all that the caller may
+        see. With filters only those that were created in this time, have one of the tags, or are of one of the kinds. A
+        broken connection raises; nothing is asked for twice.
+
+        >>> texts = [memory.content for memory in client.export(space="team/payments")]
+        """
+        from mnemesh.api.calls.memories import export
+
+        return self._receive(
+            export(
+                space=space,
+                spaces=spaces,
+                include_forgotten=include_forgotten,
+                include_superseded=include_superseded,
+                tags_any=tags_any,
+                kinds=kinds,
+                since=since,
+                before=before,
+            )
+        )
+
+    def bulk_forget(
+        self,
+        /,
+        *,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        purge: bool = False,
+        dry_run: bool = True,
+        limit: int | None = None,
+        **options: Unpack[ListOptions],
+    ) -> values.Bulk:
+        """Forget, or with `purge` erase for good, the memories that filters name, at most `limit` (1 to 200, default 20) a
+        call. Only says which they are unless `dry_run` is False. Options: those of list. With the `cursor` of the last
+        answer, a call goes on after that answer.
+
+        >>> client.bulk_forget(space="team/old", tags_any=["stale"]).matched
+        17
+        >>> client.bulk_forget(space="team/old", tags_any=["stale"], dry_run=False, limit=200).ids
+        """
+        from mnemesh.api.calls.memories import bulk_forget
+
+        return self._send(bulk_forget(space=space, spaces=spaces, purge=purge, dry_run=dry_run, limit=limit, **options))
+
     def list(
         self,
         /,
@@ -738,68 +823,6 @@ class Operations:
 
         return self._send(get_many(ids, include_forgotten=include_forgotten, space=space, spaces=spaces, as_of=as_of))
 
-    def export(
-        self,
-        /,
-        *,
-        space: Words | None = None,
-        spaces: Words | None = None,
-        include_forgotten: bool = False,
-        include_superseded: bool = False,
-        tags_any: Words | None = None,
-        kinds: Words | None = None,
-        since: Time | None = None,
-        before: Time | None = None,
-    ) -> Iterator[values.Memory]:
-        """Every memory with all fields, one by one in ledger order, as a stream. Without spaces, all that the caller may
-        see. With filters only those that were created in this time, have one of the tags, or are of one of the kinds. A
-        broken connection raises; nothing is asked for twice.
-
-        >>> texts = [memory.content for memory in client.export(space="team/payments")]
-        """
-        from mnemesh.api.calls.reads import export
-
-        return self._receive(
-            export(
-                space=space,
-                spaces=spaces,
-                include_forgotten=include_forgotten,
-                include_superseded=include_superseded,
-                tags_any=tags_any,
-                kinds=kinds,
-                since=since,
-                before=before,
-            )
-        )
-
-    def recall(
-        self,
-        /,
-        query: str,
-        *,
-        space: Words | None = None,
-        spaces: Words | None = None,
-        limit: int | None = None,
-        **options: Unpack[RecallOptions],
-    ) -> values.Recalled:
-        """The memories that answer `query`, best first; at most `limit` (1 to 200, default 10).
-
-        `query` is any text of at most 10,000 characters; an empty one lists by time. Options: `mode` hybrid, semantic
-        or keyword. `kinds`, `tags_any`, `tags_all`, `tags_none`, `since`, `before`, `agent`, `session`, `paths`,
-        `source_dir` and `valid_at` (what held in the world then) filter. `as_of` shows what was known then. `min_score` and
-        `min_heat` from 0 to 1. `token_budget` bounds the texts. `sort` relevance, recency or importance. `weights` of the
-        signals dense and bm25, and of the optional ones. `include_superseded`, `include_archive`, `explain`,
-        `snippets_only`. `time_words` of the query ("last week", "before the release") prefer, only or off, in `time_zone`
-        (IANA): see `Recalled.time`. `current_session` is the session that asks; its own words stand above equals.
-        A `probe` leaves no trace: no use is counted, and no trigger fires.
-
-        >>> for result in client.recall("how do we deploy?", space="team/payments", limit=3).results:
-        ...     print(f"{result.score:.2f}  {result.content}")
-        """
-        from mnemesh.api.calls.recall import recall
-
-        return self._send(recall(query, space=space, spaces=spaces, limit=limit, **options))
-
     def recall_batch(self, /, queries: Iterable[Query]) -> values.RecalledBatch:
         """Answer 1 to 32 queries in one call. `answers` have the order of the queries, each as from recall. A query is a
         text, or a mapping with `query` and other arguments of recall. A refused query is named by its place, and then no
@@ -811,29 +834,6 @@ class Operations:
         from mnemesh.api.calls.recall import recall_batch
 
         return self._send(recall_batch(queries))
-
-    def bulk_forget(
-        self,
-        /,
-        *,
-        space: Words | None = None,
-        spaces: Words | None = None,
-        purge: bool = False,
-        dry_run: bool = True,
-        limit: int | None = None,
-        **options: Unpack[ListOptions],
-    ) -> values.Bulk:
-        """Forget, or with `purge` erase for good, the memories that filters name, at most `limit` (1 to 200, default 20) a
-        call. Only says which they are unless `dry_run` is False. Options: those of list. With the `cursor` of the last
-        answer, a call goes on after that answer.
-
-        >>> client.bulk_forget(space="team/old", tags_any=["stale"]).matched
-        17
-        >>> client.bulk_forget(space="team/old", tags_any=["stale"], dry_run=False, limit=200).ids
-        """
-        from mnemesh.api.calls.removals import bulk_forget
-
-        return self._send(bulk_forget(space=space, spaces=spaces, purge=purge, dry_run=dry_run, limit=limit, **options))
 
     def add_rule(
         self, /, condition: str, effect: str, reason: str = "", *, space: str = "", directory: str = "", file: str = ""

@@ -1,18 +1,14 @@
-"""The operations that read memories by name or page. Each function builds the Call of one operation."""
+"""The operations that read memories by name. Each function builds the Call of one operation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
 from mnemesh.api.calls.filters import Time, Words, places
 from mnemesh.api.wire import to_message, to_value
 from mnemesh_proto.v1 import memory_pb2
-
-# A whole node may be streamed; it ends earlier when the connection breaks.
-EXPORT_TIMEOUT_S: Final = 3600.0
 
 
 def get(
@@ -29,7 +25,7 @@ def get(
     >>> client.get("018f6f0e").content
     """
     fields = {"ids": (id,), "include_forgotten": include_forgotten, "spaces": places(space, spaces), "as_of": as_of}
-    return ask(memory_pb2, "Get", fields, _memory, repeatable=True)
+    return ask(memory_pb2, "Get", fields, memory_of, repeatable=True)
 
 
 def get_many(
@@ -51,28 +47,6 @@ def get_many(
     return ask(memory_pb2, "Get", request, values.Found, repeatable=True, absent=absent)
 
 
-def _memory(response: memory_pb2.GetResponse | memory_pb2.ExportResponse) -> values.Memory:
+def memory_of(response: memory_pb2.GetResponse | memory_pb2.ExportResponse) -> values.Memory:
+    """The memory of an answer that holds one."""
     return to_value(response.memory, values.Memory)
-
-
-def export(
-    *,
-    space: Words | None = None,
-    spaces: Words | None = None,
-    include_forgotten: bool = False,
-    include_superseded: bool = False,
-    tags_any: Words | None = None,
-    kinds: Words | None = None,
-    since: Time | None = None,
-    before: Time | None = None,
-) -> Call[values.Memory]:
-    """Every memory with all fields, one by one in ledger order, as a stream. Without spaces, all that the caller may
-    see. With filters only those that were created in this time, have one of the tags, or are of one of the kinds. A
-    broken connection raises; nothing is asked for twice.
-
-    >>> texts = [memory.content for memory in client.export(space="team/payments")]
-    """
-    states = {"include_forgotten": include_forgotten, "include_superseded": include_superseded}
-    filters = {"tags_any": tags_any, "kinds": kinds, "since": since, "before": before}
-    fields = {"spaces": places(space, spaces), **states, **filters}
-    return ask(memory_pb2, "Export", fields, _memory, repeatable=False, timeout_s=EXPORT_TIMEOUT_S)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from mnemesh.api import values
-from mnemesh.api.calls.removals import joined
 from mnemesh.cli.filters import Filters
 from mnemesh.cli.given import given
 from mnemesh.cli.options import (
@@ -184,7 +184,11 @@ def _removed(client: Client, purge: bool, which: Mapping[str, Any], *, dry_run: 
     whole = client.bulk_forget(purge=purge, dry_run=dry_run, limit=BULK_PAGE, **which)
     while whole.cursor and not (dry_run and whole.ids):
         later = client.bulk_forget(purge=purge, dry_run=dry_run, limit=BULK_PAGE, cursor=whole.cursor, **which)
-        whole = joined(whole, later)
+        lists = {
+            name: tuple(dict.fromkeys((*getattr(whole, name), *getattr(later, name))))
+            for name in ("ids", "refused", "pending", "backups", "not_told")
+        }
+        whole = replace(whole, cursor=later.cursor, **lists)
     return whole
 
 
