@@ -19,7 +19,7 @@ from mnemesh_actors.recall.navigation import Navigating
 from mnemesh_actors.recall.space_maps import SpaceMaps
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.remember.project_seeding import ProjectSeeding
-from mnemesh_actors.remember.removal import BulkForgetting, Tidying
+from mnemesh_actors.remember.removal import Removing
 from mnemesh_actors.remember.rule_operations import Ruling
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
@@ -83,8 +83,8 @@ class SampledOperations(Sampled):
     """The operations that FakeMesh lacks, over its own dict."""
 
     owners = (
-        BulkForgetting, Consolidating, Graphing, Hygiene, Linking, Navigating, ProjectSeeding, SessionRecords, Sessions,
-        SpaceMaps, Tidying, Validating, Writing,
+        Consolidating, Graphing, Hygiene, Linking, Navigating, ProjectSeeding, Removing, SessionRecords, Sessions,
+        SpaceMaps, Validating, Writing,
     )  # fmt: skip
     named: ClassVar[Mapping[str, Callable[..., object]]] = {
         "list_runs": Consolidating.runs, "undo_run": Consolidating.undo, "runs": SessionRecords.runs,

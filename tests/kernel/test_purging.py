@@ -21,8 +21,10 @@ from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Sha
 from mnemesh_actors.index.vector_table import TabledIndex
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
 from mnemesh_actors.ledger.peers.exchange import Incoming
+from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.recall.hygiene_report import Hygiene
 from mnemesh_actors.remember.drafts import Siblings
-from mnemesh_actors.remember.removal import BulkForgetting, Purging
+from mnemesh_actors.remember.removal import Removing
 from mnemesh_actors.remember.writes import Writing
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_memory.policy.judge import guard
@@ -37,6 +39,10 @@ async def scene(home: Home) -> AsyncIterator[Scene]:
     async with played(home) as scene:
         await scene.start()
         yield scene
+
+
+def removing(parts: NodePorts) -> Removing:
+    return Removing(parts, Writing(parts), Hygiene(parts).hygiene)
 
 
 class Alone:
@@ -63,7 +69,7 @@ async def arrives(scene: Scene, node: Node, *entries: Entry) -> None:
 
 async def test_what_only_one_machine_has_erased_is_pending(scene: Scene) -> None:
     memory = await scene.remember("the text")
-    purging = Purging(scene.parts(ledger=Alone(scene, "degraded: on one machine only, a; b")))
+    purging = removing(scene.parts(ledger=Alone(scene, "degraded: on one machine only, a; b")))
     gone = await purging.purge(CALLER, memory.id)
     assert gone.changes == 1
     assert gone.pending == ("other machines erase it once they are level again (degraded: on one machine only, a; b)",)
@@ -82,13 +88,13 @@ async def test_an_index_that_is_behind_is_one_thing_that_is_pending_of_many_memo
 
     monkeypatch.setattr(scene.follower, "wait_for", behind)
     parts = scene.parts()
-    many = BulkForgetting(parts, Writing(parts), Purging(parts))
+    many = removing(parts)
     done = await many.bulk_forget(CALLER, ListQuery(spaces=(SPACE,)), purge=True, dry_run=False)
     assert (len(done.ids), done.pending) == (3, (f"the index drops it later ({fault or 'it is behind'})",))
 
 
 async def test_a_second_purge_answers_as_the_first_did_with_no_changes(scene: Scene) -> None:
-    memory, purging = await scene.remember("the text"), Purging(scene.parts())
+    memory, purging = await scene.remember("the text"), removing(scene.parts())
     first = await purging.purge(CALLER, memory.id)
     assert (first.changes, first.begun) == (1, memory.created_at)
     assert await purging.purge(CALLER, memory.id.upper()) == replace(first, changes=0, begun=0)
@@ -102,7 +108,7 @@ async def test_a_second_purge_answers_as_the_first_did_with_no_changes(scene: Sc
 async def test_what_only_waits_or_was_refused_is_purged_by_an_admin_of_its_space_and_is_not_there_for_others(
     scene: Scene, fate: str
 ) -> None:
-    node, purging = Node(), Purging(scene.parts())
+    node, purging = Node(), removing(scene.parts())
     node.says("not sent")
     late = node.says("the text")
     await arrives(scene, node, late if fate == "waits" else replace(late, signature=bytes(64)))
@@ -122,7 +128,7 @@ async def test_what_only_waits_or_was_refused_is_purged_by_an_admin_of_its_space
 
 
 async def test_who_may_not_read_a_space_does_not_learn_what_was_erased_there(scene: Scene) -> None:
-    memory, purging = await scene.remember("the text"), Purging(scene.parts())
+    memory, purging = await scene.remember("the text"), removing(scene.parts())
     stranger = Caller("ana/cli", "ana", "admin", default_space="home/x", spaces=("home/*",))
     told = []
     for _ in range(2):
@@ -150,7 +156,7 @@ async def test_a_purge_drops_the_texts_of_older_revisions_too(scene: Scene) -> N
     memory, parts = await scene.remember("the text"), scene.parts()
     await scene.write(scene.home.pen.revise(memory, content="the text as it was edited"))
     await scene.embedder.embed(["the text"])
-    await Purging(parts).purge(CALLER, memory.id)
+    await removing(parts).purge(CALLER, memory.id)
     assert not scene.embedder.knows("the text")
 
 

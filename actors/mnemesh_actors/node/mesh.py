@@ -35,7 +35,7 @@ from mnemesh_actors.recall.space_maps import SpaceMaps
 from mnemesh_actors.remember.history_operations import Histories
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.remember.project_seeding import ProjectSeeding
-from mnemesh_actors.remember.removal import BulkForgetting, Purging, Tidying
+from mnemesh_actors.remember.removal import Removing
 from mnemesh_actors.remember.rule_operations import Ruling
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.trust_marks import with_trust
@@ -107,7 +107,8 @@ class Mesh:
         self._filling = NoveltyFilling(parts)
         self._histories = histories = Histories(parts, writing)
         self._triggering = triggering = Triggering(parts, writing)
-        purging, watching, hygiene = Purging(parts), Watching(parts, node_id, seal), Hygiene(parts)
+        watching, hygiene = Watching(parts, node_id, seal), Hygiene(parts)
+        removing = Removing(parts, writing, hygiene.hygiene)
         # These operations need nothing else of a node. Each is documented where it is defined.
         self.check, self.anchor = writing.check, writing.anchor
         self.forget, self.restore = writing.forget, writing.restore
@@ -125,9 +126,8 @@ class Mesh:
         records = SessionRecords(parts, writing, linking)
         self.record_run, self.runs, self.settle, self.requirements = records.operations
         self.add_rule, self.get_rules, self.delete_rule = ruling.add, ruling.page, ruling.delete
-        self.purge, self.bulk_forget = purging.purge, BulkForgetting(parts, writing, purging).bulk_forget
+        self.purge, self.bulk_forget, self.tidy = removing.purge, removing.bulk_forget, removing.tidy
         self.duplicates, self.hygiene = hygiene.duplicates, hygiene.hygiene
-        self.tidy = Tidying(writing, hygiene.hygiene).tidy
         self.watch, self.touched = watching.watch, watching.touched
         self.graph, self.graph_audit = graphing.graph, graphing.graph_audit
         self.graph_rebuild, self.causal_chain = graphing.graph_rebuild, graphing.causal_chain

@@ -35,13 +35,16 @@ from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page, Patch
 # Commits of one call that run at once. The ledger groups them.
 AT_ONCE = 32
 ADMINS = ("owner", "admin")
+FINDINGS = (hygiene.IDLE, hygiene.ORPHANED, hygiene.STALE)
+FORGET, ARCHIVE = ACTIONS = ("forget", "archive")
+Reporting = Callable[[Caller, Sequence[str], int, int], Awaitable[Report]]
 
 
-class Purging:
-    """The operation purge."""
+class Removing:
+    """The operations purge, bulk_forget and tidy. `report` finds what may be tidied up."""
 
-    def __init__(self, parts: NodePorts) -> None:
-        self._parts = parts
+    def __init__(self, parts: NodePorts, writing: Writing, report: Reporting) -> None:
+        self._parts, self._writing, self._report = parts, writing, report
 
     async def purge(self, caller: Caller, key: str) -> Purged:
         """Erase the memory that `key` names, forgotten or not. A whole id also names a memory that was erased before.
@@ -80,7 +83,7 @@ class Purging:
             as_admin=gone.type == ERASE,
         )
 
-    async def refused(self, caller: Caller, ids: Sequence[str]) -> dict[str, str]:
+    async def _refused(self, caller: Caller, ids: Sequence[str]) -> dict[str, str]:
         """The memories of `ids`, all readable, that the caller may not purge, and why."""
         if caller.role in ADMINS:
             return {}
@@ -105,15 +108,6 @@ class Purging:
         async with answered(self._parts, "ledger", f"it may or may not be erased; purge {id_} again to see"):
             return await self._parts.ledger.erase(command)
 
-
-class BulkForgetting:
-    """The operation bulk_forget."""
-
-    def __init__(self, parts: NodePorts, writing: Writing, purging: Purging) -> None:
-        self._parts = parts
-        self._writing = writing
-        self._purging = purging
-
     async def bulk_forget(self, caller: Caller, query: ListQuery, *, purge: bool, dry_run: bool) -> Bulk:
         """Forget up to `query.limit` memories that `query` names, or erase them for good with `purge`. With `dry_run`
         only list them, and the memories that the caller may not erase. Raises InvalidArgument, PermissionDenied for a
@@ -132,19 +126,56 @@ class BulkForgetting:
             left_out = max(0, whole.total - page.total)
         if dry_run:
             ids = [memory.id for memory in page.memories] if purge else ()
-            refused = await self._purging.refused(caller, ids) if ids else {}
+            refused = await self._refused(caller, ids) if ids else {}
             return replace(_told(caller, page, refused, purge=purge, dry_run=True), left_out=left_out)
         pending: set[str] = set()
 
         async def gone(id_: str) -> None:
             if purge:
-                pending.update((await self._purging.purge(caller, id_)).pending)
+                pending.update((await self.purge(caller, id_)).pending)
             else:
                 await self._writing.forget(caller, id_)
 
         refused = await _each(gone, (memory.id for memory in page.memories))
         return replace(
             _told(caller, page, refused, purge=purge, dry_run=False), pending=tuple(sorted(pending)), left_out=left_out
+        )
+
+    async def tidy(
+        self,
+        caller: Caller,
+        finding: str,
+        action: str = FORGET,
+        spaces: Sequence[str] = (),
+        *,
+        stale_days: int = hygiene.STALE_DAYS,
+        limit: int = hygiene.LIMIT,
+        dry_run: bool = True,
+    ) -> Tidied:
+        """Forget or archive up to `limit` memories that the hygiene report names as `finding`. With `dry_run` only name
+        them. Of the stale ones only those whose files are gone. A pinned memory, a trigger and a rule are never
+        touched. Each step can be undone: `restore`, or an update of the tier. Raises InvalidArgument, PermissionDenied
+        for a space that the caller may not write."""
+        field_checks.one_of("finding", finding, FINDINGS)
+        field_checks.one_of("action", action, ACTIONS)
+        field_checks.whole("limit", limit, 1, limits.HYGIENE_LIMIT_MAX)
+        named = tuple(spaces) or (caller.default_space or caller.private_space,)
+        for space in named:
+            grants.require_space(caller, grants.WRITE, space)
+        report = await self._report(caller, named, stale_days, limits.HYGIENE_LIMIT_MAX)
+        found = {one.subject.memory.id: one.subject.memory for one in report.findings if one.type == finding}
+        kept = [memory for memory in found.values() if not (_stays(memory) or _may_hold(memory, finding))][:limit]
+
+        async def done(id_: str) -> None:
+            if action == ARCHIVE:
+                await self._writing.update(caller, id_, Patch(tier="archive"))
+            else:
+                await self._writing.forget(caller, id_)
+
+        refused = {} if dry_run else await _each(done, (memory.id for memory in kept))
+        ids = tuple(memory.id for memory in kept if memory.id not in refused)
+        return Tidied(
+            matched=report.counts.get(finding, 0), ids=ids, refused=tuple(sorted(refused.items())), dry_run=dry_run
         )
 
 
@@ -179,11 +210,6 @@ def _told(caller: Caller, page: Page, refused: Mapping[str, str], *, purge: bool
     )
 
 
-FINDINGS = (hygiene.IDLE, hygiene.ORPHANED, hygiene.STALE)
-FORGET, ARCHIVE = ACTIONS = ("forget", "archive")
-Reporting = Callable[[Caller, Sequence[str], int, int], Awaitable[Report]]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tidied:
     """The memories that were tidied up, or would be, of `matched` findings."""
@@ -192,52 +218,6 @@ class Tidied:
     ids: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]  # Id and reason.
     dry_run: bool
-
-
-class Tidying:
-    """The operation tidy: the memories of one kind of finding are forgotten, or put into the archive, many at once.
-    Without being told to act it only names them. A pinned memory, a trigger and a rule are never touched. Each step can
-    be undone: `restore`, or an update of the tier. `report` finds, `writing` forgets and archives."""
-
-    def __init__(self, writing: Writing, report: Reporting) -> None:
-        self._writing = writing
-        self._report = report
-
-    async def tidy(
-        self,
-        caller: Caller,
-        finding: str,
-        action: str = FORGET,
-        spaces: Sequence[str] = (),
-        *,
-        stale_days: int = hygiene.STALE_DAYS,
-        limit: int = hygiene.LIMIT,
-        dry_run: bool = True,
-    ) -> Tidied:
-        """Forget or archive up to `limit` memories that the hygiene report names as `finding`. Of the stale
-        ones only those whose files are gone. Raises InvalidArgument, PermissionDenied for a space that the caller may
-        not write."""
-        field_checks.one_of("finding", finding, FINDINGS)
-        field_checks.one_of("action", action, ACTIONS)
-        field_checks.whole("limit", limit, 1, limits.HYGIENE_LIMIT_MAX)
-        named = tuple(spaces) or (caller.default_space or caller.private_space,)
-        for space in named:
-            grants.require_space(caller, grants.WRITE, space)
-        report = await self._report(caller, named, stale_days, limits.HYGIENE_LIMIT_MAX)
-        found = {one.subject.memory.id: one.subject.memory for one in report.findings if one.type == finding}
-        kept = [memory for memory in found.values() if not (_stays(memory) or _may_hold(memory, finding))][:limit]
-
-        async def done(id_: str) -> None:
-            if action == ARCHIVE:
-                await self._writing.update(caller, id_, Patch(tier="archive"))
-            else:
-                await self._writing.forget(caller, id_)
-
-        refused = {} if dry_run else await _each(done, (memory.id for memory in kept))
-        ids = tuple(memory.id for memory in kept if memory.id not in refused)
-        return Tidied(
-            matched=report.counts.get(finding, 0), ids=ids, refused=tuple(sorted(refused.items())), dry_run=dry_run
-        )
 
 
 def _stays(memory: Memory) -> bool:
