@@ -19,6 +19,7 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notice, Notices
 from mnemesh_actors.recall.space_maps import Recall
 from mnemesh_actors.runtime.base import Handle
+from mnemesh_actors.runtime.tasks import begin_beside
 from mnemesh_memory.access import grants
 from mnemesh_memory.maps import answers
 from mnemesh_memory.maps.answers import MapPoint, Room
@@ -69,9 +70,7 @@ class Navigating:
         self._pending.update(read)
         self._shown.update(pairs - read)
         if len(self._pending) + len(self._shown) >= PENDING_MAX and not self._keeping:
-            task = asyncio.create_task(self._keep(), name="keep-access")
-            self._keeping.add(task)
-            task.add_done_callback(self._keeping.discard)
+            begin_beside(self._keeping, self._keep(), "keep-access")
 
     def recalled(self, caller: Caller, query: Query, answer: Recalled) -> None:
         """A question was answered. Its best results count as used, but for weak ones. Nobody has asked for what a hook

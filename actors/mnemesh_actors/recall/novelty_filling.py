@@ -12,7 +12,7 @@ import structlog
 
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.related import stored_vectors
-from mnemesh_actors.runtime.tasks import cancelled
+from mnemesh_actors.runtime.tasks import begin_beside, cancelled
 from mnemesh_memory.policy.dynamics.surprisal import SAMPLES_MAX
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import MnemeshError
@@ -35,9 +35,7 @@ class NoveltyFilling:
         if self._parts.novelties.knows(space):
             return
         self._parts.novelties.begin(space)
-        task = asyncio.create_task(self._fill(space), name="novelty-filling")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        begin_beside(self._tasks, self._fill(space), "novelty-filling")
 
     async def close(self) -> None:
         """Give up what was begun: a sample is a hint, and a shard that is gone never answers."""

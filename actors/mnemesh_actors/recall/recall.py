@@ -18,6 +18,7 @@ from mnemesh_actors.recall.plan import Role, answer_of, plan_of, steps
 from mnemesh_actors.recall.retrieval import Ends, Retrieval, optional_weights
 from mnemesh_actors.recall.search_calls import SEARCHES_A_CALL_MAX, IndexCalls, weights_of
 from mnemesh_actors.remember.link_operations import Linking
+from mnemesh_actors.runtime.tasks import begin_beside
 from mnemesh_actors.runtime.zones import zone_named
 from mnemesh_memory.policy import emptiness
 from mnemesh_memory.policy.rules.stored_rules import narrowed
@@ -114,11 +115,9 @@ class Recalling:
         return await empty_by_match(self._parts, query, answer, zone)
 
     def _note_use(self, ids: list[str]) -> None:
-        """Accesses are noted beside the answer, which does not wait for it; an event loop keeps no task by itself."""
+        """Accesses are noted beside the answer, which does not wait for it."""
         if len(self._noting) < NOTING_MAX:
-            task = asyncio.create_task(self._touch(ids), name="note-use")
-            self._noting.add(task)
-            task.add_done_callback(self._noting.discard)
+            begin_beside(self._noting, self._touch(ids), "note-use")
 
     async def close(self) -> None:
         """Let the uses that are on their way be noted."""

@@ -18,6 +18,7 @@ from mnemesh_actors.ledger.commit.commands import Mark
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import committed, find, refuse_move
 from mnemesh_actors.remember.writes import Writing
+from mnemesh_actors.runtime.tasks import begin_beside
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy.rules import triggers
 from mnemesh_memory.policy.rules.triggers import FIRED_TAG, TAG, Occasion, Trigger
@@ -134,9 +135,7 @@ class Triggering:
     def _fired(self, caller: Caller, occasion: Occasion) -> tuple[str, ...]:
         fired = self._table.fired(occasion)
         if once := [trigger for trigger in fired if not trigger.repeating]:
-            task = asyncio.create_task(self._note(caller, once), name="note-triggers")
-            self._noting.add(task)
-            task.add_done_callback(self._noting.discard)
+            begin_beside(self._noting, self._note(caller, once), "note-triggers")
         return tuple(trigger.id for trigger in fired)
 
     async def _note(self, caller: Caller, fired: Iterable[Trigger]) -> None:

@@ -17,7 +17,7 @@ from mnemesh_actors.ledger.peers.replica_keys import cursor_name
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.replication.members import Member, Pipe, Side
 from mnemesh_actors.runtime.bell import News
-from mnemesh_actors.runtime.tasks import cancelled
+from mnemesh_actors.runtime.tasks import begin_beside, cancelled
 from mnemesh_actors.streams.stream_shell import StreamShell
 from mnemesh_crdt.sync.greeting import DIALER, LISTENER
 from mnemesh_crdt.sync.messages import Status
@@ -142,10 +142,7 @@ class Links:
             member.marks.append((member.base, member.bell.head))
             log.info("replica_level", replica=member.identity.node_id, seq=member.acked)
         if member.level and not member.current and member.acked >= self.primary.bell.head:
-            # An event loop keeps no task by itself.
-            task = asyncio.create_task(self._admit(member, moves), name="admit-replica")
-            self._admitting.add(task)
-            task.add_done_callback(self._admitting.discard)
+            begin_beside(self._admitting, self._admit(member, moves), "admit-replica")
         if member.current:
             self._acks.tell(member.acked)
 

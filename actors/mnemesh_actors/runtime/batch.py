@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from mnemesh_actors.runtime.tasks import begin_beside
 from mnemesh_memory.values.errors import Overloaded
 
 Item = TypeVar("Item")
@@ -80,9 +81,7 @@ class Batcher(Generic[Item, Result]):
         """One more call at a time, if there is something for it to take."""
         if self._lanes < self.calls_max and (self._urgent or self._usual_may_go):
             self._lanes += 1
-            task = asyncio.create_task(self._run(), name=self.name)
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            begin_beside(self._tasks, self._run(), self.name)
 
     @property
     def _usual_may_go(self) -> bool:

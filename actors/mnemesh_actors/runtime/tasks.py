@@ -1,9 +1,17 @@
-"""The end of tasks that run beside their maker."""
+"""Tasks that run beside their maker: how they are kept, and how they end."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from typing import Any
+
+
+def begin_beside(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None], name: str) -> None:
+    """Begin `work`, and keep it among `tasks` until it is over: an event loop keeps no task by itself."""
+    task = asyncio.create_task(work, name=name)
+    tasks.add(task)
+    task.add_done_callback(tasks.discard)
 
 
 async def cancelled(*tasks: asyncio.Future[Any] | None) -> None:
