@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from typing import Final
 
+from mnemesh_actors.runtime.tasks import first_done
+
 # A step that hung is no reason to rest for as long.
 REST_MAX_S: Final = 10.0
 # While a step of another budget is under way, the end of its rest is not known yet.
@@ -115,18 +117,9 @@ class Budget:
             return
         wait_s = self._rest.left_s() + self._linger_s  # another budget that waits already goes first
         while not self._wanted.is_set() and wait_s:
-            await self._quiet_or_wanted(wait_s)
+            await first_done(self._foreground.idle(wait_s, self._quiet_s), self._wanted.wait())
             wait_s = 0.0 if self._foreground.idle_for() >= self._quiet_s else self._rest.left_s()
         self._wanted.clear()
-
-    async def _quiet_or_wanted(self, limit_s: float) -> None:
-        quiet = asyncio.ensure_future(self._foreground.idle(limit_s, self._quiet_s))
-        wanted = asyncio.ensure_future(self._wanted.wait())
-        try:
-            await asyncio.wait((quiet, wanted), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            quiet.cancel()
-            wanted.cancel()
 
     def hurry(self) -> None:
         """Somebody waits for the next step, so it does not linger."""

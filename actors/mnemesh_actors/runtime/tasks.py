@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Coroutine
 from typing import Any
 
 
@@ -12,6 +12,16 @@ def begin_beside(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]
     task = asyncio.create_task(work, name=name)
     tasks.add(task)
     task.add_done_callback(tasks.discard)
+
+
+async def first_done(*work: Awaitable[Any]) -> list[asyncio.Future[Any] | None]:
+    """Wait for the first of `work`. The others are called off, and None stands in their place."""
+    tasks = [asyncio.ensure_future(each) for each in work]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return [task if task in done else None for task in tasks]
+    finally:
+        await cancelled(*tasks)
 
 
 async def cancelled(*tasks: asyncio.Future[Any] | None) -> None:

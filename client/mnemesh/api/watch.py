@@ -16,7 +16,6 @@ import grpc
 
 from mnemesh.api.call import Call
 from mnemesh.api.values.watch import Change
-from mnemesh.api.wire import to_value
 from mnemesh.errors import DeadlineExceeded, MnemeshError, NotReachable, OutOfRange, Overloaded
 from mnemesh_proto.v1 import watch_pb2
 
@@ -28,15 +27,6 @@ PAUSE_MAX_S: Final = 2.0
 Open = Callable[[Call[Change], bool], Any]
 # Says what an error of a stream means.
 Explain = Callable[[grpc.RpcError], MnemeshError]
-
-
-def change_of(response: watch_pb2.WatchResponse) -> Change:
-    """A message about a change, without the fields of the stream's own messages."""
-
-    def change(*, spaces: object, reason: object, **fields: Any) -> Change:
-        return Change(**fields)
-
-    return to_value(response, change)
 
 
 class _Place:

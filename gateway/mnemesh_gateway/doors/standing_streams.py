@@ -18,7 +18,7 @@ from google.protobuf.message import Message
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from mnemesh_actors.runtime.tasks import cancelled, looked_at
+from mnemesh_actors.runtime.tasks import first_done, looked_at
 from mnemesh_gateway.contract import status
 from mnemesh_gateway.contract.message_json import to_json
 from mnemesh_gateway.security.auth import Authenticator
@@ -84,15 +84,10 @@ class EventStream(Response):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Stream until the client goes away, falls behind or the items end."""
-        streaming = asyncio.ensure_future(self._stream(send))
-        gone = asyncio.ensure_future(_disconnected(receive))
-        try:
-            await asyncio.wait((streaming, gone), return_when=asyncio.FIRST_COMPLETED)
-            if streaming.done():
-                with suppress(OutOfRange):  # nothing more can be said to it. The server closes the connection
-                    streaming.result()
-        finally:
-            await cancelled(streaming, gone)
+        streamed, _ = await first_done(self._stream(send), _disconnected(receive))
+        if streamed:
+            with suppress(OutOfRange):  # nothing more can be said to it. The server closes the connection
+                streamed.result()
 
     async def _stream(self, send: Send) -> None:
         async with aclosing(self._items) as items:

@@ -1,14 +1,15 @@
-"""The operations that read memories by name. Each function builds the Call of one operation."""
+"""The operations that read memories by name, and how the messages of a stream are read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
 from mnemesh.api.calls.filters import Time, Words, places
 from mnemesh.api.wire import to_message, to_value
-from mnemesh_proto.v1 import memory_pb2
+from mnemesh_proto.v1 import memory_pb2, watch_pb2
 
 
 def get(
@@ -50,3 +51,12 @@ def get_many(
 def memory_of(response: memory_pb2.GetResponse | memory_pb2.ExportResponse) -> values.Memory:
     """The memory of an answer that holds one."""
     return to_value(response.memory, values.Memory)
+
+
+def change_of(response: watch_pb2.WatchResponse) -> values.Change:
+    """A message about a change, without the fields of the stream's own messages."""
+
+    def change(*, spaces: object, reason: object, **fields: Any) -> values.Change:
+        return values.Change(**fields)
+
+    return to_value(response, change)

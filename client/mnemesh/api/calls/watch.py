@@ -6,7 +6,7 @@ from __future__ import annotations
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
 from mnemesh.api.calls.filters import Words, places
-from mnemesh.api.watch import change_of
+from mnemesh.api.calls.reads import change_of
 from mnemesh_proto.v1 import watch_pb2
 
 

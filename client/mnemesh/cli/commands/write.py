@@ -184,7 +184,7 @@ def _removed(client: Client, purge: bool, which: Mapping[str, Any], *, dry_run: 
     whole = client.bulk_forget(purge=purge, dry_run=dry_run, limit=BULK_PAGE, **which)
     while whole.cursor and not (dry_run and whole.ids):
         later = client.bulk_forget(purge=purge, dry_run=dry_run, limit=BULK_PAGE, cursor=whole.cursor, **which)
-        lists = {
+        lists: dict[str, Any] = {
             name: tuple(dict.fromkeys((*getattr(whole, name), *getattr(later, name))))
             for name in ("ids", "refused", "pending", "backups", "not_told")
         }

@@ -17,6 +17,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import Receive, Scope, Send
 
+from mnemesh_actors.runtime.tasks import first_done
 from mnemesh_gateway.contract import status
 from mnemesh_gateway.doors.http.http_connections import token_shown
 from mnemesh_gateway.doors.mcp.toolsets import select
@@ -81,11 +82,7 @@ class McpDoor:
 
     async def _serve(self, ready: asyncio.Future[McpServer], stop: asyncio.Event) -> None:
         """The library's task group has to be entered and left by one task: this one."""
-        wanted = asyncio.ensure_future(self._wanted.wait())
-        stopped = asyncio.ensure_future(stop.wait())
-        await asyncio.wait((wanted, stopped), return_when=asyncio.FIRST_COMPLETED)
-        wanted.cancel()
-        stopped.cancel()
+        await first_done(self._wanted.wait(), stop.wait())
         if stop.is_set():
             ready.cancel()
             return
@@ -154,14 +151,8 @@ class _StandingStream:
         self._unfinished = False
 
     async def receive(self) -> MutableMapping[str, Any]:
-        message = asyncio.ensure_future(self._receive())
-        drained = asyncio.ensure_future(self._drained.wait())
-        try:
-            await asyncio.wait((message, drained), return_when=asyncio.FIRST_COMPLETED)
-            return message.result() if message.done() else {"type": "http.disconnect"}
-        finally:
-            message.cancel()
-            drained.cancel()
+        message, _ = await first_done(self._receive(), self._drained.wait())
+        return message.result() if message else {"type": "http.disconnect"}
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         self._unfinished = message["type"] == "http.response.start" or bool(message.get("more_body"))
