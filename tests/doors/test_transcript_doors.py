@@ -12,6 +12,7 @@ from fake_mesh import FakeGate, FakeMesh
 from mnemesh.api import values
 from mnemesh.api.json_form import as_json
 from mnemesh.cli.commands import transcripts
+from mnemesh.cli.shell import json_lines
 from mnemesh.errors import InvalidArgument
 from mnemesh_gateway.contract.message_json import to_json
 from mnemesh_gateway.doors.mcp import answer_text
@@ -127,4 +128,4 @@ def test_an_agent_reads_a_turn_around_several_hits_once() -> None:
 
 def test_a_line_that_is_no_turn_is_named() -> None:
     with pytest.raises(InvalidArgument, match="line 2"):
-        list(transcripts._turns('{"id": "u"}\nhalf'))
+        list(json_lines('{"id": "u"}\nhalf'))

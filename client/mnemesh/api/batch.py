@@ -7,8 +7,8 @@ caller still learns which items were stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, TypeVar
 
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
@@ -23,7 +23,22 @@ BATCH_BYTES_MAX: Final = 1024 * 1024
 BATCH_TIMEOUT_S: Final = 300.0
 DETAILS: Final = ("reason", "field", "value", "limit")
 
+Given = TypeVar("Given")
 Outcome = values.Remembered | MnemeshError
+
+
+def in_batches(items: Iterable[Given], size_of: Callable[[Given], int]) -> Iterator[list[Given]]:
+    """`items` in lists that a call takes, by their number and their bytes."""
+    batch: list[Given] = []
+    size = 0
+    for item in items:
+        if batch and (len(batch) == BATCH_ITEMS_MAX or size + size_of(item) > BATCH_BYTES_MAX):
+            yield batch
+            batch, size = [], 0
+        batch.append(item)
+        size += size_of(item)
+    if batch:
+        yield batch
 
 
 class Batches:

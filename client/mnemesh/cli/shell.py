@@ -12,13 +12,14 @@ import os
 import shlex
 import sys
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mnemesh.api.json_form import as_json
 from mnemesh.errors import InvalidArgument, why
+from mnemesh_proto.json_text import NotJson, read_json
 
 if TYPE_CHECKING:
     from typing import Annotated
@@ -112,6 +113,17 @@ def text_of(words: Iterable[str] | None, file: Path | None = None) -> str:
         return data.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidArgument("content", str(file or "-"), f"readable UTF-8 ({why(error)})") from None
+
+
+def json_lines(text: str) -> Iterator[tuple[int, Any]]:
+    """The JSON values of `text`, one a line, with the numbers of their lines. Raises InvalidArgument with the number of
+    the line."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                yield number, read_json(line.rstrip())
+            except NotJson as error:
+                raise InvalidArgument(f"line {number}", line, f"JSON: {error}") from None
 
 
 def count_of(number: int, noun: str) -> str:

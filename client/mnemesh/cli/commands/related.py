@@ -13,9 +13,8 @@ import typer
 from mnemesh.api import values
 from mnemesh.cli.options import Number, Spaces
 from mnemesh.cli.people import memories as people
-from mnemesh.cli.shell import Shell, one_line
+from mnemesh.cli.shell import Shell, json_lines, one_line
 from mnemesh.errors import InvalidArgument, MnemeshError
-from mnemesh_proto.json_text import NotJson, read_json
 
 # How a node and the client name a query, and a field of it.
 PLACE: Final = re.compile(r"queries\[(\d+)\](?:\.(.+))?$")
@@ -50,12 +49,7 @@ def _queries(file: Path) -> Iterator[tuple[int, Any]]:
         raise InvalidArgument("FILE", str(file), f"a file that can be read ({error.strerror})") from None
     except UnicodeDecodeError as error:
         raise InvalidArgument("FILE", str(file), f"a file in UTF-8, unlike byte {error.start}") from None
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                yield number, read_json(line.rstrip())
-            except NotJson as error:
-                raise InvalidArgument(f"line {number}", line, f"JSON: {error}") from None
+    return json_lines(text)
 
 
 def _of_the_file(error: MnemeshError, numbers: Sequence[int]) -> MnemeshError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import typer
 
@@ -13,9 +13,7 @@ from mnemesh.api.json_form import rfc3339
 from mnemesh.cli.given import given
 from mnemesh.cli.options import DASHES, Number, Text, Texts, Yes, argument, asks, option
 from mnemesh.cli.people.memories import BOLD, DIM, GREEN, YELLOW, clip, end_of_page, paint
-from mnemesh.cli.shell import Shell, count_of, one_line, printable, text_of
-from mnemesh.errors import InvalidArgument
-from mnemesh_proto.json_text import NotJson, read_json
+from mnemesh.cli.shell import Shell, count_of, json_lines, one_line, printable, text_of
 
 Place = tuple[str, str, int]
 HELP: Final = "Search, read, list and erase sessions as they were said; they are no memories."
@@ -36,7 +34,7 @@ def add(
     title: Annotated[str, option("AddTranscriptRequest.title", "--title", "-t")] = "",
 ) -> None:
     """Add turns to a session: one JSON object a line, with id, role, text and perhaps at."""
-    turns = list(_turns(text_of(["-"] if file is None else None, file)))
+    turns = [turn for _, turn in json_lines(text_of(["-"] if file is None else None, file))]
     about = {"space": space, "part_of": part_of, "source": source, "dir": dir, "title": title}
     shell.ask(lambda client: client.add_transcript(session, turns, **about), _added)
 
@@ -98,16 +96,6 @@ def erase(
         if not typer.confirm(f"Erase the session {printable(session)} for good?"):
             raise typer.Exit(1)
     shell.ask(lambda client: client.erase_transcript(session, space=space), _erased)
-
-
-def _turns(text: str) -> Iterator[Any]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                turn = read_json(line)
-            except NotJson:
-                raise InvalidArgument(f"line {number}", line, "a JSON object with id, role and text") from None
-            yield turn
 
 
 def _added(added: values.AddedTurns) -> Iterator[str]:

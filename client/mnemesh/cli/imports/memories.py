@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
-from mnemesh.api.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, CONTENT_BYTES_MAX, Outcome
+from mnemesh.api.batch import CONTENT_BYTES_MAX, Outcome, in_batches
 from mnemesh.api.calls.writes import Item, remember_request
 from mnemesh.cli.imports import sources
 from mnemesh.cli.imports.ctrl_c import CtrlC
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 # Each check embeds the text: about 10 ms an item.
 CHECKED_MAX: Final = 1000
 BUSY_TRIES_MAX: Final = 20
-BUSY_PAUSE_MIN_S: Final = 0.05
+BUSY_PAUSE_MIN_S: Final = 0.2
 BUSY_PAUSE_MAX_S: Final = 5.0
 
 
@@ -128,8 +128,6 @@ def normal_form(text: str) -> str:
     return "\n".join(folded).rstrip("\n")
 
 
-OVERLOADED_TRIES_MAX: Final = 20
-OVERLOADED_PAUSE_MAX_S: Final = 5.0
 INDEX_WAIT_S: Final = 600.0
 INDEX_POLL_S: Final = 0.2
 SPACE_HELP: Final = "Space of all items; default: their own, else the project's."
@@ -244,7 +242,7 @@ class _Importer:
         """
         with CtrlC(self.client.close) as stop, ThreadPoolExecutor(1, "import") as sender:
             try:
-                for batch in _batches(self._fresh(items)):
+                for batch in in_batches(self._fresh(items), lambda work: work.bytes):
                     self._finish()
                     if stop.asked:
                         break
@@ -289,24 +287,11 @@ class _Importer:
         self.bar.advance(sum(work.bytes for work in batch))
 
 
-def _batches(items: Iterable[Work]) -> Iterator[Batch]:
-    batch: Batch = []
-    size = 0
-    for work in items:
-        if batch and (len(batch) == BATCH_ITEMS_MAX or size + work.bytes > BATCH_BYTES_MAX):
-            yield batch
-            batch, size = [], 0
-        batch.append(work)
-        size += work.bytes
-    if batch:
-        yield batch
-
-
 def _store(client: Client, batch: Batch) -> list[Outcome]:
     """Send a batch. A batch refused by a busy node is sent again after the requested pause."""
     outcomes: dict[int, Outcome] = {}
     waiting = list(range(len(batch)))
-    for _ in range(OVERLOADED_TRIES_MAX):
+    for _ in range(BUSY_TRIES_MAX):
         try:
             items = [cast(Item, batch[i].entry.fields) for i in waiting]
             answers = client.remember_batch(items, wait="durable", judge_at_rest=True)
@@ -317,7 +302,7 @@ def _store(client: Client, batch: Batch) -> list[Outcome]:
         if not busy:
             break
         waiting = [i for i, _ in busy]
-        time.sleep(min(OVERLOADED_PAUSE_MAX_S, max(INDEX_POLL_S, *(answer.retry_after_s for _, answer in busy))))
+        time.sleep(min(BUSY_PAUSE_MAX_S, max(BUSY_PAUSE_MIN_S, *(answer.retry_after_s for _, answer in busy))))
     return [outcomes[i] for i in range(len(batch))]
 
 

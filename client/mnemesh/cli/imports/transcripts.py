@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO, Final
 
 import typer
 
-from mnemesh.api.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX
+from mnemesh.api.batch import in_batches
 from mnemesh.cli.imports import sources
 from mnemesh.cli.imports.ctrl_c import CtrlC
 from mnemesh.cli.imports.memories import life_of
@@ -134,7 +134,8 @@ class _File:
     bar: Bar
     file: sources.SourceFile
     space: str
-    pending: dict[str, list[claude_code.Said]] = field(default_factory=dict)
+    # By session and id: a session that is resumed repeats records.
+    pending: dict[str, dict[str, claude_code.Said]] = field(default_factory=dict)
     pending_bytes: int = 0
     titles: dict[str, str] = field(default_factory=dict)
 
@@ -206,7 +207,7 @@ class _File:
                     self.report.turns += 1
                     self.report.clipped += item.clipped
                     self.report.sessions.add(item.session)
-                    self.pending.setdefault(item.session, []).append(item)
+                    self.pending.setdefault(item.session, {}).setdefault(item.turn["id"], item)
                     self.pending_bytes += _bytes(item)
                 case claude_code.Titled():
                     known = True
@@ -223,7 +224,7 @@ class _File:
         """Send what was read, then note how far that is."""
         if self.client is not None:
             for session, items in self.pending.items():
-                for batch in _batches(items):
+                for batch in in_batches(items.values(), _bytes):
                     self._send(self.client, session, batch)
             self.offsets.note(self.file.path, stream, offset)
         self.pending.clear()
@@ -253,21 +254,6 @@ def _lines_before(stream: BinaryIO, offset: int) -> int:
     while left := offset - stream.tell():
         count += stream.read(min(left, 1024 * 1024)).count(b"\n")
     return count
-
-
-def _batches(items: list[claude_code.Said]) -> Iterator[list[claude_code.Said]]:
-    """As many turns of one session as a call takes, each id once: a session that is resumed repeats records."""
-    batch: dict[str, claude_code.Said] = {}
-    size = 0
-    for item in items:
-        if len(batch) == BATCH_ITEMS_MAX or size + _bytes(item) > BATCH_BYTES_MAX:
-            yield list(batch.values())
-            batch, size = {}, 0
-        if item.turn["id"] not in batch:
-            batch[item.turn["id"]] = item
-            size += _bytes(item)
-    if batch:
-        yield list(batch.values())
 
 
 def _bytes(item: claude_code.Said) -> int:
