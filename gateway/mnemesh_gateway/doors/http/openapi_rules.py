@@ -43,8 +43,14 @@ def _text(pattern: str, bytes_max: int) -> Schema:
     return {"pattern": pattern, "maxLength": bytes_max}
 
 
-def _listed(pattern: str, bytes_max: int) -> Schema:
-    return {"items": {"type": "string", **_text(pattern, bytes_max)}}
+def _listed(pattern: str, bytes_max: int, items_max: int | None = None) -> Schema:
+    most = {} if items_max is None else {"maxItems": items_max}
+    return {"items": {"type": "string", **_text(pattern, bytes_max)}, **most}
+
+
+def _one_of(**ways: Schema) -> Schema:
+    """Exactly one of these fields is given, and the properties say what the others are then."""
+    return {"oneOf": [{"required": [name], "properties": properties} for name, properties in ways.items()]}
 
 
 def space_header() -> Schema:
@@ -55,7 +61,7 @@ def space_header() -> Schema:
 def _by_name() -> dict[str, Schema]:
     path = {"format": "space-path", "maxLength": limits.SPACE_BYTES_MAX}
     key = _text(FULL_TEXT, limits.TITLE_BYTES_MAX)
-    tags = {**_listed(FULL_LINE, limits.TAG_BYTES_MAX), "maxItems": limits.TAGS_MAX}
+    tags = _listed(FULL_LINE, limits.TAG_BYTES_MAX, limits.TAGS_MAX)
     weights = {name: {"type": "number", "minimum": 0, "maximum": 100} for name in DEFAULT_WEIGHTS}
     weights |= {name: {"type": "number", "minimum": 0, "maximum": 1} for name in OPTIONAL}
     return {
@@ -69,24 +75,17 @@ def _by_name() -> dict[str, Schema]:
         "kind": {"enum": ["", *KIND_WORDS]},
         "kinds": {"items": {"type": "string", "enum": list(KIND_WORDS)}},
         **dict.fromkeys(("tags", "tags_any", "tags_all", "tags_none"), tags),
-        "keywords": {**_listed(FULL_LINE, limits.KEYWORD_BYTES_MAX), "maxItems": limits.KEYWORDS_MAX},
-        "paths": {**_listed(FULL_LINE, limits.PATH_BYTES_MAX), "maxItems": limits.PATHS_MAX},
+        "keywords": _listed(FULL_LINE, limits.KEYWORD_BYTES_MAX, limits.KEYWORDS_MAX),
+        "paths": _listed(FULL_LINE, limits.PATH_BYTES_MAX, limits.PATHS_MAX),
         "links": {"maxItems": limits.LINKS_MAX},
-        "supersedes": {**_listed(FULL_LINE, limits.TITLE_BYTES_MAX), "maxItems": limits.SUPERSEDES_MAX},
+        "supersedes": _listed(FULL_LINE, limits.TITLE_BYTES_MAX, limits.SUPERSEDES_MAX),
         "attrs": {
             "propertyNames": _text(FULL_LINE, limits.ATTR_KEY_BYTES_MAX),
             "maxProperties": limits.ATTRS_MAX,
-            "additionalProperties": {
-                "type": "string",
-                "maxLength": limits.ATTR_VALUE_BYTES_MAX,
-                "pattern": WITHOUT_NUL,
-            },
+            "additionalProperties": {"type": "string", **_text(WITHOUT_NUL, limits.ATTR_VALUE_BYTES_MAX)},
         },
         "weights": {"properties": weights, "additionalProperties": False},
-        "expected_heads": {
-            **_listed(REVISION_WHOLE, limits.REVISION_ID_BYTES_MAX),
-            "maxItems": limits.EXPECTED_HEADS_MAX,
-        },
+        "expected_heads": _listed(REVISION_WHOLE, limits.REVISION_ID_BYTES_MAX, limits.EXPECTED_HEADS_MAX),
         "clear": {"items": {"type": "string", "enum": list(CLEARABLE)}},
         "time_words": {"enum": ["", *TIME_WORDS]},
         "time_zone": {"format": "iana-time-zone"},
@@ -131,13 +130,7 @@ BY_FIELD: Final[Mapping[str, Schema]] = MappingProxyType(
         "RollbackRequest.to": _text(REVISION, limits.REVISION_ID_BYTES_MAX),
         "CheckpointRequest.task": _text(LINE, limits.CHECKPOINT_TASK_BYTES_MAX),
         "CheckpointRequest.custom": {"pattern": WITHOUT_NUL},
-        **{
-            f"CheckpointRequest.{name}": {
-                **_listed(FULL_LINE, limits.CHECKPOINT_ITEM_BYTES_MAX),
-                "maxItems": limits.CHECKPOINT_ITEMS_MAX,
-            }
-            for name in _LISTS
-        },
+        **{f"CheckpointRequest.{name}": _listed(FULL_LINE, limits.CHECKPOINT_ITEM_BYTES_MAX) for name in _LISTS},
         "AddAgentRequest.name": _text(NAME, limits.PRINCIPAL_BYTES_MAX),
         **{f"{request}Request.trust": _TRUST for request in ("Recall", "List", "BulkForget")},
         "CoverageRequest.query": {"pattern": FULL_TEXT},
@@ -160,12 +153,10 @@ _NONE: Final = {"enum": ["", None]}
 _OFF: Final = {"enum": [False, None]}
 _NO_LIST: Final = {"type": ["array", "null"], "maxItems": 0}
 _IDS: Final = {"type": "array", "minItems": 1}
-_IDS_OR_ALL: Final = {
-    "oneOf": [
-        {"required": ["ids"], "properties": {"ids": _IDS, "everything": _OFF, "space": _NONE, "peer": _NONE}},
-        {"required": ["everything"], "properties": {"ids": _NO_LIST, "everything": {"const": True}, "trust": _OFF}},
-    ]
-}
+_IDS_OR_ALL: Final = _one_of(
+    ids={"ids": _IDS, "everything": _OFF, "space": _NONE, "peer": _NONE},
+    everything={"ids": _NO_LIST, "everything": {"const": True}, "trust": _OFF},
+)
 _RATED: Final = {"id": {"type": "string", "pattern": FULL_TEXT}, "useful": {"type": "boolean"}, "answer": _NONE}
 _VOTE: Final = {"required": ["id", "useful"], "properties": _RATED}
 _CITED: Final = {"answer": {"type": "string", "minLength": 1}, "id": _NONE, "useful": {"type": "null"}}
@@ -183,16 +174,9 @@ BY_MESSAGE: Final[Mapping[str, Schema]] = MappingProxyType(
     {
         **dict.fromkeys(_OF_ENTRIES, _IDS_OR_ALL),
         "RateRequest": {"oneOf": [_VOTE, {"required": ["answer"], "properties": _CITED}]},
-        "ResolveRequest": {
-            "oneOf": [{"required": ["keep"], "properties": _KEPT}, {"required": ["content"], "properties": _WORDED}]
-        },
+        "ResolveRequest": _one_of(keep=_KEPT, content=_WORDED),
         "CheckpointRequest": {"anyOf": [{"required": [name], "properties": {name: given}} for name, given in _SAID]},
-        "AnchorRequest": {
-            "oneOf": [
-                {"required": ["reason"], "properties": _ANCHORED},
-                {"required": ["release"], "properties": _RELEASED},
-            ]
-        },
+        "AnchorRequest": _one_of(reason=_ANCHORED, release=_RELEASED),
         "UpdateRequest": {"minProperties": 1},
         "SetPeerTokenRequest": {"required": ["token"]},
         "AddPeerRequest": {"required": ["url", "token", "spaces"]},
