@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Union, cast, get_args, get_origin, get_type_hi
 from mnemesh_actors.knowledge.graph_operations import Graphing
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node.session_operations import SessionRecords, Sessions
+from mnemesh_actors.ports import LedgerPeers
 from mnemesh_actors.recall.hygiene_report import Hygiene, Validating
 from mnemesh_actors.recall.navigation import Navigating
 from mnemesh_actors.recall.space_maps import SpaceMaps
@@ -106,10 +107,25 @@ class FakeBackups(Sampled):
     owners = (Backups,)
 
 
+class FakeLedger(Sampled):
+    """One entry is put aside. Each answer is awaited, as through a handle."""
+
+    owners = (LedgerPeers,)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        at_once = super().__getattr__(name)
+
+        async def later(*_: object) -> Any:
+            return at_once()
+
+        return later
+
+
 class FakeSyncing(Sampled):
-    """One entry is put aside."""
+    """The ledger tells what is put aside."""
 
     owners = (Syncing,)
+    ledger = FakeLedger()
     me = Me(node_id="0" * 32, key=b"", incarnation="inc", life="life")
 
 

@@ -100,7 +100,7 @@ class Node:
         return sorted(memory.content for memory in (await self.scene.ledger.read(page.ids)).values())
 
     async def cursors(self, other: Node) -> dict[str, int]:
-        return dict(await self.syncing.cursors(f":{other.syncing.me.node_id}"))
+        return dict(await self.syncing.ledger.cursors(f":{other.syncing.me.node_id}"))
 
 
 @asynccontextmanager

@@ -337,6 +337,7 @@ class Asked:
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
+        self.ledger = self
         self.me = SimpleNamespace(incarnation="one")
         self.began: list[int] = []
 

@@ -154,7 +154,7 @@ async def test_a_stream_stops_at_a_total_and_goes_on_with_a_larger_one(pair: tup
     async with meeting(ana, bob):
         await until_told(bob, lambda said: said.caught_up)
     assert await bob.texts() == ["four", "one", "three", "two"]
-    backlog = await bob.syncing.backlog()
+    backlog = await bob.syncing.ledger.backlog()
     assert (backlog.pending, backlog.quarantined) == (0, 0)
 
 

@@ -102,7 +102,7 @@ class Links:
         primary, moves = self.primary, self._moves
         here = Side(primary, self._clock, partial(self._primary_took, moves), lambda seq, repair: None)
         there = Side(member, self._clock, member.bell.tell, partial(self._mark, member, moves))
-        cursors = await here.cursors(cursor_name(member.identity.node_id))
+        cursors = await here.ledger.cursors(cursor_name(member.identity.node_id))
         near, far = Pipe.pair()
         told = partial(self._heard, member, moves)
         stream = Stream(primary.me, ALL, expects=member.identity.node_id)

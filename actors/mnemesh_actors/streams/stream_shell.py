@@ -203,7 +203,7 @@ class StreamShell:
         return sync.Admitted(await self._admit(node_id, life))
 
     async def _met(self, node_id: str) -> sync.Met:
-        return sync.Met(await self._syncing.cursors(self._peer_key(node_id)))
+        return sync.Met(await self._syncing.ledger.cursors(self._peer_key(node_id)))
 
     def _ask(self, question: Coroutine[Any, Any, sync.Event]) -> asyncio.Task[None]:
         """Let the ledger answer."""

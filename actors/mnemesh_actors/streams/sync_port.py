@@ -15,8 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger.peers.contacts import Contact
 from mnemesh_actors.ledger.peers.exchange import Incoming
-from mnemesh_actors.ledger.peers.peer_log import Backlog, Order, Untaken
-from mnemesh_actors.ledger.peers.put_aside import AsidePage, Which, sender_of
+from mnemesh_actors.ledger.peers.put_aside import Which, sender_of
 from mnemesh_actors.ports import LedgerPeers
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.bell import News as Bell
@@ -50,8 +49,8 @@ async def anyone(node_id: str, life: str) -> str:
 
 
 class Syncing:
-    """This node as its peers see it: identity, log, news. `clock` gives milliseconds since the epoch, `sign` the
-    signature of a claim by the key of `me`."""
+    """This node as its peers see it: identity, log, news. What `ledger` alone says is asked there. `clock` gives
+    milliseconds since the epoch, `sign` the signature of a claim by the key of `me`."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class Syncing:
     ) -> None:
         self.me = me
         self._sign = sign
-        self._ledger = ledger
+        self.ledger = ledger
         self._published = published
         self._bell = bell
         self._clock = clock
@@ -79,17 +78,13 @@ class Syncing:
         """Milliseconds since the epoch."""
         return self._clock()
 
-    async def cursors(self, peer: str) -> Mapping[str, int]:
-        """How far the feeds of `peer` were read, durably."""
-        return await self._ledger.cursors(peer)
-
     async def prove(self, claim: Claim) -> sync.Proved:
         """This node's signature of its claim on one stream."""
         return sync.Proved(await self._sign(claim))
 
     async def page(self, ask: sync.Ask) -> sync.Read:
         """A page of the log for a peer."""
-        page = await self._ledger.sync_page(ask.after, ask.patterns, ask.not_from, BATCH_ITEMS_MAX, BATCH_BYTES_MAX)
+        page = await self.ledger.sync_page(ask.after, ask.patterns, ask.not_from, BATCH_ITEMS_MAX, BATCH_BYTES_MAX)
         return sync.Read(
             after=ask.after, entries=tuple(page.entries), last_seq=page.last_seq, head=page.head, keys=page.keys
         )
@@ -127,15 +122,15 @@ class Syncing:
             await self.quotas.admit(sender, len(entries))
 
     async def _hand(self, batch: Incoming, now: int) -> TakenIn:
-        return await self._ledger.take_in(batch, now)
+        return await self.ledger.take_in(batch, now)
 
     async def measure(self, patterns: tuple[str, ...]) -> sync.Measured:
         """The digests of the spaces that the patterns cover."""
-        return sync.Measured(patterns, await self._ledger.digests(patterns))
+        return sync.Measured(patterns, await self.ledger.digests(patterns))
 
     async def reread(self, order: sync.Reask) -> sync.Reread:
         """Entries of buckets that differ."""
-        page = await self._ledger.resend(order.space, order.buckets, order.after, BATCH_ITEMS_MAX, BATCH_BYTES_MAX)
+        page = await self.ledger.resend(order.space, order.buckets, order.after, BATCH_ITEMS_MAX, BATCH_BYTES_MAX)
         return sync.Reread(
             space=order.space,
             after=order.after,
@@ -145,19 +140,11 @@ class Syncing:
             keys=page.keys,
         )
 
-    async def backlog(self) -> Backlog:
-        """How many entries wait or are in quarantine."""
-        return await self._ledger.backlog()
-
-    async def put_aside(self, table: str, which: Which, after: int, limit: int, newest: bool) -> AsidePage:
-        """Entries that wait for others or were not let in. See Ledger.put_aside."""
-        return await self._ledger.put_aside(table, which, after, limit, newest)
-
     async def judge_again(self, ids: Sequence[int], grants: Mapping[str, PeerGrant] | None) -> TakenIn:
         """Judge refused entries again, see Ledger.release, and let index and watchers know."""
         total = TakenIn()
         for some in _chunks(ids):
-            taken = await self._ledger.release(some, self._clock(), grants)
+            taken = await self.ledger.release(some, self._clock(), grants)
             self._published(taken.last)
             total = total.and_then(taken)
         return total
@@ -165,33 +152,21 @@ class Syncing:
     async def numbers(self, table: str, which: Which) -> list[int]:
         """The numbers of all entries of a table that match, the oldest first."""
         found: list[int] = []
-        while some := await self._ledger.aside_numbers(table, which, found[-1] if found else 0, BATCH_ITEMS_MAX):
+        while some := await self.ledger.aside_numbers(table, which, found[-1] if found else 0, BATCH_ITEMS_MAX):
             found += some
         return found
 
     async def discard(self, table: str, ids: Sequence[int]) -> int:
         """Delete entries that wait for others or were not let in. Returns how many there were."""
-        return sum([await self._ledger.discard(table, some) for some in _chunks(ids)])
-
-    async def discard_all(self, table: str, which: Which) -> int:
-        """Delete all of them that match. Returns how many there were."""
-        return await self._ledger.discard_all(table, which)
+        return sum([await self.ledger.discard(table, some) for some in _chunks(ids)])
 
     async def contacts(self) -> list[Contact]:
         """How it stood with every node that was heard of lately, as far as the disk knows."""
-        return await self._ledger.contacts(self._clock())
+        return await self.ledger.contacts(self._clock())
 
     async def keep_contacts(self, contacts: Sequence[Contact]) -> None:
         """Have the disk know how it stands with these."""
-        await self._ledger.keep_contacts(contacts, self._clock())
-
-    async def forget_contacts(self, peers: Sequence[str]) -> None:
-        """Have the disk know nothing more of these, by the names of their cursors."""
-        await self._ledger.forget_contacts(peers)
-
-    async def untaken(self, after: int, order: Order) -> Untaken:
-        """How many of the next entries a node does not take from here. See Ledger.untaken."""
-        return await self._ledger.untaken(after, order)
+        await self.ledger.keep_contacts(contacts, self._clock())
 
     async def news_after(self, seq: int) -> int:
         """Wait for entries after `seq`. The new head."""

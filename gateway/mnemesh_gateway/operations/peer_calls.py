@@ -56,7 +56,7 @@ async def remove_peer(gate: MeshGate, caller: Caller, request: peer_pb2.RemovePe
 async def sync_status(gate: MeshGate, caller: Caller, request: peer_pb2.SyncStatusRequest) -> Answer:
     """How it stands with every peer."""
     peers = await gate.peers()
-    backlog = await peers.syncing.backlog()
+    backlog = await peers.syncing.ledger.backlog()
     return {
         "node_id": peers.node_id,
         "head": peers.head,
@@ -151,7 +151,7 @@ async def retry_quarantine(gate: MeshGate, caller: Caller, request: peer_pb2.Ret
         await _check_there(peers, QUARANTINE, ids)
     numbers = ids if which is None else await peers.syncing.numbers(QUARANTINE, which)
     taken = await peers.syncing.judge_again(numbers, None if request.trust else peers.grants_now())
-    backlog = await peers.syncing.backlog()
+    backlog = await peers.syncing.ledger.backlog()
     return {"accepted": taken.accepted + taken.erased, "waiting": taken.held, "left": backlog.quarantined}
 
 
@@ -177,7 +177,7 @@ async def _listed(
     limit = field_checks.whole("limit", optional(request, "limit", LIMIT), 1, LIMIT_MAX)
     after = _after(request.cursor, request.oldest_first)
     which = _which(peers, request.space, request.peer)
-    page = await peers.syncing.put_aside(table, which, after, limit, not request.oldest_first)
+    page = await peers.syncing.ledger.put_aside(table, which, after, limit, not request.oldest_first)
     cursor = f"{'oldest' if request.oldest_first else 'newest'}-{page.after}" if page.after else ""
     names = peers.names()
     entries = [_entry(entry, one, names) for one in page.entries]
@@ -213,7 +213,7 @@ async def _discarded(peers: Peers, table: str, request: Choice) -> int:
     if which is None:
         await _check_there(peers, table, ids)
         return await peers.syncing.discard(table, ids)
-    return await peers.syncing.discard_all(table, which)
+    return await peers.syncing.ledger.discard_all(table, which)
 
 
 def _chosen(peers: Peers, request: Choice) -> tuple[list[int], Which | None]:

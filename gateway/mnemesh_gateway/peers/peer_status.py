@@ -300,7 +300,7 @@ class Contacts:
         was known."""
         names = [one.contact_name for one in self.away(present) if one.name == principal]
         if names:
-            await self._syncing.forget_contacts(names)
+            await self._syncing.ledger.forget_contacts(names)
         for name in names:
             self._gone.pop(name, None)
             self._on_disk.pop(name, None)
@@ -355,7 +355,7 @@ class NotTaken:
             number = last = 0
         anew = last == 0
         while True:
-            found = await self._syncing.untaken(last, order)
+            found = await self._syncing.ledger.untaken(last, order)
             if found.erased and not anew:
                 number, last, anew = 0, 0, True
                 continue

@@ -278,7 +278,7 @@ class Peers:
         channel = DialedChannel(peer.target, peer.token)
         me = self.syncing.me  # before the cursors: the stream ends when both are not of one log
         try:
-            cursors = await self.syncing.cursors(_called(peer.node_id)) if peer.node_id else {}
+            cursors = await self.syncing.ledger.cursors(_called(peer.node_id)) if peer.node_id else {}
             stream = Stream(me, peer.grant, expects=peer.node_id)
             compare = time.monotonic() - line.compared >= COMPARE_AGAIN_S
             line.shell = shell = StreamShell(
