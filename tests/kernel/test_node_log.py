@@ -22,7 +22,6 @@ from pathlib import Path
 from mnemesh_gateway.node import node_log
 from mnemesh_gateway.node.settings import load
 node_log.LOG_BYTES_MAX = 20_000
-node_log.LogFile.__init__.__defaults__ = (20_000,)
 log = node_log.configure(load({"data_dir": sys.argv[1]}, {}))
 for number in range(2_000):
     node_log.structlog.get_logger("x").info("line " + "abcdefghij"[number % 10] * (number % 60 + 1), filler="y" * 100)

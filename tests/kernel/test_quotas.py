@@ -179,7 +179,8 @@ async def test_the_note_of_a_slowed_stream_goes_when_it_is_slow_enough() -> None
     async def nothing() -> Mapping[str, Usage]:
         return {}
 
-    quotas = PeerQuotas(nothing, lambda sender: Quota(writes_per_second=1000).over(UNLIMITED))
+    quotas = PeerQuotas(nothing)
+    quotas.quota_of = lambda sender: Quota(writes_per_second=1000).over(UNLIMITED)
     now = asyncio.get_running_loop().time()
     quotas._slowed["hub"] = now
     assert quotas.note("hub")

@@ -195,10 +195,8 @@ TOTAL_RETRY_S: Final = 60.0
 class PeerQuotas:
     """`quota_of` is the quota of a sender, `brought()` the usage of each, both by the ledger's names."""
 
-    def __init__(
-        self, brought: Callable[[], Awaitable[Mapping[str, Usage]]], quota_of: Callable[[str], Quota] | None = None
-    ) -> None:
-        self.quota_of = quota_of or (lambda sender: UNLIMITED)
+    def __init__(self, brought: Callable[[], Awaitable[Mapping[str, Usage]]]) -> None:
+        self.quota_of: Callable[[str], Quota] = lambda sender: UNLIMITED
         self._brought = brought
         self._buckets: dict[str, Bucket] = {}
         self._known: dict[str, Usage] = {}

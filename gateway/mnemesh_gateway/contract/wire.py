@@ -188,13 +188,8 @@ def query(item: recall_pb2.RecallRequest, path: str = "") -> model.Query:
     return value_of(model.Query, item, path, text=item.query, spaces=spaces(item, path))
 
 
-def list_query(item: memory_pb2.ListRequest) -> model.ListQuery:
-    """The memories of a page."""
-    return value_of(model.ListQuery, item, spaces=spaces(item))
-
-
-def exported(item: memory_pb2.ExportRequest) -> model.ListQuery:
-    """The memories of an export."""
+def list_query(item: memory_pb2.ListRequest | memory_pb2.ExportRequest) -> model.ListQuery:
+    """The memories of a page or an export."""
     return value_of(model.ListQuery, item, spaces=spaces(item))
 
 

@@ -81,13 +81,12 @@ class Repeats:
 
 
 class LogFile:
-    """Standard error as a stream of text. When standard error is the file at `path`, a file longer than `bytes_max` is
-    renamed. A new one takes its place, also for libraries that write past Python."""
+    """Standard error as a stream of text. When standard error is the file at `path`, a file longer than LOG_BYTES_MAX
+    is renamed. A new one takes its place, also for libraries that write past Python."""
 
-    def __init__(self, stream: TextIO, path: Path, bytes_max: int = LOG_BYTES_MAX) -> None:
+    def __init__(self, stream: TextIO, path: Path) -> None:
         self._stream = stream
         self._path = path
-        self._bytes_max = bytes_max
         self._lock = threading.Lock()
 
     def write(self, text: str) -> int:
@@ -108,7 +107,7 @@ class LogFile:
     def _rotate_if_full(self) -> None:
         try:
             here, there = os.fstat(STDERR), self._path.stat()
-            if here.st_size < self._bytes_max or (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):
+            if here.st_size < LOG_BYTES_MAX or (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):
                 return
             for number in range(LOG_FILES_OLD, 0, -1):
                 older = self._path.with_name(f"{self._path.name}.{number}")

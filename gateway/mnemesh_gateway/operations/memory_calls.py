@@ -146,7 +146,7 @@ async def export(
     mesh = await gate.ready()
     async for item in mesh.export(
         caller,
-        wire.exported(request),
+        wire.list_query(request),
         include_forgotten=request.include_forgotten,
         include_superseded=request.include_superseded,
     ):

@@ -58,8 +58,8 @@ class _Line(Standing):
 
 
 class Peers:
-    """`book` holds the peers to call. `owner` is the name of this node's owner. `jitter()` gives a number in [0, 1).
-    `tokens()` gives the rights of each standing token on a stream, by its principal."""
+    """`book` holds the peers to call. `owner` is the name of this node's owner. `tokens()` gives the rights of each
+    standing token on a stream, by its principal."""
 
     def __init__(
         self,
@@ -67,14 +67,12 @@ class Peers:
         syncing: Syncing,
         clock: Callable[[], int],
         owner: str = OWNER,
-        jitter: Callable[[], float] = random.random,
         tokens: Callable[[], Mapping[str, PeerGrant]] = dict,
     ) -> None:
         self._book = book
         self.syncing = syncing
         self.owner = owner
         self._clock = clock
-        self._jitter = jitter
         self._tokens = tokens
         self._lines: dict[str, _Line] = {}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -264,7 +262,7 @@ class Peers:
                 wait_s = FIRST_WAIT_S  # it held for a while: the next failure is a new one
             if code in NEEDS_A_PERSON:
                 wait_s = WAIT_S_MAX
-            again_s = FIRST_WAIT_S / 2 + wait_s * self._jitter()
+            again_s = FIRST_WAIT_S / 2 + wait_s * random.random()
             line.log.gone(line.status, again_s, FIRST_WAIT_S / 2 + WAIT_S_MAX)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(line.awake.wait(), again_s)
