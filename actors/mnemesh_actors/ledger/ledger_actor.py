@@ -38,20 +38,9 @@ from mnemesh_actors.ledger.commit.merge_writes import Merging
 from mnemesh_actors.ledger.commit.verdicts import Decisions, Verdicts, links_of
 from mnemesh_actors.ledger.commit.write_admission import Admission, edit_of, refuse_endless, replaces, revision_of
 from mnemesh_actors.ledger.feeds.feeds import Feeds
-from mnemesh_actors.ledger.integrity import alarms
+from mnemesh_actors.ledger.integrity import alarms, incarnation
 from mnemesh_actors.ledger.integrity.faults import explained, reading
 from mnemesh_actors.ledger.integrity.file_identity import FileIdentity
-from mnemesh_actors.ledger.integrity.incarnation import (
-    HighWater,
-    LedgerLock,
-    emptied,
-    establish,
-    furthest,
-    known_as,
-    loss,
-    lost,
-    refuse,
-)
 from mnemesh_actors.ledger.integrity.log_check import check_log
 from mnemesh_actors.ledger.integrity.scrub import Scrub
 from mnemesh_actors.ledger.peers import peer_log
@@ -82,14 +71,14 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
     def __init__(self, path: str, key_path: str, node_id: str, reserve_bytes: int = 0) -> None:
         self.path = Path(path)
         self._room = DiskRoom(self.path.parent, reserve_bytes)
-        self._lock = LedgerLock(self.path.with_suffix(".lock"))
+        self._lock = incarnation.LedgerLock(self.path.with_suffix(".lock"))
         with ExitStack() as undo:
             undo.callback(self._lock.close)
-            refuse(self.path, lost(self.path, self._lock.read()))
+            incarnation.refuse(self.path, incarnation.lost(self.path, self._lock.read()))
             self._db = schema.connect(self.path)
             undo.callback(self._db.close)
             with explained(self.path, "it can not be opened"):
-                refuse(self.path, emptied(self._db, self._lock.read()))
+                incarnation.refuse(self.path, incarnation.emptied(self._db, self._lock.read()))
                 check_log(self._db, self.path)
                 key = load_key(Path(key_path))
                 self._journal = Journal(self._db, key, node_id)
@@ -117,7 +106,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                     Absorb: merging.absorb,
                     Part: merging.part,
                 }
-                self._mark = HighWater(self.path.with_suffix(".head"))
+                self._mark = incarnation.HighWater(self.path.with_suffix(".head"))
                 undo.callback(self._mark.close)
                 self._incarnation = self._begin_life()
                 self._files = FileIdentity(self.path)
@@ -132,16 +121,16 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
 
     def _begin_life(self) -> str:
         """The incarnation. A new one, with an alarm, when the log is known to have been longer."""
-        last, known = self._journal.last_seq(), known_as(self._db)
-        reached = furthest(self.path, known, self._mark.read())
+        last, known = self._journal.last_seq(), incarnation.known_as(self._db)
+        reached = incarnation.furthest(self.path, known, self._mark.read())
         if reached > last:
             try:
-                alarms.add(self.path.parent, loss(self.path, last, reached))
+                alarms.add(self.path.parent, incarnation.loss(self.path, last, reached))
             except OSError as error:
                 raise Unavailable(f"the ledger could not write an alarm: {error}", part="ledger") from error
-        incarnation = establish(self._db, self._lock, lost_entries=reached > last)
-        self._mark.write(incarnation, last)
-        return incarnation
+        begun = incarnation.establish(self._db, self._lock, lost_entries=reached > last)
+        self._mark.write(begun, last)
+        return begun
 
     # ---- writing ----------------------------------------------------------------------------------------------
 
