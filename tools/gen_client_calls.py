@@ -27,7 +27,10 @@ ALWAYS: Final = {
     FieldDescriptor.TYPE_DOUBLE: ("float", "0.0"),
 }  # fmt: skip
 PLACES: Final = ("space: Words | None = None", "spaces: Words | None = None")
-STANDARD: Final = ("from collections.abc import Iterable, Mapping", "from typing import TypedDict, Unpack")
+STANDARD: Final = (
+    "from collections.abc import Iterable, Mapping", "from datetime import datetime, timedelta",
+    "from typing import TypedDict, Unpack",
+)  # fmt: skip
 IMPORTS: Final = (
     "from mnemesh.api import values", "from mnemesh.api.call import Call, ask",
     "from mnemesh.api.calls.filters import Time, Words, places",
@@ -39,6 +42,8 @@ GIVEN: Final = {
     "mnemesh.v1.Source": "values.Source | Mapping[str, object] | None",
     "mnemesh.v1.Link": "Iterable[values.Link | Mapping[str, str] | str]",
 }  # fmt: skip
+# The annotations of texts that stand for more than a text, by field.
+TEXTS: Final = {"mnemesh.v1.AddAgentRequest.expires": "str | datetime | timedelta | None"}
 
 
 def calls() -> dict[str, str]:
@@ -130,11 +135,15 @@ def _function(name: str, row: Mapping[str, Any], options: Mapping[str, tuple[str
     within: list[str] = [] if "inside" in row else fields
     for word in filter(None, row.get("arguments", "").split(", ")):
         field, optional = word.partition("=")[0].rstrip("?"), word.endswith("?")
+        single, _, listed = field.partition(":")
         if word == "*":
             arguments.append(word)
         elif word == "places":
             arguments += PLACES
             within.append('"spaces": places(space, spaces)')
+        elif listed in request.fields_by_name:
+            arguments.append(f"{single}: str")
+            fields.append(f'"{listed}": ({single},)')
         elif word.removeprefix("**") in options:
             arguments.append(f"**options: Unpack[{word.removeprefix('**')}]")
             within.append("**options")
@@ -163,6 +172,8 @@ def {name}({", ".join(arguments)}) -> Call[values.{row["gives"]}]:
 
 def _type(field: FieldDescriptor, optional: bool) -> tuple[str, str]:
     """The annotation and the default of an argument, from its field."""
+    if field.full_name in TEXTS:
+        return TEXTS[field.full_name], "None"
     if field.is_repeated or (field.message_type is not None and field.message_type.full_name != TIMESTAMP):
         single, default = "Words", "None"
     elif field.message_type is not None:

@@ -23,8 +23,10 @@ import mnemesh
 from mnemesh import AsyncClient, Client, errors
 from mnemesh.api import calls, values
 from mnemesh.api.batch import BATCH_BYTES_MAX, BATCH_ITEMS_MAX, CONTENT_BYTES_MAX
+from mnemesh.api.calls.node import add_agent
 from mnemesh.transport import connection
 from mnemesh_memory.values import limits
+from mnemesh_proto.v1 import admin_pb2
 
 Make = Callable[..., Both]
 
@@ -496,6 +498,16 @@ def test_the_limits_of_a_batch_are_those_of_the_node() -> None:
     assert (CONTENT_BYTES_MAX, BATCH_ITEMS_MAX, BATCH_BYTES_MAX) == (
         limits.CONTENT_BYTES_MAX, limits.BATCH_ITEMS_MAX, limits.BATCH_BYTES_MAX,
     )  # fmt: skip
+
+
+def test_a_token_lasts_until_an_aware_moment_for_a_duration_or_as_a_text_says() -> None:
+    ends = datetime(2026, 5, 1, 14, 0, tzinfo=timezone(timedelta(hours=2)))
+    for given, text in ((ends, "2026-05-01T12:00:00Z"), (timedelta(days=1), "86400s"), ("30d", "30d"), (None, "")):
+        call = add_agent("ana", role="writer", expires=given)
+        assert isinstance(call.request, admin_pb2.AddAgentRequest)
+        assert call.request.expires == text
+    with pytest.raises(errors.InvalidArgument, match="expires"):
+        add_agent("ana", role="writer", expires=ends.replace(tzinfo=None))
 
 
 def test_every_public_name_is_there_and_only_a_client_loads_grpc() -> None:

@@ -40,45 +40,6 @@ class AsyncOperations:
 
         def _watch(self, call: Call[Change]) -> AsyncWatch: ...
 
-    async def add_agent(
-        self,
-        /,
-        name: str,
-        *,
-        role: str,
-        spaces: Iterable[str] = (),
-        toolsets: Iterable[str] = (),
-        expires: str | datetime | timedelta | None = None,
-        max_memories: int | None = None,
-        max_bytes: int | None = None,
-        writes_per_second: float | None = None,
-    ) -> values.IssuedToken:
-        """Issue a token to an agent. The token stands only in this answer.
-
-        `role` is reader, writer or admin. `spaces` are paths of shared spaces, `team/*` for all below, `*` for all. The
-        private space @name needs no grant. `toolsets` is core, curate, session, knowledge, admin; none means all that the
-        role may. `expires` is an aware datetime, a timedelta or a text such as 30d. `max_memories`, `max_bytes` and
-        `writes_per_second` bound what it writes, 0 for no limit, None for the node's defaults. Raises AlreadyExists while
-        the name has a token.
-
-        >>> issued = client.add_agent("ana", role="writer", spaces=["team/*"], expires="30d")
-        >>> ana = Client(token=issued.token)
-        """
-        from mnemesh.api.calls.agents import add_agent
-
-        return await self._send(
-            add_agent(
-                name,
-                role=role,
-                spaces=spaces,
-                toolsets=toolsets,
-                expires=expires,
-                max_memories=max_memories,
-                max_bytes=max_bytes,
-                writes_per_second=writes_per_second,
-            )
-        )
-
     async def create_backup(self, /, to: str = "") -> values.MadeBackup:
         """Write a backup of the node into one file on the node's machine, while writes go on. `to` is an absolute path
         there, a file or a folder, and only the owner may name one. Without it the backup lies in `backups` of the data
@@ -422,6 +383,25 @@ class AsyncOperations:
 
         return await self._send(recall(query, space=space, spaces=spaces, limit=limit, **options))
 
+    async def get(
+        self,
+        /,
+        id: str,
+        *,
+        include_forgotten: bool = False,
+        space: Words | None = None,
+        spaces: Words | None = None,
+        as_of: Time | None = None,
+    ) -> values.Memory:
+        """The memory with this id, unique id prefix (6 characters or more) or title, with `as_of` as it was recorded then.
+        Raises NotFound.
+
+        >>> client.get("018f6f0e").content
+        """
+        from mnemesh.api.calls.memories import get
+
+        return await self._send(get(id, include_forgotten=include_forgotten, space=space, spaces=spaces, as_of=as_of))
+
     def export(
         self,
         /,
@@ -584,6 +564,45 @@ class AsyncOperations:
         from mnemesh.api.calls.node import list_agents
 
         return await self._send(list_agents())
+
+    async def add_agent(
+        self,
+        /,
+        name: str,
+        *,
+        role: str,
+        spaces: Words | None = None,
+        toolsets: Words | None = None,
+        expires: str | datetime | timedelta | None = None,
+        max_memories: int | None = None,
+        max_bytes: int | None = None,
+        writes_per_second: float | None = None,
+    ) -> values.IssuedToken:
+        """Issue a token to an agent. The token stands only in this answer.
+
+        `role` is reader, writer or admin. `spaces` are paths of shared spaces, `team/*` for all below, `*` for all. The
+        private space @name needs no grant. `toolsets` is core, curate, session, knowledge, admin; none means all that the
+        role may. `expires` is an aware datetime, a timedelta or a text such as 30d. `max_memories`, `max_bytes` and
+        `writes_per_second` bound what it writes, 0 for no limit, None for the node's defaults. Raises AlreadyExists while
+        the name has a token.
+
+        >>> issued = client.add_agent("ana", role="writer", spaces=["team/*"], expires="30d")
+        >>> ana = Client(token=issued.token)
+        """
+        from mnemesh.api.calls.node import add_agent
+
+        return await self._send(
+            add_agent(
+                name,
+                role=role,
+                spaces=spaces,
+                toolsets=toolsets,
+                expires=expires,
+                max_memories=max_memories,
+                max_bytes=max_bytes,
+                writes_per_second=writes_per_second,
+            )
+        )
 
     async def set_agent_quota(
         self,
@@ -792,25 +811,6 @@ class AsyncOperations:
         from mnemesh.api.calls.peers import discard_pending
 
         return await self._send(discard_pending(ids, everything=everything, space=space, peer=peer))
-
-    async def get(
-        self,
-        /,
-        id: str,
-        *,
-        include_forgotten: bool = False,
-        space: Words | None = None,
-        spaces: Words | None = None,
-        as_of: Time | None = None,
-    ) -> values.Memory:
-        """The memory with this id, unique id prefix (6 characters or more) or title, with `as_of` as it was recorded then.
-        Raises NotFound.
-
-        >>> client.get("018f6f0e").content
-        """
-        from mnemesh.api.calls.reads import get
-
-        return await self._send(get(id, include_forgotten=include_forgotten, space=space, spaces=spaces, as_of=as_of))
 
     async def get_many(
         self,

@@ -8,7 +8,7 @@ is put before a field's name in errors, such as `items[3].`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final, TypeVar, cast
 
@@ -25,6 +25,8 @@ Value = TypeVar("Value")
 
 TIMESTAMP: Final = "google.protobuf.Timestamp"
 LINK: Final = "mnemesh.v1.Link"
+# The field that may be given as a moment or a duration.
+LASTING: Final = "expires"
 # The node's limits of whole numbers, in the node's own words.
 RANGES: Final[Mapping[str, str]] = {
     "limit": " from 1 to 200", "before": " from 0 to 50", "after": " from 0 to 50", "token_budget": " from 1 to 100000",
@@ -103,12 +105,19 @@ def _set(message: Message, field: FieldDescriptor, value: Any, path: str) -> Non
     elif field.is_repeated:
         _extend(target, field, value, path)
     elif field.message_type is None:
-        _assign(message, field.name, field, value, path)
+        _assign(message, field.name, field, _lasting(value, path) if field.name == LASTING else value, path)
     elif field.message_type.full_name == TIMESTAMP:
         target.CopyFrom(timestamp(path, value))
     else:
         target.SetInParent()
         _set_message(target, value, path)
+
+
+def _lasting(value: Any, path: str) -> Any:
+    """The contract's text for a moment or a duration. Raises InvalidArgument for a datetime without zone."""
+    if isinstance(value, timedelta):
+        return f"{int(value.total_seconds())}s"
+    return timestamp(path, value).ToJsonString() if isinstance(value, datetime) else value
 
 
 def _set_message(target: Message, value: Any, path: str) -> None:

@@ -45,6 +45,28 @@ def recall(
     )
 
 
+def get(
+    id: str,
+    *,
+    include_forgotten: bool = False,
+    space: Words | None = None,
+    spaces: Words | None = None,
+    as_of: Time | None = None,
+) -> Call[values.Memory]:
+    """The memory with this id, unique id prefix (6 characters or more) or title, with `as_of` as it was recorded then.
+    Raises NotFound.
+
+    >>> client.get("018f6f0e").content
+    """
+    return ask(
+        memory_pb2,
+        "Get",
+        {"ids": (id,), "include_forgotten": include_forgotten, "spaces": places(space, spaces), "as_of": as_of},
+        memory_of,
+        repeatable=True,
+    )
+
+
 def export(
     *,
     space: Words | None = None,

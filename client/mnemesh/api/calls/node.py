@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from mnemesh.api import values
 from mnemesh.api.call import Call, ask
+from mnemesh.api.calls.filters import Words
 from mnemesh_proto.v1 import admin_pb2
 
 
@@ -14,6 +17,46 @@ def list_agents() -> Call[values.Agents]:
     >>> [agent.name for agent in client.list_agents().agents if agent.state == "active"]
     """
     return ask(admin_pb2, "ListAgents", {}, values.Agents, repeatable=True)
+
+
+def add_agent(
+    name: str,
+    *,
+    role: str,
+    spaces: Words | None = None,
+    toolsets: Words | None = None,
+    expires: str | datetime | timedelta | None = None,
+    max_memories: int | None = None,
+    max_bytes: int | None = None,
+    writes_per_second: float | None = None,
+) -> Call[values.IssuedToken]:
+    """Issue a token to an agent. The token stands only in this answer.
+
+    `role` is reader, writer or admin. `spaces` are paths of shared spaces, `team/*` for all below, `*` for all. The
+    private space @name needs no grant. `toolsets` is core, curate, session, knowledge, admin; none means all that the
+    role may. `expires` is an aware datetime, a timedelta or a text such as 30d. `max_memories`, `max_bytes` and
+    `writes_per_second` bound what it writes, 0 for no limit, None for the node's defaults. Raises AlreadyExists while
+    the name has a token.
+
+    >>> issued = client.add_agent("ana", role="writer", spaces=["team/*"], expires="30d")
+    >>> ana = Client(token=issued.token)
+    """
+    return ask(
+        admin_pb2,
+        "AddAgent",
+        {
+            "name": name,
+            "role": role,
+            "spaces": spaces,
+            "toolsets": toolsets,
+            "expires": expires,
+            "max_memories": max_memories,
+            "max_bytes": max_bytes,
+            "writes_per_second": writes_per_second,
+        },
+        values.IssuedToken,
+        repeatable=False,
+    )
 
 
 def set_agent_quota(

@@ -1,4 +1,4 @@
-"""The operations that read memories by name, and how the messages of a stream are read."""
+"""The operation that reads many memories by name, and how answers that are no value by themselves are read."""
 
 from __future__ import annotations
 
@@ -10,23 +10,6 @@ from mnemesh.api.call import Call, ask
 from mnemesh.api.calls.filters import Time, Words, places
 from mnemesh.api.wire import to_message, to_value
 from mnemesh_proto.v1 import memory_pb2, watch_pb2
-
-
-def get(
-    id: str,
-    *,
-    include_forgotten: bool = False,
-    space: Words | None = None,
-    spaces: Words | None = None,
-    as_of: Time | None = None,
-) -> Call[values.Memory]:
-    """The memory with this id, unique id prefix (6 characters or more) or title, with `as_of` as it was recorded then.
-    Raises NotFound.
-
-    >>> client.get("018f6f0e").content
-    """
-    fields = {"ids": (id,), "include_forgotten": include_forgotten, "spaces": places(space, spaces), "as_of": as_of}
-    return ask(memory_pb2, "Get", fields, memory_of, repeatable=True)
 
 
 def get_many(
