@@ -27,6 +27,7 @@ from mnemesh.transport.local_node import (
     split_address,
     stop_node,
 )
+from mnemesh_proto import rendezvous
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, NodeAddress, read_node, write_node
 
 FAKE_NODE = Path(__file__).with_name("stdio_fake_node.py")
@@ -134,10 +135,10 @@ def test_the_default_ports_are_left_to_the_node_when_they_are_free(data_dir: Pat
 
 @pytest.mark.usefixtures("free_ports")
 def test_a_taken_default_port_is_replaced_by_a_free_one(data_dir: Path) -> None:
-    with socket.create_server(split_address(local.DEFAULT_HTTP)):
+    with socket.create_server(split_address(rendezvous.DEFAULT_HTTP)):
         node = ensure_node(data_dir, 20, command("fine"))
     assert starts(data_dir)[0][1:] == ["--http", "127.0.0.1:0"]
-    assert node.http != local.DEFAULT_HTTP
+    assert node.http != rendezvous.DEFAULT_HTTP
     assert local.accepts(node.http)
 
 
@@ -145,8 +146,8 @@ def test_a_taken_default_port_is_replaced_by_a_free_one(data_dir: Path) -> None:
 def test_an_address_that_the_user_set_is_not_replaced(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data_dir.mkdir()
     with (
-        socket.create_server(split_address(local.DEFAULT_HTTP)),
-        socket.create_server(split_address(local.DEFAULT_GRPC)),
+        socket.create_server(split_address(rendezvous.DEFAULT_HTTP)),
+        socket.create_server(split_address(rendezvous.DEFAULT_GRPC)),
     ):
         assert local._port_arguments(data_dir) == ("--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0")
         monkeypatch.setenv("MNEMESH_GRPC", "127.0.0.1:9001")

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from ledger_builders import SPACE, Home, Pen, all_done, done, everything, read_back
 
-from mnemesh_actors.ledger import ledger_actor
+from mnemesh_actors.ledger.integrity import incarnation
 from mnemesh_actors.ledger.integrity.incarnation import LedgerLock
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store import rows, schema
@@ -150,7 +150,7 @@ def test_a_lost_lock_file_means_a_new_life(home: Home) -> None:
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ledger_actor, "LedgerLock", partial(LedgerLock, wait_s=0.1))
+    monkeypatch.setattr(incarnation, "LedgerLock", partial(LedgerLock, wait_s=0.1))
 
 
 @pytest.mark.usefixtures("impatient")
