@@ -51,7 +51,7 @@ def free_ports(monkeypatch: pytest.MonkeyPatch) -> None:
     """Default addresses that nothing else on this machine uses."""
     for name in ("DEFAULT_GRPC", "DEFAULT_HTTP"):
         with socket.create_server(("127.0.0.1", 0)) as probe:
-            monkeypatch.setattr(local, name, f"127.0.0.1:{probe.getsockname()[1]}")
+            monkeypatch.setattr(rendezvous, name, f"127.0.0.1:{probe.getsockname()[1]}")
 
 
 def command(manner: str) -> tuple[str, ...]:
