@@ -126,7 +126,7 @@ class LedgerRead(Protocol):
 class LedgerWrite(Protocol):
     """Everything that a principal of this node writes."""
 
-    def commit(self, commands: Sequence[Command]) -> list[Committed | Exception]: ...
+    def commit(self, asked: Sequence[Command]) -> list[Committed | Exception]: ...
 
     def prepare(
         self, lookups: Sequence[Lookup], hashes: Sequence[str], generation: str

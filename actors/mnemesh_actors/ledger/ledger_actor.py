@@ -14,25 +14,8 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from mnemesh_actors.ledger.backup.snapshot import Copies
-from mnemesh_actors.ledger.commit import write_admission
-from mnemesh_actors.ledger.commit.commands import (
-    Absorb,
-    Command,
-    Committed,
-    Create,
-    Decide,
-    Forget,
-    Judge,
-    Lookup,
-    Mark,
-    Part,
-    Rate,
-    Resolve,
-    Restore,
-    Revise,
-    Rollback,
-    Tie,
-)
+from mnemesh_actors.ledger.commit import commands, write_admission
+from mnemesh_actors.ledger.commit.commands import Command, Committed, Lookup
 from mnemesh_actors.ledger.commit.link_writes import Linking
 from mnemesh_actors.ledger.commit.merge_writes import Merging
 from mnemesh_actors.ledger.commit.verdicts import Decisions, Verdicts, links_of
@@ -92,19 +75,19 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 linking = Linking(self._db, self._journal, node_id)
                 merging = Merging(self._journal, self._admission)
                 self._carriers: dict[type[Command], Callable[..., Committed]] = {
-                    Create: self._create,
-                    Revise: self._revise,
-                    Forget: self._forget,
-                    Restore: self._restore,
-                    Rollback: self._rollback,
-                    Resolve: self._resolve,
-                    Decide: Decisions(self._db, self._journal, self._admission).decide,
-                    Judge: self._verdicts.judge,
-                    Tie: linking.tie,
-                    Rate: linking.rate,
-                    Mark: linking.mark,
-                    Absorb: merging.absorb,
-                    Part: merging.part,
+                    commands.Create: self._create,
+                    commands.Revise: self._revise,
+                    commands.Forget: self._forget,
+                    commands.Restore: self._restore,
+                    commands.Rollback: self._rollback,
+                    commands.Resolve: self._resolve,
+                    commands.Decide: Decisions(self._db, self._journal, self._admission).decide,
+                    commands.Judge: self._verdicts.judge,
+                    commands.Tie: linking.tie,
+                    commands.Rate: linking.rate,
+                    commands.Mark: linking.mark,
+                    commands.Absorb: merging.absorb,
+                    commands.Part: merging.part,
                 }
                 self._mark = incarnation.HighWater(self.path.with_suffix(".head"))
                 undo.callback(self._mark.close)
@@ -134,28 +117,28 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
 
     # ---- writing ----------------------------------------------------------------------------------------------
 
-    def commit(self, commands: Sequence[Command]) -> list[Committed | Exception]:
-        """Carry out `commands` in order, in one transaction. One result a command. A refused command changes nothing
+    def commit(self, asked: Sequence[Command]) -> list[Committed | Exception]:
+        """Carry out `asked` in order, in one transaction. One result a command. A refused command changes nothing
         and does not hold up the others. Raises DiskFull, and Unavailable or DataLoss when the disk fails. Then
         nothing is written."""
         self._files.check()
-        if commands:
+        if asked:
             self._room.require()
-        results = self._commit(commands)
+        results = self._commit(asked)
         damaged = {number: result for number, result in enumerate(results) if isinstance(result, RowDamaged)}
         if damaged:
             try:
                 if self.mend(next(iter(damaged.values()))):
-                    again = self._commit([commands[number] for number in damaged])
+                    again = self._commit([asked[number] for number in damaged])
                     results = [again.pop(0) if number in damaged else one for number, one in enumerate(results)]
             except MnemeshError as error:  # the other commands are on disk by now
                 results = [error if number in damaged else one for number, one in enumerate(results)]
         return results
 
-    def _commit(self, commands: Sequence[Command]) -> list[Committed | Exception]:
+    def _commit(self, asked: Sequence[Command]) -> list[Committed | Exception]:
         results: list[Committed | Exception] = []
         with self._transaction():
-            for command in commands:
+            for command in asked:
                 mark = self._journal.digest.mark()
                 self._db.execute("SAVEPOINT command")
                 try:
@@ -187,7 +170,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             raise TypeError(f"not a ledger command: {type(command).__name__}")
         return carrier(command)
 
-    def _create(self, command: Create) -> Committed:
+    def _create(self, command: commands.Create) -> Committed:
         draft = command.draft
         if seen := self._admission.seen(command.agent, draft.idempotency_key, command.fingerprint, command.at):
             return seen
@@ -242,7 +225,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         self._admission.keep_key(command.agent, draft.idempotency_key, command.fingerprint, result, command.at)
         return result
 
-    def _replace_by(self, known: Committed, command: Create) -> Committed:
+    def _replace_by(self, known: Committed, command: commands.Create) -> Committed:
         """An exact duplicate meant to supersede others: the existing memory takes their place."""
         olds = [old for old in self._admission.to_replace(command.draft, command.visible) if old.id != known.memory.id]
         if not olds:
@@ -260,7 +243,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             reason=f"an identical memory was there already; it {replaces(olds)}",
         )
 
-    def _revise(self, command: Revise) -> Committed:
+    def _revise(self, command: commands.Revise) -> Committed:
         patch = command.patch
         if seen := self._admission.seen(command.agent, patch.idempotency_key, command.fingerprint, command.at):
             return seen
@@ -277,7 +260,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
         self._admission.keep_key(command.agent, patch.idempotency_key, command.fingerprint, result, command.at)
         return result
 
-    def _forget(self, command: Forget) -> Committed:
+    def _forget(self, command: commands.Forget) -> Committed:
         memory = self._journal.memory(command.id)
         document = self._journal.document(memory)
         edit = forget(document.state(), command.agent, command.at)
@@ -290,7 +273,7 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             reason = f"forgotten with all its {versions} versions; `restore` brings back the one that was shown"
         return self._admission.written(document, edit, command, reason)
 
-    def _restore(self, command: Restore) -> Committed:
+    def _restore(self, command: commands.Restore) -> Committed:
         memory = self._journal.memory(command.id)
         document = self._journal.document(memory)
         edit = restore(document.state(), command.agent, command.at)
