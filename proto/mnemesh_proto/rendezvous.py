@@ -100,6 +100,20 @@ def write_node(data_dir: StrPath, address: NodeAddress) -> None:
     os.replace(f"{published}.tmp", published)
 
 
+def is_stopped(pid: int) -> bool:
+    """Whether a signal has stopped that process; False where the system can't tell."""
+    return process_fields(pid)[:1] == ["T"]
+
+
+def process_fields(pid: int) -> list[str]:
+    """Of proc(5), /proc/PID/stat: what follows the name, which may hold anything. Empty where the system can't tell."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()
+    except OSError:
+        return []
+
+
 def read_token(data_dir: StrPath) -> str | None:
     """The owner token, or None when this directory has none yet."""
     try:

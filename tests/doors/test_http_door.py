@@ -14,9 +14,9 @@ from door_clients import REQUESTS, TOKEN, Doors, open_http, serve_http
 from mnemesh_gateway.doors.http.http_door import build_app
 from mnemesh_gateway.doors.http.openapi import QUERY_METHODS
 from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, Route
-from mnemesh_gateway.security.loopback import is_loopback
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Aborted, DataLoss, MnemeshError, Overloaded, Unavailable
+from mnemesh_proto.loopback import is_loopback
 
 SECRET = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
 FORMS = [(operation, form) for operation in OPERATIONS for form in operation.forms]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterable
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import grpc
 import grpc.aio
 
 from mnemesh.api.async_operations import AsyncOperations
-from mnemesh.api.call import Call
+from mnemesh.api.call import Answer, Call
 from mnemesh.errors import MnemeshError, NotAnswering, NotFound
 from mnemesh.transport.connection import CHANNEL_OPTIONS, Connected, Target
 from mnemesh.transport.liveness import HEALTH_CHECK, SIGN_OF_LIFE_S, SILENCE_S, hung
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from mnemesh.api.calls.writes import Item
     from mnemesh.api.values import Change
     from mnemesh.api.watch import AsyncWatch
-
-Answer = TypeVar("Answer")
 
 
 class AsyncClient(Connected, AsyncOperations):

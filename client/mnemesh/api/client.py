@@ -8,11 +8,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 import grpc
 
-from mnemesh.api.call import Call
+from mnemesh.api.call import Answer, Call
 from mnemesh.api.operations import Operations
 from mnemesh.errors import MnemeshError, NotAnswering, NotFound
 from mnemesh.transport.connection import CHANNEL_OPTIONS, Connected, Target
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from mnemesh.api.calls.writes import Item
     from mnemesh.api.values import Change
     from mnemesh.api.watch import Watch
-
-Answer = TypeVar("Answer")
 
 
 class Client(Connected, Operations):

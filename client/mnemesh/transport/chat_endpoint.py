@@ -5,7 +5,6 @@ Texts of memories leave the machine here. So plain HTTP goes to this machine onl
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import time
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from mnemesh.errors import DeadlineExceeded, InvalidArgument, NotReachable
+from mnemesh_proto.loopback import is_loopback
 
 TIMEOUT_S: Final = 120.0
 ANSWER_BYTES_MAX: Final = 1024 * 1024
@@ -27,7 +27,7 @@ class ChatEndpoint:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
             raise InvalidArgument("url", url.partition("@")[2] or url, "an address such as https://HOST/v1")
-        if parts.scheme == "http" and not _is_here(parts.hostname):
+        if parts.scheme == "http" and not is_loopback(parts.hostname):
             raise InvalidArgument("url", url, "https, or http to this machine")
         if not model:
             raise InvalidArgument("model", "nothing", "the name of a model of the endpoint", missing=True)
@@ -89,12 +89,3 @@ def _text(body: bytes) -> str:
     if not isinstance(text, str):
         raise NotReachable("the endpoint's answer is none of the chat protocol; nothing was changed")
     return text
-
-
-def _is_here(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

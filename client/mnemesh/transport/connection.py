@@ -14,7 +14,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +30,7 @@ from mnemesh.transport.address import split_address
 from mnemesh.transport.local_node import NodeNotStarted, check_directory, ensure_node, last_words
 from mnemesh.transport.project import Project, project_here
 from mnemesh_proto import rendezvous
+from mnemesh_proto.loopback import is_loopback
 
 DEFAULT_TIMEOUT_S: Final = 30.0
 START_TIMEOUT_S: Final = 60.0
@@ -117,7 +117,7 @@ class Connection:
         Raises NotReachable, Unauthenticated, or InvalidArgument for a data directory that is none."""
         endpoint = self._endpoint or self._local_node()
         token = self._token
-        if not token and _is_loopback(endpoint):
+        if not token and is_loopback(split_address(endpoint)[0]):
             token = self._owner_token()
         if not self._project.settled:
             self._project = project_here(self.data_dir)
@@ -255,11 +255,3 @@ def _address(text: str) -> str:
     except ValueError:
         raise InvalidArgument("endpoint", text, "HOST:PORT, such as 127.0.0.1:7433") from None
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _is_loopback(endpoint: str) -> bool:
-    host, _ = split_address(endpoint)
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False

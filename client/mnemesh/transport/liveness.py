@@ -12,10 +12,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Final, Generic, TypeVar
 
-from mnemesh_proto.rendezvous import NodeAddress
+from mnemesh_proto.rendezvous import NodeAddress, is_stopped, process_fields
 
 # The silence before a sign of life is asked for, the time limit of the answer, and the pauses between checks and
 # between questions. The sum is less than five seconds.
@@ -53,14 +52,9 @@ def advice(node: NodeAddress | None) -> str:
     return f"its process {node.pid} hangs; end it with `kill -9 {node.pid}`, then `mnemesh up`. {after}"
 
 
-def is_stopped(pid: int) -> bool:
-    """Whether a signal has stopped that process; False where the system can't tell."""
-    return _fields(pid)[:1] == ["T"]
-
-
 def is_running(pid: int) -> bool:
     """Whether that process has not ended yet, reaped or not; False where the system can't tell."""
-    return _fields(pid)[:1] not in ([], ["Z"])
+    return process_fields(pid)[:1] not in ([], ["Z"])
 
 
 def says_it_lives(address: str, split: Callable[[str], tuple[str, int]]) -> bool:
@@ -127,13 +121,5 @@ class Liveness(Generic[Line]):
 
 def _processor_s(node: NodeAddress | None) -> float | None:
     """The processor time of the process, in s; None where the system can't tell."""
-    fields = _fields(node.pid) if node else []
+    fields = process_fields(node.pid) if node else []
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK") if len(fields) > 12 else None
-
-
-def _fields(pid: int) -> list[str]:
-    """Of proc(5), /proc/PID/stat: what follows the name, which may hold anything."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
-    except OSError:
-        return []

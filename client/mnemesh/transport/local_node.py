@@ -24,7 +24,7 @@ from typing import BinaryIO
 
 from mnemesh.errors import InvalidArgument, NotReachable, why
 from mnemesh.transport.address import split_address
-from mnemesh.transport.liveness import is_running, is_stopped
+from mnemesh.transport.liveness import is_running
 from mnemesh_proto import rendezvous
 
 START_LOCK_FILE = "start.lock"
@@ -128,7 +128,7 @@ def stop_node(data_dir: Path, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
     except PermissionError as error:
         raise NodeNotStopped(f"the node on {data_dir} (pid {pid}) belongs to another user") from error
     while (holds := _node_lock_is_held(data_dir)) or is_running(pid):
-        if holds and is_stopped(pid):
+        if holds and rendezvous.is_stopped(pid):
             raise NodeNotStopped(
                 f"the node on {data_dir} can't end: its process {pid} is stopped; `kill -CONT {pid}` lets it go on "
                 f"and end, `kill -9 {pid}` ends it at once. What it acknowledged is on disk"

@@ -20,9 +20,9 @@ from typing import Any, Final
 
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
-from mnemesh_gateway.security.loopback import is_loopback
 from mnemesh_memory.values.errors import count_of
-from mnemesh_proto.rendezvous import AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, read_token
+from mnemesh_proto.loopback import is_loopback
+from mnemesh_proto.rendezvous import AUTHORIZATION, LOCK_FILE, NODE_FILE, TOKEN_FILE, is_stopped, read_token
 
 HEALTH_TIMEOUT_S = 3.0
 NEIGHBOUR_TIMEOUT_S: Final = 1.0
@@ -171,14 +171,6 @@ def ask(
         return None, 0
     status, body = _get(place, node.http, path, token, within_s)
     return (json.loads(body) if status == http.client.OK else None), status
-
-
-def is_stopped(pid: int) -> bool:
-    """Whether a signal has stopped that process. False where the system can't tell."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()[:1] == ["T"]
-    except OSError:
-        return False
 
 
 def answers(place: Place, address: str) -> bool:

@@ -10,8 +10,8 @@ from pathlib import Path
 from mnemesh_gateway.doors.grpc.grpc_door import GrpcDoor
 from mnemesh_gateway.doors.mcp.toolsets import select
 from mnemesh_gateway.node.settings import Settings
-from mnemesh_gateway.security.loopback import is_loopback
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError
+from mnemesh_proto.loopback import is_loopback
 
 
 def refuse_unusable(settings: Settings, *, new: bool) -> None:

@@ -42,12 +42,12 @@ from mnemesh_gateway.operations.gate import MeshGate
 from mnemesh_gateway.peers.peer_book import PeerBook
 from mnemesh_gateway.security.access import ACCESS_FILE, Access
 from mnemesh_gateway.security.auth import Authenticator
-from mnemesh_gateway.security.loopback import is_loopback
 from mnemesh_memory.policy.dynamics.heat import half_lives_of
 from mnemesh_memory.policy.rules.stored_rules import rules_of
 from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, Unavailable
+from mnemesh_proto.loopback import is_loopback
 from mnemesh_proto.rendezvous import LOCK_FILE, NodeAddress, write_node
 
 if TYPE_CHECKING:

@@ -22,11 +22,11 @@ from mnemesh_gateway.node.setting_rules import choice as _choice
 from mnemesh_gateway.node.setting_rules import number as _number
 from mnemesh_gateway.node.setting_rules import setting as _setting
 from mnemesh_gateway.node.setting_rules import whole as _whole
-from mnemesh_gateway.security.loopback import is_loopback
 from mnemesh_memory.access.grants import OWNER
 from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import NOT_SHOWN, InvalidArgument
+from mnemesh_proto.loopback import is_loopback
 from mnemesh_proto.rendezvous import DEFAULT_GRPC, DEFAULT_HTTP, default_data_dir
 
 PREFIX = "MNEMESH_"

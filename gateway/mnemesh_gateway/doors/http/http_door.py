@@ -34,11 +34,11 @@ from mnemesh_gateway.doors.standing_streams import EVENT_STREAM, LAST_EVENT_ID, 
 from mnemesh_gateway.operations import operation_table
 from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation
 from mnemesh_gateway.security.auth import Authenticator
-from mnemesh_gateway.security.loopback import is_loopback
 from mnemesh_memory.access import grants
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, PermissionDenied
 from mnemesh_memory.values.model import Caller
+from mnemesh_proto.loopback import is_loopback
 
 if TYPE_CHECKING:
     from mnemesh_gateway.doors.mcp.mcp_door import McpDoor
