@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from mnemesh.errors import shorten
 from mnemesh.importing import frontmatter, items
 from mnemesh.importing.export import MARKER, MARKER_VERSION
 from mnemesh.importing.frontmatter import BadFrontMatter, Document
-from mnemesh.importing.records import importance, space_name, words
+from mnemesh.importing.records import importance, moment, space_name, words
 
 # Names by which front matter says when a text was written, the surest first.
 WRITTEN: Final = ("created_at", "created", "date")
@@ -123,7 +122,7 @@ def _foreign(document: Document) -> dict[str, Any]:
     fields = {name: value for name, value in fields.items() if isinstance(value, str | list)}
     for name in ("valid_from", "valid_to"):
         if name in fields:
-            fields[name] = _time(fields[name])
+            fields[name] = moment(fields[name]) or ""
     if "space" in fields:
         fields["space"] = space_name(fields["space"])
     if "keywords" in fields:
@@ -195,18 +194,9 @@ def _known(document: Document) -> Iterator[tuple[str, Any]]:
         except ValueError:
             said = f"front matter field {name!r} can't be {shorten(value)}"
             raise BadFrontMatter(document.line_of(name), said) from None
-    times = (_time(document.fields[name]) for name in WRITTEN if name in document.fields)
+    times = (moment(value) for name in WRITTEN if isinstance(value := document.fields.get(name), str))
     if written := next(filter(None, times), ""):
         yield "created_at", written
-
-
-def _time(value: object) -> str:
-    """A date or time of front matter in RFC 3339, without a zone as UTC; "" for any other text."""
-    try:
-        time = datetime.fromisoformat(value if isinstance(value, str) else "")
-    except ValueError:
-        return ""
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat().replace("+00:00", "Z")
 
 
 def _as_text(value: object) -> str:
