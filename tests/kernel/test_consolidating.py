@@ -54,17 +54,6 @@ async def tell(here: Here, texts: tuple[str, ...], kind: str = "episode") -> lis
     return done
 
 
-async def test_repeated_episodes_become_one_fact_once(here: Here) -> None:
-    ids = await tell(here, EPISODES)
-    done = await here.mesh.consolidate(READER, here.space)
-    (step,) = done.steps
-    assert (step.action, sorted(step.others), done.applied) == (PROMOTE, sorted(ids), 1)
-    (fact,), _ = await here.mesh.get(READER, [step.id])
-    assert (fact.kind, fact.content in EPISODES, fact.tags, fact.by) == ("fact", True, ("ops",), "owner/sleep")
-    assert sorted(link.id for link in fact.links) == sorted(ids)
-    assert (await here.mesh.consolidate(READER, here.space)).applied == 0
-
-
 async def test_a_purge_of_a_source_takes_the_fact_and_its_bytes_along(here: Here, mesh: Mesh) -> None:
     texts = tuple(text.replace("archive", "quagmire") for text in EPISODES)
     ids = await tell(here, texts)

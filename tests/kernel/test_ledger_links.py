@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 from ledger_builders import OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_back
-from peer_builders import Node, all_entries, hand_over, reasons, refused, taken
+from peer_builders import Node, all_entries, hand_over, taken
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store import link_table
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.document.document import Edit
-from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import wikilinks
@@ -67,42 +66,6 @@ def test_an_operation_that_arrives_twice_links_once(ledger: Ledger, pen: Pen) ->
         assert done(ledger, command).action == action
         again = done(ledger, command)
         assert (again.action, again.replayed) == (action, True)
-
-
-def test_two_writers_who_link_and_edit_at_once_are_in_no_conflict_and_lose_nothing(home: Home, pen: Pen) -> None:
-    with home.opened() as here, Home.for_one_example() as far, far.opened() as there:
-        a, b = two(here, pen)
-        done(here, pen.link(a, "see-also", b))
-        hand_over(here, there, home)
-        ours, theirs = pen, Pen(agent="owner/other", now=pen.now)
-        done(here, ours.unlink(a, "see-also", b))
-        done(here, ours.link(a, "supports", b))
-        done(there, theirs.link(a, "depends-on", b))
-        done(there, theirs.revise(a, content="the build hangs at night"))
-        done(there, theirs.rate(a, False))
-        done(here, ours.rate(a, True))
-        hand_over(here, there, home)
-        hand_over(there, here, far)
-        merged = read_back(here, a)
-        assert read_back(there, a) == merged
-        assert [link.type for link in merged.links] == ["depends-on", "supports"]
-        assert (merged.content, merged.conflicts, counted(merged)) == ("the build hangs at night", (), (1, 1))
-        assert told(here, b) == told(there, b)
-        assert here.digest(SPACE) == there.digest(SPACE)
-
-
-def test_a_link_put_again_elsewhere_survives_its_removal(home: Home, pen: Pen) -> None:
-    """As for tags: who adds wins over who removes at the same time."""
-    with home.opened() as here, Home.for_one_example() as far, far.opened() as there:
-        a, b = two(here, pen)
-        done(here, pen.link(a, "see-also", b))
-        hand_over(here, there, home)
-        other = Pen(agent="owner/other", now=pen.now)
-        done(here, pen.unlink(a, "see-also", b))
-        all_done(there, other.unlink(a, "see-also", b), other.link(a, "see-also", b))
-        hand_over(here, there, home)
-        hand_over(there, here, far)
-        assert read_back(here, a).links == read_back(there, a).links == (Link("see-also", b.id),)
 
 
 def test_nothing_is_linked_to_itself_to_nothing_or_to_what_is_forgotten(ledger: Ledger, pen: Pen) -> None:
@@ -284,42 +247,6 @@ def test_what_another_node_links_and_rates_is_seen_here(ledger: Ledger, pen: Pen
     assert (told(ledger, b), counted(read_back(ledger, a))) == ([], (0, 1))
     taken(ledger, node, node.erases(a.id))
     assert table_of(ledger) == []
-
-
-@pytest.mark.parametrize(
-    "grant",
-    [
-        PeerGrant(read=("*",), write=(), principal="ana"),
-        PeerGrant(read=("*",), write=("other/*",), principal="ana", relay=True),
-        PeerGrant(read=("*",), write=("*",), principal="bob"),
-    ],
-    ids=["reads only", "writes elsewhere", "speaks for another"],
-)
-def test_who_may_not_write_neither_links_nor_unlinks_nor_rates(ledger: Ledger, pen: Pen, grant: PeerGrant) -> None:
-    node = Node()
-    a, b = two(ledger, pen)
-    linked = done(ledger, pen.link(a, "see-also", b)).memory
-    node.knows(*all_entries(ledger))
-    for entry in (
-        links(node, a, gone=Link("see-also", b.id)),
-        links(node, b, Link("supports", a.id)),
-        votes(node, a, True),
-    ):
-        taken(ledger, node, entry, grant=grant)
-        assert len(refused(ledger)) >= 1
-    assert read_back(ledger, a) == linked
-    assert told(ledger, b) == [("see-also", "in", "A", "active")]
-
-
-def test_a_vote_in_the_name_of_another_is_put_aside_and_counts_nothing(ledger: Ledger, pen: Pen) -> None:
-    node = Node()
-    a, _ = two(ledger, pen)
-    done(ledger, pen.rate(a, True))
-    node.knows(*all_entries(ledger))
-    stuffed = node.edits(Edit(vote=(f"{pen.agent}@{'0' * 32}", False), at=node.now), a.id)
-    taken(ledger, node, stuffed)
-    assert "belongs to another" in reasons(ledger)[0]
-    assert counted(read_back(ledger, a)) == (1, 0)
 
 
 def links(node: Node, memory: Memory, *put: Link, gone: Link | None = None) -> Entry:

@@ -101,13 +101,6 @@ def test_force_stores_the_same_text_anew(ledger: Ledger, pen: Pen) -> None:
     assert done(ledger, pen.create("We deploy on Monday.", force=True)).reason == "new in this space"
 
 
-def test_a_duplicate_reinforces_the_memory_that_is_there(ledger: Ledger, pen: Pen) -> None:
-    first = done(ledger, pen.create("We deploy on Friday.")).memory
-    again = pen.create("We deploy on Friday.")
-    done(ledger, again)
-    assert ledger.activity([first.id]) == {first.id: (1, again.at)}
-
-
 def test_a_text_that_was_changed_away_is_free_again(ledger: Ledger, pen: Pen) -> None:
     first = done(ledger, pen.create("We deploy on Friday.")).memory
     done(ledger, pen.revise(first, content="We deploy on Monday."))
