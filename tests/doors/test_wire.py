@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 from google.protobuf.message import Message
@@ -20,86 +21,51 @@ from mnemesh_gateway.contract.message_json import to_json
 from mnemesh_gateway.operations.operation_table import OPERATIONS
 from mnemesh_memory.ranking import answers
 from mnemesh_memory.ranking.explanation import Share
-from mnemesh_memory.values import kinds, limits, model, quotas
+from mnemesh_memory.values import limits, model, quotas
 from mnemesh_memory.values.errors import Aborted, InvalidArgument, NotFound, SecretRefused
 from mnemesh_memory.values.memory_links import Linked
 from mnemesh_proto.v1 import admin_pb2, memory_pb2, recall_pb2
 
 TEXT = st.text(st.characters(exclude_categories=("Cs",)), max_size=12)
-TEXTS = st.lists(TEXT, max_size=3).map(tuple)
-ATTRS = st.dictionaries(TEXT, TEXT, max_size=3)
-TIME = st.none() | st.integers(limits.TIME_MS_MIN, limits.TIME_MS_MAX)
-NUMBER = st.none() | st.floats(allow_nan=False)
-SOURCE = st.builds(model.Source, TEXT, TEXT, st.none() | st.integers(0, 2**32 - 1))
-LINKS = st.lists(st.builds(model.Link, TEXT, TEXT), max_size=3).map(tuple)
-WORDS = {
-    "tier": st.sampled_from(kinds.TIERS),
-    "wait": st.sampled_from(kinds.WAITS),
-    "mode": st.sampled_from(kinds.MODES),
-    "sort": st.sampled_from(kinds.SORTS),
-    "state": st.sampled_from(kinds.STATES),
-    "order": st.sampled_from(("newest", "oldest")),
-}
-LIMIT = st.integers(0, 2**32 - 1)
-FILTERS = {"spaces": TEXTS, "kinds": TEXTS, "tags_any": TEXTS, "tags_all": TEXTS, "tags_none": TEXTS, "trust": TEXTS}
+TIME = st.integers(limits.TIME_MS_MIN, limits.TIME_MS_MAX)
+NUMBER = st.integers(0, 2**32 - 1)
+PLAIN: dict[Any, st.SearchStrategy[Any]] = {
+    str: TEXT, int: NUMBER, int | None: st.none() | TIME, float: st.floats(allow_nan=False), bool: st.booleans(),
+    model.Source: st.builds(model.Source, TEXT, TEXT, st.none() | NUMBER),
+}  # fmt: skip
+OF_THE_NODE = {"tied", "arrived_at", "forced", "about", "asked_at", "hidden", "knowledge", "weighing", "active_now",
+               "window", "trusted", "within"}  # fmt: skip
+REPEATED = {model.Link: memory_pb2.Link, model.Replaced: memory_pb2.Replaced, Linked: memory_pb2.Linked}
 
-drafts = st.builds(
-    model.Draft, content=TEXT, kind=TEXT, title=TEXT, space=TEXT, tags=TEXTS, importance=NUMBER, paths=TEXTS,
-    source=SOURCE, valid_from=TIME, valid_to=TIME, keywords=TEXTS, attrs=ATTRS, links=LINKS, tier=WORDS["tier"],
-    supersedes=TEXTS, sensitive=st.booleans(), force=st.booleans(), idempotency_key=TEXT, wait=WORDS["wait"],
-)  # fmt: skip
-patches = st.builds(
-    model.Patch, content=st.none() | TEXT, kind=st.none() | TEXT, title=st.none() | TEXT, tags=st.none() | TEXTS,
-    importance=NUMBER, paths=st.none() | TEXTS, valid_from=TIME, valid_to=TIME, keywords=st.none() | TEXTS,
-    attrs=st.none() | ATTRS, tier=st.none() | WORDS["tier"], sensitive=st.booleans(), force=st.booleans(),
-    expected_heads=TEXTS, idempotency_key=TEXT, wait=WORDS["wait"],
-)  # fmt: skip
-queries = st.builds(
-    model.Query, text=TEXT, limit=LIMIT, mode=WORDS["mode"], since=TIME, before=TIME, as_of=TIME, valid_at=TIME,
-    min_score=st.floats(allow_nan=False), min_heat=st.floats(allow_nan=False), token_budget=st.none() | LIMIT,
-    include_superseded=st.booleans(), include_archive=st.booleans(), sort=WORDS["sort"],
-    weights=st.dictionaries(TEXT, st.floats(allow_nan=False), max_size=2), paths=TEXTS, agent=TEXT, session=TEXT,
-    source_dir=TEXT, explain=st.booleans(), snippets_only=st.booleans(), current_session=TEXT,
-    probe=st.booleans(), **FILTERS,
-)  # fmt: skip
-list_queries = st.builds(
-    model.ListQuery, since=TIME, before=TIME, valid_at=TIME, agent=TEXT, session=TEXT, state=WORDS["state"],
-    order=WORDS["order"], limit=LIMIT, cursor=TEXT, everywhere=st.booleans(), **FILTERS,
-)  # fmt: skip
-heads = st.builds(
-    model.Revision, id=TEXT, op=st.just("put"), kind=TEXT, title=TEXT, content=TEXT, by=TEXT,
-    at=st.integers(0, limits.TIME_MS_MAX), parents=TEXTS,
-)  # fmt: skip
-LINKED = st.builds(
-    Linked, type=TEXT, direction=TEXT, id=TEXT, title=TEXT, space=TEXT, kind=TEXT, state=TEXT, snippet=TEXT
-)
-memories = st.builds(
-    model.Memory, id=TEXT, space=TEXT, kind=TEXT, title=TEXT, content=TEXT, state=WORDS["state"], by=TEXT,
-    created_at=st.integers(0, limits.TIME_MS_MAX), updated_at=st.integers(0, limits.TIME_MS_MAX), heads=TEXTS,
-    version=st.integers(1, 2**32 - 1), tags=TEXTS, importance=NUMBER, tier=WORDS["tier"], paths=TEXTS, source=SOURCE,
-    valid_from=TIME, valid_to=TIME, keywords=TEXTS, attrs=ATTRS, links=LINKS,
-    conflicts=st.lists(heads, max_size=2).map(tuple), superseded_by=TEXT, useful=st.integers(0, 2**32 - 1),
-    not_useful=st.integers(0, 2**32 - 1), linked=st.lists(LINKED, max_size=2).map(tuple),
-    linked_more=st.integers(0, 2**32 - 1), notes=TEXTS, shown=TEXT, stale=TEXTS, trust=TEXT,
-)  # fmt: skip
+
+def of(kind: Any) -> st.SearchStrategy[Any]:
+    """Any value of a type that a field has."""
+    if kind in PLAIN:
+        return PLAIN[kind]
+    if is_dataclass(kind):
+        return built(kind)
+    inner = of(get_args(kind)[-1 if get_origin(kind) is Mapping else 0])
+    if get_origin(kind) is tuple:
+        return st.lists(inner, max_size=3).map(tuple)
+    return st.dictionaries(TEXT, inner, max_size=3) if get_origin(kind) is Mapping else st.none() | inner
+
+
+def built(kind: Any, **more: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Any value of a dataclass, with each field that a caller sees. An empty text would leave a default."""
+    told = {name: of(type_) for name, type_ in get_type_hints(kind).items() if name not in OF_THE_NODE}
+    words = {one.name: TEXT.filter(bool) for one in fields(kind) if isinstance(one.default, str) and one.default}
+    return st.builds(kind, **told | words | more)
+
+
+MEMORIES = built(model.Memory, created_at=TIME, updated_at=TIME)
 
 
 def fill(message: Message, value: Any, names: dict[str, str] | None = None) -> Any:
     """Set the fields of `message` from the attributes of a domain value; a test's own way round, to compare
     with."""
     for field in fields(value):
-        if (type(value), field.name) == (model.Memory, "tied"):
-            continue  # spares recall a question to the ledger; what it says, `linked` tells
-        if (type(value), field.name) == (model.Memory, "arrived_at"):
-            continue  # of the node alone; the age in `heat` tells it
-        if (type(value), field.name) == (model.Memory, "forced"):
-            continue  # for the judges of the nodes alone
-        if (type(value), field.name) == (model.Query, "about") or field.name == "asked_at":
-            continue  # read from the words of the query, by nobody else
-        if field.name in ("hidden", "knowledge", "weighing"):
-            continue  # of the rules of recall
-        if (type(value), field.name) == (model.ListQuery, "active_now"):
-            continue  # asked by a removal in bulk for itself
+        if field.name in OF_THE_NODE:
+            continue
         name, item = (names or {}).get(field.name, field.name), getattr(value, field.name)
         if item is None:
             continue
@@ -118,29 +84,28 @@ def fill(message: Message, value: Any, names: dict[str, str] | None = None) -> A
         elif isinstance(item, dict):
             target.update(item)
         elif isinstance(item, tuple):
-            made = {model.Link: memory_pb2.Link, Linked: memory_pb2.Linked}
-            target.extend(fill(made[type(one)](), one) if type(one) in made else one for one in item)
+            target.extend(fill(REPEATED[type(one)](), one) if type(one) in REPEATED else one for one in item)
         else:
             setattr(message, name, item)
     return message
 
 
-@given(drafts)
+@given(built(model.Draft))
 def test_every_field_of_a_draft_arrives(draft: model.Draft) -> None:
     assert wire.draft(fill(memory_pb2.RememberRequest(), draft)) == draft
 
 
-@given(patches)
+@given(built(model.Patch))
 def test_every_field_of_a_patch_arrives_and_what_is_not_given_is_none(patch: model.Patch) -> None:
     assert wire.patch(fill(memory_pb2.UpdateRequest(), patch)) == patch
 
 
-@given(queries)
+@given(built(model.Query, token_budget=st.none() | NUMBER))
 def test_every_field_of_a_query_arrives(query: model.Query) -> None:
     assert wire.query(fill(recall_pb2.RecallRequest(), query, {"text": "query"})) == query
 
 
-@given(list_queries)
+@given(built(model.ListQuery))
 def test_every_field_of_a_list_query_arrives(query: model.ListQuery) -> None:
     assert wire.list_query(fill(memory_pb2.ListRequest(), query)) == query
 
@@ -182,7 +147,7 @@ def test_every_field_of_each_request_has_a_place_in_its_domain_value() -> None:
         assert {renamed.get(f.name, f.name) for f in fields_of(descriptor_of(message))} <= known
 
 
-@given(memories)
+@given(MEMORIES)
 def test_every_field_of_a_memory_is_written(memory: model.Memory) -> None:
     found = wire.memory(memory)
     assert [(c.revision, c.content, c.title, c.by, wire.moment(c, "at")) for c in found.conflicts] == [
@@ -230,7 +195,7 @@ def test_a_recalled_text_stands_once() -> None:
     )
 
 
-@given(memories)
+@given(MEMORIES)
 def test_a_result_has_its_memory_with_every_field_but_the_text(memory: model.Memory) -> None:
     [result] = wire.recall_response(recalled(replace(hit(), memory=memory)), snippets_only=False).results
     assert result.memory == wire.memory(replace(memory, content=""))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import recall_scene
+from follower_scene import until
 from qdrant_double import Fault, QdrantDouble, qdrant_double
 from second_model import cut_model
 
@@ -28,7 +29,6 @@ from mnemesh_memory.values.model import Caller, Draft, Query
 
 CALLER = Caller("owner/tester", "owner")
 SPACE = "test/outage"
-PATIENCE_S = 60.0
 KEY = "a key of the tests"
 
 
@@ -70,12 +70,6 @@ async def recall(mesh: Mesh, text: str, **fields: object) -> Recalled:
 
 def contents(answer: Recalled) -> list[str]:
     return [hit.memory.content for hit in answer.results]
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not condition():  # noqa: ASYNC110  what is waited for tells nobody
-            await asyncio.sleep(0.005)
 
 
 async def caught_up(mesh: Mesh) -> None:

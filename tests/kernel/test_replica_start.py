@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from follower_scene import until
 from ledger_builders import Pen
 
 from mnemesh_actors.ledger.commit.commands import Committed
@@ -162,12 +163,6 @@ class Life:
 
     async def on_two(self) -> None:
         await until(lambda: not self.fleet.ledger.degraded)
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds():  # noqa: ASYNC110  what is waited for happens in other tasks
-            await asyncio.sleep(0.002)
 
 
 @pytest_asyncio.fixture

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from follower_scene import until
 from ledger_builders import Home, Pen
 
 from mnemesh_actors.ledger.commit.commands import Command, Committed
@@ -22,7 +23,6 @@ from mnemesh_actors.replication.replicated_ledger import ReplicatedLedger
 from mnemesh_actors.runtime.local import LocalHandle
 from mnemesh_memory.values.errors import MnemeshError, Unavailable
 
-PATIENCE_S = 60.0
 NEVER_S = 3600.0
 
 
@@ -102,12 +102,6 @@ class Cluster:
         read = await machine.read(page.ids)
         machine.state = state
         return {id_: memory.content for id_, memory in read.items()}
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
-        while not holds():  # noqa: ASYNC110  what is waited for happens in other tasks
-            await asyncio.sleep(0.002)
 
 
 @pytest_asyncio.fixture
