@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from ledger_builders import Home, Pen, all_done
 from peer_builders import EVERYTHING, FEED, ID, NOW, OTHER, Node
+from stored_transcripts import Direct
 from structlog.testing import capture_logs
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
@@ -394,24 +395,6 @@ async def test_only_what_is_new_is_counted_page_by_page_and_all_again_after_an_e
 # A peer that has used up its quota still has its memories erased here.
 
 
-class AskedHere:
-    """A ledger in this thread, asked as an actor is."""
-
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
-
-    def __getattr__(self, method: str) -> Any:
-        async def call(*args: Any) -> Any:
-            return getattr(self._ledger, method)(*args)
-
-        return call
-
-
-class Follower:
-    def publish(self, seq: int) -> None:
-        """Nobody follows."""
-
-
 def order(node: Node, last_seq: int, *entries: Entry) -> TakeIn:
     batch = Batch(feed=FEED, after=0, head=last_seq, last_seq=last_seq, entries=entries, keys=node.keys)
     return TakeIn(batch=batch, node_id=node.id, grant=EVERYTHING, origin=node.origin)
@@ -419,7 +402,7 @@ def order(node: Node, last_seq: int, *entries: Entry) -> TakeIn:
 
 async def test_erasures_pass_a_quota_that_stops_all_else_and_the_rest_comes_again(home: Home, ledger: Ledger) -> None:
     node = Node()
-    syncing: Any = Syncing(AskedHere(ledger), Follower().publish, News(), None, lambda: NOW, None)  # type: ignore[arg-type]
+    syncing: Any = Syncing(Direct(ledger), lambda seq: None, News(), None, lambda: NOW, None)  # type: ignore[arg-type]
     syncing.quotas.quota_of = lambda sender: replace(UNLIMITED, max_memories=1)
     await syncing.take_in(order(node, 1, node.says("one")), "hub")
     more, erasure = node.says("two", id=OTHER), node.erases()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,15 +10,14 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from doubles import noted
 from follower_scene import Scene, played
 from ledger_builders import AGENT, SPACE, Home
 from peer_builders import EVERYTHING, ID, NOW, OTHER, Node
 from plain_memories import plain_memory
 
 from mnemesh_actors.index import neighbours
-from mnemesh_actors.index.engine_port import QueryRequest, Scored
 from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, ShardConfig
-from mnemesh_actors.index.vector_table import TabledIndex
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.node_ports import NodePorts
@@ -45,31 +44,19 @@ def removing(parts: NodePorts) -> Removing:
     return Removing(parts, Writing(parts), Hygiene(parts).hygiene)
 
 
-class Alone:
-    """A ledger of two machines of which one is away."""
-
-    name = "ledger-0"
-
-    def __init__(self, scene: Scene, why: str) -> None:
-        self._ledger = scene.ledger
-        self._why = why
-
-    def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
-        found: Callable[..., Awaitable[Any]] = getattr(self._ledger, method)
-        return found
-
-    async def erase(self, command: Erase) -> Gone:
-        return replace(await self._ledger.erase(command), alone=self._why)
-
-
 async def arrives(scene: Scene, node: Node, *entries: Entry) -> None:
     batch = Incoming(peer=node.id, origin=node.origin, grant=EVERYTHING, entries=entries, keys=node.keys)
     await scene.ledger.take_in(batch, NOW)
 
 
-async def test_what_only_one_machine_has_erased_is_pending(scene: Scene) -> None:
-    memory = await scene.remember("the text")
-    purging = removing(scene.parts(ledger=Alone(scene, "degraded: on one machine only, a; b")))
+async def test_what_only_one_machine_has_erased_is_pending(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory, usual = await scene.remember("the text"), scene.ledger.erase
+
+    async def alone(command: Erase) -> Gone:
+        return replace(await usual(command), alone="degraded: on one machine only, a; b")
+
+    monkeypatch.setitem(vars(scene.ledger), "erase", alone)
+    purging = removing(scene.parts())
     gone = await purging.purge(CALLER, memory.id)
     assert gone.changes == 1
     assert gone.pending == ("other machines erase it once they are level again (degraded: on one machine only, a; b)",)
@@ -203,36 +190,28 @@ def shard(tmp_path: Path) -> Iterator[RetrievalShard]:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many searches each call to the index holds."""
-    seen: list[int] = []
-    query = TabledIndex.query
-
-    def counted(self: TabledIndex, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
-        seen.append(len(requests))
-        return query(self, requests)
-
-    monkeypatch.setattr(TabledIndex, "query", counted)
-    return seen
+def asked(shard: RetrievalShard, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What the index is asked, call by call."""
+    return noted(monkeypatch, shard._backend, "query")
 
 
 def batch(space: str = BULK_SPACE) -> list[tuple[np.ndarray, str]]:
     return [(beside(n), space) for n in range(TEXTS)]
 
 
-def test_a_small_index_is_searched_for_each_text(shard: RetrievalShard, asked: list[int]) -> None:
+def test_a_small_index_is_searched_for_each_text(shard: RetrievalShard, asked: list[Any]) -> None:
     found = shard.neighbours_batch(batch(), 3, GENERATION)
-    assert asked == [TEXTS]
+    assert [len(requests) for (requests,) in asked] == [TEXTS]
     assert [near[0][0] == memory(n) for n, near in enumerate(found)] == [n != 7 for n in range(TEXTS)]
 
 
 def test_a_large_one_is_asked_once_for_groups_of_texts(
-    shard: RetrievalShard, asked: list[int], monkeypatch: pytest.MonkeyPatch
+    shard: RetrievalShard, asked: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(neighbours, "EACH_POINTS_MAX", 100)
     texts = [*batch(), *((beside(n), BULK_OTHER) for n in range(MANY, MANY + 16)), (direction(1), "nothing in it")]
     found = shard.neighbours_batch(texts, 3, GENERATION)
-    assert asked == [2 + 1 + 1], "a group of 16 texts each"
+    assert [len(requests) for (requests,) in asked] == [2 + 1 + 1], "a group of 16 texts each"
     # The mean of a batch is near the neighbours of its texts, so nearly all of them are in the pool.
     assert sum(bool(near) and near[0][0] == memory(n) for n, near in enumerate(found[:TEXTS])) >= 0.95 * (TEXTS - 1)
     assert memory(7) not in {id_ for near in found for id_, _ in near}, "it is forgotten"
@@ -246,12 +225,12 @@ def test_a_large_one_is_asked_once_for_groups_of_texts(
 
 
 def test_a_few_texts_are_searched_for_each_in_a_large_one_too(
-    shard: RetrievalShard, asked: list[int], monkeypatch: pytest.MonkeyPatch
+    shard: RetrievalShard, asked: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(neighbours, "EACH_POINTS_MAX", 100)
     few = batch()[:5]
     found = shard.neighbours_batch(few, 3, GENERATION)
-    assert asked == [5]
+    assert [len(requests) for (requests,) in asked] == [5]
     assert [near[0][0] for near in found] == [memory(n) for n in range(5)]
 
 

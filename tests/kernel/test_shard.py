@@ -14,9 +14,9 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from doubles import killed_in
+from doubles import killed_in, noted
 
-from mnemesh_actors.index.engine_port import Filter, Match, MatchAny, QueryRequest, Scored
+from mnemesh_actors.index.engine_port import Filter, Match, MatchAny, QueryRequest
 from mnemesh_actors.index.neighbours import of_words
 from mnemesh_actors.index.scope import (
     ARCHIVE,
@@ -277,24 +277,14 @@ def test_nothing_of_another_space_is_ever_found(shard: RetrievalShard) -> None:
     assert ids(shard, ask(near=9, spaces=("a", "@a", "none"))) == {0, 3}
 
 
-def test_equal_texts_are_asked_for_once_and_each_gets_its_answer(shard: RetrievalShard) -> None:
+def test_equal_texts_are_asked_for_once_and_each_gets_its_answer(
+    shard: RetrievalShard, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shard.apply([item(n, space="a") for n in range(3)], [], 1)
-    backend, asked = shard._backend, []
-    assert backend is not None
-
-    class Spy:
-        def query(self, requests: list[QueryRequest]) -> list[list[Scored]]:
-            asked.append(len(requests))
-            return backend.query(requests)
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(backend, name)
-
-    shard._backend = Spy()
+    asked = noted(monkeypatch, shard._backend, "query")
     texts = [(direction(1), "a"), (direction(2), "a"), (direction(1), "a"), (direction(1), "b")]
     first, second, again, elsewhere = shard.neighbours_batch(texts, 1, "model-1")
-    shard._backend = backend
-    assert asked == [3]
+    assert [len(requests) for (requests,) in asked] == [3]
     assert (first, again, elsewhere) == ([(memory(1), 1.0)], first, [])
     assert second == [(memory(2), 1.0)]
 
@@ -329,25 +319,15 @@ def lets_through(where: Filter, words: tuple[str, ...]) -> bool:
     return not {only.value}.isdisjoint(words) if isinstance(only, Match) else not set(only.values).isdisjoint(words)
 
 
-def test_every_query_that_reaches_the_backend_names_the_spaces(shard: RetrievalShard) -> None:
-    seen: list[QueryRequest] = []
-    backend = shard._backend
-    assert backend is not None
-
-    class Spy:
-        def query(self, requests: list[QueryRequest]) -> list[list[Scored]]:
-            seen.extend(requests)
-            return backend.query(requests)
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(backend, name)
-
-    shard._backend = Spy()
+def test_every_query_that_reaches_the_backend_names_the_spaces(
+    shard: RetrievalShard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = noted(monkeypatch, shard._backend, "query")
     for changes in ({}, {"include_forgotten": True}, {"include_archive": True}, {"kinds": ("fact",), "since": 5}):
         shard.search(ask(near=1, **changes))
         shard.search(ask(near=1, spaces=("a", "b"), **changes))
     shard.neighbours_batch([(direction(1), "a"), (direction(2), "b")], 3, "model-1")
-    shard._backend = backend
+    seen: list[QueryRequest] = [request for (requests,) in asked for request in requests]
 
     def spaces_of(where: Filter | None) -> tuple[str, ...]:
         first = where.must[0]

@@ -183,17 +183,11 @@ def test_a_damaged_index_is_made_new_and_says_why(tmp_path: Path, harm: str) -> 
 def test_damage_that_shows_in_use_makes_the_index_new_when_it_is_opened_next(tmp_path: Path) -> None:
     shard, _ = opened(tmp_path)
     shard.apply([item(1, "apple")], [], 3)
-    backend = shard._backend
-    assert backend is not None
 
-    class Broken:
-        def query(self, requests: object) -> object:
-            raise DataLoss("the index failed: planted")
+    def fail(requests: object) -> None:
+        raise DataLoss("the index failed: planted")
 
-        def __getattr__(self, name: str) -> object:
-            return getattr(backend, name)
-
-    shard._backend = Broken()
+    vars(shard._backend)["query"] = fail
     with pytest.raises(DataLoss, match="planted"):
         found(shard, "apple")
     status = shard.open()
@@ -203,7 +197,7 @@ def test_damage_that_shows_in_use_makes_the_index_new_when_it_is_opened_next(tmp
     shard.close()
     shard, status = opened(tmp_path)
     assert status == ShardStatus(3, 1, "", "edge")
-    shard._backend, backend = Broken(), shard._backend
+    vars(shard._backend)["query"] = fail
     with pytest.raises(DataLoss, match="planted"):
         found(shard, "apple")
     shard.close()

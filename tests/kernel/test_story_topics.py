@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -102,13 +104,18 @@ def test_a_pause_of_a_day_begins_a_chapter() -> None:
     assert chapters([]) == []
 
 
-def test_planted_topics_are_found_again() -> None:
-    vectors, labels = planted(np.random.default_rng(7), topics=8, size=25, spread=0.6)
-    found = [0] * len(labels)
-    for number, rows in enumerate(topics(vectors)[3]):
+def numbered(groups: Sequence[Sequence[int]], size: int) -> list[int]:
+    """The number of the group that each row is in."""
+    found = [0] * size
+    for number, rows in enumerate(groups):
         for row in rows:
             found[int(row)] = number
-    assert information(labels, found) >= 0.9
+    return found
+
+
+def test_planted_topics_are_found_again() -> None:
+    vectors, labels = planted(np.random.default_rng(7), topics=8, size=25, spread=0.6)
+    assert information(labels, numbered(topics(vectors)[3], len(labels))) >= 0.9
 
 
 def test_the_topics_of_a_space_too_large_for_one_linkage_are_those_that_were_planted(
@@ -116,11 +123,7 @@ def test_the_topics_of_a_space_too_large_for_one_linkage_are_those_that_were_pla
 ) -> None:
     monkeypatch.setattr(clusters, "GRAINS_MAX", 40)
     vectors, labels = planted(np.random.default_rng(7), topics=8, size=25, spread=0.6)
-    found = [0] * len(labels)
-    for number, rows in enumerate(topics(vectors)[2]):
-        for row in rows:
-            found[int(row)] = number
-    assert information(labels, found) >= 0.9
+    assert information(labels, numbered(topics(vectors)[2], len(labels))) >= 0.9
 
 
 @settings(deadline=None)

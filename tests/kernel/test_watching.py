@@ -37,8 +37,15 @@ class Post:
         self.news = scene.follower.news
         self.reads = 0
         self.before_read: Callable[[], None] = lambda: None
-        parts = scene.parts(ledger=_Counted(scene.ledger, self), news=self.news)
+        self._changes = scene.ledger.changes
+        vars(scene.ledger)["changes"] = self._counted
+        parts = scene.parts(news=self.news)
         self.commits, self.watching = parts.commits, Watching(parts, NODE, SEAL)
+
+    async def _counted(self, *args: Any) -> Any:
+        self.reads += 1
+        self.before_read()
+        return await self._changes(*args)
 
     async def write(self, content: str, pen: Pen | None = None, **fields: Any) -> Memory:
         done = await self.commits.submit((pen or self.pen).create(content, **fields))
@@ -51,21 +58,6 @@ class Post:
             self.opened = await soon(anext(stream))
             assert self.opened.type == watch_values.OPENED
             yield stream
-
-
-class _Counted:
-    """A ledger's handle that counts the pages read."""
-
-    def __init__(self, ledger: Any, post: Post) -> None:
-        self._ledger, self._post = ledger, post
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._ledger, name)
-
-    async def changes(self, *args: Any) -> Any:
-        self._post.reads += 1
-        self._post.before_read()
-        return await self._ledger.changes(*args)
 
 
 async def soon(awaitable: Any) -> Any:

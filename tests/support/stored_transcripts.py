@@ -16,9 +16,9 @@ START_MS = 1_700_000_000_000
 class Direct:
     """A handle whose calls run at once, in the caller's thread."""
 
-    name = "transcripts-0"
+    name = "actor-0"
 
-    def __init__(self, actor: TranscriptStore) -> None:
+    def __init__(self, actor: object) -> None:
         self._actor = actor
 
     def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
