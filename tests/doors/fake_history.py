@@ -1,4 +1,4 @@
-"""The history operations of FakeMesh: input is judged by the real request_checks.
+"""The history operations of FakeMesh.
 
 A memory has the shown revision, and the revisions of a conflict where the test stored one.
 """
@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mnemesh_memory.validation import field_checks
-from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import Aborted, InvalidArgument, NotFound
+from mnemesh_memory.values.errors import NotFound
 from mnemesh_memory.values.model import Caller, Memory, Revision, Written
 from mnemesh_memory.values.past import Blame, BlamedField, BlamedLines, Conflict, ConflictPage, HistoryPage, Recorded
 
@@ -25,9 +24,6 @@ class FakeHistories:
     _change: Callable[..., Written]
 
     async def history(self, caller: Caller, key: str, limit: int = 20, cursor: str = "") -> HistoryPage:
-        field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
-        if cursor:
-            field_checks.revision_key("cursor", cursor)
         memory = self._one(key)
         return HistoryPage(memory=memory, revisions=_versions(memory), cursor="", total=memory.version)
 
@@ -45,10 +41,6 @@ class FakeHistories:
     async def conflicts(
         self, caller: Caller, spaces: Sequence[str] = (), limit: int | None = None, cursor: str = ""
     ) -> ConflictPage:
-        limit = 20 if limit is None else limit
-        field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
-        if cursor:
-            raise InvalidArgument("cursor", cursor, "the cursor of the page before, unchanged")
         found = [one for one in self.memories.values() if one.conflicts and (not spaces or one.space in spaces)]
         page = tuple(Conflict(memory=one, versions=_versions(one)) for one in found[:limit])
         return ConflictPage(conflicts=page, cursor="", total=len(found))
@@ -56,37 +48,13 @@ class FakeHistories:
     async def rollback(
         self, caller: Caller, key: str, to: str, *, expected_heads: Sequence[str] = (), wait: str = "indexed"
     ) -> Written:
-        field_checks.one_of("wait", wait, ("indexed", "durable"))
-        memory = self._expected(key, expected_heads)
+        memory = self._one(key)
         _known(memory, "to", to)
         return self._change(memory, "ROLLBACK", "says it again", conflicts=())
 
-    async def resolve(
-        self,
-        caller: Caller,
-        key: str,
-        *,
-        keep: str = "",
-        content: str | None = None,
-        expected_heads: Sequence[str] = (),
-        other: str = "",
-        wait: str = "indexed",
-    ) -> Written:
-        field_checks.one_of("wait", wait, ("indexed", "durable"))
-        if other:
-            return self._change(self._one(key), "RESOLVE", f"{key} and {other} are decided")
-        if bool(keep) == (content is not None):
-            raise InvalidArgument("keep", "both or neither", "one of keep and content")
-        memory = self._expected(key, expected_heads)
-        if keep:
-            _known(memory, "keep", keep)
-        return self._change(memory, "RESOLVE", "one version", content=content or memory.content, conflicts=())
-
-    def _expected(self, key: str, heads: Sequence[str]) -> Memory:
+    async def resolve(self, caller: Caller, key: str, *, content: str | None = None, **_: object) -> Written:
         memory = self._one(key)
-        if heads and set(field_checks.heads("expected_heads", heads)) != set(memory.heads):
-            raise Aborted("the memory changed", field="expected_heads", limit=", ".join(memory.heads))
-        return memory
+        return self._change(memory, "RESOLVE", "one version", content=content or memory.content, conflicts=())
 
 
 def _known(memory: Memory, field: str, key: str) -> str:

@@ -45,23 +45,23 @@ Heard = tuple[str, str]
 Watching = AbstractAsyncContextManager[Callable[[], Awaitable[Heard]]]
 # Operations whose command has another name.
 COMMANDS = {
-    "create_trigger": "trigger add",
-    "list_triggers": "trigger list",
-    "delete_trigger": "trigger remove",
-    "seed_project": "seed",
-    "list_runs": "consolidate --runs",
-    "undo_run": "consolidate",
-    "add_rule": "rule add",
-    "get_rules": "rule list",
-    "delete_rule": "rule remove",
-    "record_run": "record-run",
-    "session_runs": "runs",
-}
+    "create_trigger": "trigger add", "list_triggers": "trigger list", "delete_trigger": "trigger remove",
+    "seed_project": "seed", "list_runs": "consolidate --runs", "undo_run": "consolidate", "add_rule": "rule add",
+    "get_rules": "rule list", "delete_rule": "rule remove", "session_runs": "runs",
+}  # fmt: skip
 # Fields whose command-line option has another name.
 OPTIONS = {
     "tags": "tag", "paths": "path", "keywords": "keyword", "spaces": "space", "kinds": "kind", "files": "file",
     "decisions": "decision", "questions": "question", "next_steps": "next-step", "errors": "error",
     "prompts": "prompt",
+}  # fmt: skip
+# Fields that a command takes without an option, in their order, and those of commands that take others.
+POSITIONAL = ("id", "ids", "query", "name", "cluster", "content")
+POSITIONAL_OF = {
+    "create_trigger": ("on", "pattern", "content"), "tidy": ("finding",), "add_rule": ("condition", "effect", "reason"),
+    "navigate": ("query",), "anchor": ("id", "reason"), "checkpoint": ("task",), "seed_project": ("dir",),
+    "record_run": ("session",), "settle": ("id", "status"), "link": ("id", "type", "to"), "unlink": ("id", "type", "to"),
+    "rate": ("id", "useful"), "update": ("id",), "resolve": ("id",),
 }  # fmt: skip
 
 
@@ -392,46 +392,18 @@ class CliDoor(Door):
             asked = self._node.data_dir.with_name("queries.jsonl")
             asked.write_text("".join(json.dumps(query) + "\n" for query in fields.pop("queries")))
             return [*words, "--", str(asked)]
-        # After `--`, so that a text or query that starts with a dash is not an option.
-        named = (
-            "id",
-            "ids",
-            "query",
-            "name",
-            "cluster",
-            *(("session",) if operation.startswith("transcript_") else ()),
-        )
         if operation == "undo_run":
             return ["--undo", str(fields["run"])]
-        if operation == "create_trigger":
-            named = ("on", "pattern")
         if operation == "tidy":
-            named = ("finding",)
             words += ["--apply"] if fields.pop("dry_run", True) is False else []
             words += ["--archive"] if fields.pop("action", "forget") == "archive" else []
-        if operation == "add_rule":
-            named = ("condition", "effect", "reason")
-        if operation == "navigate":
-            named = ("query",)
-        if operation == "anchor":
-            named = ("id", "reason")
-        if operation == "checkpoint":
-            named = ("task",)
-        if operation == "seed_project":
-            named = ("dir",)
-        if operation == "record_run":
-            named = ("session",)
-        if operation == "settle":
-            named = ("id", "status")
-        positional = [fields.pop(name) for name in named if name in fields]
-        if operation in ("link", "unlink"):
-            positional += [fields.pop("type"), fields.pop("to")]
-        if operation == "rate" and "useful" in fields:
-            positional.append("useful" if fields.pop("useful") else "not")
-        if operation not in ("update", "resolve") and "content" in fields:
-            positional.append(fields.pop("content"))
+        if "useful" in fields:
+            fields["useful"] = "useful" if fields["useful"] else "not"
+        usual = ("session", *POSITIONAL) if operation.startswith("transcript_") else POSITIONAL
+        positional = [fields.pop(name) for name in POSITIONAL_OF.get(operation, usual) if name in fields]
         for name, value in fields.items():
             words += self._option(name, value)
+        # After `--`, so that a text or query that starts with a dash is not an option.
         flat = [str(one) for value in positional for one in (value if isinstance(value, list) else [value])]
         return [*words, "--", *flat]
 
