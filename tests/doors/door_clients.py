@@ -83,6 +83,17 @@ async def open_grpc(doors: Doors) -> AsyncIterator[GrpcClient]:
         await door.stop(0)
 
 
+@pytest.fixture
+def doors() -> Doors:
+    return Doors()
+
+
+@pytest.fixture
+async def client(doors: Doors) -> AsyncIterator[GrpcClient]:
+    async with open_grpc(doors) as opened:
+        yield opened
+
+
 @asynccontextmanager
 async def open_http(doors: Doors, *, token: str = TOKEN) -> AsyncIterator[httpx.AsyncClient]:
     """The HTTP application in-process; bugs show as the 500 that a client sees."""

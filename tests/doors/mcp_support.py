@@ -6,13 +6,14 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Self
 
 import httpx2
+import pytest
 import uvicorn
-from fake_mesh import FakeGate, FakeMesh
+from fake_mesh import FakeFacts, FakeGate, FakeMesh
 from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
@@ -126,6 +127,20 @@ class Node:
         """Run `function` on the node's event loop."""
         assert self._loop is not None
         self._loop.call_soon_threadsafe(function)
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Node]:
+    with Node() as node:
+        yield node
+
+
+@pytest.fixture
+def node(served: Node) -> Node:
+    """The served node with nothing in it."""
+    served.gate.mesh = FakeMesh()
+    served.gate.facts = FakeFacts()
+    return served
 
 
 def headers(**more: str) -> dict[str, str]:

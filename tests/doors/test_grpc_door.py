@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import grpc
 import pytest
 from door_clients import REQUESTS, TOKEN, WAIT_S, Doors, GrpcClient, open_grpc, refusal, refused, remember_first
+from door_clients import client as client
+from door_clients import doors as doors
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2
@@ -32,17 +33,6 @@ BAD_METADATA: dict[str, tuple[tuple[str, str | bytes], ...]] = {
     "binary key": (("authorization-bin", f"Bearer {TOKEN}".encode()),),
 }
 BY_NAME = pytest.mark.parametrize("operation", OPERATIONS, ids=[row.name for row in OPERATIONS])
-
-
-@pytest.fixture
-def doors() -> Doors:
-    return Doors()
-
-
-@pytest.fixture
-async def client(doors: Doors) -> AsyncIterator[GrpcClient]:
-    async with open_grpc(doors) as opened:
-        yield opened
 
 
 @BY_NAME

@@ -24,6 +24,14 @@ TASK = "Fix the login loop of the mobile app"
 KEY = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
 
 
+@pytest.fixture
+def down(host: Host, tmp_path: Path) -> Host:
+    """The same host in the same session, without a node."""
+    found = Host(host.project, tmp_path / "data", host.environ["MNEMESH_SPACE"])
+    found.session = host.session
+    return found
+
+
 def transcript(host: Host, *more: dict[str, Any]) -> str:
     path = host.project / "transcript.jsonl"
     lines = [
@@ -74,10 +82,8 @@ async def test_work_survives_a_compaction(shared_node: NodeUnderTest, host: Host
 
 @session_loop
 async def test_without_a_node_a_note_waits_and_a_later_hook_hands_it_over(
-    shared_node: NodeUnderTest, host: Host, tmp_path: Path
+    shared_node: NodeUnderTest, host: Host, down: Host, tmp_path: Path
 ) -> None:
-    down = Host(host.project, tmp_path / "data", host.environ["MNEMESH_SPACE"])
-    down.session = host.session
     path = transcript(host)
     told(down, "PreCompact", trigger="auto", transcript_path=path)
     (note,) = (tmp_path / "data" / SPOOL).iterdir()
@@ -94,10 +100,8 @@ async def test_without_a_node_a_note_waits_and_a_later_hook_hands_it_over(
 
 @session_loop
 async def test_a_note_never_overwrites_a_newer_checkpoint_of_its_session(
-    shared_node: NodeUnderTest, host: Host, tmp_path: Path
+    shared_node: NodeUnderTest, host: Host, down: Host, tmp_path: Path
 ) -> None:
-    down = Host(host.project, tmp_path / "data", host.environ["MNEMESH_SPACE"])
-    down.session = host.session
     up = {"MNEMESH_ENDPOINT": shared_node.http, "MNEMESH_TOKEN": shared_node.token}
     spool = tmp_path / "data" / SPOOL
     told(down, "PreCompact", transcript_path=transcript(host))
@@ -121,9 +125,9 @@ async def test_a_note_never_overwrites_a_newer_checkpoint_of_its_session(
 
 @session_loop
 async def test_a_note_of_a_transcript_that_is_gone_lets_later_checkpoints_through(
-    shared_node: NodeUnderTest, host: Host, tmp_path: Path
+    shared_node: NodeUnderTest, host: Host, down: Host, tmp_path: Path
 ) -> None:
-    down = Host(host.project, tmp_path / "data", host.environ["MNEMESH_SPACE"])
+    down.session = uuid.uuid4().hex
     folder = tmp_path / "transcripts"
     folder.mkdir()
     path = folder / "t.jsonl"

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import httpx2
 import pytest
-from fake_mesh import FakeFacts, FakeGate, FakeMesh
+from fake_mesh import FakeGate, FakeMesh
 from mcp.shared.exceptions import MCPError
 from mcp_support import TOKEN, TRANSPORTS, WAIT_S, Node, connect, headers
+from mcp_support import node as node
+from mcp_support import served as served
 from mcp_types import Implementation, TextContent
 
 from mnemesh_gateway.doors.mcp.mcp_door import McpDoor
@@ -23,20 +24,6 @@ from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Ov
 ACCEPT = {"accept": "application/json, text/event-stream"}
 PROTOCOL_2026 = "2026-07-28"
 SECRET = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[Node]:
-    with Node() as node:
-        yield node
-
-
-@pytest.fixture
-def node(served: Node) -> Node:
-    """The served node with nothing in it."""
-    served.gate.mesh = FakeMesh()
-    served.gate.facts = FakeFacts()
-    return served
 
 
 every_transport = pytest.mark.parametrize("transport", TRANSPORTS)

@@ -16,10 +16,12 @@ from typing import Any
 
 import pytest
 from client_support import RecordingNode, serving
-from fake_mesh import FakeFacts, FakeMesh
+from fake_mesh import FakeMesh
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp_support import TOKEN, Node
+from mcp_support import node as node
+from mcp_support import served as served
 from starlette.applications import Starlette
 from stdio_support import META_2026, Host, wait_until
 
@@ -35,20 +37,6 @@ from mnemesh_proto.rendezvous import NodeAddress, write_node
 PROXY = (sys.executable, "-m", "mnemesh.stdio.program")
 
 both_generations = pytest.mark.parametrize("modern", [False, True], ids=["session", "2026"])
-
-
-@pytest.fixture(scope="module")
-def served() -> Iterator[Node]:
-    with Node() as node:
-        yield node
-
-
-@pytest.fixture
-def node(served: Node) -> Node:
-    """The served node with nothing in it."""
-    served.gate.mesh = FakeMesh()
-    served.gate.facts = FakeFacts()
-    return served
 
 
 def host(node: Node, *more: str, modern: bool = False) -> Host:

@@ -11,7 +11,9 @@ from typing import Any
 import grpc
 import httpx
 import pytest
-from door_clients import TOKEN, WAIT_S, Doors, GrpcClient, open_grpc, open_http, refusal, serve_http
+from door_clients import TOKEN, WAIT_S, Doors, GrpcClient, open_http, refusal, serve_http
+from door_clients import client as client
+from door_clients import doors as doors
 
 from mnemesh_gateway.operations.memory_calls import query_of
 from mnemesh_gateway.security.auth import Authenticator
@@ -22,17 +24,6 @@ from mnemesh_proto.v1 import watch_pb2
 
 BEARER = (("authorization", f"Bearer {TOKEN}"),)
 METHOD = "/mnemesh.v1.WatchService/Watch"
-
-
-@pytest.fixture
-def doors() -> Doors:
-    return Doors()
-
-
-@pytest.fixture
-async def client(doors: Doors) -> AsyncIterator[GrpcClient]:
-    async with open_grpc(doors) as opened:
-        yield opened
 
 
 def fill(doors: Doors, number: int, content: str = "x") -> None:

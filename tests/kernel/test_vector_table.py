@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from uuid import UUID
 
@@ -83,6 +83,19 @@ def filters(chance: random.Random, stored: Stored) -> list[Filter]:
     ]
 
 
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[TabledIndex]:
+    one = TabledIndex(EdgeBackend(tmp_path / "points"))
+    one.open(SCHEMA)
+    yield one
+    one.close()
+
+
+def asked(index: TabledIndex, stored: Stored, chance: random.Random) -> None:
+    request = QueryRequest(some(chance), "dense", 20, Filter(must=(Match("space", "a"),)))
+    same(index.query([request])[0], exactly(stored, request))
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_a_table_gives_the_answers_of_exact_search_whatever_came_and_went(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
@@ -125,9 +138,7 @@ def test_a_space_that_lies_scattered_among_others_is_found_as_a_space_of_its_own
         same(table.nearest(meant(request), request.filter, 50), exactly(stored, request))
 
 
-def test_nothing_of_a_removed_vector_stays_in_memory(tmp_path: Path) -> None:
-    index = TabledIndex(EdgeBackend(tmp_path / "points"))
-    index.open(SCHEMA)
+def test_nothing_of_a_removed_vector_stays_in_memory(index: TabledIndex) -> None:
     chance = random.Random(2)
     index.upsert([point(chance, name(n)) for n in range(3)])
     table = index._table
@@ -136,49 +147,38 @@ def test_nothing_of_a_removed_vector_stays_in_memory(tmp_path: Path) -> None:
     index.delete([name(n) for n in range(3)])
     assert not np.any(table._vectors)
     assert not np.any(table._words)
-    index.close()
 
 
-def test_a_large_index_has_no_table_and_answers_as_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_large_index_has_no_table_and_answers_as_before(index: TabledIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_table, "TABLE_BYTES_MAX", 10 * DIMENSIONS * 4)
     chance = random.Random(3)
     stored = {name(n): point(chance, name(n)) for n in range(11)}
-    index = TabledIndex(EdgeBackend(tmp_path / "points"))
-    index.open(SCHEMA)
     index.upsert(list(stored.values())[:10])
     assert index._table is not None
     index.upsert(list(stored.values())[10:])
     assert index._table is None
-    request = QueryRequest(some(chance), "dense", 20, Filter(must=(Match("space", "a"),)))
-    same(index.query([request])[0], exactly(stored, request))
+    asked(index, stored, chance)
     index.close()
     index.open(SCHEMA)
     assert index._table is None
-    index.close()
 
 
 def test_points_that_are_written_again_leave_the_table_as_large_as_it_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index: TabledIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vector_table, "TABLE_BYTES_MAX", 10 * DIMENSIONS * 4)
     chance = random.Random(6)
-    index = TabledIndex(EdgeBackend(tmp_path / "points"))
-    index.open(SCHEMA)
     for _ in range(2):
         stored = {name(n): point(chance, name(n)) for n in range(10)}
         index.upsert(list(stored.values()))
     assert index._table is not None
-    request = QueryRequest(some(chance), "dense", 20, Filter(must=(Match("space", "a"),)))
-    same(index.query([request])[0], exactly(stored, request))
-    index.close()
+    asked(index, stored, chance)
 
 
-def test_an_index_that_shrinks_has_a_table_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_shrinks_has_a_table_again(index: TabledIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_table, "TABLE_BYTES_MAX", 10 * DIMENSIONS * 4)
     chance = random.Random(7)
     stored = {name(n): point(chance, name(n)) for n in range(11)}
-    index = TabledIndex(EdgeBackend(tmp_path / "points"))
-    index.open(SCHEMA)
     index.upsert(list(stored.values()))
     for left in (6, 5):
         gone = sorted(stored)[left:]
@@ -187,34 +187,26 @@ def test_an_index_that_shrinks_has_a_table_again(tmp_path: Path, monkeypatch: py
             del stored[id_]
         index.maintain()
         assert (index._table is not None) == (left == 5)
-        request = QueryRequest(some(chance), "dense", 20, Filter(must=(Match("space", "a"),)))
-        same(index.query([request])[0], exactly(stored, request))
-    index.close()
+        asked(index, stored, chance)
 
 
 def test_a_table_comes_back_after_the_vectors_could_not_be_read_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    index: TabledIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vector_table, "TABLE_BYTES_MAX", 2 * DIMENSIONS * 4)
-    engine, chance = EdgeBackend(tmp_path / "points"), random.Random(5)
-    index = TabledIndex(engine)
-    index.open(SCHEMA)
+    chance = random.Random(5)
     index.upsert([point(chance, name(n)) for n in range(3)])
     index.delete([name(1), name(2)])
     with monkeypatch.context() as patch:
-        patch.setattr(engine, "scroll", broken)
+        patch.setattr(index._engine, "scroll", broken)
         with pytest.raises(DataLoss):
             index.maintain()
     assert index._table is None
     index.maintain()
     assert index._table is not None
-    index.close()
 
 
-def test_a_table_is_let_go_when_the_engine_fails_and_kept_when_it_refuses(tmp_path: Path) -> None:
-    engine = EdgeBackend(tmp_path / "points")
-    index = TabledIndex(engine)
-    index.open(SCHEMA)
+def test_a_table_is_let_go_when_the_engine_fails_and_kept_when_it_refuses(index: TabledIndex) -> None:
     chance = random.Random(4)
     index.upsert([point(chance, name(1))])
     with pytest.raises(InvalidArgument):
@@ -224,20 +216,17 @@ def test_a_table_is_let_go_when_the_engine_fails_and_kept_when_it_refuses(tmp_pa
     with pytest.raises(InvalidArgument):
         index.query([QueryRequest(some(chance), "dense", 1, Filter(must=(HasId(("no id",)),)))])
     assert index._table is not None
-    engine.upsert = broken  # type: ignore[method-assign]
+    index._engine.upsert = broken  # type: ignore[method-assign]
     with pytest.raises(DataLoss):
         index.upsert([point(chance, name(2))])
     assert index._table is None
-    index.close()
 
 
 def broken(*_: object, **__: object) -> None:
     raise DataLoss("planted")
 
 
-def test_filters_of_other_fields_are_answered_by_the_engine(tmp_path: Path) -> None:
-    index = TabledIndex(EdgeBackend(tmp_path / "points"))
-    index.open(SCHEMA)
+def test_filters_of_other_fields_are_answered_by_the_engine(index: TabledIndex) -> None:
     chance = random.Random(5)
     points = [point(chance, name(n)) for n in range(20)]
     later = [Point(one.id, one.vectors, {**one.payload, "at": 5 + n % 2}) for n, one in enumerate(points)]
@@ -257,4 +246,3 @@ def test_filters_of_other_fields_are_answered_by_the_engine(tmp_path: Path) -> N
     assert {id_ for id_, _ in apart} == {id_ for id_, _ in whole if "b" not in str(known[id_]["space"])}
     assert 0 < len(late) < len(whole) > len(apart) > 0
     same(whole, exactly({one.id: one for one in later}, asked[2]))
-    index.close()

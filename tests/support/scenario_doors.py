@@ -60,8 +60,8 @@ POSITIONAL = ("id", "ids", "query", "name", "cluster", "content")
 POSITIONAL_OF = {
     "create_trigger": ("on", "pattern", "content"), "tidy": ("finding",), "add_rule": ("condition", "effect", "reason"),
     "navigate": ("query",), "anchor": ("id", "reason"), "checkpoint": ("task",), "seed_project": ("dir",),
-    "record_run": ("session",), "settle": ("id", "status"), "link": ("id", "type", "to"), "unlink": ("id", "type", "to"),
-    "rate": ("id", "useful"), "update": ("id",), "resolve": ("id",),
+    "record_run": ("session",), "settle": ("id", "status"), "link": ("id", "type", "to"),
+    "unlink": ("id", "type", "to"), "rate": ("id", "useful"), "update": ("id",), "resolve": ("id",),
 }  # fmt: skip
 
 
