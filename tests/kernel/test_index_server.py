@@ -6,12 +6,9 @@ import json
 import ssl
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -466,48 +463,23 @@ def test_an_answer_that_another_try_would_not_change_is_final(status: int) -> No
 SCHEMA = Schema(dense={"dense": 4})
 
 
-@contextmanager
-def server(status: int) -> Iterator[str]:
-    """A server that answers every request with that status."""
-
-    class Answer(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = json.dumps({"status": {"error": "planted"}}).encode()
-            self.send_response(status)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Quiet."""
-
-    http = ThreadingHTTPServer(("127.0.0.1", 0), Answer)
-    thread = threading.Thread(target=http.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{http.server_port}"
-    finally:
-        http.shutdown()
-        thread.join()
-        http.server_close()
-
-
 @pytest.mark.parametrize(
     ("status", "error"),
     [(500, Unavailable), (503, Unavailable), (429, Unavailable), (403, FailedPrecondition), (400, FailedPrecondition)],
 )
-def test_an_answer_of_the_server_becomes_one_of_our_errors(status: int, error: type[MnemeshError]) -> None:
-    with server(status) as url:
-        backend = ClientBackend(QdrantClient(url, check_compatibility=False), "points")
-        with pytest.raises(error, match=str(status)):
-            backend.open(SCHEMA)
-        backend.close()
+def test_an_answer_of_the_server_becomes_one_of_our_errors(
+    qdrant: QdrantDouble, status: int, error: type[MnemeshError]
+) -> None:
+    qdrant.lasting = Fault(status)
+    backend = ClientBackend(QdrantClient(qdrant.url, check_compatibility=False), "points")
+    with pytest.raises(error, match=str(status)):
+        backend.open(SCHEMA)
+    backend.close()
 
 
-def test_a_server_that_is_gone_is_unavailable() -> None:
-    with server(500) as url:
-        pass
-    backend = ClientBackend(QdrantClient(url, check_compatibility=False), "points")
+def test_a_server_that_is_gone_is_unavailable(qdrant: QdrantDouble) -> None:
+    qdrant.stop()
+    backend = ClientBackend(QdrantClient(qdrant.url, check_compatibility=False), "points")
     with pytest.raises(Unavailable, match="does not answer"):
         backend.open(SCHEMA)
     backend.close()
