@@ -7,21 +7,13 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest_asyncio
-from node_process import Nodes
+from node_process import nodes as nodes
 from ray_head import RayHead
 
 # As pytest does it for the tests that lie there.
 sys.path.insert(0, str(Path(__file__).parents[1] / "doors" / "scenario"))
 # The builders of the ledger's own tests.
 sys.path.append(str(Path(__file__).parents[1] / "kernel"))
-
-
-@pytest_asyncio.fixture
-async def nodes() -> AsyncIterator[Nodes]:
-    """Starts nodes; what still runs at the end of the test is killed."""
-    started = Nodes()
-    yield started
-    await started.end()
 
 
 @pytest_asyncio.fixture

@@ -39,15 +39,12 @@ GONE_S = 30.0
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUnderTest]:
     """One node with a Ray head of its own. After its stop no process is left."""
-    nodes = Nodes()
-    started = await nodes.start(tmp_path_factory.mktemp("ray"), "--runtime", "ray")
-    yield started
-    processes = descendants(started.process.pid)
-    try:
+    async with Nodes() as nodes:
+        started = await nodes.start(tmp_path_factory.mktemp("ray"), "--runtime", "ray")
+        yield started
+        processes = descendants(started.process.pid)
         assert await stop_node(started) == 0, (await started.said).decode()
         await all_gone(processes, GONE_S)
-    finally:
-        await nodes.end()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session", params=["grpc", "http", "mcp-http"])

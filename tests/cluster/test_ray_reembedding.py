@@ -32,16 +32,13 @@ TAKEN_OVER_S = 60.0
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def node(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[NodeUnderTest]:
     """One node with a Ray head of its own, and memories in the node."""
-    nodes = Nodes()
-    try:
+    async with Nodes() as nodes:
         started = await nodes.start(tmp_path_factory.mktemp("ray"), "--runtime", "ray")
         async with GrpcDoor(started) as door:
             items = [{"content": locker(n), "space": SPACE} for n in range(LOCKERS)]
             await door.call("remember_batch", items=items)
         yield started
         assert await stop_node(started) == 0, (await started.said).decode()
-    finally:
-        await nodes.end()
 
 
 @pytest_asyncio.fixture(loop_scope="session")

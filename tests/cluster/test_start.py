@@ -42,11 +42,10 @@ async def filled(nodes: Nodes, data_dir: Path) -> None:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def written(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Path]:
     """A directory with memories, to be copied: what is refused in the original is refused in a copy."""
-    nodes = Nodes()
     path = tmp_path_factory.mktemp("written") / "data"
-    await filled(nodes, path)
-    yield path
-    await nodes.end()
+    async with Nodes() as nodes:
+        await filled(nodes, path)
+        yield path
 
 
 @pytest.fixture

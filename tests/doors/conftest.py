@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from diverging import CONFLICTS_A_DOOR, seed_conflicts
-from node_process import Nodes, NodeUnderTest, running
+from node_process import NodeUnderTest, running
+from node_process import nodes as nodes
 from scenario_doors import NETWORKED_DOORS
 
 from mnemesh_actors.storage.data_directory import open_directory
@@ -35,11 +36,3 @@ async def shared_node(
         seeded[name] = seed_conflicts(open_directory(directory), f"seeded/{name}", CONFLICTS_A_DOOR)
     async with running(directory, env={"MNEMESH_HALF_LIVES": HALF_LIVES}) as started:
         yield started
-
-
-@pytest_asyncio.fixture
-async def nodes() -> AsyncIterator[Nodes]:
-    """Starts nodes. A node that still runs at the end of the test is killed."""
-    started = Nodes()
-    yield started
-    await started.end()

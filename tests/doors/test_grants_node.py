@@ -51,14 +51,11 @@ class Team:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def team(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Team]:
-    nodes = Nodes()
-    try:
+    async with Nodes() as nodes:
         node = await nodes.start(tmp_path_factory.mktemp("team"))
         with mnemesh.Client(node.grpc, node.token) as owner:
             tokens = {name: owner.add_agent(name, **asked).token for name, asked in AGENTS.items()}
         yield Team(node, {**tokens, "owner": node.token})
-    finally:
-        await nodes.end()
 
 
 def opened(team: Team, door: str, name: str) -> Door:
@@ -286,8 +283,7 @@ async def test_a_token_is_no_memory(team: Team) -> None:
 
 
 async def test_the_owner_keeps_the_name_that_a_start_gave_until_another_start_gives_another(tmp_path: Path) -> None:
-    nodes = Nodes()
-    try:
+    async with Nodes() as nodes:
         starts = ((("--owner", "carol"), "carol"), ((), "carol"), (("--owner", "owner"), "owner"), ((), "owner"))
         for number, (words, name) in enumerate(starts):
             node = await nodes.start(tmp_path, *words)
@@ -295,8 +291,6 @@ async def test_the_owner_keeps_the_name_that_a_start_gave_until_another_start_gi
                 memory = owner.remember(f"this is start number {number}").memory
                 assert (memory.space, memory.by) == (f"@{name}", name)
             await stop_node(node)
-    finally:
-        await nodes.end()
 
 
 async def test_a_start_that_is_refused_leaves_the_owner_its_name(tmp_path: Path) -> None:
@@ -314,8 +308,7 @@ async def test_a_start_that_is_refused_leaves_the_owner_its_name(tmp_path: Path)
 async def test_no_admin_gives_away_a_private_space_that_a_renamed_owner_has_left(
     tmp_path: Path, left: str, space: str
 ) -> None:
-    nodes = Nodes()
-    try:
+    async with Nodes() as nodes:
         before = await nodes.start(tmp_path, "--owner", "carol")
         with mnemesh.Client(before.grpc, before.token, space="") as carol:
             if left == "a memory":
@@ -331,8 +324,6 @@ async def test_no_admin_gives_away_a_private_space_that_a_renamed_owner_has_left
             with pytest.raises(client_errors.PermissionDenied, match="owner alone"):
                 admin.add_agent("carol", role="reader")
             assert admin.add_agent("erin", role="reader").agent.name == "erin"
-    finally:
-        await nodes.end()
 
 
 async def test_an_agent_writes_up_to_its_quota_which_is_shown_and_can_be_changed(team: Team) -> None:

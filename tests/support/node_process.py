@@ -10,8 +10,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 import psutil
+import pytest_asyncio
 from forked import NODE, Ended, Forked
 
 from mnemesh_proto.rendezvous import read_node, read_token
@@ -141,6 +143,12 @@ class Nodes:
         self._children += descendants(node.process.pid)
         return node
 
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.end()
+
     async def end(self) -> None:
         """Kill what is left."""
         for process in self._processes:
@@ -150,6 +158,12 @@ class Nodes:
                 await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
         for child in alive(self._children):
             child.kill()
+
+
+@pytest_asyncio.fixture
+async def nodes() -> AsyncIterator[Nodes]:
+    async with Nodes() as started:
+        yield started
 
 
 def descendants(pid: int) -> list[psutil.Process]:
