@@ -17,10 +17,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from listening import listening
 
 from mnemesh_actors.generations.generation_file import FILE, Generation, GenerationFile, Generations
 from mnemesh_actors.ledger.integrity import alarms
@@ -597,29 +597,9 @@ AWAY = {"name": "shard-0", "state": "the server is away", "lag": 7}
 @contextmanager
 def node_that_says(place: Place, status: dict[str, object]) -> Iterator[str]:
     """A node of this directory whose every answer is `status`; its address."""
-
-    class Answers(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = json.dumps(status).encode()
-            self.send_response(200)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Quiet."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        address = f"127.0.0.1:{server.server_port}"
+    with listening(lambda path: json.dumps(status).encode()) as address:
         write_node(place.data_dir, NodeAddress(os.getpid(), address, address, "0.1.0"))
         yield address
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join(10)
 
 
 def test_a_node_that_runs_but_is_degraded(held: Place) -> None:

@@ -15,13 +15,13 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
 import pytest_asyncio
+from listening import listening
 from node_process import Nodes, NodeUnderTest
 from stdio_support import Host
 
@@ -186,21 +186,12 @@ def test_the_doctor_waits_once_for_a_node_that_hangs(
 ) -> None:
     going = threading.Event()
 
-    class Hung(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            if self.path in answered:
-                self.send_response(200)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-            else:
-                going.wait(CALL_S)
+    def answer(path: str) -> bytes:
+        if path not in answered:
+            going.wait(CALL_S)
+        return b""
 
-        def log_message(self, *_: object) -> None:
-            """Nothing is written to the terminal of the tests."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Hung) as server, ThreadPoolExecutor(1) as served:
-        served.submit(server.serve_forever, 0.05)
-        address = f"127.0.0.1:{server.server_port}"
+    with listening(answer) as address:
         write_node(tmp_path, NodeAddress(os.getpid(), address, address, "0.1.0"))
         (tmp_path / TOKEN_FILE).write_text("mnm_" + "a" * 43)
         (tmp_path / LOCK_FILE).write_text(str(os.getpid()))
@@ -210,7 +201,6 @@ def test_the_doctor_waits_once_for_a_node_that_hangs(
             assert doctor.main(["--json", "--data", str(tmp_path)]) == 1
             took = time.monotonic() - began
         going.set()
-        server.shutdown()
     told = [one["problem"] for one in json.loads(capsys.readouterr().out)["findings"] if one["check"] == "running node"]
     (problem,) = told
     assert ("does not tell its status" if answered else "does not answer") in problem

@@ -1,4 +1,4 @@
-"""Qdrant Edge's own traps, each held shut: locks, crashes, damaged files, Rust panics, booleans, imports."""
+"""Qdrant Edge's own traps, each held shut: locks, crashes, damaged files, Rust panics, imports."""
 
 from __future__ import annotations
 
@@ -180,22 +180,6 @@ def test_a_point_that_has_lost_its_id_is_damage(tmp_path: Path, intact: Path) ->
     shard.close()
     with pytest.raises(DataLoss, match="lost the id of the point 7"):
         EdgeBackend(broken).open(SCHEMA)
-
-
-def test_a_boolean_match_still_is_what_the_port_guards_against(tmp_path: Path) -> None:
-    """When this fails, Edge matches booleans at last, and the guard in the port may be thought over."""
-    shard = qdrant_edge.EdgeShard.create(
-        str(tmp_path),
-        qdrant_edge.EdgeConfig(
-            vectors={"dense": qdrant_edge.EdgeVectorParams(size=2, distance=qdrant_edge.Distance.Cosine)}
-        ),
-    )
-    shard.update(
-        qdrant_edge.UpdateOperation.upsert_points([qdrant_edge.Point(1, {"dense": [1.0, 0.0]}, {"gone": True})])
-    )
-    condition = qdrant_edge.FieldCondition("gone", match=qdrant_edge.MatchValue(True))
-    assert shard.count(qdrant_edge.CountRequest(filter=qdrant_edge.Filter(must_not=[condition]))) == 1
-    shard.close()
 
 
 def test_optimising_a_small_index_builds_no_graph_and_changes_no_answer(tmp_path: Path) -> None:
