@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 
 from mnemesh_actors.knowledge.communities import require_library
 from mnemesh_actors.knowledge.graph_store import GraphStore
@@ -21,12 +23,8 @@ EVERYWHERE = ("**",)
 DAY_MS = 86_400_000
 
 
-def memory(number: int, content: str, space: str = "team", **fields: object) -> Memory:
-    given_: dict[str, object] = {
-        "id": f"m{number:04d}", "space": space, "kind": "fact", "title": "", "content": content, "state": "active",
-        "by": "ana", "created_at": number * DAY_MS, "updated_at": number * DAY_MS, "heads": ("r",), **fields,
-    }  # fmt: skip
-    return Memory(**given_)  # type: ignore[arg-type]
+def memory(number: int, content: str, space: str = "team", **fields: Any) -> Memory:
+    return plain_memory(f"m{number:04d}", content, number * DAY_MS, space=space, **fields)
 
 
 @pytest.fixture

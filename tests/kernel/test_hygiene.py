@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from plain_memories import plain_memory
 from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
@@ -30,14 +31,6 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 PROPERTY = settings(max_examples=100, derandomize=True, database=None)
 GUEST_SPACE = "test/guests"
 GUEST = Caller("guest/x", "guest", role="reader", spaces=(GUEST_SPACE,))
-
-
-def memory_of(**fields: Any) -> Memory:
-    given: dict[str, Any] = {
-        "id": "m", "space": "s", "kind": "fact", "title": "", "content": "a text", "state": "active", "by": "a",
-        "created_at": 0, "updated_at": 0, "heads": ("1@a",),
-    }  # fmt: skip
-    return Memory(**{**given, **fields})
 
 
 async def report(here: Here, **fields: Any) -> dict[str, list[Finding]]:
@@ -91,7 +84,7 @@ async def test_pairs_do_not_depend_on_the_size_of_a_block(monkeypatch: pytest.Mo
 async def test_an_idle_memory_is_cold_and_was_never_used_whatever_the_clock(
     kind: str, tier: str, age: int, uses: int, stale_days: int
 ) -> None:
-    memory = memory_of(kind=kind, tier=tier)
+    memory = plain_memory(kind=kind, tier=tier)
     used = {"m": (uses, 0)} if uses else {}
     item = tidy(memory, used, age * DAY_MS)
     if is_idle(item, stale_days):
@@ -122,7 +115,7 @@ async def test_like_texts_come_in_pairs_with_a_verdict_and_nothing_is_embedded_o
 async def test_a_pair_that_differs_in_one_number_is_no_duplicate(here: Here) -> None:
     items = [
         tidy(
-            memory_of(id=id_, created_at=at, updated_at=at, content=f"The cache keeps an entry for {minutes} minutes."),
+            plain_memory(id_, f"The cache keeps an entry for {minutes} minutes.", at),
             {},
             0,
         )
@@ -134,7 +127,7 @@ async def test_a_pair_that_differs_in_one_number_is_no_duplicate(here: Here) -> 
     assert hygiene.judged(pinned, items[1], similarity=0.97).command == "mnemesh get old new"
     assert hygiene.contradiction(pinned, items[1]).command.startswith("mnemesh get ")
     ports = [
-        tidy(memory_of(id=id_, content=f"The {name} service listens on port {port}."), {}, 0)
+        tidy(plain_memory(id_, f"The {name} service listens on port {port}."), {}, 0)
         for id_, name, port in (("a", "billing", 8001), ("b", "search", 8002))
     ]
     assert hygiene.judged(*ports, similarity=0.95).verdict == "near"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
@@ -24,16 +25,7 @@ from mnemesh_memory.values.model import Memory, Patch
 
 def memory(**given: Any) -> Memory:
     """A memory with these fields."""
-    fields = {
-        "id": "m",
-        "space": "team/x",
-        "kind": "fact",
-        "title": "",
-        "content": "x",
-        "state": "active",
-        "by": "ana/x",
-    }
-    return Memory(**{**fields, "created_at": 0, "updated_at": 0, "heads": ("r",), **given})
+    return plain_memory(**{"space": "team/x", "content": "x", "by": "ana/x", **given})
 
 
 LINES = st.lists(st.text("ab c\u00e9", min_size=1, max_size=40).filter(str.strip), max_size=5).map(tuple)

@@ -7,10 +7,12 @@ import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_memories import plain_memory
 from recall_scene import READER, Here, found
 from recall_scene import here as here
 from recall_scene import mesh as mesh
@@ -29,12 +31,8 @@ RITA = Caller("rita", "rita", role="reader", spaces=("team",))
 BOB = Caller("bob", "bob", role="writer", spaces=("team", "other"))
 
 
-def memory(number: int = 1, **fields: object) -> Memory:
-    usual: dict[str, object] = {
-        "id": f"m{number}", "space": "team", "kind": "fact", "title": "", "content": "x", "state": "active",
-        "by": "ana", "created_at": number, "updated_at": number, "heads": ("h",),
-    }  # fmt: skip
-    return Memory(**(usual | fields))  # type: ignore[arg-type]
+def memory(number: int = 1, **fields: Any) -> Memory:
+    return plain_memory(f"m{number:03}", **{"at": number, "space": "team", **fields})
 
 
 # ---- grammar ---------------------------------------------------------------------------------------------------------
@@ -108,8 +106,7 @@ def test_a_memory_with_words_that_no_door_takes_is_no_rule() -> None:
 
 def test_the_oldest_rules_of_a_space_count_in_whatever_order_they_come() -> None:
     rules = [
-        memory(n, id=f"m{n:03}", tags=("rule",), attrs={"rule": f"tag = t{n}", "rule.effect": "+0.1"})
-        for n in range(RULES_MAX + 5)
+        memory(n, tags=("rule",), attrs={"rule": f"tag = t{n}", "rule.effect": "+0.1"}) for n in range(RULES_MAX + 5)
     ]
     orders = (rules, rules[::-1])
     kept = []
@@ -139,7 +136,7 @@ def test_a_rule_of_a_revoked_token_does_not_count_and_takes_no_room() -> None:
         table.take(memory(n, tags=("rule",), attrs=attrs, by="bob/codex" if n else "ana"))
     gone = {"bob"}
     table.revoked = gone.__contains__
-    assert [rule.id for rule in table.of(("team",), "@ana")] == ["m0"]
+    assert [rule.id for rule in table.of(("team",), "@ana")] == ["m000"]
     table.check_room("team")
     shown = stored_rules.shown(memory(tags=("rule",), attrs={"rule": "tag = t", "rule.effect": "hide"}, by="bob/codex"))
     assert shown is not None

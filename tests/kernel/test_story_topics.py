@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from plain_memories import plain_memory
 
 from mnemesh_memory.maps import clusters
 from mnemesh_memory.maps.clusters import atlas, cluster_id, medoid, topics
@@ -19,12 +21,11 @@ from mnemesh_memory.values.model import Link, Memory
 KINDS = st.sampled_from(("decision", "error", "fact", "episode"))
 
 
-def a_memory(number: int, kind: str = "fact", at: int = 0, **fields: object) -> Memory:
-    given_fields: dict[str, object] = {
-        "id": f"00000000-0000-8000-8000-{number:012d}", "space": "s", "kind": kind, "content": f"Event {number}. More.",
-        "title": "", "state": "active", "by": "owner", "heads": (), "created_at": at, "updated_at": at,
-    }  # fmt: skip
-    return Memory(**{**given_fields, **fields})  # type: ignore[arg-type]
+def a_memory(number: int, kind: str = "fact", at: int = 0, **fields: Any) -> Memory:
+    return plain_memory(
+        f"00000000-0000-8000-8000-{number:012d}",
+        **{"content": f"Event {number}. More.", "at": at, "kind": kind, **fields},
+    )
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
