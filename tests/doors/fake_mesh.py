@@ -14,7 +14,6 @@ from fake_history import FakeHistories
 from sampled_answers import FakeAccess, FakeBackups, FakePeers, SampledOperations
 from stored_transcripts import transcribing
 
-from mnemesh_actors.remember.removal import Purged
 from mnemesh_gateway.operations.gate import Quotas
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy.patches import succeeding
@@ -257,11 +256,6 @@ class FakeMesh(FakeHistories, SampledOperations):
     async def restore(self, caller: model.Caller, key: str, wait: str = "indexed") -> model.Written:
         field_checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "RESTORE", "asked", state="active")
-
-    async def purge(self, caller: model.Caller, key: str) -> Purged:
-        memory = self._one(key)
-        del self.memories[memory.id]
-        return Purged(id=memory.id, space=memory.space, changes=memory.version, begun=memory.created_at)
 
     async def inhabited(self, name: str) -> bool:
         return any(memory.space == "@" + name for memory in self.memories.values())

@@ -129,7 +129,8 @@ def test_what_is_not_there_is_not_found_be_it_one_or_several(cli: Run) -> None:
 
 def test_the_version_is_printed_the_way_every_command_does(bare: Run) -> None:
     assert bare("--version") == bare("version")
-    assert bare("--version").status == 0
+    assert (bare("version").status, bare("version").out[:8]) == (0, "mnemesh ")
+    assert set(bare("version", "--json").json) == {"version"}
 
 
 def test_closed_is_said_only_of_what_was_closed(cli: Run, node: RecordingNode) -> None:
@@ -468,18 +469,9 @@ def test_what_others_wrote_can_not_steer_the_terminal(cli: Run) -> None:
     assert one_line(" a \n b\x00 ") == "a b\\x00"
 
 
-def test_help_names_every_command_and_every_exit_status(bare: Run) -> None:
+def test_help_names_every_exit_status(bare: Run) -> None:
     shown = bare("--help")
     assert shown.status == 0
-    for name in (
-        "up", "mcp", "doctor", "bench", "remember", "recall", "get", "list", "timeline", "update", "supersede",
-        "forget", "restore", "check", "stats", "recall-batch", "related", "duplicates", "hygiene",
-        "graph", "graph-audit", "graph-rebuild", "causal-chain",
-        "whoami", "import", "export", "watch",
-        "status", "link", "unlink", "rate", "anchor", "version",
-    ):  # fmt: skip
-        assert f" {name} " in shown.out
-        assert bare(name, "-h").status == 0 if name not in ("up", "mcp", "doctor", "bench") else True
     for status in ("0 done", "2 bad usage", "3 no node", "4 refused"):
         assert status in " ".join(shown.out.split())
     assert bare().status == 2
@@ -494,12 +486,6 @@ def test_help_breaks_no_line_where_the_source_does(bare: Run) -> None:
 @pytest.mark.parametrize("command", ["record-run", "checkpoint"])
 def test_help_shows_words_in_brackets(bare: Run, command: str) -> None:
     assert 'Put "[masked: TYPE]" in place' in " ".join(bare(command, "--help").out.split())
-
-
-def test_help_shows_no_value_after_a_flag(bare: Run) -> None:
-    shown = bare("recall", "--help").out
-    assert "--explain" in shown
-    assert "<bool>" not in shown + bare("--help").out
 
 
 def commands_of(group: Any, *before: str) -> Iterator[tuple[str, ...]]:
@@ -535,27 +521,18 @@ def test_help_names_what_a_list_is_a_list_of(bare: Run) -> None:
         assert any(line.startswith(option) for line in shown)
 
 
-def test_version_needs_no_node(bare: Run) -> None:
-    assert bare("version").out.startswith("mnemesh ")
-    assert set(bare("version", "--json").json) == {"version"}
-
-
 @pytest.mark.parametrize("words", [("list",), ("status", "--start"), ("down",), ("list", "--endpoint", "127.0.0.1:1")])
-def test_a_data_directory_that_is_a_file_is_bad_usage(bare: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+def test_a_data_directory_that_is_a_file_or_out_of_sight_is_said_in_a_line(
+    bare: Run, tmp_path: Path, words: tuple[str, ...]
+) -> None:
     (tmp_path / "file").write_text("not a directory")
     ended = bare(*words, "--data", str(tmp_path / "file"))
     assert ended.status == 2
     assert f"{tmp_path / 'file'}" in ended.err
     assert "a directory" in ended.err
-
-
-@pytest.mark.parametrize("words", [("list",), ("status", "--start"), ("down",), ("list", "--endpoint", "127.0.0.1:1")])
-def test_a_data_directory_that_nobody_can_look_at_is_said_in_a_line(
-    bare: Run, tmp_path: Path, words: tuple[str, ...]
-) -> None:
-    ended = bare(*words, "--data", str(tmp_path / ("x" * 300)))
-    assert (ended.status, ended.err.count("\n")) == (3, 1)
-    assert ended.err.endswith("can't be looked at: File name too long\n")
+    hidden = bare(*words, "--data", str(tmp_path / ("x" * 300)))
+    assert (hidden.status, hidden.err.count("\n")) == (3, 1)
+    assert hidden.err.endswith("can't be looked at: File name too long\n")
 
 
 def test_a_local_node_is_started_only_when_asked(

@@ -9,11 +9,10 @@ import subprocess
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 from bench import __main__ as bench
 from bench import latency
-from bench.growth import Spent, anonymous_bytes
+from bench.growth import anonymous_bytes
 from bench.plain import LENGTH_B, SATURATION_K, PlainSearch
 from bench.report import machine
 from bench.whole_node import SPACE
@@ -29,27 +28,6 @@ def test_the_words_are_scored_by_bm25s_with_the_parameters_of_the_index() -> Non
     norm = SATURATION_K * (1 - LENGTH_B + LENGTH_B * lengths[1] / (sum(lengths) / 4))
     scores = plain._words.get_scores(["port"])
     assert scores == pytest.approx([0, math.log(1 + 3.5 / 1.5) / (1 + norm), 0, 0], rel=1e-5)
-
-
-def test_a_comparison_that_would_not_be_made_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    for given, reason in (
-        (["--no-speed", "--mem0", "there"], "--mem0 is measured with --scale"),
-        (["--reference", "program"], "--reference is measured with --locomo"),
-        (["--no-speed"], "--no-speed leaves nothing to measure"),
-    ):
-        with pytest.raises(SystemExit):
-            bench.main(given)
-        assert reason in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("option", ["--corpus", "--longmemeval", "--beam", "--locomo"])
-def test_a_path_that_is_not_there_is_named_before_anything_is_measured(
-    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    away = str(tmp_path / "away")
-    given = [option, str(tmp_path), away] if option == "--locomo" else [option, away]
-    assert bench.main(given) == 2
-    assert capsys.readouterr().err == f"{option} {away}: no such file or folder\n"
 
 
 def test_the_program_takes_the_command_of_the_page_of_benchmarks() -> None:
@@ -118,14 +96,3 @@ def test_anonymous_memory_counts_what_is_held_and_not_what_is_mapped(tmp_path: P
     held = mmap.mmap(-1, 64 * MIB, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     np.frombuffer(held, np.uint8)[:] = 1
     assert anonymous_bytes(os.getpid()) - before > 60 * MIB
-
-
-def test_what_a_node_spends_counts_its_children() -> None:
-    before = Spent.of(psutil.Process())
-    deadline = before.own + 0.2
-    while Spent.of(psutil.Process()).own < deadline:
-        sum(range(10_000))
-    spent = Spent.of(psutil.Process()).since(before)
-    assert spent.own == pytest.approx(0.2, abs=0.05)
-    assert spent.children >= 0
-    assert spent.clock > 0

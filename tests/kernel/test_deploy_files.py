@@ -7,7 +7,6 @@ pod.
 
 from __future__ import annotations
 
-import copy
 import os
 import re
 import stat
@@ -144,28 +143,6 @@ def test_kubernetes_takes_the_pods_of_the_ray_cluster() -> None:
     check_ray(RAY)
 
 
-@pytest.mark.parametrize("manifest", NODE, ids=lambda one: f"{one['kind']}-{one['metadata']['name']}")
-def test_a_slip_in_any_manifest_is_found(manifest: dict[str, Any]) -> None:
-    broken = copy.deepcopy(manifest)
-    broken["sepc" if "spec" in manifest else "labels"] = {}
-    with pytest.raises(kubernetes_validate.ValidationError):
-        check(broken)
-
-
-@pytest.mark.parametrize(
-    "path", ["spec.replicaz", "spec.headGroupSpec.replicas", "spec.headGroupSpec.template.spec.contianers"]
-)
-def test_a_slip_in_the_ray_cluster_is_found(path: str) -> None:
-    broken = copy.deepcopy(RAY)
-    *way, last = path.split(".")
-    place = broken
-    for step in way:
-        place = place[step]
-    place[last] = 1
-    with pytest.raises((jsonschema.ValidationError, kubernetes_validate.ValidationError)):
-        check_ray(broken)
-
-
 def test_every_pod_runs_without_rights_and_says_when_it_works() -> None:
     for whose, template in pod_templates().items():
         pod = template["spec"]["securityContext"]
@@ -254,8 +231,6 @@ def test_the_image_installs_what_is_tested(name: str) -> None:
 
     assert pins(name)
     assert pins(name) <= pins("all.txt")
-    lines = (ROOT / "requirements" / name).read_text("utf-8").replace("\\\n", " ").splitlines()
-    assert [line for line in lines if "==" in line and "--hash=sha256:" not in line] == []
 
 
 # ---- settings -------------------------------------------------------------------------------------------------------

@@ -477,14 +477,6 @@ def test_an_answer_of_the_server_becomes_one_of_our_errors(
     backend.close()
 
 
-def test_a_server_that_is_gone_is_unavailable(qdrant: QdrantDouble) -> None:
-    qdrant.stop()
-    backend = ClientBackend(QdrantClient(qdrant.url, check_compatibility=False), "points")
-    with pytest.raises(Unavailable, match="does not answer"):
-        backend.open(SCHEMA)
-    backend.close()
-
-
 def test_payload_indexes_are_asked_for_by_field_and_kind(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, dict[str, object]] = {}
 

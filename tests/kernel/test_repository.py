@@ -95,7 +95,7 @@ def test_automerge_is_pinned_exactly_because_the_plain_name_is_another_package()
     assert "\nautomerge==1.0.0rc1 " in (ROOT / "requirements/all.txt").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", ["all.txt", "model.txt"])
+@pytest.mark.parametrize("name", ["all.txt", "model.txt", "node.txt", "build.txt"])
 def test_every_locked_dependency_has_a_version_and_a_hash(name: str) -> None:
     text = (ROOT / "requirements" / name).read_text("utf-8").replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
