@@ -228,15 +228,6 @@ def test_a_second_ctrl_c_ends_an_import_at_once(node: RecordingNode, tmp_path: P
     node.release.set()
 
 
-def test_a_busy_node_is_asked_again_after_the_pause_that_it_names(
-    cli: Run, node: RecordingNode, tmp_path: Path
-) -> None:
-    busy = Failure("RESOURCE_EXHAUSTED", "full", {"field": "inbox"}, retry_after_s=0.01)
-    node.fail["RememberBatch"].extend([busy, busy])
-    status, summary = cli("import", str(lines(tmp_path / "a.jsonl", 3)))
-    assert (status, summary["stored"], len(node.requests("RememberBatch"))) == (0, 3, 3)
-
-
 def test_the_end_waits_until_the_index_has_caught_up(cli: Run, node: RecordingNode, tmp_path: Path) -> None:
     node.lags.extend([0, 7, 3, 0])
     _, summary = cli("import", str(lines(tmp_path / "a.jsonl", 1)))
@@ -253,30 +244,10 @@ def test_the_bounded_wait_for_the_index_is_no_failure(
 
 
 def fill(cli: Run) -> None:
-    cli(
-        "remember",
-        "Deploys: run from CI\n\n---\n# not a heading?",
-        "--title",
-        "Deploys/CI",
-        "--tag",
-        "a b",
-        "--space",
-        "t/x",
-    )
-    cli(
-        "remember",
-        "second",
-        "--importance",
-        "0.25",
-        "--attr",
-        "k=v: w",
-        "--space",
-        "@owner",
-        "--session",
-        "s",
-        "--seq",
-        "1",
-    )
+    deploys = ("--title", "Deploys/CI", "--tag", "a b", "--space", "t/x")
+    cli("remember", "Deploys: run from CI\n\n---\n# not a heading?", *deploys)
+    second = ("--importance", "0.25", "--attr", "k=v: w", "--space", "@owner", "--session", "s", "--seq", "1")
+    cli("remember", "second", *second)
 
 
 @pytest.mark.parametrize("form", ["jsonl", "markdown"])

@@ -80,12 +80,6 @@ async def scene(request: pytest.FixtureRequest, team: Team) -> AsyncIterator[Sce
         yield Scene(team, request.param, ana, bob, secrets.token_hex(6))
 
 
-async def test_whoever_asks_learns_who_it_is_and_what_its_token_grants(scene: Scene) -> None:
-    who = await scene.ana.call("whoami")
-    assert (who["principal"], who["agent"].partition("/")[0], who["role"]) == ("ana", "ana", "writer")
-    assert (who["private_space"], who["spaces"]) == ("@ana", ["team/*"])
-
-
 async def test_what_one_writes_to_a_shared_space_the_other_finds_and_may_change(scene: Scene) -> None:
     text = f"deploys of {scene.word} run from the pipeline only"
     memory = (await scene.ana.call("remember", content=text, space="team/payments"))["memory"]
@@ -201,11 +195,6 @@ async def test_a_reader_reads_and_changes_nothing(team: Team, door: str) -> None
         ):  # fmt: skip
             told = await refusal(rita.call(operation, **fields), "PERMISSION_DENIED")
             assert told.message == f"rita may not {operation}; its token grants: reader of team/*, @rita"
-
-
-async def test_a_client_of_an_agent_signs_with_both_names(team: Team) -> None:
-    with team.client("ana", agent="Claude Code") as client:
-        assert client.remember(f"signed {secrets.token_hex(4)}").memory.by == "ana/claude-code"
 
 
 @pytest.mark.parametrize("door", ["grpc", "http", "cli", "python"])

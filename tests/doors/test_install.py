@@ -205,14 +205,6 @@ def test_a_link_out_of_a_project_is_refused(machine: Machine) -> None:
     assert users.read_text() == SETTINGS
 
 
-def test_settings_that_a_person_added_outlive_ours(machine: Machine) -> None:
-    machine.run("install", "claude-code")
-    path = machine.home / ".claude/settings.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "includeCoAuthoredBy": False}))
-    machine.run("uninstall")
-    assert json.loads(path.read_text())["includeCoAuthoredBy"] is False
-
-
 def test_a_command_that_does_more_than_ours_is_somebodys_own(machine: Machine) -> None:
     foreign = {"hooks": [{"type": "command", "command": "./load.sh; mnemesh hook claude-code SessionStart"}]}
     path = machine.write(".claude/settings.json", json.dumps({"hooks": {"SessionStart": [foreign]}}))

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 
@@ -45,3 +46,10 @@ def killed_in(code: str) -> None:
     )
     child = subprocess.run([sys.executable, "-c", start + code], cwd=Path(__file__).parent, timeout=60, check=False)
     assert child.returncode == -signal.SIGKILL
+
+
+def vector_traces(path: Path, *vectors: np.ndarray) -> set[str]:
+    """Files with a vector: as it lies in memory, or as CBOR, in the log."""
+    forms = [form for one in vectors for form in (one.tobytes(), b"".join(b"\xfa" + x.tobytes()[::-1] for x in one))]
+    files = [file for file in path.rglob("*") if file.is_file()]
+    return {file.name for file in files if any(form in file.read_bytes() for form in forms)}

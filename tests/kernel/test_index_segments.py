@@ -13,6 +13,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
+from doubles import vector_traces
 
 from mnemesh_actors.index.engine_port import Filter, HasId, Match, MatchAny, Point, QueryRequest, Schema, SparseVector
 from mnemesh_actors.index.engines import segment_files, segments
@@ -63,13 +64,6 @@ def share_found(index: SegmentedEdge, among: Sequence[int]) -> float:
     """Of the ten nearest, as many as the index finds."""
     shares = [len(set(found(index, VECTORS[n])) & set(exact(VECTORS[n], among))) / 10 for n in range(0, 3 * FULL, 12)]
     return sum(shares) / len(shares)
-
-
-def vector_traces(path: Path, n: int) -> set[str]:
-    """Files with that vector: as it lies in memory, or as CBOR, in the log."""
-    forms = (VECTORS[n].tobytes(), b"".join(b"\xfa" + x.tobytes()[::-1] for x in VECTORS[n]))
-    files = [file for file in path.rglob("*") if file.is_file()]
-    return {file.name for file in files if any(form in file.read_bytes() for form in forms)}
 
 
 def sealed_names(index: SegmentedEdge) -> set[str]:
@@ -363,7 +357,7 @@ def test_a_sealed_segment_that_lost_many_is_made_anew_alone(
     before = index.segments()
     first = max((one for one in before if one.sealed), key=lambda one: one.points)
     gone = list(range(0, POINTS, 3))
-    assert "matrix.dat" in vector_traces(tmp_path / "points", 3)
+    assert "matrix.dat" in vector_traces(tmp_path / "points", VECTORS[3])
     index.delete([id_of(n) for n in gone])
     EdgeBackend.maintain(index)
     thin = {one.name for one in index.segments() if one.sealed and one.gone > one.points * segments.GONE_SHARE_MAX}
@@ -375,7 +369,7 @@ def test_a_sealed_segment_that_lost_many_is_made_anew_alone(
     assert index.count() == 3 * FULL - len(gone)
     assert share_found(index, sorted(set(range(3 * FULL)) - set(gone))) >= 0.98
     # Only now nothing is left of what was erased: see docs/decisions/erasure.md.
-    assert vector_traces(tmp_path / "points", 3) == set()
+    assert vector_traces(tmp_path / "points", VECTORS[3]) == set()
 
 
 class Killed(BaseException):

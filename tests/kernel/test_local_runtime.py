@@ -94,14 +94,6 @@ async def gated(runtime: LocalRuntime, lines: list[str]) -> tuple[LocalHandle, D
     return handle, actor, task
 
 
-async def test_calls_are_answered(runtime: LocalRuntime) -> None:
-    lines: list[str] = []
-    handle = await runtime.spawn("diary-0", Diary, lines)
-    assert handle.name == "diary-0"
-    assert await handle.write("one") == "ONE"
-    assert lines == ["diary opened", "one"]
-
-
 async def test_calls_run_one_at_a_time_in_the_order_of_their_arrival(runtime: LocalRuntime) -> None:
     lines: list[str] = []
     handle, actor, first = await gated(runtime, lines)
@@ -185,20 +177,6 @@ async def test_more_waiting_calls_than_the_inbox_holds_are_refused(runtime: Loca
         await asyncio.gather(first, *calls)
         assert await handle.write("room again") == "ROOM AGAIN"
     assert "one too many" not in lines
-
-
-async def test_the_inbox_has_its_own_limit() -> None:
-    handle = LocalHandle("small", inbox_messages_max=1)
-    await handle.construct(Diary, [])
-    for number in range(3):
-        await handle.write(str(number))
-    busy = asyncio.ensure_future(handle.wait("first"))
-    await asyncio.sleep(0)
-    with pytest.raises(Overloaded):
-        await handle.write("second")
-    handle._actor.gate.set()
-    assert await asyncio.wait_for(busy, PATIENCE_S) == "FIRST"
-    await handle.shut()
 
 
 async def test_an_error_of_the_actor_reaches_the_caller_whole(runtime: LocalRuntime) -> None:

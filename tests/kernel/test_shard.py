@@ -14,7 +14,7 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from doubles import killed_in, noted
+from doubles import killed_in, noted, vector_traces
 
 from mnemesh_actors.index.engine_port import Filter, Match, MatchAny, QueryRequest
 from mnemesh_actors.index.neighbours import of_words
@@ -485,25 +485,17 @@ def test_no_tag_agent_or_session_of_a_memory_is_in_any_file_of_the_shard(tmp_pat
         assert [word for word in (b"zebrat", b"quaggaa", b"okapis") if word in data] == [], file
 
 
-def vector_traces(path: Path, *numbers: int) -> set[str]:
-    """Files with a vector: as it lies in memory, or as CBOR, in the log."""
-    floats = [direction(n) for n in numbers]
-    forms = [form for one in floats for form in (one.tobytes(), b"".join(b"\xfa" + x.tobytes()[::-1] for x in one))]
-    files = [file for file in path.rglob("*") if file.is_file()]
-    return {file.name for file in files if any(form in file.read_bytes() for form in forms)}
-
-
 def test_after_a_flush_the_vectors_of_an_erased_memory_are_in_no_file(tmp_path: Path) -> None:
     one = RetrievalShard(config(tmp_path))
     one.open()
     one.apply([item(n, texts=(text(n, "apple"), text(n + 100, "pear"))) for n in range(1, 80)], [], 1)
     one.close()
     one.open()
-    assert vector_traces(tmp_path, 2, 102) >= {"chunk_0.mmap", "open-1"}
+    assert vector_traces(tmp_path, direction(2), direction(102)) >= {"chunk_0.mmap", "open-1"}
     one.apply([], [memory(2)], 2)
     assert one.flush() == 2
-    assert vector_traces(tmp_path, 2, 102) == set()
-    assert vector_traces(tmp_path, 3) == {"chunk_0.mmap"}
+    assert vector_traces(tmp_path, direction(2), direction(102)) == set()
+    assert vector_traces(tmp_path, direction(3)) == {"chunk_0.mmap"}
     one.apply([item(3, "plum")], [], 3)
     for _ in range(2):
         assert ids(one, ask("plum")) == {3}
@@ -530,7 +522,7 @@ def test_a_node_that_is_killed_while_it_erases_does_so_again(tmp_path: Path, cal
     assert (status.seq, status.rebuilt) == (1, "")
     one.apply([], [memory(2)], 2)
     one.flush()
-    assert vector_traces(tmp_path, 2) == set()
+    assert vector_traces(tmp_path, direction(2)) == set()
     assert ids(one, ask()) == set(range(1, 9)) - {2}
     one.close()
 

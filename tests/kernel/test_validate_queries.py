@@ -133,7 +133,8 @@ def test_a_mode_of_one_signal_wants_a_weight_of_that(mode: str, name: str) -> No
 
 @pytest.mark.parametrize(
     ("ask", "field", "allowed"),
-    [(question, "mode", MODES), (question, "sort", SORTS), (listing, "state", (*STATES, "all")),
+    [(question, "mode", MODES), (question, "sort", SORTS), (question, "time_words", ("prefer", "only", "off")),
+     (listing, "state", (*STATES, "all")),
      (listing, "order", ("newest", "oldest"))],
 )  # fmt: skip
 def test_a_word_outside_its_list_is_refused_with_the_list(

@@ -83,15 +83,6 @@ async def post(home: Home) -> AsyncIterator[Post]:
         yield Post(scene, home.pen)
 
 
-async def test_a_watcher_is_told_what_is_written_after_it_came(post: Post) -> None:
-    await post.write("before")
-    async with post.watch(include_content=True) as stream:
-        waiting = asyncio.ensure_future(anext(stream))
-        memory = await post.write("after")
-        told = await soon(waiting)
-        assert (told.type, told.change.id, told.change.content) == ("added", memory.id, "after")
-
-
 async def test_without_asking_for_it_no_text_is_sent(post: Post) -> None:
     async with post.watch() as stream:
         await post.write("a text", title="its title")

@@ -113,6 +113,7 @@ async def test_the_status_says_what_a_token_leaves_of_the_direction_and_how_much
         token = (await there.add_agent("ana", role="writer", spaces=["team/*"])).token
         again = await here.set_peer_token("hub", token=token)
         assert "takes only what ana wrote" in again.note
+        assert "--owner ana" in again.note
         await here.remember("the owner wrote this", space="team/x")
         (peer,) = (await here.sync_now(wait_s=WAIT_S)).peers
         assert (peer.effective_direction, peer.only_by, peer.not_taken) == ("both", "ana", 2), "and the erasure"
@@ -124,6 +125,9 @@ async def test_the_status_says_what_a_token_leaves_of_the_direction_and_how_much
             assert "nothing is exchanged" in other.note, other.note
             assert "its token covers team/*, @ana" in other.note
             await here.remove_peer("other")
+        pulled = await here.add_peer(hub.grpc, token=token, spaces=["team/*"], name="other", direction="pull")
+        assert pulled.note == ""
+        await here.remove_peer("other")
         # An admin's takes everything of its spaces.
         token = (await there.add_agent("all", role="admin", spaces=["team/x"])).token
         again = await here.set_peer_token("hub", token=token)
@@ -251,19 +255,3 @@ async def test_two_nodes_of_one_principal_share_its_private_space_over_a_hub(nod
             await one.remember(f"private, from {node.data_dir.name}", space="@ana")
     await converged("@ana", laptop, desk)
     assert await texts(desk, "@ana") == ["private, from desk", "private, from laptop"]
-
-
-async def test_a_node_is_told_when_the_peer_will_take_nothing_of_what_its_owner_writes(
-    nodes: Nodes, tmp_path: Path
-) -> None:
-    hub, laptop = await hub_and_laptop(nodes, tmp_path)
-    async with client(hub) as there, client(laptop) as here:
-        token = (await there.add_agent("ana", role="writer", spaces=["team/*"])).token
-        added = await here.add_peer(hub.grpc, token=token, spaces=["team/*"], name="hub")
-        assert "takes only what ana wrote" in added.note
-        assert "--owner ana" in added.note
-        await here.remove_peer("hub")
-        pulled = await here.add_peer(hub.grpc, token=token, spaces=["team/*"], direction="pull", name="hub")
-        assert pulled.note == ""
-        with pytest.raises(InvalidArgument, match="name"):
-            await there.add_agent("owner", role="writer")
