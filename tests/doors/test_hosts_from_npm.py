@@ -32,11 +32,7 @@ PROMPT = "where do deploys of the payment service run?"
 STORED = "Deploys of the payment service run from CI only"
 PINNED = "Never push on Fridays"
 
-pytestmark = [
-    pytest.mark.proof,
-    pytest.mark.asyncio(loop_scope="session"),
-    pytest.mark.timeout(INSTALL_S + 6 * RUN_S),
-]
+pytestmark = [pytest.mark.proof, pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(INSTALL_S + 6 * RUN_S)]
 
 
 @pytest.mark.parametrize("name", [*PACKAGES, *NOT_ON_NPM])

@@ -215,10 +215,7 @@ async def test_the_space_header_gives_the_default_space(node: Node, transport: s
 
 
 def modern(method: str, **params: object) -> dict[str, object]:
-    meta = {
-        "io.modelcontextprotocol/protocolVersion": PROTOCOL_2026,
-        "io.modelcontextprotocol/clientCapabilities": {},
-    }
+    meta = {"io.modelcontextprotocol/protocolVersion": PROTOCOL_2026, "io.modelcontextprotocol/clientCapabilities": {}}
     return {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": meta}}
 
 

@@ -95,11 +95,7 @@ async def test_no_text_of_a_batch_is_compared_with_another_text_twice(here: Here
 
 async def test_texts_that_share_nothing_are_written_in_one_round_and_others_in_their_order() -> None:
     door, gate, door_again, gate_again, _ = items = [Prepared(Draft(content=word)) for word in "abcde"]
-    later = {
-        2: [(door, 0.9)],
-        3: [(gate, 0.9)],
-        4: [(door_again, 0.9), (door, 0.8)],
-    }
+    later = {2: [(door, 0.9)], 3: [(gate, 0.9)], 4: [(door_again, 0.9), (door, 0.8)]}
     assert rounds(items, later) == [[2, 3], [4]]
     memory = guard.Verdict(action="SUPERSEDE", reason="", novelty=0.0, heads={"old": ("1@a",)})
     gate_again.verdict = door_again.verdict = memory

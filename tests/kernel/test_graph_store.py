@@ -217,11 +217,7 @@ def test_a_question_is_near_the_memories_around_the_names_in_it(store: GraphStor
 def test_a_linked_memory_is_near_and_one_of_a_hidden_space_is_not(store: GraphStore) -> None:
     links = (Link("see-also", "m0002"), Link("see-also", "m0003"))
     store.take(
-        [
-            memory(1, "Billing uses Redis.", links=links),
-            memory(2, "Nothing shared."),
-            memory(3, "Nor here.", "hidden"),
-        ],
+        [memory(1, "Billing uses Redis.", links=links), memory(2, "Nothing shared."), memory(3, "Nor here.", "hidden")],
         {},
         [],
         False,

@@ -114,11 +114,7 @@ async def test_like_texts_come_in_pairs_with_a_verdict_and_nothing_is_embedded_o
 
 async def test_a_pair_that_differs_in_one_number_is_no_duplicate(here: Here) -> None:
     items = [
-        tidy(
-            plain_memory(id_, f"The cache keeps an entry for {minutes} minutes.", at),
-            {},
-            0,
-        )
+        tidy(plain_memory(id_, f"The cache keeps an entry for {minutes} minutes.", at), {}, 0)
         for at, (id_, minutes) in enumerate((("old", 15), ("new", 60)))
     ]
     pair = hygiene.judged(*items, similarity=0.97)

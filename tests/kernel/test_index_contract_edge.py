@@ -19,15 +19,7 @@ import pytest
 import qdrant_edge
 from doubles import killed_in
 
-from mnemesh_actors.index.engine_port import (
-    DenseVector,
-    Filter,
-    Match,
-    Point,
-    QueryRequest,
-    Schema,
-    SparseVector,
-)
+from mnemesh_actors.index.engine_port import DenseVector, Filter, Match, Point, QueryRequest, Schema, SparseVector
 from mnemesh_actors.index.engines.edge import ID, EdgeBackend
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 

@@ -18,19 +18,7 @@ from crdt_scenarios import Replica
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done
-from peer_builders import (
-    BOB,
-    EVERYTHING,
-    FEED,
-    ID,
-    NOW,
-    OTHER,
-    Node,
-    all_entries,
-    hand_over,
-    refused,
-    taken,
-)
+from peer_builders import BOB, EVERYTHING, FEED, ID, NOW, OTHER, Node, all_entries, hand_over, refused, taken
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.exchange import Incoming

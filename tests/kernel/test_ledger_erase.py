@@ -10,20 +10,7 @@ from pathlib import Path
 
 import pytest
 from ledger_builders import AGENT, GENERATION, OTHER_SPACE, SPACE, Home, Pen, done
-from peer_builders import (
-    ANA,
-    ANAS,
-    BOB,
-    EVERYTHING,
-    ID,
-    NOW,
-    Node,
-    all_entries,
-    contents,
-    hand_over,
-    outcome,
-    taken,
-)
+from peer_builders import ANA, ANAS, BOB, EVERYTHING, ID, NOW, Node, all_entries, contents, hand_over, outcome, taken
 
 from mnemesh_actors.ledger.commit.commands import Vectors
 from mnemesh_actors.ledger.ledger_actor import Ledger

@@ -13,20 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import SPACE, Home, Pen, done, read_back
-from peer_builders import (
-    ANA,
-    BOB,
-    ID,
-    OTHER,
-    Node,
-    all_entries,
-    contents,
-    hand_over,
-    outcome,
-    reasons,
-    refused,
-    taken,
-)
+from peer_builders import ANA, BOB, ID, OTHER, Node, all_entries, contents, hand_over, outcome, reasons, refused, taken
 
 from mnemesh_actors.ledger.commit.commands import Resolve, Rollback
 from mnemesh_actors.ledger.ledger_actor import Ledger

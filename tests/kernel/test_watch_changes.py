@@ -97,17 +97,13 @@ def test_two_edits_that_did_not_know_of_each_other_are_a_conflict_and_one_that_n
 
 def test_an_edit_that_did_not_know_of_the_forgetting_brings_the_memory_back() -> None:
     assert _merged(
-        (A, _put("one", 1), ()),
-        (B, _put("", 2, ONE, op="forget"), (A,)),
-        (C, _put("two", 3, ONE), (A,)),
+        (A, _put("one", 1), ()), (B, _put("", 2, ONE, op="forget"), (A,)), (C, _put("two", 3, ONE), (A,))
     ) == {"01": "added", "02": "forgotten", "03": "restored"}
 
 
 def test_a_forgetting_that_did_not_know_of_an_edit_forgets_nothing() -> None:
     assert _merged(
-        (A, _put("one", 1), ()),
-        (B, _put("two", 2, ONE), (A,)),
-        (C, _put("", 3, ONE, op="forget"), (A,)),
+        (A, _put("one", 1), ()), (B, _put("two", 2, ONE), (A,)), (C, _put("", 3, ONE, op="forget"), (A,))
     ) == {"01": "added", "02": "updated", "03": "updated"}
 
 
