@@ -55,19 +55,9 @@ VERBS: Final = (
 TAGS: Final = ("db", "net", "ui")
 NETWORK_FAULTS: Final = ("drop", "duplicate", "reorder", "delay")
 FAULTS: Final = (
-    *NETWORK_FAULTS,
-    "partition",
-    "one-way partition",
-    "reset",
-    *(f"crash before {duty}" for duty in DUTIES),
-    "restore",
-    "erase",
-    "regrant",
-    "repeat",
-    "forge",
-    "equivocate",
-    "impersonate",
-)
+    *NETWORK_FAULTS, "partition", "one-way partition", "reset", *(f"crash before {duty}" for duty in DUTIES),
+    "restore", "erase", "regrant", "repeat", "forge", "equivocate", "impersonate",
+)  # fmt: skip
 FORGERIES: Final = ("signature", "raw", "agent", "space", *ERASURES, *FORGED_CHANGES)
 KEYED: Final = "p0/import"
 MALLORY: Final = PeerGrant(read=(), write=("team/*", PRIVATE), principal="mallory", relay=True)
