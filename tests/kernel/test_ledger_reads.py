@@ -517,11 +517,6 @@ def test_the_condition_in_sql_says_what_the_pure_function_says(patterns: list[st
     assert seen == [space for space in spaces if any_matches(patterns, space)]
 
 
-def test_without_a_caller_everything_is_there(ledger: Ledger, pen: Pen) -> None:
-    memory = put(ledger, pen, 1, "@ana")
-    assert found(ledger, memory.id, None) == memory
-
-
 @pytest.mark.parametrize("space", ["@ana", "@owner", "ops", "team", "@bobby", "teams/a"])
 def test_an_id_beyond_the_grant_is_refused_as_one_that_never_was(ledger: Ledger, pen: Pen, space: str) -> None:
     memory = put(ledger, pen, 1, space)
