@@ -54,6 +54,8 @@ class Model:
         self.texts += texts
         return np.stack([vector_of(text) for text in texts])
 
+    embed_questions = embed
+
 
 def vector_of(text: str) -> np.ndarray[Any, Any]:
     made = np.asarray([len(text), sum(text.encode()), 1], dtype=np.float32)

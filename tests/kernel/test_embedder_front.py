@@ -75,6 +75,8 @@ class Worker:
             raise Unavailable("no model is loaded", part="embedder-0")
         return np.stack([vector_of(text) for text in texts])
 
+    embed_questions = embed
+
 
 def front(worker: Any, cache_texts_max: int = 100) -> Embedder:
     return Embedder(EmbeddingPool([worker]), GENERATION, WIDTH, cache_texts_max)

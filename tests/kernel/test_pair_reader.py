@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from mnemesh_actors.models import PAIRS_OFF, PAIRS_READY, EmbeddingWorker, ModelConfig, pair_graph, pair_reader
+from mnemesh_actors.models.changed_weights import WORDS_FILE, ChangedWeights
 from mnemesh_actors.models.minilm_graph import read_safetensors
 from mnemesh_actors.models.model_directory import packaged_weights
-from mnemesh_actors.models.pair_graph import GRAPH_FILE, WORDS_FILE
+from mnemesh_actors.models.pair_graph import GRAPH_FILE
 from mnemesh_actors.models.pair_reader import fitted
 from mnemesh_memory.values.errors import Unavailable
 
@@ -52,7 +53,7 @@ def write_deltas(path: Path, base: str = BASE) -> Path:
             changes[f"{name}.b"] = chance.normal(0, 0.02, (out, 4)).astype(np.float16)
         elif name.startswith("embeddings.token_type"):
             changes[f"{name}.plus"] = chance.normal(0, 0.02, value.shape).astype(np.float16)
-    told = {"base": base, "tokens_max": 128, "classes": pair_graph.CLASSES, "reads": pair_graph.READS}
+    told = {"base": base, "tokens_max": 128, **pair_graph.FORM}
     np.savez(path, meta=np.frombuffer(json.dumps(told).encode(), np.uint8), **changes)
     return path
 
@@ -81,7 +82,7 @@ def by_hand(worker: EmbeddingWorker, deltas: Path, older: str, newer: str) -> ND
     assert WEIGHTS is not None
     assert worker._engine is not None
     with np.load(deltas) as file:
-        changed = pair_graph._Changed(read_safetensors(WEIGHTS / "model.safetensors"), dict(file))
+        changed = ChangedWeights(read_safetensors(WEIGHTS / "model.safetensors"), dict(file))
     first, second = fitted(*worker._engine.tokens([older, newer]), 125)
     ids, middle = [101, *first, 102, *second, 102], len(first) + 2
 

@@ -1,9 +1,9 @@
 """Texts to vectors for the rest of the node: a bounded cache in front of the workers, and batch-while-busy.
 
-A model may want other words before a question than before a text to be found. The cache knows a text with those words,
-so a question's vector never stands for a text's. A question goes before texts to be stored, and a call with such texts
-is small. So a reader waits for one call at most, and for none when there are several workers. A model that makes
-another vector space meanwhile yields to both.
+A model may want other words before a question than before a text to be found, and the packaged one has an encoder for
+questions. The cache knows a text with those words and whether it is a question, so a question's vector never stands for
+a text's. A question goes before texts to be stored, and a call with such texts is small. So a reader waits for one call
+at most, and for none when there are several workers. A model that makes another vector space meanwhile yields to both.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequen
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import compress
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import structlog
@@ -68,6 +68,13 @@ Answer = TypeVar("Answer")
 Ask: TypeAlias = Callable[[Handle[Embed]], Coroutine[Any, Any, Answer]]
 
 
+class Asked(NamedTuple):
+    """A text as the model gets it. A question has a vector of its own kind."""
+
+    text: str
+    is_question: bool
+
+
 class EmbeddingPool(WorkerPool[Embed]):
     """The workers that embed: one model for all, loaded where it is missing. In one process the workers share the
     model's weights, so that a second worker costs a thread. On Ray they are processes. A worker that is down, or can't
@@ -110,6 +117,10 @@ class EmbeddingPool(WorkerPool[Embed]):
     async def embed(self, texts: list[str], generation: str) -> Vectors:
         """The vectors of `texts`, made by the model of `generation`. Raises Unavailable when no worker can."""
         return await self._ask(lambda worker: worker.embed(texts), sum(map(len, texts)), generation)
+
+    async def embed_questions(self, questions: list[str], generation: str) -> Vectors:
+        """The vectors of `questions`, to compare with those of texts."""
+        return await self._ask(lambda worker: worker.embed_questions(questions), sum(map(len, questions)), generation)
 
     async def reads(self, text: str, generation: str) -> bool:
         """Whether the model knows any word of `text`."""
@@ -155,17 +166,18 @@ class Embedder:
     prefixes: Prefixes = NO_PREFIXES
     pairs: str = PAIRS_OFF  # PAIRS_READY, PAIRS_OFF, or why no pairs of texts are read.
     pairs_fault: str = field(default="", init=False)  # Why the last reading of pairs failed, "" when it did not.
-    _cache: OrderedDict[str, Vector] = field(default_factory=OrderedDict, init=False)
+    questions: str = ""  # As in ModelInfo.
+    _cache: OrderedDict[Asked, Vector] = field(default_factory=OrderedDict, init=False)
     _cached_chars: int = field(default=0, init=False)
     _told_damaged: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
-        self._batcher: Batcher[str, Vector] = Batcher(
+        self._batcher: Batcher[Asked, Vector] = Batcher(
             "embedder",
             self._run,
             BATCH_TEXTS_MAX,
             limits.INBOX_MESSAGES_MAX * 4,
-            bytes_of,
+            lambda asked: bytes_of(asked.text),
             CALL_BYTES_MAX if self.yields_to is None else YIELDING_BYTES_MAX,
             QUESTIONS_A_CALL_MAX,
             self.workers.size,
@@ -177,14 +189,21 @@ class Embedder:
         """How many calls of texts to be stored can be under way at once."""
         return self.workers.size if self.workers.apart else max(1, self.workers.size - 1)
 
-    async def _run(self, texts: list[str]) -> list[Vector | Exception]:
+    async def _run(self, asked: list[Asked]) -> list[Vector | Exception]:
         if self.yields_to is not None:
             await self.yields_to.idle(YIELDED_S)
-        return list(await self.workers.embed(texts, self.generation))
+        made: dict[Asked, Vector] = {}
+        for embed, part in (
+            (self.workers.embed_questions, [one for one in asked if one.is_question]),
+            (self.workers.embed, [one for one in asked if not one.is_question]),
+        ):
+            if part:
+                made |= zip(part, await embed([one.text for one in part], self.generation), strict=True)
+        return [made[one] for one in asked]
 
     def knows(self, question: str) -> bool:
         """Whether the vector of `question` is at hand."""
-        return self.prefixes.query + question in self._cache
+        return Asked(self.prefixes.query + question, True) in self._cache
 
     async def reads(self, question: str) -> bool:
         """Whether the model knows any word of `question`; else its vector says nothing of it. The model is asked only
@@ -214,17 +233,17 @@ class Embedder:
 
     async def embed_one(self, question: str) -> Vector:
         """The unit vector of `question`, shape (dimensions,), ahead of whatever `embed` was asked for."""
-        text = self.prefixes.query + question
-        if (known := self._cache.get(text)) is not None:
-            self._cache.move_to_end(text)
+        asked = Asked(self.prefixes.query + question, True)
+        if (known := self._cache.get(asked)) is not None:
+            self._cache.move_to_end(asked)
             return known
-        vector = await self._batcher.submit(text, urgent=True)
-        self._keep(text, vector)
+        vector = await self._batcher.submit(asked, urgent=True)
+        self._keep(asked, vector)
         return vector
 
     async def embed(self, passages: Sequence[str]) -> list[Vector]:
         """The unit vectors of `passages`, texts that are searched, in order. Raises what the worker raised, for all."""
-        texts = [self.prefixes.passage + passage for passage in passages]
+        texts = [Asked(self.prefixes.passage + passage, False) for passage in passages]
         # The cache may drop these texts while the others are made.
         found = {text: self._cache[text] for text in texts if text in self._cache}
         missing = [text for text in dict.fromkeys(texts) if text not in found]
@@ -257,14 +276,14 @@ class Embedder:
         self._cache.clear()
         self._cached_chars = 0
 
-    def _keep(self, text: str, vector: Vector) -> None:
-        if len(text) > CACHED_TEXT_CHARS_MAX:
+    def _keep(self, asked: Asked, vector: Vector) -> None:
+        if len(asked.text) > CACHED_TEXT_CHARS_MAX:
             return
-        if text not in self._cache:
-            self._cached_chars += len(text)
-        self._cache[text] = vector
+        if asked not in self._cache:
+            self._cached_chars += len(asked.text)
+        self._cache[asked] = vector
         while len(self._cache) > self.cache_texts_max or self._cached_chars > CACHE_CHARS_MAX:
-            self._cached_chars -= len(self._cache.popitem(last=False)[0])
+            self._cached_chars -= len(self._cache.popitem(last=False)[0].text)
 
 
 def bytes_of(text: str) -> int:

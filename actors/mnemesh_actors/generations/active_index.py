@@ -67,6 +67,7 @@ def model_status(generation: Generation, space: VectorSpace | None) -> ModelStat
         passage_prefix=prefixes.passage,
         precision=generation.precision,
         pairs=space.embedder.pairs_fault or space.embedder.pairs if space else "",
+        questions=space.embedder.questions if space else "",
     )
 
 

@@ -73,6 +73,7 @@ class Workshop:
             yields_to=yields_to,
             prefixes=model.prefixes,
             pairs=model.pairs,
+            questions=model.questions,
         )
         apart = self.machine and self.server is None
         follower = IndexFollower(

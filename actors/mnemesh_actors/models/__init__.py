@@ -6,6 +6,7 @@ One vector space a generation; there is never a made-up vector. docs/decisions/e
 from mnemesh_actors.models.embedding_model import (
     LENGTH_TOLERANCE,
     NO_PREFIXES,
+    OWN_ENCODER,
     PAIRS_OFF,
     PAIRS_READY,
     ModelConfig,
@@ -17,6 +18,7 @@ from mnemesh_actors.models.worker import EmbeddingWorker
 __all__ = [
     "LENGTH_TOLERANCE",
     "NO_PREFIXES",
+    "OWN_ENCODER",
     "PAIRS_OFF",
     "PAIRS_READY",
     "EmbeddingWorker",

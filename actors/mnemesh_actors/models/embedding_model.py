@@ -93,6 +93,7 @@ TOKENS_MAX: Final = 256
 # Whether a worker reads two texts side by side.
 PAIRS_READY: Final = "ready"
 PAIRS_OFF: Final = "off"
+OWN_ENCODER: Final = "own encoder"
 # How far from 1 the length of a vector in float32 may be.
 LENGTH_TOLERANCE: Final = 1e-3
 
@@ -109,6 +110,7 @@ class ModelConfig:
     cache_dir: str = ""
     download: bool = True
     pairs: bool = True  # Also read two texts side by side, for the write guard.
+    questions: bool = True  # Embed questions with an encoder of their own, where there is one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,7 @@ class ModelInfo:
     directory: str
     prefixes: Prefixes = NO_PREFIXES
     pairs: str = PAIRS_OFF  # PAIRS_READY, PAIRS_OFF, or why two texts are not read side by side.
+    questions: str = ""  # OWN_ENCODER, or why questions are embedded as texts are.
 
 
 @dataclass(frozen=True, slots=True)

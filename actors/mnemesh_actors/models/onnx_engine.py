@@ -59,6 +59,15 @@ class _Session(CustomTextEmbedding):
         session_options.add_session_config_entry("session.intra_op.allow_spinning", "0")
 
 
+def session_of(graph: Path, threads: int) -> onnxruntime.InferenceSession:
+    """A graph of our own. Raises one of FETCH_ERRORS."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.enable_cpu_mem_arena = False  # it would keep the room of the largest run
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+
+
 class Engine:
     """A loaded model, which any number of threads may run. Raises InvalidArgument when a configured folder's model is
     unusable, with the way, and Unavailable for a model that we made or fetched."""

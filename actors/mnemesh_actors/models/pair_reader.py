@@ -6,7 +6,6 @@ model is loaded, as the engine is.
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Sequence
@@ -15,12 +14,12 @@ from typing import ClassVar, Final
 from weakref import WeakValueDictionary
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
+from mnemesh_actors.models.changed_weights import WORDS_FILE, word_rows
 from mnemesh_actors.models.free_memory import give_back
-from mnemesh_actors.models.onnx_engine import FETCH_ERRORS, Engine
-from mnemesh_actors.models.pair_graph import CLASSES, GRAPH_FILE, WORD_TYPE, WORDS_FILE
+from mnemesh_actors.models.onnx_engine import FETCH_ERRORS, Engine, session_of
+from mnemesh_actors.models.pair_graph import CLASSES, GRAPH_FILE
 from mnemesh_memory.values.errors import Unavailable
 
 Probabilities = NDArray[np.float32]
@@ -135,14 +134,8 @@ class _Graph:
 
     def __init__(self, directory: Path, engine: Engine, threads: int) -> None:
         self._words = directory / WORDS_FILE
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.enable_cpu_mem_arena = False  # it would keep the room of the largest run
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         try:
-            self._session = onnxruntime.InferenceSession(
-                str(directory / GRAPH_FILE), options, providers=["CPUExecutionProvider"]
-            )
+            self._session = session_of(directory / GRAPH_FILE, threads)
         except FETCH_ERRORS as error:
             raise Unavailable(f"the pair judge in {directory} can't be loaded: {error}; delete that folder") from error
         self._width: int = self._session.get_inputs()[0].shape[-1]
@@ -159,7 +152,12 @@ class _Graph:
         middle, shape = len(older) + 2, ids.shape
         types, of_older, of_newer = np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         types[:, middle:] = of_older[:, 1 : middle - 1] = of_newer[:, middle:-1] = 1
-        given = {"words": self._rows(ids), "types": types, "older": of_older, "newer": of_newer}
+        given = {
+            "words": word_rows(self._words, ids, self._width),
+            "types": types,
+            "older": of_older,
+            "newer": of_newer,
+        }
         try:
             (found,) = self._session.run(None, given)
         except FETCH_ERRORS as error:
@@ -168,17 +166,3 @@ class _Graph:
         if not abs(float(probabilities.sum()) - 1) <= SUM_TOLERANCE:
             raise Unavailable(f"the pair judge in {self._words.parent} is damaged; delete that folder")
         return probabilities
-
-    def _rows(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The embedding of each token. Read and not mapped: the kernel maps 16 pages where one is touched. Raises
-        Unavailable when the table has gone or was cut."""
-        known, places = np.unique(ids, return_inverse=True)
-        size = self._width * WORD_TYPE.itemsize
-        try:
-            with self._words.open("rb", buffering=0) as file:
-                rows = b"".join(os.pread(file.fileno(), size, size * token) for token in known.tolist())
-        except OSError as error:
-            raise Unavailable(f"the pair judge's table of words can't be read: {error}") from error
-        if len(rows) != size * len(known):
-            raise Unavailable(f"the pair judge's table of words {self._words} is cut; delete its folder")
-        return np.frombuffer(rows, WORD_TYPE).reshape(-1, self._width).astype(np.float32)[places.reshape(ids.shape)]

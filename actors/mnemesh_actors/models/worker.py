@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_actors.models.embedding_model import (
+    OWN_ENCODER,
     PAIRS_OFF,
     PAIRS_READY,
     PRECISIONS,
@@ -20,12 +21,13 @@ from mnemesh_actors.models.embedding_model import (
     generation_of,
 )
 from mnemesh_actors.models.free_memory import give_back
-from mnemesh_actors.models.model_directory import cache_folder, locate, pair_judge
+from mnemesh_actors.models.model_directory import cache_folder, locate, pair_judge, question_encoder
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
 if TYPE_CHECKING:
     from mnemesh_actors.models.onnx_engine import Engine
     from mnemesh_actors.models.pair_reader import PairReader
+    from mnemesh_actors.models.question_reader import QuestionReader
 
 Vectors = NDArray[np.float32]
 # Memory follows the padded tokens of a run: 32 texts of 256 tokens cost 250 MB more than 2, and are no faster.
@@ -48,6 +50,7 @@ class EmbeddingWorker:
         self._config = config
         self._engine: Engine | None = None
         self._pairs: PairReader | None = None
+        self._questions: QuestionReader | None = None
         self._info: ModelInfo | None = None
 
     def load(self) -> ModelInfo:
@@ -64,6 +67,7 @@ class EmbeddingWorker:
                 found = locate(self._config)
                 self._engine = Engine.shared(found, self._config.threads)
                 pairs = self._pair_reader(found, self._engine)
+                questions = self._question_reader(found, self._engine)
                 give_back()
             width = self._engine.dimensions
             self._info = ModelInfo(
@@ -76,6 +80,7 @@ class EmbeddingWorker:
                 directory=str(found.directory),
                 prefixes=found.prefixes,
                 pairs=pairs,
+                questions=questions,
             )
         return self._info
 
@@ -91,6 +96,19 @@ class EmbeddingWorker:
             return error.message
         self._pairs = PairReader.shared(directory, engine, tokens_max, self._config.threads)
         return PAIRS_READY
+
+    def _question_reader(self, found: Located, engine: Engine) -> str:
+        """Loads the encoder of questions; why there is none."""
+        from mnemesh_actors.models.question_reader import QuestionReader
+
+        if not self._config.questions:
+            return "off"
+        try:
+            directory = question_encoder(found, cache_folder(self._config.cache_dir))
+            self._questions = QuestionReader.shared(directory, engine, self._config.threads)
+        except Unavailable as error:
+            return error.message
+        return OWN_ENCODER
 
     def info(self) -> ModelInfo:
         """The model in use. Raises Unavailable before `load`."""
@@ -114,6 +132,14 @@ class EmbeddingWorker:
                 vectors[[start + row for row in rows]] = self._engine.run([block[row] for row in rows])
         return vectors
 
+    def embed_questions(self, questions: list[str]) -> Vectors:
+        """Unit vectors of questions, to compare with those of `embed`, from which they come where questions have no
+        encoder of their own."""
+        if self.info().questions != OWN_ENCODER:
+            return self.embed(questions)
+        assert self._questions is not None
+        return self._questions.embed([_well_formed(question) for question in questions])
+
     def reads(self, text: str) -> bool:
         """Whether the model knows any token of `text`. Raises Unavailable before `load`."""
         self.info()
@@ -133,7 +159,7 @@ class EmbeddingWorker:
         """Let go of the model; `embed` raises Unavailable afterwards."""
         if self._pairs is not None:
             self._pairs.close()
-        self._engine = self._pairs = None
+        self._engine = self._pairs = self._questions = None
         self._info = None
 
 

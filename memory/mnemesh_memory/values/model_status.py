@@ -18,6 +18,7 @@ class ModelStatus:
     passage_prefix: str = ""
     precision: str = "fp32"
     pairs: str = ""  # ready, off, or why the write guard judges by rules alone; "" while it is not known.
+    questions: str = ""  # "own encoder", or why questions are embedded as texts are; "" while it is not known.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

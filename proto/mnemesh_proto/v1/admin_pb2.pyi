@@ -124,7 +124,7 @@ class TranscriptStatus(_message.Message):
     def __init__(self, sessions: _Optional[int] = ..., turns: _Optional[int] = ..., bytes: _Optional[int] = ..., state: _Optional[str] = ...) -> None: ...
 
 class ModelStatus(_message.Message):
-    __slots__ = ("generation", "name", "dimensions", "source", "query_prefix", "passage_prefix", "precision", "pairs")
+    __slots__ = ("generation", "name", "dimensions", "source", "query_prefix", "passage_prefix", "precision", "pairs", "questions")
     GENERATION_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     DIMENSIONS_FIELD_NUMBER: _ClassVar[int]
@@ -133,6 +133,7 @@ class ModelStatus(_message.Message):
     PASSAGE_PREFIX_FIELD_NUMBER: _ClassVar[int]
     PRECISION_FIELD_NUMBER: _ClassVar[int]
     PAIRS_FIELD_NUMBER: _ClassVar[int]
+    QUESTIONS_FIELD_NUMBER: _ClassVar[int]
     generation: str
     name: str
     dimensions: int
@@ -141,7 +142,8 @@ class ModelStatus(_message.Message):
     passage_prefix: str
     precision: str
     pairs: str
-    def __init__(self, generation: _Optional[str] = ..., name: _Optional[str] = ..., dimensions: _Optional[int] = ..., source: _Optional[str] = ..., query_prefix: _Optional[str] = ..., passage_prefix: _Optional[str] = ..., precision: _Optional[str] = ..., pairs: _Optional[str] = ...) -> None: ...
+    questions: str
+    def __init__(self, generation: _Optional[str] = ..., name: _Optional[str] = ..., dimensions: _Optional[int] = ..., source: _Optional[str] = ..., query_prefix: _Optional[str] = ..., passage_prefix: _Optional[str] = ..., precision: _Optional[str] = ..., pairs: _Optional[str] = ..., questions: _Optional[str] = ...) -> None: ...
 
 class SettingStatus(_message.Message):
     __slots__ = ("name", "value", "origin")

@@ -705,6 +705,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.ModelStatus.passage_prefix": "Text before each text of a memory to embed; empty for nothing.",
         "mnemesh.v1.ModelStatus.precision": "fp32 or int8.",
         "mnemesh.v1.ModelStatus.query_prefix": "Text before each question to embed; empty for nothing.",
+        "mnemesh.v1.ModelStatus.questions": "Whether questions have an encoder of their own, or why they are embedded as texts are.",
         "mnemesh.v1.ModelStatus.source": "Where it was found: configured, packaged or downloaded.",
         "mnemesh.v1.NavigateRequest.id": "Instead of query: the memory to start from, as id, unique id prefix or title.",
         "mnemesh.v1.NavigateRequest.limit": "1 to 200 memories besides the start. Default 10.",

@@ -1,0 +1,53 @@
+"""Embeds questions, with the graph of `question_graph.py`. Imported only when a model is loaded, as the engine is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import ClassVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from mnemesh_actors.models.changed_weights import WORDS_FILE, word_rows
+from mnemesh_actors.models.embedding_model import LENGTH_TOLERANCE
+from mnemesh_actors.models.onnx_engine import FETCH_ERRORS, Engine, Vectors, session_of
+from mnemesh_actors.models.question_graph import GRAPH_FILE
+from mnemesh_memory.values.errors import Unavailable
+
+
+class QuestionReader:
+    """One for all workers of a process that have the same graph. Any number of threads may read."""
+
+    _shared: ClassVar[WeakValueDictionary[tuple[Path, int, int], QuestionReader]] = WeakValueDictionary()
+
+    @classmethod
+    def shared(cls, directory: Path, engine: Engine, threads: int) -> QuestionReader:
+        """The reader that another worker of this process holds, or a new one. One caller at a time."""
+        key = directory, threads, id(engine)
+        reader = cls._shared.get(key)
+        if reader is None:
+            reader = cls._shared[key] = cls(directory, engine, threads)
+        return reader
+
+    def __init__(self, directory: Path, engine: Engine, threads: int) -> None:
+        self._engine = engine
+        self._words = directory / WORDS_FILE
+        try:
+            self._session = session_of(directory / GRAPH_FILE, threads)
+        except FETCH_ERRORS as error:
+            raise Unavailable(f"the encoder in {directory} can't be loaded: {error}; delete that folder") from error
+        self._width: int = self._session.get_inputs()[0].shape[-1]
+        self._first, self._last = engine.number_of("[CLS]"), engine.number_of("[SEP]")
+
+    def embed(self, questions: Sequence[str]) -> Vectors:
+        """Unit vectors of shape (len(questions), dimensions). Each has a run of its own: a run of several takes as long
+        as all. Raises Unavailable when the graph is damaged."""
+        rows = np.empty((len(questions), self._width), np.float32)
+        for row, tokens in zip(rows, self._engine.tokens(questions), strict=True):
+            ids = np.array([[self._first, *tokens, self._last]], np.int64)
+            (found,) = self._session.run(None, {"words": word_rows(self._words, ids, self._width)})
+            row[:] = found[0]
+        if np.abs(np.linalg.norm(rows, axis=1) - 1).max(initial=0.0) > LENGTH_TOLERANCE:
+            raise Unavailable(f"the encoder of questions in {self._words.parent} is damaged; delete that folder")
+        return rows
