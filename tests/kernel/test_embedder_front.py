@@ -90,14 +90,14 @@ async def test_a_text_gets_its_vector() -> None:
     assert (embedder.generation, embedder.dimensions) == (GENERATION, WIDTH)
 
 
-async def test_a_text_that_is_known_is_not_made_again() -> None:
+async def test_a_text_that_is_known_is_not_made_again_and_a_question_is_another_text() -> None:
     worker = Worker()
     embedder = front(worker)
     await embedder.embed_one("one")
     await embedder.embed_one("one")
     await embedder.embed(["one", "two", "two", "one"])
-    await embedder.embed_one("two")
-    assert worker.calls == [["one"], ["two"]]
+    await embedder.embed(["two"])
+    assert worker.calls == [["one"], ["one", "two"]]
 
 
 async def test_the_model_is_asked_what_it_reads_only_of_a_text_without_a_short_word_of_ascii() -> None:

@@ -207,7 +207,7 @@ def test_a_damaged_graph_or_table_is_told_as_a_model_that_can_not_be_had(
     tmp_path: Path, deltas: Path, name: str, how: str
 ) -> None:
     worker = loaded(str(tmp_path))
-    (path,) = tmp_path.glob(f"*/{name}")
+    (path,) = tmp_path.glob(f"pair-judge-*/{name}")
     content = path.read_bytes()
     if how == "missing":
         path.unlink()
@@ -221,7 +221,7 @@ def test_a_damaged_graph_or_table_is_told_as_a_model_that_can_not_be_had(
 
 def test_a_reading_that_is_no_probability_is_none(tmp_path: Path, deltas: Path) -> None:
     worker = loaded(str(tmp_path))
-    (path,) = tmp_path.glob(f"*/{WORDS_FILE}")
+    (path,) = tmp_path.glob(f"pair-judge-*/{WORDS_FILE}")
     path.write_bytes(b"\xff" * path.stat().st_size)  # not a number, in 16 bits
     with pytest.raises(Unavailable, match="pair judge"):
         worker.read_pairs(PAIRS[:1])
