@@ -115,7 +115,7 @@ def batch_of(pairs: Sequence[Encoded], width: int) -> Batch:
 
 
 def untrained(seed: int) -> Tree:
-    """Changes that change nothing yet, and a head of small numbers."""
+    """Changes that change nothing yet."""
     model, chance = base(), np.random.default_rng(seed)
     lora: Tree = {}
     plus: Tree = {TYPES: np.zeros_like(model.weights[TYPES])}
@@ -131,14 +131,21 @@ def untrained(seed: int) -> Tree:
         for norm in NORMS:
             for part in ("weight", "bias"):
                 plus[f"encoder.layer.{layer}.{norm}.{part}"] = np.zeros(model.hidden, np.float32)
-    weight = chance.normal(0, 0.02, (len(CLASSES), 4 * model.hidden)).astype(np.float32)
-    return {"lora": lora, "plus": plus, "head": {"weight": weight, "bias": np.zeros(len(CLASSES), np.float32)}}
+    return {"lora": lora, "plus": plus}
 
 
-class _Dropout:
+def with_head(changes: Tree, seed: int) -> Tree:
+    """The same with a head of small numbers."""
+    shape = len(CLASSES), 4 * base().hidden
+    weight = np.random.default_rng(seed).normal(0, 0.02, shape).astype(np.float32)
+    return {**changes, "head": {"weight": weight, "bias": np.zeros(len(CLASSES), np.float32)}}
+
+
+class Dropout:
     """Drops values while a key is there. Each use takes another key."""
 
-    def __init__(self, key: Any, rate: float, uses: int) -> None:
+    def __init__(self, key: Any, rate: float) -> None:
+        uses = 2 * base().layers + 2
         self._keys: Iterator[Any] = iter(() if key is None else jax.random.split(key, uses))
         self._rate = rate if key is not None else 0.0
 
@@ -149,11 +156,12 @@ class _Dropout:
         return jnp.where(kept, values / (1 - self._rate), 0)
 
 
-def logits(changes: Tree, weights: Mapping[str, Any], batch: Batch, key: Any = None, rate: float = 0.0) -> Any:
-    """The three scores of each pair. `weights` is an argument, so that a compiled function does not hold a copy."""
+def states_of(
+    changes: Tree, weights: Mapping[str, Any], tokens: Any, types: Any, mask: Any, drop: Dropout
+) -> Any:
+    """The last states (rows, tokens, hidden) of an encoder with these changes. `weights` is an argument, so that a
+    compiled function does not hold a copy."""
     model = base()
-    drop = _Dropout(key, rate, 2 * model.layers + 2)
-    tokens, types, mask, before, after = batch
     rows, width = tokens.shape
     plus = changes["plus"]
 
@@ -185,6 +193,14 @@ def logits(changes: Tree, weights: Mapping[str, Any], batch: Batch, key: Any = N
         states = norm(states + drop(linear(read, f"{name}.attention.output.dense")), f"{name}.{NORMS[0]}")
         inner = jax.nn.gelu(linear(states, f"{name}.intermediate.dense"), approximate=False)
         states = norm(states + drop(linear(inner, f"{name}.output.dense")), f"{name}.{NORMS[1]}")
+    return states
+
+
+def logits(changes: Tree, weights: Mapping[str, Any], batch: Batch, key: Any = None, rate: float = 0.0) -> Any:
+    """The three scores of each pair."""
+    drop = Dropout(key, rate)
+    tokens, types, mask, before, after = batch
+    states = states_of(changes, weights, tokens, types, mask, drop)
     older, newer = (jnp.einsum("nt,nth->nh", weights_, states) for weights_ in (before, after))
     read = drop(jnp.concatenate([states[:, 0], older, newer, jnp.abs(older - newer)], -1))
     return read @ changes["head"]["weight"].T + changes["head"]["bias"]

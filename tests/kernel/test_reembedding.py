@@ -45,8 +45,8 @@ TEXTS = [f"Fact number {number} of the team" for number in range(12)]
 
 
 class Models:
-    """The shared state of the fake models of a test. `gates` hold a model back; `made` counts how often a text was
-    embedded."""
+    """The shared state of the fake models of a test. `gates` hold a model back; `made` counts how often a text of a
+    memory was embedded."""
 
     def __init__(self) -> None:
         self.made: Counter[tuple[str, str]] = Counter()
@@ -86,6 +86,9 @@ def models(monkeypatch: pytest.MonkeyPatch) -> Models:
                 assert gate.wait(30)
             shared.made.update((self._name, text) for text in texts)
             return np.stack([vector_of(self._name, text) for text in texts])
+
+        def embed_questions(self, questions: list[str]) -> NDArray[np.float32]:
+            return np.stack([vector_of(self._name, question) for question in questions])
 
     monkeypatch.setattr(space_factory, "EMBEDDER", replace(space_factory.EMBEDDER, make=Worker))
     monkeypatch.setattr(reembedding, "PAUSE_S", 0.001)
