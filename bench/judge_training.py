@@ -36,17 +36,18 @@ from bench.pair_reader import (
     logits,
     probabilities,
     untrained,
+    with_head,
 )
-from numpy.typing import NDArray
+from bench.weight_changes import read, rounded, write
 
+from mnemesh_actors.models.pair_graph import DELTAS_FILE, FORM
 from mnemesh_memory.policy.judge.evidence import evidence_of
 from mnemesh_memory.policy.judge.reading import LIMITS_FILE, REPEATS_RATHER, Reading, score
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-TARGET: Final = ROOT / "actors" / "mnemesh_actors" / "models" / "pair_judge.npz"
 EXPECTED: Final = pair_judge.GUARD / "pair_judge_expected.json"
 LIMITS: Final = ROOT / "memory" / "mnemesh_memory" / LIMITS_FILE
-NEW_HANDS: Final = tuple(f"judge_{hand}" for hand in "abcdefghijklmnop")
+NEW_HANDS: Final = tuple(f"judge_{hand}" for hand in "abcdefghijklmnopqrstuvw")
 REPEATS, REPLACES, APART = range(3)
 CLASS_OF: Final = {
     **dict.fromkeys(("duplicate", "paraphrase"), REPEATS),
@@ -60,6 +61,7 @@ STRANGERS_EVERY: Final = 8
 # An update turned round is no pair of its class; each other pair is read in both orders.
 EPOCHS: Final = 5
 RATE: Final = 1e-3
+FURTHER_RATE: Final = 6e-4  # Of a training that begins with a trained model.
 WARM_UP: Final = 0.08
 LAST_RATE: Final = 0.02
 DROPOUT: Final = 0.1
@@ -121,12 +123,13 @@ def chosen(found: Sequence[Example], left: Sequence[str], seed: int) -> list[Exa
     ]
 
 
-def trained(examples_: Sequence[Example], epochs: int, seed: int) -> Iterator[Tree]:
+def trained(examples_: Sequence[Example], epochs: int, seed: int, begun_with: Tree | None = None) -> Iterator[Tree]:
     """The changes after each epoch. An epoch reads half of the pairs that turn in the other order."""
     chance = np.random.default_rng(seed)
     steps = epochs * (len(examples_) // BATCH + len(WIDTHS))
-    rate = optax.warmup_cosine_decay_schedule(0.0, RATE, int(steps * WARM_UP), steps, RATE * LAST_RATE)
-    changes = untrained(seed)
+    peak = RATE if begun_with is None else FURTHER_RATE
+    rate = optax.warmup_cosine_decay_schedule(0.0, peak, int(steps * WARM_UP), steps, peak * LAST_RATE)
+    changes = with_head(untrained(seed), seed) if begun_with is None else begun_with
     matrices = jax.tree_util.tree_map(lambda values: values.ndim > 1, changes)
     optimiser = optax.chain(
         optax.clip_by_global_norm(CLIPPED),
@@ -164,34 +167,15 @@ def _step(
     return optax.apply_updates(changes, change), state, value
 
 
-def rounded(changes: Tree) -> Tree:
-    """The changes as the file holds them: all but the head in half precision."""
-    halves = jax.tree_util.tree_map(
-        lambda values: np.asarray(values, np.float16), {part: changes[part] for part in ("lora", "plus")}
-    )
-    full = jax.tree_util.tree_map(lambda values: np.asarray(values, np.float32), halves)
-    return {**full, "head": {part: np.asarray(values, np.float32) for part, values in changes["head"].items()}}
-
-
-def write(changes: Tree, target: Path, learned_from: Sequence[Example], epochs: int) -> None:
-    """Write the changes with their provenance."""
-    with base().path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    meta = {
-        "base": digest,
+def description(learned_from: Sequence[Example], epochs: int) -> dict[str, Any]:
+    """What the file says of itself."""
+    return {
         "tokens_max": TOKENS_MAX,
-        "classes": CLASSES,
-        "reads": "cls,older,newer,|older-newer|",
+        **FORM,
         "made_by": f"python -m bench.judge_training, {epochs} epochs",
         "made_of": sorted({one.hand for one in learned_from}),
         "examples": hashlib.sha256(json.dumps(learned_from).encode()).hexdigest()[:12],
     }
-    arrays: dict[str, NDArray[Any]] = {"meta": np.frombuffer(json.dumps(meta).encode(), np.uint8)}
-    for name, change in changes["lora"].items():
-        arrays |= {f"{name}.{side}": np.asarray(change[side], np.float16) for side in ("a", "b")}
-    arrays |= {f"{name}.plus": np.asarray(values, np.float16) for name, values in changes["plus"].items()}
-    arrays |= {f"head.{part}": np.asarray(values, np.float32) for part, values in changes["head"].items()}
-    np.savez_compressed(target, allow_pickle=False, **arrays)
 
 
 def expect(changes: Tree) -> None:
@@ -245,18 +229,19 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--leave", action="append", default=[], help="a hand whose pairs are measured, not learned")
     parser.add_argument("--limits", action="store_true", help="write the limits by the hands that are left out")
     parser.add_argument("--ship", action="store_true", help="write the model although hands are left out")
+    parser.add_argument("--further", action="store_true", help="begin with the file that is there")
     parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--target", type=Path, default=TARGET)
+    parser.add_argument("--target", type=Path, default=DELTAS_FILE)
     options = parser.parse_args(argv)
     found = examples()
     learned_from = chosen(found, options.leave, options.seed)
     print(f"{len(learned_from)} pairs to learn from", flush=True)
     ships = options.ship or not options.leave
     changes: Tree = {}
-    for changes in trained(learned_from, options.epochs, options.seed):
+    for changes in trained(learned_from, options.epochs, options.seed, read(DELTAS_FILE) if options.further else None):
         if ships:
-            write(changes, options.target, learned_from, options.epochs)
+            write(changes, options.target, description(learned_from, options.epochs))
     if ships:
         expect(changes)
     if not options.leave:

@@ -84,13 +84,13 @@ def base() -> Base:
 
 
 @lru_cache(maxsize=50_000)
-def _tokens(text: str) -> tuple[int, ...]:
+def tokens_of(text: str) -> tuple[int, ...]:
     return tuple(base().tokenizer.encode(text, add_special_tokens=False).ids)
 
 
 def encoded(older: str, newer: str) -> Encoded:
     """Two texts as tokens. The longer text loses tokens at the end until both fit."""
-    before, after = list(_tokens(older)), list(_tokens(newer))
+    before, after = list(tokens_of(older)), list(tokens_of(newer))
     while len(before) + len(after) > TOKENS_MAX - 3:
         (before if len(before) > len(after) else after).pop()
     return Encoded([CLS, *before, SEP, *after, SEP], len(before) + 2)
@@ -156,9 +156,7 @@ class Dropout:
         return jnp.where(kept, values / (1 - self._rate), 0)
 
 
-def states_of(
-    changes: Tree, weights: Mapping[str, Any], tokens: Any, types: Any, mask: Any, drop: Dropout
-) -> Any:
+def states_of(changes: Tree, weights: Mapping[str, Any], tokens: Any, types: Any, mask: Any, drop: Dropout) -> Any:
     """The last states (rows, tokens, hidden) of an encoder with these changes. `weights` is an argument, so that a
     compiled function does not hold a copy."""
     model = base()

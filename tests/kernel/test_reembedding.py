@@ -536,4 +536,4 @@ async def test_the_index_is_opened_while_the_model_is_loaded(
     monkeypatch.setattr(EmbeddingWorker, "load", late)
     async with running(tmp_path) as mesh:
         await finds_all(mesh, *TEXTS)
-        assert models.made_by("old") == 2 * len(TEXTS), "each text once when it came, and once as a question"
+        assert models.made_by("old") == len(TEXTS), "each text once, when it came"
