@@ -198,7 +198,7 @@ class Index:
             worker.load()
             for number, talk in enumerate(self._talks):
                 other = self._talks[number - 1]
-                vectors = worker.embed([asked.text for asked in talk.asked])
+                vectors = worker.embed_questions([asked.text for asked in talk.asked])
                 for asked, vector in zip(talk.asked, vectors, strict=True):
                     sessions = inside[talk.name].items()
                     rest = tuple(key for session, keys in sessions if session not in asked.sessions for key in keys)

@@ -135,7 +135,7 @@ def answers(node: Path, collections: Sequence[Collection]) -> Iterator[Answer]:
             if without or question.before is not None:
                 units = collection.units[: question.before]
                 among = tuple(keys[unit.id] for unit in units if unit.session not in without and unit.id in keys)
-            vector = worker.embed([question.text])[0]
+            vector = worker.embed_questions([question.text])[0]
             yield _answer(shard, collection.space, question, vector, among, unit_of, texts)
 
 

@@ -187,7 +187,7 @@ def questions(
     """Every question with its candidates."""
     keys = {unit: key for key, unit in unit_of.items()}
     for collection in asked:
-        vectors = _vectors(collection, embedded)
+        vectors = embedded.of_questions([question.text for question in collection.questions])
         for question, vector in zip(collection.questions, vectors, strict=True):
             among = None
             if question.before is not None:

@@ -39,6 +39,11 @@ class EmbeddingCache:
             self._new += len(part)
         return np.stack([self._vectors[key] for key in keys])
 
+    def of_questions(self, questions: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of questions. They are not kept: the encoder of questions may change."""
+        self._worker.load()
+        return self._worker.embed_questions(list(questions))
+
     def save(self) -> None:
         """Write the file when there is something new."""
         if self._new:

@@ -45,7 +45,7 @@ def measure(questions: Sequence[str], data_dir: Path, space: str) -> list[Row]:
     texts, vectors = kept(data_dir, space)
     worker = EmbeddingWorker(ModelConfig(download=False))
     worker.load()
-    asked = list(zip(questions, worker.embed(list(questions)), strict=True))
+    asked = list(zip(questions, worker.embed_questions(list(questions)), strict=True))
     worker.close()
     shard = open_shard(data_dir)
     rows = side_by_side(shard, (texts, vectors), asked, space)

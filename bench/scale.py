@@ -272,7 +272,7 @@ def searched(data_dir: Path, size: int, worker: EmbeddingWorker, asked: list[str
     space = f"bench/{size}"
     texts, vectors = kept(data_dir, space)
     shard = open_shard(data_dir)
-    questions = list(zip(asked, worker.embed(asked), strict=True))
+    questions = list(zip(asked, worker.embed_questions(asked), strict=True))
     few = size <= RIVALS_SIZE_MAX
     rows = side_by_side(shard, (texts, vectors), questions, space, local=few)
     shares = [_share(shard, vectors, vector, space) for _, vector in questions]

@@ -214,7 +214,7 @@ def test_a_damaged_graph_or_table_is_told_as_a_model_that_can_not_be_had(
     else:
         path.write_bytes(damaged(content, how))
     for _ in range(2):
-        with pytest.raises(Unavailable, match="pair judge"):
+        with pytest.raises(Unavailable, match=r"pair.judge"):
             worker.read_pairs(PAIRS[:1])
     worker.close()
 
@@ -223,7 +223,7 @@ def test_a_reading_that_is_no_probability_is_none(tmp_path: Path, deltas: Path) 
     worker = loaded(str(tmp_path))
     (path,) = tmp_path.glob(f"pair-judge-*/{WORDS_FILE}")
     path.write_bytes(b"\xff" * path.stat().st_size)  # not a number, in 16 bits
-    with pytest.raises(Unavailable, match="pair judge"):
+    with pytest.raises(Unavailable, match=r"pair.judge"):
         worker.read_pairs(PAIRS[:1])
     worker.close()
 

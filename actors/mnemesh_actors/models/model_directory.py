@@ -196,15 +196,15 @@ def pair_judge(found: Located, cache: Path) -> tuple[Path, int]:
     return target, deltas.tokens_max
 
 
-def question_encoder(found: Located, cache: Path) -> Path:
-    """The folder of the graph that embeds questions, made at first use. Raises Unavailable for another model than the
-    one whose weights it changes."""
+def question_encoder(found: Located, cache: Path) -> tuple[Path, int]:
+    """The folder of the graph that embeds questions, made at first use, and the most tokens of a question. Raises
+    Unavailable for another model than the one whose weights it changes."""
     from mnemesh_actors.models.question_graph import DELTAS_FILE, FORM, LAYOUT, write_question_graph
 
     deltas, weights = _changed(found, cache, DELTAS_FILE, FORM)
     target = cache / f"question-encoder-{deltas.revision}.{LAYOUT}"
     made_once(target, lambda directory: write_question_graph(weights, deltas, directory))
-    return target
+    return target, deltas.tokens_max
 
 
 def _changed(found: Located, cache: Path, file: Path, form: Mapping[str, Any]) -> tuple[Deltas, Path]:

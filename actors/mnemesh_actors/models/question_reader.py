@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Final
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -15,6 +15,8 @@ from mnemesh_actors.models.onnx_engine import FETCH_ERRORS, Engine, Vectors, ses
 from mnemesh_actors.models.question_graph import GRAPH_FILE
 from mnemesh_memory.values.errors import Unavailable
 
+SPECIAL: Final = 2  # [CLS] question [SEP]
+
 
 class QuestionReader:
     """One for all workers of a process that have the same graph. Any number of threads may read."""
@@ -22,16 +24,17 @@ class QuestionReader:
     _shared: ClassVar[WeakValueDictionary[tuple[Path, int, int], QuestionReader]] = WeakValueDictionary()
 
     @classmethod
-    def shared(cls, directory: Path, engine: Engine, threads: int) -> QuestionReader:
+    def shared(cls, directory: Path, engine: Engine, tokens_max: int, threads: int) -> QuestionReader:
         """The reader that another worker of this process holds, or a new one. One caller at a time."""
         key = directory, threads, id(engine)
         reader = cls._shared.get(key)
         if reader is None:
-            reader = cls._shared[key] = cls(directory, engine, threads)
+            reader = cls._shared[key] = cls(directory, engine, tokens_max, threads)
         return reader
 
-    def __init__(self, directory: Path, engine: Engine, threads: int) -> None:
+    def __init__(self, directory: Path, engine: Engine, tokens_max: int, threads: int) -> None:
         self._engine = engine
+        self._room = tokens_max - SPECIAL
         self._words = directory / WORDS_FILE
         try:
             self._session = session_of(directory / GRAPH_FILE, threads)
@@ -45,9 +48,12 @@ class QuestionReader:
         as all. Raises Unavailable when the graph is damaged."""
         rows = np.empty((len(questions), self._width), np.float32)
         for row, tokens in zip(rows, self._engine.tokens(questions), strict=True):
-            ids = np.array([[self._first, *tokens, self._last]], np.int64)
-            (found,) = self._session.run(None, {"words": word_rows(self._words, ids, self._width)})
-            row[:] = found[0]
-        if np.abs(np.linalg.norm(rows, axis=1) - 1).max(initial=0.0) > LENGTH_TOLERANCE:
+            ids = np.array([[self._first, *tokens[: self._room], self._last]], np.int64)
+            given = {"words": word_rows(self._words, ids, self._width)}
+            try:
+                (row[:],) = self._session.run(None, given)[0]
+            except FETCH_ERRORS as error:
+                raise Unavailable(f"the encoder of questions can't read: {error}") from error
+        if not (np.abs(np.linalg.norm(rows, axis=1) - 1) <= LENGTH_TOLERANCE).all():
             raise Unavailable(f"the encoder of questions in {self._words.parent} is damaged; delete that folder")
         return rows

@@ -104,8 +104,8 @@ class EmbeddingWorker:
         if not self._config.questions:
             return "off"
         try:
-            directory = question_encoder(found, cache_folder(self._config.cache_dir))
-            self._questions = QuestionReader.shared(directory, engine, self._config.threads)
+            directory, tokens_max = question_encoder(found, cache_folder(self._config.cache_dir))
+            self._questions = QuestionReader.shared(directory, engine, tokens_max, self._config.threads)
         except Unavailable as error:
             return error.message
         return OWN_ENCODER

