@@ -129,7 +129,7 @@ def trained(files: Sequence[Texts], steps: int, seed: int) -> Tree:
     shares = np.array([_share(file, files) for file in files])
     for number in range(1, steps + 1):
         file = files[chance.choice(len(files), p=shares / shares.sum())]
-        places = chance.choice(len(file.questions), BATCH, replace=False)
+        places = chance.choice(len(file.questions), BATCH, replace=False).tolist()
         among, right = _compared(file, places, chance)
         key, use = jax.random.split(key)
         batch = batch_of([read[file.name][at] for at in places])
