@@ -118,7 +118,9 @@ async def test_long_histories_are_read_for_a_while_and_the_rest_is_told(here: He
 
 async def test_rows_of_the_past_are_read_a_few_at_a_time_and_each_once(here: Here) -> None:
     here.patch.setattr(row_source, "READ_AT_ONCE", 2)
-    said = [await here.remember(f"Quokka {number} eats carrots") for number in range(5)]
+    texts = ("A quokka eats carrots", "The release is called quokka", "We saw no quokka on our trip",
+             "Rudi drew a quokka for the logo", "Quokka hats are sold at the fair")  # fmt: skip
+    said = [await here.remember(text) for text in texts]
     asked = noted(here.patch, here.mesh._parts.ledger, "read_some_as_of")
     then = await here.recall("quokka", mode="keyword", as_of=said[-1].updated_at)
     assert (len(then.results), then.degraded) == (5, ())
