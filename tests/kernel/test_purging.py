@@ -129,8 +129,9 @@ async def test_who_may_not_read_a_space_does_not_learn_what_was_erased_there(sce
 async def test_an_erasure_of_a_peer_drops_the_texts_of_every_revision_from_the_models_cache(scene: Scene) -> None:
     node = Node()
     await arrives(scene, node, node.says("the text"), node.says("the text as it was edited"))
-    await scene.embedder.embed(["the text", "the text as it was edited"])
-    assert scene.embedder.knows("the text")
+    for question in ("the text", "the text as it was edited"):
+        await scene.embedder.embed_one(question)
+        assert scene.embedder.knows(question)
     await arrives(scene, node, node.erases())
     head = (await scene.ledger.status()).seq
     scene.follower.publish(head)
@@ -142,7 +143,8 @@ async def test_an_erasure_of_a_peer_drops_the_texts_of_every_revision_from_the_m
 async def test_a_purge_drops_the_texts_of_older_revisions_too(scene: Scene) -> None:
     memory, parts = await scene.remember("the text"), scene.parts()
     await scene.write(scene.home.pen.revise(memory, content="the text as it was edited"))
-    await scene.embedder.embed(["the text"])
+    await scene.embedder.embed_one("the text")
+    assert scene.embedder.knows("the text")
     await removing(parts).purge(CALLER, memory.id)
     assert not scene.embedder.knows("the text")
 
