@@ -47,7 +47,7 @@ def mem0_rows(
     ImportError where it is not installed."""
     os.environ |= {"MEM0_TELEMETRY": "False", "HF_HUB_OFFLINE": "1"}
     memory_class = import_module("mem0").Memory
-    known = dict(zip(texts, vectors, strict=True)) | dict(zip(asked, worker.embed(list(asked)), strict=True))
+    known = dict(zip(texts, vectors, strict=True)) | dict(zip(asked, worker.embed_questions(list(asked)), strict=True))
     with tempfile.TemporaryDirectory(prefix="mnemesh-mem0-") as folder:
         memory = memory_class.from_config(_config(folder, vectors.shape[1]))
         memory.embedding_model = KnownVectors(known)

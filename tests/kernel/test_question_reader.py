@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any, Final
 
@@ -90,7 +91,7 @@ def test_changes_turn_the_vectors_of_questions_and_leave_texts_and_their_generat
     worker.close()
 
 
-def test_the_packaged_encoder_puts_more_answers_first_than_the_encoder_of_texts(cache: str) -> None:
+def test_the_packaged_encoder_puts_more_answers_first_where_it_learned(cache: str) -> None:
     talks = [json.loads(line) for line in TALKS.read_text("utf-8").splitlines()[:6]]
     texts = [f"[{speaker}] {text}" for talk in talks for speaker, text in talk["turns"]]
     begins = np.cumsum([0, *(len(talk["turns"]) for talk in talks)])
@@ -106,41 +107,49 @@ def test_the_packaged_encoder_puts_more_answers_first_than_the_encoder_of_texts(
     worker.close()
 
 
-@pytest.mark.parametrize("case", ["other weights", "missing", "noise"])
-def test_without_a_fitting_file_questions_are_embedded_as_texts_and_the_worker_says_why(
-    cache: str, changes: Path, case: str
+@pytest.mark.parametrize(("content", "told"), [(None, "not in this installation"), (b"PK" * 500, "can't be read")])
+def test_without_its_encoder_the_packaged_model_is_not_loaded(
+    cache: str, changes: Path, content: bytes | None, told: str
 ) -> None:
-    if case == "other weights":
-        write_deltas(changes, 0.05, "0" * 64)
-    elif case == "noise":
-        changes.write_bytes(b"PK" * 500)
+    if content is not None:
+        changes.write_bytes(content)
+    with pytest.raises(Unavailable, match=told):
+        loaded(cache)
+
+
+def test_other_weights_embed_questions_as_texts_and_the_worker_says_why(cache: str, changes: Path) -> None:
+    write_deltas(changes, 0.05, "0" * 64)
     worker = loaded(cache)
-    told = {"other weights": "needs the weights", "missing": "not in this installation", "noise": "can't be read"}
-    assert told[case] in worker.info().questions
+    assert "needs the weights" in worker.info().questions
     assert np.array_equal(worker.embed_questions(["a question"]), worker.embed(["a question"]))
     worker.close()
 
 
-@pytest.mark.parametrize(
-    ("name", "content"), [(WORDS_FILE, None), (WORDS_FILE, b""), (WORDS_FILE, b"\xff"), (GRAPH_FILE, b"no graph")]
-)
+@pytest.mark.parametrize(("name", "content"), [(WORDS_FILE, b""), (WORDS_FILE, b"\xff"), (GRAPH_FILE, b"no graph")])
 def test_a_damaged_encoder_is_told_and_never_gives_a_vector(
-    cache: str, changes: Path, name: str, content: bytes | None
+    cache: str, changes: Path, name: str, content: bytes
 ) -> None:
     write_deltas(changes, 0.05)
     worker = loaded(cache)
     (path,) = Path(cache).glob(f"question-encoder-*/{name}")
     size = path.stat().st_size
-    if content is None:
-        path.unlink()
-    elif name == WORDS_FILE:
-        path.write_bytes(content * size)
-    else:
-        path.write_bytes((content * size)[:size])
+    if name == GRAPH_FILE:
         worker.close()
-        worker = loaded(cache)
-        assert "can't be loaded" in worker.info().questions
+        path.write_bytes((content * size)[:size])
+        with pytest.raises(Unavailable, match="can't be loaded"):
+            loaded(cache)
         return
-    with pytest.raises(Unavailable):
+    path.write_bytes(content * size)
+    with pytest.raises(Unavailable, match="delete"):
         worker.embed_questions(["a question"])
+    worker.close()
+
+
+def test_a_loaded_encoder_outlives_its_folder(cache: str, changes: Path) -> None:
+    write_deltas(changes, 0.05)
+    worker = loaded(cache)
+    before = worker.embed_questions(["a question"])
+    (folder,) = Path(cache).glob("question-encoder-*")
+    shutil.rmtree(folder)
+    assert np.array_equal(worker.embed_questions(["a question"]), before)
     worker.close()

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 import struct
+import weakref
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -141,16 +142,25 @@ class SmallGraph(Graph):
         return self.apply("MatMulNBits", *inputs, domain="com.microsoft", accuracy_level=_INT8_ACCURACY, **sizes)
 
 
-def word_rows(table: Path, ids: NDArray[np.int64], width: int) -> NDArray[np.float32]:
-    """The embedding of each token. Read and not mapped: the kernel maps 16 pages where one is touched. Raises
-    Unavailable when the table has gone or was cut."""
-    known, places = np.unique(ids, return_inverse=True)
-    size = width * WORD_TYPE.itemsize
-    try:
-        with table.open("rb", buffering=0) as file:
-            rows = b"".join(os.pread(file.fileno(), size, size * token) for token in known.tolist())
-    except OSError as error:
-        raise Unavailable(f"the table of words can't be read: {error}") from error
-    if len(rows) != size * len(known):
-        raise Unavailable(f"the table of words {table} is cut; delete its folder")
-    return np.frombuffer(rows, WORD_TYPE).reshape(-1, width).astype(np.float32)[places.reshape(ids.shape)]
+class WordTable:
+    """The table of words beside a graph, open as long as this lives. Raises OSError."""
+
+    def __init__(self, graph: Path, width: int) -> None:
+        self.path = graph.with_name(WORDS_FILE)
+        self._width = width
+        self._descriptor = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def rows(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The embedding of each token. Read and not mapped: the kernel maps 16 pages where one is touched. Raises
+        Unavailable when the table was cut."""
+        known, places = np.unique(ids, return_inverse=True)
+        size = self._width * WORD_TYPE.itemsize
+        try:
+            rows = b"".join(os.pread(self._descriptor, size, size * token) for token in known.tolist())
+        except OSError as error:
+            raise Unavailable(f"the table of words {self.path} can't be read: {error}") from error
+        if len(rows) != size * len(known):
+            raise Unavailable(f"the table of words {self.path} is cut; delete its folder and restart the node")
+        read = np.frombuffer(rows, WORD_TYPE).reshape(-1, self._width).astype(np.float32)
+        return read[places.reshape(ids.shape)]

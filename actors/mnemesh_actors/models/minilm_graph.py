@@ -17,6 +17,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+TABLE_FILE: Final = "words.f32"
+TABLE_BYTES_MIN: Final = 16 * 1024 * 1024  # Only the table of words is as large.
 _OPSET: Final = 18
 _IR_VERSION: Final = 10
 _DTYPES: Final = {"F32": np.float32, "I64": np.int64}
@@ -59,7 +61,10 @@ def write_minilm(weights_dir: Path, target: Path) -> None:
         x = encoder_layer(graph, x, bias, f"encoder.layer.{layer}", hidden // heads, heads, config["layer_norm_eps"])
     _mean_of_unit_length(graph, x, mask)
     graph.gives("embedding", "batch", hidden)
-    onnx.save_model(graph.model, str(target))
+    # The table of words, 47 MB, is a file of its own: onnxruntime maps it, and only the rows in use take memory.
+    onnx.save_model(
+        graph.model, str(target), save_as_external_data=True, location=TABLE_FILE, size_threshold=TABLE_BYTES_MIN
+    )
 
 
 class Graph:

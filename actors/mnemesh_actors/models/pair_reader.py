@@ -16,7 +16,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_actors.models.changed_weights import WORDS_FILE, word_rows
+from mnemesh_actors.models.changed_weights import WordTable
 from mnemesh_actors.models.free_memory import give_back
 from mnemesh_actors.models.onnx_engine import FETCH_ERRORS, Engine, session_of
 from mnemesh_actors.models.pair_graph import CLASSES, GRAPH_FILE
@@ -133,12 +133,12 @@ class _Graph:
     """The loaded graph with its table of words."""
 
     def __init__(self, directory: Path, engine: Engine, threads: int) -> None:
-        self._words = directory / WORDS_FILE
         try:
             self._session = session_of(directory / GRAPH_FILE, threads)
+            width = self._session.get_inputs()[0].shape[-1]
+            self._words = WordTable(directory / GRAPH_FILE, width)
         except FETCH_ERRORS as error:
             raise Unavailable(f"the pair judge in {directory} can't be loaded: {error}; delete that folder") from error
-        self._width: int = self._session.get_inputs()[0].shape[-1]
         self._first, self._between = engine.number_of("[CLS]"), engine.number_of("[SEP]")
         self._unknown = engine.number_of("[UNK]")
 
@@ -153,7 +153,7 @@ class _Graph:
         types, of_older, of_newer = np.zeros(shape, np.int64), np.zeros(shape, np.float32), np.zeros(shape, np.float32)
         types[:, middle:] = of_older[:, 1 : middle - 1] = of_newer[:, middle:-1] = 1
         given = {
-            "words": word_rows(self._words, ids, self._width),
+            "words": self._words.rows(ids),
             "types": types,
             "older": of_older,
             "newer": of_newer,
@@ -164,5 +164,5 @@ class _Graph:
             raise Unavailable(f"the pair judge can't read: {error}", part="guard model") from error
         probabilities: Probabilities = found[0]
         if not abs(float(probabilities.sum()) - 1) <= SUM_TOLERANCE:
-            raise Unavailable(f"the pair judge in {self._words.parent} is damaged; delete that folder")
+            raise Unavailable(f"the pair judge beside {self._words.path} is damaged; delete that folder")
         return probabilities

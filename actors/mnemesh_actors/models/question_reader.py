@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from mnemesh_actors.models.changed_weights import WORDS_FILE, word_rows
+from mnemesh_actors.models.changed_weights import WordTable
 from mnemesh_actors.models.embedding_model import LENGTH_TOLERANCE
 from mnemesh_actors.models.onnx_engine import FETCH_ERRORS, Engine, Vectors, session_of
 from mnemesh_actors.models.question_graph import GRAPH_FILE
@@ -24,7 +24,7 @@ class QuestionReader:
     _shared: ClassVar[WeakValueDictionary[tuple[Path, int, int], QuestionReader]] = WeakValueDictionary()
 
     @classmethod
-    def shared(cls, directory: Path, engine: Engine, tokens_max: int, threads: int) -> QuestionReader:
+    def shared(cls, directory: Path, tokens_max: int, engine: Engine, threads: int) -> QuestionReader:
         """The reader that another worker of this process holds, or a new one. One caller at a time."""
         key = directory, threads, id(engine)
         reader = cls._shared.get(key)
@@ -35,12 +35,12 @@ class QuestionReader:
     def __init__(self, directory: Path, engine: Engine, tokens_max: int, threads: int) -> None:
         self._engine = engine
         self._room = tokens_max - SPECIAL
-        self._words = directory / WORDS_FILE
         try:
             self._session = session_of(directory / GRAPH_FILE, threads)
+            self._width: int = self._session.get_inputs()[0].shape[-1]
+            self._words = WordTable(directory / GRAPH_FILE, self._width)
         except FETCH_ERRORS as error:
             raise Unavailable(f"the encoder in {directory} can't be loaded: {error}; delete that folder") from error
-        self._width: int = self._session.get_inputs()[0].shape[-1]
         self._first, self._last = engine.number_of("[CLS]"), engine.number_of("[SEP]")
 
     def embed(self, questions: Sequence[str]) -> Vectors:
@@ -49,11 +49,11 @@ class QuestionReader:
         rows = np.empty((len(questions), self._width), np.float32)
         for row, tokens in zip(rows, self._engine.tokens(questions), strict=True):
             ids = np.array([[self._first, *tokens[: self._room], self._last]], np.int64)
-            given = {"words": word_rows(self._words, ids, self._width)}
+            given = {"words": self._words.rows(ids)}
             try:
                 (row[:],) = self._session.run(None, given)[0]
             except FETCH_ERRORS as error:
                 raise Unavailable(f"the encoder of questions can't read: {error}") from error
         if not (np.abs(np.linalg.norm(rows, axis=1) - 1) <= LENGTH_TOLERANCE).all():
-            raise Unavailable(f"the encoder of questions in {self._words.parent} is damaged; delete that folder")
+            raise Unavailable(f"the encoder of questions beside {self._words.path} is damaged; delete that folder")
         return rows

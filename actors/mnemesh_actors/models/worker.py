@@ -98,16 +98,16 @@ class EmbeddingWorker:
         return PAIRS_READY
 
     def _question_reader(self, found: Located, engine: Engine) -> str:
-        """Loads the encoder of questions; why there is none."""
+        """Load the encoder of questions, or tell why there is none. Raises Unavailable when the one that belongs to the
+        model can't be had: workers that embed a question otherwise would find otherwise."""
         from mnemesh_actors.models.question_reader import QuestionReader
 
         if not self._config.questions:
             return "off"
-        try:
-            directory, tokens_max = question_encoder(found, cache_folder(self._config.cache_dir))
-            self._questions = QuestionReader.shared(directory, engine, tokens_max, self._config.threads)
-        except Unavailable as error:
-            return error.message
+        made = question_encoder(found, cache_folder(self._config.cache_dir))
+        if isinstance(made, str):
+            return made
+        self._questions = QuestionReader.shared(*made, engine, self._config.threads)
         return OWN_ENCODER
 
     def info(self) -> ModelInfo:

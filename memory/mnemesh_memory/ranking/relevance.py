@@ -80,11 +80,11 @@ class Term(NamedTuple):
 
 # By the evidence that there is: both, the cosine alone, the share alone.
 BOTH: Final = Coefficients(5.5, 2.5, 1.9, 1.3, -1.65, -5.75)
-COSINE_ALONE: Final = Coefficients(6.0, 0.0, 0.0, 1.0, 0.0, -5.0)
+COSINE_ALONE: Final = Coefficients(7.05, 0.0, 0.0, 0.55, 0.0, -4.85)
 SHARE_ALONE: Final = Coefficients(0.0, 3.9, 0.0, 1.0, 0.0, -3.9)
 # The same for whether the space answers: by the best cosine and share of an answer, and by what surrounds the first.
 ANSWERED_BOTH: Final = Coefficients(5.75, 1.95, 1.3, 0.4, 0.0, -4.45)
-ANSWERED_COSINE: Final = Coefficients(6.6, 0.0, 0.0, 0.0, 0.0, -3.9)
+ANSWERED_COSINE: Final = Coefficients(7.2, 0.0, 0.0, 0.0, 0.0, -3.7)
 ANSWERED_SHARE: Final = Coefficients(0.0, 3.6, 0.0, 0.0, 0.0, -2.2)
 
 

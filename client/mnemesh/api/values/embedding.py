@@ -19,7 +19,7 @@ class ModelStatus:
     passage_prefix: str = ''
     precision: str = 'fp32'
     pairs: str = ''
-    questions: str
+    questions: str = ''
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
