@@ -14,11 +14,11 @@ import struct
 import weakref
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from numpy.typing import NDArray
 from mnemesh_actors.models.minilm_graph import Graph, read_safetensors
 from mnemesh_memory.values.errors import Unavailable
 
+# Another layout of a graph and its table of words needs another number.
+GRAPH_LAYOUT: Final = "1"
 WORDS_FILE: Final = "words.f16"  # a row for each token
 WORD_TYPE: Final = np.dtype("<f2")
 WORDS: Final = "embeddings.word_embeddings.weight"
@@ -45,12 +47,7 @@ class Deltas:
     path: Path
     base: str
     tokens_max: int
-    digest: str
-
-    @property
-    def revision(self) -> str:
-        """The digest as names of folders hold it."""
-        return self.digest[:12]
+    revision: str  # The digest of the file, as names of folders hold it.
 
 
 def deltas_in(path: Path, form: Mapping[str, Any]) -> Deltas:
@@ -58,13 +55,13 @@ def deltas_in(path: Path, form: Mapping[str, Any]) -> Deltas:
     of another form."""
     try:
         content = path.read_bytes()
-        digest = hashlib.sha256(content).hexdigest()
+        revision = hashlib.sha256(content).hexdigest()[:12]
         with np.load(BytesIO(content)) as file:
             members = dict(file)  # read all: each has a checksum
         told = json.loads(bytes(members["meta"]))
         if {name: told[name] for name in form} != dict(form):
             raise ValueError(" over ".join(f"{name} {told[name]}" for name in form))
-        return Deltas(path, told["base"], int(told["tokens_max"]), digest)
+        return Deltas(path, told["base"], int(told["tokens_max"]), revision)
     except FileNotFoundError:
         raise Unavailable(f"{path.name} is not in this installation") from None
     except _DAMAGES as error:
@@ -140,6 +137,9 @@ class SmallGraph(Graph):
         )
         sizes = {"K": width, "N": out, "bits": 8, "block_size": _BLOCK}
         return self.apply("MatMulNBits", *inputs, domain="com.microsoft", accuracy_level=_INT8_ACCURACY, **sizes)
+
+
+GraphOf: TypeAlias = Callable[[ChangedWeights, Mapping[str, Any], int], SmallGraph]  # the last: the most tokens
 
 
 class WordTable:

@@ -51,16 +51,13 @@ def write_minilm(weights_dir: Path, target: Path) -> None:
 
     config = json.loads((weights_dir / "config.json").read_text(encoding="utf-8"))
     graph = Graph(read_safetensors(weights_dir / "model.safetensors"))
-    hidden, heads = int(config["hidden_size"]), int(config["num_attention_heads"])
     for name in ("input_ids", "attention_mask"):
         graph.takes(name, "batch", "tokens")
     mask = graph.apply("Cast", "attention_mask", to=onnx.TensorProto.FLOAT)
-    x = _embeddings(graph, config["layer_norm_eps"])
-    bias = mask_bias(graph, mask)
-    for layer in range(int(config["num_hidden_layers"])):
-        x = encoder_layer(graph, x, bias, f"encoder.layer.{layer}", hidden // heads, heads, config["layer_norm_eps"])
-    _mean_of_unit_length(graph, x, mask)
-    graph.gives("embedding", "batch", hidden)
+    words = graph.apply("Gather", graph.weight("embeddings.word_embeddings.weight"), "input_ids")
+    x = of_first_segment(graph, words, "input_ids", config)
+    embedding_of_mean(graph, masked_mean(graph, encoded(graph, x, mask_bias(graph, mask), config), mask))
+    graph.gives("embedding", "batch", int(config["hidden_size"]))
     # The table of words, 47 MB, is a file of its own: onnxruntime maps it, and only the rows in use take memory.
     onnx.save_model(
         graph.model, str(target), save_as_external_data=True, location=TABLE_FILE, size_threshold=TABLE_BYTES_MIN
@@ -130,15 +127,19 @@ class Graph:
         return self.apply("LayerNormalization", x, scale, shift, axis=-1, epsilon=epsilon)
 
 
-def _embeddings(graph: Graph, epsilon: float) -> str:
-    """Word, position and (always first) segment embedding, summed and normalised."""
-    weights = graph.weights
-    position = weights["embeddings.position_embeddings.weight"]
-    table = graph.constant("positions", position + weights["embeddings.token_type_embeddings.weight"][0])
-    tokens = graph.apply("Slice", graph.apply("Shape", "input_ids"), graph.ints(1), graph.ints(2))
-    positions = graph.apply("Slice", table, graph.ints(0), tokens, graph.ints(0))
-    words = graph.apply("Gather", graph.weight("embeddings.word_embeddings.weight"), "input_ids")
-    return graph.layer_norm(graph.apply("Add", words, positions), "embeddings.LayerNorm", epsilon)
+def of_first_segment(
+    graph: Graph, words: str, shaped: str, config: Mapping[str, Any], tokens_max: int | None = None
+) -> str:
+    """Word, position and first segment embedding, summed and normalised."""
+    table = graph.weights["embeddings.position_embeddings.weight"][:tokens_max]
+    positions = placed(graph, shaped, table + graph.weights["embeddings.token_type_embeddings.weight"][0])
+    return graph.layer_norm(graph.apply("Add", words, positions), "embeddings.LayerNorm", config["layer_norm_eps"])
+
+
+def placed(graph: Graph, shaped: str, table: NDArray[Any]) -> str:
+    """The rows of `table` for as many tokens as `shaped` has."""
+    tokens = graph.apply("Slice", graph.apply("Shape", shaped), graph.ints(1), graph.ints(2))
+    return graph.apply("Slice", graph.constant("positions", table), graph.ints(0), tokens, graph.ints(0))
 
 
 def mask_bias(graph: Graph, mask: str) -> str:
@@ -147,9 +148,16 @@ def mask_bias(graph: Graph, mask: str) -> str:
     return graph.apply("Mul", absent, graph.number(-3.0e38))
 
 
-def encoder_layer(graph: Graph, x: str, bias: str, prefix: str, width: int, heads: int, epsilon: float) -> str:
-    """One transformer block: attention, residual and norm, feed-forward with GELU, residual and norm. `bias` is ""
-    when no token is padding."""
+def encoded(graph: Graph, x: str, bias: str, config: Mapping[str, Any]) -> str:
+    """The states after all transformer blocks. `bias` is "" when no token is padding."""
+    hidden, heads = int(config["hidden_size"]), int(config["num_attention_heads"])
+    for layer in range(int(config["num_hidden_layers"])):
+        x = _encoder_layer(graph, x, bias, f"encoder.layer.{layer}", hidden // heads, heads, config["layer_norm_eps"])
+    return x
+
+
+def _encoder_layer(graph: Graph, x: str, bias: str, prefix: str, width: int, heads: int, epsilon: float) -> str:
+    """One transformer block: attention, residual and norm, feed-forward with GELU, residual and norm."""
 
     def split(part: str, order: list[int]) -> str:
         rows = graph.linear(x, f"{prefix}.attention.self.{part}")
@@ -179,7 +187,7 @@ def masked_mean(graph: Graph, x: str, mask: str) -> str:
     return graph.apply("Div", total, count)
 
 
-def _mean_of_unit_length(graph: Graph, x: str, mask: str) -> None:
-    mean = masked_mean(graph, x, mask)
+def embedding_of_mean(graph: Graph, mean: str) -> None:
+    """The mean state with length 1, as the output `embedding`."""
     norm = graph.apply("Max", graph.apply("ReduceL2", mean, graph.ints(1), keepdims=1), graph.number(1e-12))
     graph.apply("Div", mean, norm, name="embedding")

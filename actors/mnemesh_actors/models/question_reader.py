@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import ClassVar, Final
-from weakref import WeakValueDictionary
+from typing import Final
 
 import numpy as np
 
@@ -21,18 +20,7 @@ SPECIAL: Final = 2  # [CLS] question [SEP]
 class QuestionReader:
     """One for all workers of a process that have the same graph. Any number of threads may read."""
 
-    _shared: ClassVar[WeakValueDictionary[tuple[Path, int, int], QuestionReader]] = WeakValueDictionary()
-
-    @classmethod
-    def shared(cls, directory: Path, tokens_max: int, engine: Engine, threads: int) -> QuestionReader:
-        """The reader that another worker of this process holds, or a new one. One caller at a time."""
-        key = directory, threads, id(engine)
-        reader = cls._shared.get(key)
-        if reader is None:
-            reader = cls._shared[key] = cls(directory, engine, tokens_max, threads)
-        return reader
-
-    def __init__(self, directory: Path, engine: Engine, tokens_max: int, threads: int) -> None:
+    def __init__(self, directory: Path, tokens_max: int, engine: Engine, threads: int) -> None:
         self._engine = engine
         self._room = tokens_max - SPECIAL
         try:

@@ -22,6 +22,7 @@ from mnemesh_actors.models.embedding_model import (
 )
 from mnemesh_actors.models.free_memory import give_back
 from mnemesh_actors.models.model_directory import cache_folder, locate, pair_judge, question_encoder
+from mnemesh_actors.models.shared_model import shared
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class EmbeddingWorker:
             precision = self._config.precision
             with _LOADING:
                 found = locate(self._config)
-                self._engine = Engine.shared(found, self._config.threads)
+                self._engine = shared(Engine, found, self._config.threads)
                 pairs = self._pair_reader(found, self._engine)
                 questions = self._question_reader(found, self._engine)
                 give_back()
@@ -94,7 +95,8 @@ class EmbeddingWorker:
             directory, tokens_max = pair_judge(found, cache_folder(self._config.cache_dir))
         except Unavailable as error:
             return error.message
-        self._pairs = PairReader.shared(directory, engine, tokens_max, self._config.threads)
+        self._pairs = shared(PairReader, directory, engine, tokens_max, self._config.threads)
+        self._pairs.hold()
         return PAIRS_READY
 
     def _question_reader(self, found: Located, engine: Engine) -> str:
@@ -107,7 +109,7 @@ class EmbeddingWorker:
         made = question_encoder(found, cache_folder(self._config.cache_dir))
         if isinstance(made, str):
             return made
-        self._questions = QuestionReader.shared(*made, engine, self._config.threads)
+        self._questions = shared(QuestionReader, *made, engine, self._config.threads)
         return OWN_ENCODER
 
     def info(self) -> ModelInfo:
