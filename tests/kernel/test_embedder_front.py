@@ -15,9 +15,9 @@ from structlog.testing import capture_logs
 
 from mnemesh_actors.embedding import embedder as module
 from mnemesh_actors.embedding.embedder import BATCH_TEXTS_MAX, CALL_BYTES_MAX, Embedder, EmbeddingPool, Vector
-from mnemesh_actors.models import EmbeddingWorker, ModelConfig, ModelInfo, onnx_engine
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig, onnx_engine
 from mnemesh_actors.models import worker as worker_module
-from mnemesh_actors.models.embedding_model import Located
+from mnemesh_actors.models.embedding_model import Located, ModelInfo
 from mnemesh_actors.models.reranker import Reranker
 from mnemesh_actors.node.start import _where_to_embed
 from mnemesh_actors.runtime.base import Machine, Place

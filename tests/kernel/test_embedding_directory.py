@@ -22,13 +22,14 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from mnemesh_actors.embedding.embedder import Embedder, EmbeddingPool
-from mnemesh_actors.models import EmbeddingWorker, ModelConfig, Prefixes
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.models import model_directory as places
 from mnemesh_actors.models.embedding_model import (
     KNOWN,
     MODEL_FILE,
     PREFIX_CHARS_MAX,
     PROMPTS_FILE,
+    Prefixes,
     generation_of,
     told_by,
 )

@@ -15,7 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_memories import plain_memory
 
-from mnemesh_actors.models import EmbeddingWorker, ModelConfig, ModelInfo
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_actors.models.embedding_model import ModelInfo
 from mnemesh_actors.models.model_directory import packaged_weights
 from mnemesh_actors.models.worker import PADDED_TOKENS_MAX, padded_batches
 from mnemesh_memory.text.passages import index_texts

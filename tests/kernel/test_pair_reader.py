@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from mnemesh_actors.models import PAIRS_OFF, PAIRS_READY, EmbeddingWorker, ModelConfig, pair_graph, pair_reader
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig, pair_graph, pair_reader
 from mnemesh_actors.models.changed_weights import WORDS_FILE, ChangedWeights
+from mnemesh_actors.models.embedding_model import PAIRS_OFF, PAIRS_READY
 from mnemesh_actors.models.minilm_graph import read_safetensors
 from mnemesh_actors.models.model_directory import packaged_weights
 from mnemesh_actors.models.pair_graph import GRAPH_FILE

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from mnemesh_actors.models import OWN_ENCODER, EmbeddingWorker, ModelConfig, question_graph
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig, question_graph
 from mnemesh_actors.models.changed_weights import WORDS_FILE
+from mnemesh_actors.models.embedding_model import OWN_ENCODER
 from mnemesh_actors.models.minilm_graph import read_safetensors
 from mnemesh_actors.models.model_directory import packaged_weights
 from mnemesh_actors.models.question_graph import GRAPH_FILE

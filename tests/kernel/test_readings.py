@@ -18,7 +18,8 @@ from mnemesh_actors.consumers.consumer import ConsumerRunner
 from mnemesh_actors.embedding import readings
 from mnemesh_actors.embedding.embedder import PAIRS_A_CALL_MAX, Embedder, EmbeddingPool
 from mnemesh_actors.generations import space_factory
-from mnemesh_actors.models import PAIRS_OFF, PAIRS_READY, EmbeddingWorker, ModelConfig, ModelInfo
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_actors.models.embedding_model import PAIRS_OFF, PAIRS_READY, ModelInfo
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_memory.policy.judge import guard

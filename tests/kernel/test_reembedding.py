@@ -31,8 +31,8 @@ from mnemesh_actors.generations import reembedding, space_factory
 from mnemesh_actors.generations.generation_file import FILE, Choice, Generation, GenerationFile, Generations
 from mnemesh_actors.generations.space_factory import Workshop
 from mnemesh_actors.index.shard import RetrievalShard, ShardStatus
-from mnemesh_actors.models import EmbeddingWorker, ModelConfig, ModelInfo
-from mnemesh_actors.models.embedding_model import generation_of
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_actors.models.embedding_model import ModelInfo, generation_of
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_memory.ranking.answers import Recalled

@@ -22,8 +22,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from mnemesh_actors.models import LENGTH_TOLERANCE, NO_PREFIXES, PAIRS_OFF, Prefixes
-from mnemesh_actors.models.embedding_model import ModelInfo
+from mnemesh_actors.models.embedding_model import LENGTH_TOLERANCE, NO_PREFIXES, PAIRS_OFF, ModelInfo, Prefixes
 from mnemesh_actors.models.worker import Vectors
 from mnemesh_actors.ports import Embed
 from mnemesh_actors.runtime.base import Handle

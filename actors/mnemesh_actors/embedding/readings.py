@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from mnemesh_actors.embedding.embedder import Embedder
-from mnemesh_actors.models import PAIRS_READY
+from mnemesh_actors.models.embedding_model import PAIRS_READY
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.judge.reading import Reading
 from mnemesh_memory.values import limits

@@ -20,8 +20,7 @@ from mnemesh_actors.generations.active_index import Serving, VectorSpace, model_
 from mnemesh_actors.generations.generation_file import Choice, Generation, GenerationFile, Generations
 from mnemesh_actors.generations.space_factory import Workshop
 from mnemesh_actors.ledger.store.vectors import FIRST, Key
-from mnemesh_actors.models import ModelInfo
-from mnemesh_actors.models.embedding_model import PRECISIONS
+from mnemesh_actors.models.embedding_model import PRECISIONS, ModelInfo
 from mnemesh_actors.notices import EMBEDDED_WITH
 from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError

@@ -14,7 +14,7 @@ from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.generations.generation_file import Choice, Generation
 from mnemesh_actors.index.storage import MACHINE, ServerConfig, ShardConfig
 from mnemesh_actors.ledger.replica_ledger import DEFAULT_ROOT
-from mnemesh_actors.models import ModelConfig, ModelInfo
+from mnemesh_actors.models.embedding_model import ModelConfig, ModelInfo
 from mnemesh_actors.notices import Notice, Notices
 from mnemesh_actors.ports import IndexPort, LedgerPort
 from mnemesh_actors.runtime.base import Handle, Place, Runtime

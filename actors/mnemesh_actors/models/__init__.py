@@ -3,26 +3,7 @@
 One vector space a generation; there is never a made-up vector. docs/decisions/embedding.md says why it is so.
 """
 
-from mnemesh_actors.models.embedding_model import (
-    LENGTH_TOLERANCE,
-    NO_PREFIXES,
-    OWN_ENCODER,
-    PAIRS_OFF,
-    PAIRS_READY,
-    ModelConfig,
-    ModelInfo,
-    Prefixes,
-)
+from mnemesh_actors.models.embedding_model import ModelConfig
 from mnemesh_actors.models.worker import EmbeddingWorker
 
-__all__ = [
-    "LENGTH_TOLERANCE",
-    "NO_PREFIXES",
-    "OWN_ENCODER",
-    "PAIRS_OFF",
-    "PAIRS_READY",
-    "EmbeddingWorker",
-    "ModelConfig",
-    "ModelInfo",
-    "Prefixes",
-]
+__all__ = ["EmbeddingWorker", "ModelConfig"]
