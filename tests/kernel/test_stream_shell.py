@@ -378,7 +378,7 @@ async def test_when_the_peer_was_last_heard_is_known(ana: Node, bob: Node) -> No
     assert shells["dialer"].heard_ms is None
     async with meeting(ana, bob, **shells):
         await until_told(ana, lambda said: said.caught_up)
-        assert shells["dialer"].heard_ms == ana.syncing.now()
+        assert shells["dialer"].heard_ms == ana.syncing.clock()
 
 
 async def test_a_stream_that_is_hung_up_ends_at_once_though_the_peer_reads_nothing(ana: Node, bob: Node) -> None:

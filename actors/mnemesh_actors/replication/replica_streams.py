@@ -6,8 +6,9 @@ Decides neither who is primary nor whom a writer waits for.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -34,26 +35,19 @@ ALL: Final = PeerGrant(read=(EVERY_SPACE,), write=(EVERY_SPACE,), principal="", 
 log = structlog.get_logger("mnemesh.replication")
 
 
+@dataclass(eq=False)
 class Links:
     """The ledgers with their streams. `noted` keeps the primary, the ledger level with it, and the `missing` ledgers
     for the next start. No write is acknowledged without a level one before that is noted."""
 
-    def __init__(
-        self,
-        members: Sequence[Member],
-        primary: Member,
-        clock: Callable[[], int],
-        notice: Callable[[str], None],
-        noted: Callable[[], None],
-        missing: Mapping[str, str],
-    ) -> None:
-        self.members = list(members)
-        self.primary = primary
-        # The ledgers, by id with places, that may hold acknowledged writes missing in the primary.
-        self.missing = dict(missing)
-        self._clock = clock
-        self._notice = notice
-        self._noted = noted
+    members: list[Member]
+    primary: Member
+    clock: Callable[[], int]
+    notice: Callable[[str], None]
+    noted: Callable[[], None]
+    missing: dict[str, str]  # by id with places, ledgers that may hold acknowledged writes missing in the primary
+
+    def __post_init__(self) -> None:
         self._noted_level: frozenset[str] = frozenset()
         self._acks = News()  # how far of the primary's log the furthest of the others durably has
         self._published: Callable[[int], None] = lambda seq: None
@@ -84,7 +78,7 @@ class Links:
             member.current, member.fault = False, f"ended by a fault of ours: {error!r}; restart the node"
             log.error("replica_ended", replica=member.identity.node_id, exc_info=error)
             id_ = member.identity.node_id
-            self._notice(Notice(f"ledger {id_}", f"ledger replica {id_}: {member.fault}"))
+            self.notice(Notice(f"ledger {id_}", f"ledger replica {id_}: {member.fault}"))
 
     async def _keep_level(self, member: Member) -> None:
         while True:
@@ -100,8 +94,8 @@ class Links:
     async def _stream(self, member: Member) -> Status:
         """One stream between the primary and `member`, to its end. Returns the last status on the primary's side."""
         primary, moves = self.primary, self._moves
-        here = Side(primary, self._clock, partial(self._primary_took, moves), lambda seq, repair: None)
-        there = Side(member, self._clock, member.bell.tell, partial(self._mark, member, moves))
+        here = Side(primary, self.clock, partial(self._primary_took, moves), lambda seq, repair: None)
+        there = Side(member, self.clock, member.bell.tell, partial(self._mark, member, moves))
         cursors = await here.ledger.cursors(cursor_name(member.identity.node_id))
         near, far = Pipe.pair()
         told = partial(self._heard, member, moves)
@@ -172,7 +166,7 @@ class Links:
     def _note(self) -> None:
         """Keep how it stands for the next start, durably."""
         self._noted_level = self.level
-        self._noted()
+        self.noted()
 
     @property
     def degraded(self) -> str:
@@ -203,7 +197,7 @@ class Links:
         if why != self._said:
             said = self.degraded
             log.warning("ledger_degraded", reason=said) if said else log.info("ledger_on_two_machines")
-            self._notice(Notice("ledger", f"ledger {said}" if said else "ledger on two machines again"))
+            self.notice(Notice("ledger", f"ledger {said}" if said else "ledger on two machines again"))
         self._said = why
 
     def _no_longer_missing(self, member: Member) -> None:

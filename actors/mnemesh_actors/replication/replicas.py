@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Final
 
 import structlog
@@ -39,35 +40,26 @@ WATCH_S: Final = 1.0
 log = structlog.get_logger("mnemesh.replication")
 
 
+@dataclass(eq=False)
 class Fleet:
     """The ledgers of one node. `open` finds or makes the ledgers. Then `ledger` stands for all, and lost ones are
     replaced."""
 
-    def __init__(
-        self,
-        directory: DataDirectory,
-        runtime: Runtime,
-        root: str,
-        clock: Callable[[], int],
-        entropy: Callable[[int], bytes],
-        notice: Callable[[str], None],
-        wait_s: float = LEDGER_WAIT_S,
-        replace_after_s: float = REPLACE_AFTER_S,
-        scrub_after_s: float = FIRST_AFTER_S,
-    ) -> None:
-        self._directory = directory
-        self._runtime = runtime
-        self._root = root
-        self._clock = clock
-        self._entropy = entropy
-        self._notice = notice
-        self._wait_s = wait_s
-        self._replace_after_s = replace_after_s
-        self._scrub_after_s = scrub_after_s
+    directory: DataDirectory
+    runtime: Runtime
+    root: str
+    clock: Callable[[], int]
+    entropy: Callable[[int], bytes]
+    notice: Callable[[str], None]
+    wait_s: float = LEDGER_WAIT_S
+    replace_after_s: float = REPLACE_AFTER_S
+    scrub_after_s: float = FIRST_AFTER_S
+
+    def __post_init__(self) -> None:
         self._watch: asyncio.Task[None] | None = None
         self._short_since = asyncio.get_running_loop().time()
         self._sites: dict[str, Site] = {}  # by machine
-        self._record = read_record(directory.path)
+        self._record = read_record(self.directory.path)
         self._unwritten = False
         self._scrubbers: dict[str, Scrubber] = {}  # by the id of the ledger, each for its own disk
         self.ledger: ReplicatedLedger
@@ -75,23 +67,23 @@ class Fleet:
     async def awaited(self, machines: Sequence[Machine]) -> Sequence[Machine]:
         """The machines of the cluster, once every ledger that may hold acknowledged writes is there, or after
         `wait_s`."""
-        until = asyncio.get_running_loop().time() + self._wait_s
+        until = asyncio.get_running_loop().time() + self.wait_s
         said = False
         while True:
             await self._look([one for one in machines if one.id not in self._sites])
             here = {one.id for one in machines}
             present = {site.ledger for machine, site in self._sites.items() if machine in here}
             if self._has_home():
-                present.add(self._directory.node_id)
+                present.add(self.directory.node_id)
             away = self._record.awaited(present)
             if not away or asyncio.get_running_loop().time() >= until:
                 return machines
             if not said:
-                log.info("ledgers_awaited", ledgers=places(away), seconds_max=self._wait_s)
+                log.info("ledgers_awaited", ledgers=places(away), seconds_max=self.wait_s)
                 said = True
             await asyncio.sleep(POLL_S)
             with suppress(Unavailable):  # Ray did not say in time which machines there are
-                machines = await self._runtime.machines()
+                machines = await self.runtime.machines()
 
     async def open(self, machines: Sequence[Machine]) -> ReplicatedLedger:
         """Every ledger that is found, and new ones up to REPLICAS when there never were any. Raises Unavailable when
@@ -118,7 +110,7 @@ class Fleet:
         missing = {one.node_id: one.place for one in self._record.awaited(heads)}
         missing |= {one.node_id: one.place for one in known if one.ahead and one.node_id != first}
         self.ledger = ReplicatedLedger(
-            members, primary, self._clock, self._entropy, self._notice, noted=self._write, missing=missing
+            members, primary, self.clock, self.entropy, self.notice, noted=self._write, missing=missing
         )
         await self.ledger.start()
         for member in members:
@@ -137,23 +129,23 @@ class Fleet:
         self._write()
 
     def _scrub(self, member: Member) -> None:
-        self._scrubbers[member.identity.node_id] = Scrubber(member.handle, self._scrub_after_s).start()
+        self._scrubbers[member.identity.node_id] = Scrubber(member.handle, self.scrub_after_s).start()
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("replica_watch_ended", exc_info=error)
-            self._notice(f"lost ledgers are not replaced any more, by a fault of ours: {error!r}; restart the node")
+            self.notice(f"lost ledgers are not replaced any more, by a fault of ours: {error!r}; restart the node")
 
     # ---- finding and making -----------------------------------------------------------------------------------
 
     def _has_home(self) -> bool:
-        return has_entries(self._directory)
+        return has_entries(self.directory)
 
     async def _home(self) -> Member:
-        home = self._directory
+        home = self.directory
         path = str(home.ledger(0))
-        handle = await LEDGER.spawn(self._runtime, path, str(home.key_file), home.node_id, home.reserve_bytes)
-        here = (await self._runtime.machines())[0]
+        handle = await LEDGER.spawn(self.runtime, path, str(home.key_file), home.node_id, home.reserve_bytes)
+        here = (await self.runtime.machines())[0]
         return Member(handle, await handle.identity(), machine=here.id, place=f"{here.address}:{path}")
 
     async def _look(self, machines: Sequence[Machine]) -> None:
@@ -174,21 +166,21 @@ class Fleet:
         subject = f"machine {machine.address}"
         try:
             place = Place(machine=machine.id)
-            scout = await SCOUT.spawn(self._runtime, self._root, machine.address, name=machine.id[:12], place=place)
+            scout = await SCOUT.spawn(self.runtime, self.root, machine.address, name=machine.id[:12], place=place)
             try:
-                site = await asyncio.wait_for(scout.look(self._directory.node_id), 10.0)
+                site = await asyncio.wait_for(scout.look(self.directory.node_id), 10.0)
             finally:
-                await self._runtime.drop(scout)
+                await self.runtime.drop(scout)
         except (MnemeshError, TimeoutError) as error:
             log.warning("machine_not_usable", machine=machine.id, reason=str(error))
-            self._notice(Notice(subject, f"machine {machine.address} holds no ledger: {error}"))
+            self.notice(Notice(subject, f"machine {machine.address} holds no ledger: {error}"))
             return None
-        self._notice(Notice(subject, ""))
+        self.notice(Notice(subject, ""))
         return site
 
     async def _member(self, machine: Machine, site: Site) -> Member:
-        reserve, name, place = self._directory.reserve_bytes, f"0@{machine.id[:12]}", Place(machine=machine.id)
-        handle = await REPLICA.spawn(self._runtime, site.directory, reserve, name=name, place=place)
+        reserve, name, place = self.directory.reserve_bytes, f"0@{machine.id[:12]}", Place(machine=machine.id)
+        handle = await REPLICA.spawn(self.runtime, site.directory, reserve, name=name, place=place)
         identity = await handle.identity()
         log.info("replica_opened", replica=identity.node_id, machine=machine.address, new=not site.taken)
         return Member(handle, identity, machine=machine.id, place=f"{machine.address}:{site.directory}")
@@ -201,7 +193,7 @@ class Fleet:
             try:
                 if self._unwritten:
                     self._write()
-                machines = await self._runtime.machines()
+                machines = await self.runtime.machines()
                 await self._let_go(machines)
                 await self._take_on(machines)
             except (MnemeshError, TimeoutError) as error:
@@ -213,9 +205,9 @@ class Fleet:
             await self.ledger.leave(member)
             if member not in self.ledger.members:
                 id_ = member.identity.node_id
-                self._notice(Notice(f"ledger {id_}", f"machine of ledger {id_[:12]} is gone ({member.place})"))
+                self.notice(Notice(f"ledger {id_}", f"machine of ledger {id_[:12]} is gone ({member.place})"))
                 await self._scrubbers.pop(id_).close()
-                await self._runtime.drop(member.handle)
+                await self.runtime.drop(member.handle)
                 self._write()
 
     async def _take_on(self, machines: Sequence[Machine]) -> None:
@@ -227,7 +219,7 @@ class Fleet:
         for machine, site in await self._sites_of([one for one in machines if one.id not in self._sites]):
             if site.taken and site.disk not in used:
                 await self._add(machine, site)
-        if len(self.ledger.members) < REPLICAS and now - self._short_since >= self._replace_after_s:
+        if len(self.ledger.members) < REPLICAS and now - self._short_since >= self.replace_after_s:
             free = [one for one in [*machines[1:], *machines[:1]] if self._disk(one.id) not in {"", *used}]
             await self._look(free[:1])
             for machine, site in await self._sites_of(free[:1]):
@@ -243,7 +235,7 @@ class Fleet:
         self._scrub(member)
         how = "came back" if site.taken else "is new"
         id_ = member.identity.node_id
-        self._notice(Notice(f"ledger {id_}", f"ledger {id_[:12]} {how} ({member.place})"))
+        self.notice(Notice(f"ledger {id_}", f"ledger {id_[:12]} {how} ({member.place})"))
         self._write()
 
     def _write(self) -> None:
@@ -257,17 +249,17 @@ class Fleet:
         ahead, level = self.ledger.missing, self.ledger.level
         self._record = self._record.following(primary, members, ahead, level, REPLICAS)
         try:
-            self._record.write(self._directory.path)
+            self._record.write(self.directory.path)
         except OSError as error:
             if not self._unwritten:
                 log.error("replicas_not_noted", reason=str(error))
                 told = (
-                    f"{REPLICAS_FILE} can't be written ({error}): make room in {self._directory.path} before the node "
+                    f"{REPLICAS_FILE} can't be written ({error}): make room in {self.directory.path} before the node "
                     "is started again, or it may begin with an older ledger"
                 )
-                self._notice(Notice(REPLICAS_FILE, told))
+                self.notice(Notice(REPLICAS_FILE, told))
             self._unwritten = True
         else:
             if self._unwritten:
-                self._notice(Notice(REPLICAS_FILE, ""))
+                self.notice(Notice(REPLICAS_FILE, ""))
             self._unwritten = False

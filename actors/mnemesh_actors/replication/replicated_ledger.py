@@ -74,7 +74,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         noted: Callable[[], None] = lambda: None,
         missing: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(members, primary, clock, notice, noted, missing or {})
+        super().__init__(list(members), primary, clock, notice, noted, dict(missing or {}))
         self._alone = 0  # up to which number of the primary's log another one may lack acknowledged writes
         self._entropy = entropy
         self._ack_s = ack_s
@@ -320,7 +320,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         old, known = self.primary, list(to.marks)
         log.warning("ledger_moved", from_machine=old.machine, to_machine=to.machine, seq=to.bell.head)
         moved_to = f"ledger moved from machine {old.machine[:12]} to {to.machine[:12]}"
-        self._notice(Notice("ledger moved", moved_to))
+        self.notice(Notice("ledger moved", moved_to))
         self._moves += 1
         self.primary = to
         if to.acked < self._alone:

@@ -89,25 +89,21 @@ class _Tally:
                 self.uses.setdefault(name, []).extend(ids)
 
 
+@dataclass(eq=False)
 class Consolidating:
-    """One run at a time. `record` keeps runs and watermarks, and `astrocytes` plan."""
+    """One run at a time. `record` keeps runs and watermarks, and `workers` plan."""
 
-    def __init__(
-        self,
-        parts: NodePorts,
-        record: Handle[SleepRecord],
-        astrocytes: WorkerPool[Astrocyte],
-        notice: Callable[[str], None],
-    ) -> None:
-        self._parts = parts
-        self._notice = notice
+    parts: NodePorts
+    record: Handle[SleepRecord]
+    workers: WorkerPool[Astrocyte]
+    notice: Callable[[str], None]
+
+    def __post_init__(self) -> None:
         self._restoring = asyncio.Lock()
-        self._record = record
-        self._astrocytes = astrocytes
         self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)  # by space
         self.unanswered = Unanswered()
         self._latest: dict[str, AstrocyteStatus] = {}
-        self._asked = asyncio.Semaphore(astrocytes.size)  # runs of callers that read at once
+        self._asked = asyncio.Semaphore(self.workers.size)  # runs of callers that read at once
 
     async def consolidate(self, caller: Caller, space: str = "", *, dry_run: bool = False) -> Consolidated:
         """Consolidate what is new in a space, or with `dry_run` only tell. Raises InvalidArgument, PermissionDenied,
@@ -120,12 +116,12 @@ class Consolidating:
         """Consolidate every space that changed since the last such call, within a budget. A private space is
         consolidated in the name of its principal, the others in that of `owner`. A space that fails holds up no other:
         its error is raised at the end, and the next call comes back to the space."""
-        incarnation, _ = await self._parts.ledger.position()
-        known, seq = await self._record.watermark(EVERYWHERE)
+        incarnation, _ = await self.parts.ledger.position()
+        known, seq = await self.record.watermark(EVERYWHERE)
         after = seq if known == incarnation else 0
         spaces: dict[str, None] = {}
         while True:
-            page = await self._parts.ledger.entries(after, PAGE_ENTRIES)
+            page = await self.parts.ledger.entries(after, PAGE_ENTRIES)
             spaces |= dict.fromkeys(entry.space for entry in page.entries if not is_sleep(entry.agent) or entry.origin)
             if page.seq >= page.head or page.seq <= after:
                 break
@@ -133,7 +129,7 @@ class Consolidating:
         done: dict[str, Consolidated] = {}
         failed: list[MnemeshError] = []
         waiting = iter(spaces)
-        pace = _Pace(budget, asyncio.Semaphore(self._astrocytes.size))
+        pace = _Pace(budget, asyncio.Semaphore(self.workers.size))
 
         async def lane() -> None:
             for space in waiting:
@@ -144,14 +140,14 @@ class Consolidating:
                     failed.append(error)
 
         # While every astrocyte plans, the node reads what the next one gets.
-        lanes = [asyncio.create_task(lane()) for _ in range(min(len(spaces), self._astrocytes.size + 1))]
+        lanes = [asyncio.create_task(lane()) for _ in range(min(len(spaces), self.workers.size + 1))]
         try:
             await asyncio.gather(*lanes)
         finally:
             await cancelled(*lanes)
         if failed:
             raise failed[0]
-        await self._record.keep_watermark(EVERYWHERE, incarnation, page.seq)
+        await self.record.keep_watermark(EVERYWHERE, incarnation, page.seq)
         return [done[space] for space in spaces]
 
     async def _consolidated(self, principal: str, space: str, pace: _Pace, *, dry_run: bool) -> Consolidated:
@@ -162,12 +158,12 @@ class Consolidating:
     async def _run(self, principal: str, space: str, pace: _Pace, *, dry_run: bool) -> Consolidated:
         run = None if dry_run else await self._unfinished(space)
         tally = _Tally(steps=list(run.steps) if run else [])
-        incarnation, head = await self._parts.ledger.position()
-        await self._parts.follower.wait_for(head)  # near memories are asked of the index
-        known, seq = await self._record.watermark(space)
-        async for ids, upto in fresh_ids(self._parts, space, seq if known == incarnation else 0):
+        incarnation, head = await self.parts.ledger.position()
+        await self.parts.follower.wait_for(head)  # near memories are asked of the index
+        known, seq = await self.record.watermark(space)
+        async for ids, upto in fresh_ids(self.parts, space, seq if known == incarnation else 0):
             async with pace.reading:
-                found = await batch(self._parts, space, principal, ids, upto, pace.budget)
+                found = await batch(self.parts, space, principal, ids, upto, pace.budget)
             proposals = await asyncio.gather(*map(self._planned, found.portions))  # in processes that give way
             tally.add(found, proposals)
             steps, facts = joined(proposals)
@@ -177,9 +173,9 @@ class Consolidating:
             tally.steps += steps
             self._note(tally, found, steps)
             if not dry_run:
-                await self._record.keep_watermark(space, incarnation, upto)
+                await self.record.keep_watermark(space, incarnation, upto)
         if run is not None:
-            await self._record.end(run.id, DONE, self._parts.clock())
+            await self.record.end(run.id, DONE, self.parts.clock())
         return Consolidated(
             space=space,
             dry_run=dry_run,
@@ -193,59 +189,59 @@ class Consolidating:
     async def _restored(self) -> None:
         """A record without runs gets those of the log, once."""
         async with self._restoring:
-            if await self._record.new():
-                runs = await runs_of_log(self._parts)
-                await self._record.restore(runs)
+            if await self.record.new():
+                runs = await runs_of_log(self.parts)
+                await self.record.restore(runs)
                 if runs:
                     told = f"{len(runs)} runs were read from the log and can be undone under new ids"
-                    self._notice(Notice("sleep", f"the record of consolidation was lost: {told}"))
+                    self.notice(Notice("sleep", f"the record of consolidation was lost: {told}"))
 
     async def _planned(self, portion: Portion) -> Proposal:
-        return await self._astrocytes.ask(lambda worker: worker.plan(portion))
+        return await self.workers.ask(lambda worker: worker.plan(portion))
 
     async def _begun(self, space: str, principal: str) -> Run:
-        now = self._parts.clock()
-        id_ = f"{now:011x}{self._parts.entropy(RUN_BYTES).hex()}"
+        now = self.parts.clock()
+        id_ = f"{now:011x}{self.parts.entropy(RUN_BYTES).hex()}"
         run = Run(id=id_, space=space, by=sleep_agent(principal), state=RUNNING, started_at=now)
-        await self._record.begin(run)
+        await self.record.begin(run)
         return run
 
     async def _applied(
         self, run: Run, read: int, steps: Sequence[Step], facts: Mapping[str, Promotion], budget: Budget
     ) -> list[Step]:
-        first = await self._record.plan(run.id, read, steps)
+        first = await self.record.plan(run.id, read, steps)
         numbered = list(enumerate(steps, first))
         done = []
         for start in range(0, len(numbered), STEPS):
             async with budget.slice():
                 done += await self._carried_out(run, numbered[start : start + STEPS], facts)
-        await self._parts.follower.wait_for(self._parts.follower.head)
+        await self.parts.follower.wait_for(self.parts.follower.head)
         return done
 
     async def _carried_out(
         self, run: Run, steps: Sequence[tuple[int, Step]], facts: Mapping[str, Promotion]
     ) -> list[Step]:
-        outcomes = await apply(self._parts, run, steps, facts)
+        outcomes = await apply(self.parts, run, steps, facts)
         made = dict(zip((number for number, _ in steps), outcomes, strict=True))
-        await self._record.mark(run.id, made)
+        await self.record.mark(run.id, made)
         return [replace(step, state=made[number][0], why=step.why + made[number][1]) for number, step in steps]
 
     async def _unfinished(self, space: str) -> Run | None:
         """The run of the space that was left open, with its planned steps carried out."""
-        run: Run | None = await self._record.unfinished(space)
+        run: Run | None = await self.record.unfinished(space)
         if run is None:
             return None
         left = [(number, step) for number, step in enumerate(run.steps) if step.state == PLANNED]
         for start in range(0, len(left), STEPS):
             await self._carried_out(run, left[start : start + STEPS], {})
-        return await self._record.find(run.id)
+        return await self.record.find(run.id)
 
     async def runs(self, caller: Caller, spaces: Sequence[str] = (), limit: int = 20) -> list[Run]:
         """The latest runs in `spaces`, or in the caller's spaces, newest first."""
         field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         named = request_checks.within_of(spaces, caller)
         await self._restored()
-        found = await self._record.runs(limits.LIST_LIMIT_MAX)
+        found = await self.record.runs(limits.LIST_LIMIT_MAX)
         return [run for run in found if grants.any_matches(named, run.space)][:limit]
 
     async def undo(self, caller: Caller, run_id: str) -> tuple[Run, int]:
@@ -253,12 +249,12 @@ class Consolidating:
         NotFound, PermissionDenied."""
         field_checks.bounded_text("run", run_id, limits.TITLE_BYTES_MAX, empty=False)
         await self._restored()
-        found: Run | None = await self._record.find(run_id)
+        found: Run | None = await self.record.find(run_id)
         if found is None or not grants.may_read(caller, found.space):
             raise NotFound("run", run_id, "`mnemesh consolidate --runs` lists them", field="run")
         grants.require_space(caller, grants.WRITE, found.space)
         async with self._turns[found.space]:
-            run: Run | None = await self._record.find(run_id)  # another call may have undone it meanwhile
+            run: Run | None = await self.record.find(run_id)  # another call may have undone it meanwhile
             assert run is not None
             return (run, 0) if run.state == UNDONE else await self._undone(run)
 
@@ -268,7 +264,7 @@ class Consolidating:
         return tuple(self._latest.get(name, AstrocyteStatus(name=name)) for name in names)
 
     def _note(self, tally: _Tally, found: Batch, steps: Sequence[Step]) -> None:
-        now = self._parts.clock()
+        now = self.parts.clock()
         for portion in found.portions:
             own = [step for step in steps if step.domain == portion.domain]
             before = tally.astrocytes.get(portion.domain, AstrocyteStatus(name=portion.domain, space=portion.space))
@@ -286,12 +282,12 @@ class Consolidating:
             step = run.steps[number]
             if step.state not in (APPLIED, PLANNED):
                 continue
-            state, remark = await undo(self._parts, run, number, step)
-            await self._record.mark(run.id, {number: (state, remark)})
+            state, remark = await undo(self.parts, run, number, step)
+            await self.record.mark(run.id, {number: (state, remark)})
             undone += state == UNDONE
-        await self._parts.follower.wait_for(self._parts.follower.head)
-        await self._record.end(run.id, UNDONE, self._parts.clock())
-        found: Run | None = await self._record.find(run.id)
+        await self.parts.follower.wait_for(self.parts.follower.head)
+        await self.record.end(run.id, UNDONE, self.parts.clock())
+        found: Run | None = await self.record.find(run.id)
         if found is None:
             raise FailedPrecondition(f"run: {run.id} is not kept any more", field="run", value=run.id)
         return found, undone

@@ -39,29 +39,25 @@ class SleepConfig:
     owner: str = OWNER
 
 
+@dataclass(eq=False)
 class IdleScheduler:
     """`notice` hears of jobs that fail."""
 
-    def __init__(
-        self,
-        parts: IdleParts,
-        config: SleepConfig,
-        notice: Callable[[str], None],
-        jobs: Sequence[IdleJob] = IDLE_JOBS,
-    ) -> None:
-        self._parts = parts
-        self._config = config
-        self._notice = notice
-        self._jobs = jobs
-        self._budget = Budget(parts.parts.foreground, config.share, QUIET_S)
+    parts: IdleParts
+    config: SleepConfig
+    notice: Callable[[str], None]
+    jobs: Sequence[IdleJob] = IDLE_JOBS
+
+    def __post_init__(self) -> None:
+        self._budget = Budget(self.parts.parts.foreground, self.config.share, QUIET_S)
         self._task: asyncio.Task[None] | None = None
         self.slept = asyncio.Event()  # set after each sleep
         self.last: dict[str, str] = {}  # by job, what was done last
 
     def start(self) -> IdleScheduler:
         """Begin to wait for an idle node."""
-        if self._config.idle_s is not None:
-            self._task = asyncio.create_task(self._follow(self._config.idle_s), name="idle-jobs")
+        if self.config.idle_s is not None:
+            self._task = asyncio.create_task(self._follow(self.config.idle_s), name="idle-jobs")
         return self
 
     async def close(self) -> None:
@@ -69,7 +65,7 @@ class IdleScheduler:
         await cancelled(self._task)
 
     async def _follow(self, idle_s: float) -> None:
-        parts = self._parts.parts
+        parts = self.parts.parts
         done = -1  # the entry up to which the last sleep has seen the log
         failures = 0  # in a row
         while True:
@@ -88,21 +84,21 @@ class IdleScheduler:
     async def _sleep(self) -> bool:
         """Run each job once. Returns whether none failed."""
         whole = True
-        for job in self._jobs:
+        for job in self.jobs:
             try:
-                told = await job.run(self._parts, self._budget)
+                told = await job.run(self.parts, self._budget)
             except MnemeshError as error:
                 whole = False
                 log.warning("idle_job_failed", job=job.name, reason=error.message)
-                self._notice(Notice(f"idle job {job.name}", f"idle job {job.name} failed: {error.message}"))
+                self.notice(Notice(f"idle job {job.name}", f"idle job {job.name} failed: {error.message}"))
                 continue
             except Exception as error:  # boundary: a bug of a job ends neither the others nor the sleep of the node
                 whole = False
                 log.exception("idle_job_failed", job=job.name)
                 told = f"idle job {job.name} failed by a fault of ours: {error!r}; the node's log says more"
-                self._notice(Notice(f"idle job {job.name}", told))
+                self.notice(Notice(f"idle job {job.name}", told))
                 continue
-            self._notice(Notice(f"idle job {job.name}", ""))
+            self.notice(Notice(f"idle job {job.name}", ""))
             if told:
                 self.last[job.name] = told
                 log.info("idle_job_done", job=job.name, done=told)

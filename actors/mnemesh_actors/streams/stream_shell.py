@@ -240,7 +240,7 @@ class StreamShell:
         try:
             async for message in channel.messages():
                 self._heard_at = asyncio.get_running_loop().time()
-                self.heard_ms = self._syncing.now()
+                self.heard_ms = self._syncing.clock()
                 self._events.put_nowait(sync.Got(message))
                 self._unheard += 1
                 self._weigh()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -48,39 +48,29 @@ async def anyone(node_id: str, life: str) -> str:
     return ""
 
 
+@dataclass(eq=False)
 class Syncing:
     """This node as its peers see it: identity, log, news. What `ledger` alone says is asked there. `clock` gives
     milliseconds since the epoch, `sign` the signature of a claim by the key of `me`."""
 
-    def __init__(
-        self,
-        ledger: Handle[LedgerPeers],
-        published: Callable[[int], None],
-        bell: Bell,
-        me: Me,
-        clock: Callable[[], int],
-        sign: Signing,
-    ) -> None:
-        self.me = me
-        self._sign = sign
-        self.ledger = ledger
-        self._published = published
-        self._bell = bell
-        self._clock = clock
-        self.quotas = PeerQuotas(ledger.brought)
+    ledger: Handle[LedgerPeers]
+    published: Callable[[int], None]
+    bell: Bell
+    me: Me
+    clock: Callable[[], int]
+    sign: Signing
+
+    def __post_init__(self) -> None:
+        self.quotas = PeerQuotas(self.ledger.brought)
 
     @property
     def head(self) -> int:
         """The last sequence number of this node's log."""
-        return self._bell.head
-
-    def now(self) -> int:
-        """Milliseconds since the epoch."""
-        return self._clock()
+        return self.bell.head
 
     async def prove(self, claim: Claim) -> sync.Proved:
         """This node's signature of its claim on one stream."""
-        return sync.Proved(await self._sign(claim))
+        return sync.Proved(await self.sign(claim))
 
     async def page(self, ask: sync.Ask) -> sync.Read:
         """A page of the log for a peer."""
@@ -108,12 +98,12 @@ class Syncing:
         except QuotaReached:
             # An erasure takes no room. The cursor stays, so that the rest of the batch comes again.
             if erasures := tuple(one for one in batch.entries if one.type in ERASURES):
-                taken = await self._hand(replace(incoming, entries=erasures, feed=""), self._clock())
-                self._published(taken.last)
+                taken = await self._hand(replace(incoming, entries=erasures, feed=""), self.clock())
+                self.published(taken.last)
             raise
-        taken = await self._hand(incoming, self._clock())
+        taken = await self._hand(incoming, self.clock())
         self.quotas.took(sender, Usage(taken.brought_memories, taken.brought_bytes))
-        self._published(taken.last)
+        self.published(taken.last)
         return sync.Took(batch.feed, batch.last_seq, taken.full, taken.quarantined)
 
     async def _within_quota(self, sender: str, entries: Sequence[Entry]) -> None:
@@ -144,8 +134,8 @@ class Syncing:
         """Judge refused entries again, see Ledger.release, and let index and watchers know."""
         total = TakenIn()
         for some in _chunks(ids):
-            taken = await self.ledger.release(some, self._clock(), grants)
-            self._published(taken.last)
+            taken = await self.ledger.release(some, self.clock(), grants)
+            self.published(taken.last)
             total = total.and_then(taken)
         return total
 
@@ -162,16 +152,16 @@ class Syncing:
 
     async def contacts(self) -> list[Contact]:
         """How it stood with every node that was heard of lately, as far as the disk knows."""
-        return await self.ledger.contacts(self._clock())
+        return await self.ledger.contacts(self.clock())
 
     async def keep_contacts(self, contacts: Sequence[Contact]) -> None:
         """Have the disk know how it stands with these."""
-        await self.ledger.keep_contacts(contacts, self._clock())
+        await self.ledger.keep_contacts(contacts, self.clock())
 
     async def news_after(self, seq: int) -> int:
         """Wait for entries after `seq`. The new head."""
-        await self._bell.after(seq)
-        return self._bell.head
+        await self.bell.after(seq)
+        return self.bell.head
 
     def move(self, incarnation: str) -> None:
         """The ledger of another machine goes on: streams opened with the old ledger end, so that the numbers of both

@@ -29,41 +29,47 @@ Open = Callable[[Call[Change], bool], Any]
 Explain = Callable[[grpc.RpcError], MnemeshError]
 
 
-class _Place:
-    """Where a watch stands, and how long it may go on trying: `timeout_s` since it last heard something."""
+class _Watch:
+    """Common to both: where the watch stands, the stream that is open now, and how long to go on trying: `timeout_s`
+    since it last heard something."""
 
-    def __init__(self, call: Call[Change], timeout_s: float) -> None:
+    def __init__(self, open: Open, explain: Explain, call: Call[Change], timeout_s: float) -> None:
         assert isinstance(call.request, watch_pb2.WatchRequest)
+        self._open = open
+        self._explain = explain
+        self._stream: Any = None
         self._call = call
         self._request = call.request
         self._timeout_s = timeout_s
         self._deadline: float | None = None
         self._pause_s = PAUSE_FIRST_S
-        self.opened = False
-        self.closed = False
+        self._opened = False
+        self._closed = False
+        # Resumes after the last change that was given out; keep it to go on in another process.
         self.cursor = self._request.cursor
+        # Why the node began elsewhere than the cursor asked, such as after a restore from a backup; else "".
         self.reason = ""
 
-    def call(self) -> Call[Change]:
+    def _next_call(self) -> Call[Change]:
         """The next call: for the changes after the last message."""
         request = watch_pb2.WatchRequest()
         request.CopyFrom(self._request)
-        if self.opened:
+        if self._opened:
             request.cursor, request.from_start = self.cursor, False
         return Call(
             rpc=self._call.rpc, request=request, response=self._call.response, read=self._call.read, repeatable=True
         )
 
-    def take(self, message: Any) -> Change | None:
+    def _take(self, message: Any) -> Change | None:
         """The change in a message; None for one about the stream itself."""
-        self.opened = True
+        self._opened = True
         self.cursor = message.cursor
         self._deadline, self._pause_s = None, PAUSE_FIRST_S
         if message.type == OPENED:
             self.reason = message.reason
         return None if message.type in (OPENED, POSITION) else self._call.read(message)
 
-    def pause_s(self, error: MnemeshError) -> float:
+    def _pausing_s(self, error: MnemeshError) -> float:
         """How long to wait before trying again. Raises `error` when that does not help or took too long already."""
         now = time.monotonic()
         self._deadline = self._deadline or now + self._timeout_s
@@ -71,33 +77,13 @@ class _Place:
             isinstance(error, OutOfRange) and "cursor" in error.details
         )
         pause = self._pause_s * random.uniform(0.5, 1.0)
-        if not passing or not self.opened or now + pause > self._deadline:
+        if not passing or not self._opened or now + pause > self._deadline:
             raise error
         self._pause_s = min(PAUSE_MAX_S, self._pause_s * 2)
         return pause
 
-
-class _Watch:
-    """Common to both: the place, and the stream that is open now."""
-
-    def __init__(self, open: Open, explain: Explain, call: Call[Change], timeout_s: float) -> None:
-        self._open = open
-        self._explain = explain
-        self._place = _Place(call, timeout_s)
-        self._stream: Any = None
-
-    @property
-    def cursor(self) -> str:
-        """Resumes after the last change that was given out; keep it to go on in another process."""
-        return self._place.cursor
-
-    @property
-    def reason(self) -> str:
-        """Why the node began elsewhere than the cursor asked, such as after a restore from a backup; else ""."""
-        return self._place.reason
-
     def _end(self) -> None:
-        self._place.closed = True
+        self._closed = True
         if self._stream is not None:
             self._stream.cancel()
 
@@ -116,14 +102,14 @@ class Watch(_Watch):
         return self
 
     def __next__(self) -> Change:
-        while not self._place.closed:
+        while not self._closed:
             change = self._step()
             if change is not None:
                 return change
         raise StopIteration
 
     def __enter__(self) -> Self:
-        while not self._place.opened and not self._place.closed:
+        while not self._opened and not self._closed:
             self._step()
         return self
 
@@ -137,19 +123,19 @@ class Watch(_Watch):
     def _step(self) -> Change | None:
         try:
             if self._stream is None:
-                self._stream = self._open(self._place.call(), self._place.opened)
-            return self._place.take(next(self._stream))
+                self._stream = self._open(self._next_call(), self._opened)
+            return self._take(next(self._stream))
         except StopIteration:
             self._stream = None
             return None
         except grpc.RpcError as error:
             self._stream = None
-            if self._place.closed:
+            if self._closed:
                 return None
             refused = self._explain(error)
         except NotReachable as error:  # found no node at all
             refused = error
-        time.sleep(self._place.pause_s(refused))
+        time.sleep(self._pausing_s(refused))
         return None
 
 
@@ -160,14 +146,14 @@ class AsyncWatch(_Watch):
         return self
 
     async def __anext__(self) -> Change:
-        while not self._place.closed:
+        while not self._closed:
             change = await self._step()
             if change is not None:
                 return change
         raise StopAsyncIteration
 
     async def __aenter__(self) -> Self:
-        while not self._place.opened and not self._place.closed:
+        while not self._opened and not self._closed:
             await self._step()
         return self
 
@@ -181,15 +167,15 @@ class AsyncWatch(_Watch):
     async def _step(self) -> Change | None:
         try:
             if self._stream is None:
-                self._stream = await self._open(self._place.call(), self._place.opened)
+                self._stream = await self._open(self._next_call(), self._opened)
             message = await self._stream.read()
             if message is not grpc.aio.EOF:
-                return self._place.take(message)
+                return self._take(message)
             self._stream = None
             return None
         except grpc.RpcError as error:
             self._stream = None
-            if self._place.closed:
+            if self._closed:
                 return None
             refused = self._explain(error)
         except NotReachable as error:  # found no node at all
@@ -197,8 +183,8 @@ class AsyncWatch(_Watch):
         except asyncio.CancelledError:
             # gRPC tells of a stream that `close` cancelled in the words of asyncio.
             task = asyncio.current_task()
-            if self._place.closed and task is not None and not task.cancelling():
+            if self._closed and task is not None and not task.cancelling():
                 return None
             raise
-        await asyncio.sleep(self._place.pause_s(refused))
+        await asyncio.sleep(self._pausing_s(refused))
         return None

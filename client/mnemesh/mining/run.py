@@ -106,24 +106,19 @@ class Mined:
     failed: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(eq=False)
 class Miner:
     """One run. Without a writer nothing is stored and nothing is noted. `project`: only sessions in this folder count,
     and other files stay as they are."""
 
-    def __init__(
-        self,
-        state: MiningState,
-        data_dir: Path,
-        writer: Writer | None,
-        project: Path | None = None,
-        model: Model | None = None,
-    ) -> None:
-        self._state = state
-        self._data_dir = data_dir
-        self._writer = writer
-        self._project = project
-        self._model = model
-        self._with_model = model is not None
+    state: MiningState
+    data_dir: Path
+    writer: Writer | None
+    project: Path | None = None
+    model: Model | None = None
+
+    def __post_init__(self) -> None:
+        self._with_model = self.model is not None
         self.mined = Mined()
         self.shown: list[Extraction] = []
         self._done: set[str] = set()
@@ -131,7 +126,7 @@ class Miner:
     @property
     def is_narrowed(self) -> bool:
         """Whether only one project counts."""
-        return self._project is not None
+        return self.project is not None
 
     def mine(self, paths: Iterable[Path]) -> None:
         """Mine each file. A file that fails is noted and left. Raises an error of the node that is no file's fault."""
@@ -139,23 +134,23 @@ class Miner:
             if path in self._done:
                 continue
             self._done.add(path)
-            entry = self._state.files.get(path)
+            entry = self.state.files.get(path)
             if entry is not None and entry.given_up:
                 self.mined.given_up += 1
                 continue
             try:
                 self._file(path)
             except FileNotFoundError:
-                self._state.files.pop(path, None)
+                self.state.files.pop(path, None)
             except (OSError, InvalidArgument, FailedPrecondition, PermissionDenied) as error:
                 self._fail(path, error.message if isinstance(error, MnemeshError) else why(error))
 
     def drain(self) -> None:
         """Mine what the hooks left notes of. A note that a hook wrote anew meanwhile stays."""
-        queue = Notes(self._data_dir, MINING)
+        queue = Notes(self.data_dir, MINING)
         waiting = dict(queue.oldest(NOTES_MAX))
         self.mine(Path(path) for note in waiting.values() if isinstance(path := note.get("transcript"), str) and path)
-        if self._writer is not None:
+        if self.writer is not None:
             fresh = dict(queue.oldest(NOTES_MAX))
             for name, note in waiting.items():
                 if fresh.get(name) == note:
@@ -163,11 +158,11 @@ class Miner:
 
     def _file(self, path: str) -> None:
         with _opened(path) as stream:
-            entry = self._state.entry(path, stream)
-            waits = self._model is not None and entry.unheard >= 0
+            entry = self.state.entry(path, stream)
+            waits = self.model is not None and entry.unheard >= 0
             if entry.offset == os.fstat(stream.fileno()).st_size and not entry.failures and not waits:
                 return
-            if self._project is not None and not Path(_directory_of(stream)).is_relative_to(self._project):
+            if self.project is not None and not Path(_directory_of(stream)).is_relative_to(self.project):
                 return
             self.mined.files += 1
             session, offset = Session.of(entry.carried), entry.offset
@@ -197,27 +192,25 @@ class Miner:
         self.shown += found
         self.mined.found.update(extraction.class_ for extraction in found)
         self.mined.suspicious += sum(extraction.suspicious for extraction in found)
-        if self._writer is None:
+        if self.writer is None:
             return
-        space = project_of(cwd, self._data_dir).space if cwd is not None else ""
+        space = project_of(cwd, self.data_dir).space if cwd is not None else ""
         name = session.id or Path(path).stem[:150]
-        counts = self._send(self._writer, [item_of(one, name, session.cwd, space) for one in found])
-        self._weigh(self._writer, name, signals, space)
+        counts = self._send(self.writer, [item_of(one, name, session.cwd, space) for one in found])
+        self._weigh(self.writer, name, signals, space)
         if record.get("prompts"):
-            self._record(self._writer, name, record, space)
+            self._record(self.writer, name, record, space)
         if not answered:
             entry.unheard = entry.offset if entry.unheard < 0 else entry.unheard
-        elif self._model is not None:
+        elif self.model is not None:
             entry.unheard = -1
         entry.offset, entry.carried, entry.failures, entry.error = offset, session.carried(), 0, ""
         entry.stored += counts["stored"]
         entry.at = int(time.time())
-        self._state.save()
+        self.state.save()
         if found:
             classes = Counter(one.class_ for one in found)
-            self._state.note(
-                {"at": entry.at, "path": path, "session": name, "space": space, **counts, "found": classes}
-            )
+            self.state.note({"at": entry.at, "path": path, "session": name, "space": space, **counts, "found": classes})
 
     def _asked(self, session: Session) -> tuple[list[Extraction], bool]:
         """The findings of the model in the words since it was asked last, and whether it has heard all of them. A model
@@ -226,12 +219,12 @@ class Miner:
         heard, session.heard = session.heard, [] if self._with_model else None
         found: list[Extraction] = []
         for part in model_findings.parts(heard or ()):
-            if self._model is None:
+            if self.model is None:
                 return found, False
             try:
-                told = model_findings.findings(self._model.answer(model_findings.messages(part)), part)
+                told = model_findings.findings(self.model.answer(model_findings.messages(part)), part)
             except MnemeshError as error:
-                self._model, self.mined.model_fault = None, error.message
+                self.model, self.mined.model_fault = None, error.message
                 return found, False
             except ValueError as error:
                 self.mined.model_fault = f"an answer was not usable: {error}"
@@ -258,7 +251,7 @@ class Miner:
 
     def _weigh(self, writer: Writer, session: str, signals: Mapping[str, int], space: str) -> None:
         """Store what behaviour shows often enough as a preference, with the number of times, in all sessions."""
-        seen = self._state.signals.setdefault(space, {})
+        seen = self.state.signals.setdefault(space, {})
         for text, count in signals.items():
             before = seen.get(text, {})
             after = dict(list({**before, session: count}.items())[-SESSIONS_MAX:])
@@ -285,12 +278,12 @@ class Miner:
 
     def _fail(self, path: str, reason: str) -> None:
         self.mined.failed[path] = reason
-        if self._writer is not None:
-            entry = self._state.files.setdefault(path, MinedFile())
+        if self.writer is not None:
+            entry = self.state.files.setdefault(path, MinedFile())
             entry.failures += 1
             entry.error = reason
             entry.at = int(time.time())
-            self._state.save()
+            self.state.save()
 
 
 def item_of(extraction: Extraction, session: str, cwd: str, space: str) -> Item:

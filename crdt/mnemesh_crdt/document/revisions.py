@@ -19,6 +19,8 @@ from mnemesh_memory.values.past import in_conflict
 
 Item = TypeVar("Item")
 SUPERSEDED_BY: Final = "superseded-by"
+# What a draft, a revision and a memory state by the same names.
+STATED: Final = ("kind", "title", "content", "importance", "tier", "source", "valid_from", "keywords", "attrs")
 _FIELD_NAMES: Final = tuple(one.name for one in fields(RevisionFields))
 
 
@@ -46,11 +48,9 @@ def materialise(state: DocumentState) -> Memory | None:
     first = min(known, key=_rank)
     successor = _successor(state, state.links)
     memory = Memory(
+        **{name: getattr(shown, name) for name in STATED},
         id=state.id,
         space=state.space,
-        kind=shown.kind,
-        title=shown.title,
-        content=shown.content,
         state="forgotten" if winner.op == FORGET else "superseded" if successor else "active",
         by=first.by,
         created_at=first.at,
@@ -58,14 +58,8 @@ def materialise(state: DocumentState) -> Memory | None:
         heads=tuple(one.id for one in current),
         version=len(known),
         tags=tuple(state.tags),
-        importance=shown.importance,
-        tier=shown.tier,
         paths=shown.refs,
-        source=shown.source,
-        valid_from=shown.valid_from,
         valid_to=_closed(state, shown).valid_to,
-        keywords=shown.keywords,
-        attrs=shown.attrs,
         links=tuple(state.links),
         conflicts=tuple(one for one in current[1:] if one.op == PUT),
         superseded_by=successor,

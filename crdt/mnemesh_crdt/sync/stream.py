@@ -35,6 +35,7 @@ feeds.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from typing import Final, assert_never
 
 from mnemesh_crdt.sync import messages
@@ -55,28 +56,24 @@ FULL_THERE: Final = "the peer has no room: too many changes wait there for other
 FULL_HERE: Final = "too many changes of this peer wait here for others that they build on: see `mnemesh sync pending`"
 
 
+@dataclass(eq=False)
 class Stream:
     """One stream with one peer. `grant` says what the peer may read and bring here. `expects` is the required node id,
     "" for any. `check` is an equivalent check of proofs. `handle` is the only way to change it; nothing comes out after
     Close."""
 
-    def __init__(
-        self,
-        me: Me,
-        grant: PeerGrant,
-        *,
-        expects: str = "",
-        window: int = SYNC_WINDOW_BATCHES,
-        check: ProofCheck = check_proof,
-    ) -> None:
-        self.me = me
-        self.grant = grant
-        self.expects = expects
-        self.window = window
+    me: Me
+    grant: PeerGrant
+    _: KW_ONLY
+    expects: str = ""
+    window: int = SYNC_WINDOW_BATCHES
+    check: ProofCheck = check_proof
+
+    def __post_init__(self) -> None:
         self.status = messages.Status()
         self._phase = "new"
         self._ended = ("", "")
-        self._greeting = Greeting(me, grant, expects, check)
+        self._greeting = Greeting(self.me, self.grant, self.expects, self.check)
         self.held = self._greeting.held  # what came while Admitted is waited for; read no more than a little of it
         self._effects: list[messages.Effect] = []
         # what we say
@@ -84,9 +81,9 @@ class Stream:
         self._out = Outgoing()
         # what we hear
         self._cursors: Mapping[str, int] = {}
-        self._in = Incoming(grant, window)
+        self._in = Incoming(self.grant, self.window)
         # comparison
-        self._comparison = Comparison(f"{me.incarnation}/{REPAIR}")
+        self._comparison = Comparison(f"{self.me.incarnation}/{REPAIR}")
         # time
         self._probes: list[int] = []
         self._progress = True

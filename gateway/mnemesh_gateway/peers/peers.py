@@ -11,7 +11,7 @@ import contextlib
 import random
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -57,31 +57,26 @@ class _Line(Standing):
         self.awake = asyncio.Event()
 
 
+@dataclass(eq=False)
 class Peers:
     """`book` holds the peers to call. `owner` is the name of this node's owner. `tokens()` gives the rights of each
     standing token on a stream, by its principal."""
 
-    def __init__(
-        self,
-        book: PeerBook,
-        syncing: Syncing,
-        clock: Callable[[], int],
-        owner: str = OWNER,
-        tokens: Callable[[], Mapping[str, PeerGrant]] = dict,
-    ) -> None:
-        self._book = book
-        self.syncing = syncing
-        self.owner = owner
-        self._clock = clock
-        self._tokens = tokens
+    book: PeerBook
+    syncing: Syncing
+    clock: Callable[[], int]
+    owner: str = OWNER
+    tokens: Callable[[], Mapping[str, PeerGrant]] = dict
+
+    def __post_init__(self) -> None:
         self._lines: dict[str, _Line] = {}
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._served: list[Standing] = []
         self._turned_away = TurnedAway()
         self._faults = Faults()
         self._copies = Copies()
-        self._contacts = Contacts(syncing)
-        self.not_taken = NotTaken(syncing)
+        self._contacts = Contacts(self.syncing)
+        self.not_taken = NotTaken(self.syncing)
         self._saving: asyncio.Task[None] | None = None
         self._compared: dict[str, float] = {}  # when a stream of a principal compared last
         self._closed = False
@@ -89,7 +84,7 @@ class Peers:
     async def start(self) -> None:
         """Call every peer in the book. Raises Unavailable or DataLoss when the ledger can not be read."""
         await self._contacts.load()
-        for peer in self._book.all():
+        for peer in self.book.all():
             self._keep_up(peer)
         self._saving = asyncio.create_task(self._save_contacts(), name="peer-contacts")
 
@@ -102,7 +97,7 @@ class Peers:
             spaces=peer.spaces,
             node_id=peer.node_id,
         )
-        line = self._lines[peer.name] = _Line(peer, self._contacts.of(status), self._clock, self._contacts)
+        line = self._lines[peer.name] = _Line(peer, self._contacts.of(status), self.clock, self._contacts)
         line.task = asyncio.create_task(self._call_again_and_again(line), name=f"peer-{peer.name}")
         line.task.add_done_callback(lambda task: self._ended(line, task))
         return line
@@ -118,7 +113,7 @@ class Peers:
         """Keep a peer up from now on. Gives the status after the first contact, or after `wait_s`. Raises
         AlreadyExists, and FailedPrecondition when the peer refuses this node. It is then not kept."""
         async with self._turn(peer.name):
-            self._book.add(peer)
+            self.book.add(peer)
             line = self._keep_up(peer)
             await line.settled(wait_s)
             if line.status.state != "refused":
@@ -132,7 +127,7 @@ class Peers:
         """Call a peer with another token from now on. Gives the status after the first contact, or after `wait_s`.
         Raises NotFound, and FailedPrecondition when the peer refuses this node. The token is then what it was."""
         async with self._turn(name):
-            before = self._book.get(name)
+            before = self.book.get(name)
             status = await self._call_with(token, name, wait_s)
             if status.state == "refused":
                 await self._call_with(before.token, name, 0)
@@ -144,11 +139,11 @@ class Peers:
         return self._turns.setdefault(name, asyncio.Lock())
 
     async def _call_with(self, token: str, name: str, wait_s: float) -> PeerStatus:
-        peer, line = self._book.give_token(name, token), self._lines[name]
+        peer, line = self.book.give_token(name, token), self._lines[name]
         try:
             await cancelled(line.task)
         finally:  # also when the caller hangs up meanwhile: a peer of the book is called
-            line = self._keep_up(peer, line.status.ended("connecting", "", self._clock()))
+            line = self._keep_up(peer, line.status.ended("connecting", "", self.clock()))
         await line.settled(wait_s)
         return self._told([line.status])[0]
 
@@ -161,7 +156,7 @@ class Peers:
 
     async def _forget(self, name: str) -> None:
         if name in self._lines:
-            self._book.remove(name)
+            self.book.remove(name)
             await cancelled(self._lines.pop(name).task)
         elif not await self._contacts.forget(name, here := [one.status for one in self._served]):
             if not any(one.name == name for one in here):
@@ -195,7 +190,7 @@ class Peers:
 
     def names(self) -> dict[str, str]:
         """The names of the called nodes, by the name under which the ledger knows their entries."""
-        return {_called(peer.node_id): peer.name for peer in self._book.all() if peer.node_id}
+        return {_called(peer.node_id): peer.name for peer in self.book.all() if peer.node_id}
 
     def sender(self, name: str) -> str:
         """The ledger's name of a peer: of a peer of the book, or of a caller with that token."""
@@ -203,11 +198,11 @@ class Peers:
 
     def grants_now(self) -> dict[str, PeerGrant]:
         """The present rights of each peer, by the name under which the ledger knows its entries."""
-        called = {_called(peer.node_id): peer.grant for peer in self._book.all() if peer.node_id}
-        return {**self._tokens(), **called}
+        called = {_called(peer.node_id): peer.grant for peer in self.book.all() if peer.node_id}
+        return {**self.tokens(), **called}
 
     def _told(self, statuses: Iterable[PeerStatus]) -> tuple[PeerStatus, ...]:
-        tokens, now = self._tokens(), self._clock()
+        tokens, now = self.tokens(), self.clock()
         copy, slowed = self._copies.note, self.syncing.quotas.note
         told = (one.noted(copy(one.node_id) or slowed(one.contact_name)).at(self.head, now) for one in statuses)
         return tuple(one.come(tokens.get(one.name)) if one.incoming else one for one in told)
@@ -301,7 +296,7 @@ class Peers:
             line.hung_up = False
             return "changed"
         refused = bool(channel.refused) or code in NEEDS_A_PERSON
-        ended = line.status.ended("refused" if refused else "offline", why, self._clock())
+        ended = line.status.ended("refused" if refused else "offline", why, self.clock())
         auth = "refused" if channel.refused else ended.auth
         line.tell(replace(ended, auth=auth, attempts=ended.attempts + 1))
         return code
@@ -312,7 +307,7 @@ class Peers:
         if status.phase == "open":
             line.log.there(status.node_id)
             if line.peer.node_id != status.node_id:
-                self._book.pin(line.peer.name, status.node_id)
+                self.book.pin(line.peer.name, status.node_id)
                 line.peer = replace(line.peer, node_id=status.node_id)
             if status.compared:
                 line.compared = time.monotonic()
@@ -336,7 +331,7 @@ class Peers:
         direction = "both" if grant.read and grant.write else "pull" if grant.write else "push"
         target = str(context.peer())
         status = PeerStatus(name=principal, incoming=True, target=target, direction=direction, spaces=spaces)
-        one = Standing(status, self._clock, self._contacts.level)
+        one = Standing(status, self.clock, self._contacts.level)
         one.shell = shell = StreamShell(
             self.syncing,
             Stream(self.syncing.me, grant),
@@ -352,7 +347,7 @@ class Peers:
             async with watched(shell, grant_now):
                 last = await shell.run(LISTENER, ServedChannel(context))
             why = last.reason
-            self._turned_away.note(one.status, last, self._clock())
+            self._turned_away.note(one.status, last, self.clock())
             if shell.refused == "fault":
                 log.warning("peer_at_fault", principal=principal, peer=str(context.peer()), reason=last.reason)
             self._faults.note(principal, last.reason if shell.refused == "fault" else "")
@@ -361,7 +356,7 @@ class Peers:
             self._served.remove(one)
             one.over()
             cut = "the node is stopping" if self._closed else "the peer ended the stream, or its connection broke"
-            one.tell(one.status.ended("offline", why or cut, self._clock()))
+            one.tell(one.status.ended("offline", why or cut, self.clock()))
             if grant_now() is None:
                 one.tell(replace(one.status, auth="refused"))
             self._contacts.left(one.status)

@@ -21,7 +21,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -114,6 +114,7 @@ def _in_memory(path: Path) -> sqlite3.Connection:
     return copy
 
 
+@dataclass(eq=False)
 class Access:
     """`path` is the file, made when it is missing. `clock` gives milliseconds since the epoch. `owner` is the owner's
     name, which no agent bears. `defaults` is the quota of agents without their own. Methods that write may be called
@@ -121,28 +122,23 @@ class Access:
     file that others can read or of a newer format, or when an agent bears the owner's name. Raises DataLoss for a
     damaged file, Unavailable when the disk fails. Nothing has changed then."""
 
-    def __init__(
-        self,
-        path: Path,
-        clock: Callable[[], int],
-        owner: str = grants.OWNER,
-        defaults: Quota = DEFAULT,
-        *,
-        dry: bool = False,
-    ) -> None:
-        self._defaults = defaults
-        self.path = path
-        self._owner = owner
-        self._clock = clock
+    path: Path
+    clock: Callable[[], int]
+    owner: str = grants.OWNER
+    defaults: Quota = DEFAULT
+    _: KW_ONLY
+    dry: bool = False
+
+    def __post_init__(self) -> None:
         self._writing = threading.Lock()
         with self._explained():
             # Made by us and not by SQLite, so that nobody else can open it in between.
-            if not dry:
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-            refuse_open(path)
-            self._db = _in_memory(path) if dry else _opened(path)
+            if not self.dry:
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600))
+            refuse_open(self.path)
+            self._db = _in_memory(self.path) if self.dry else _opened(self.path)
             try:
-                settled(self._db, path, MIGRATIONS, PRAGMAS)
+                settled(self._db, self.path, MIGRATIONS, PRAGMAS)
                 migrate(self._db, MIGRATIONS)
                 kept = [_from_row(row) for row in self._db.execute(f"SELECT {_NAMES} FROM agent")]
             except BaseException:  # boundary: closed, then raised again
@@ -150,13 +146,13 @@ class Access:
                 raise
         self._by_digest = {item.digest: item for item in kept}
         self._by_name = {item.agent.name: item for item in kept}
-        if owner in self._by_name:
+        if self.owner in self._by_name:
             self._db.close()
             raise FailedPrecondition(
-                f"owner: a token was issued to {owner}, whose private space the owner would read; give the owner "
+                f"owner: a token was issued to {self.owner}, whose private space the owner would read; give the owner "
                 "another name",
                 field="owner",
-                value=owner,
+                value=self.owner,
                 limit="a name that no token was issued to",
             )
 
@@ -176,7 +172,7 @@ class Access:
         kept = self._by_name.get(name)
         if kept is not None:
             kept.calls += 1
-            kept.last_used_at = self._clock()
+            kept.last_used_at = self.clock()
 
     def knows(self, name: str) -> bool:
         """Whether a token was issued to that name."""
@@ -190,7 +186,7 @@ class Access:
     def quota(self, name: str) -> Quota:
         """The quota of the principal `name`: of an agent its own, with the defaults."""
         kept = self._by_name.get(name)
-        return (kept.agent.quota if kept else NO_OWN).over(self._defaults)
+        return (kept.agent.quota if kept else NO_OWN).over(self.defaults)
 
     def has_own_quota(self, name: str) -> bool:
         """Whether an agent was given totals of its own."""
@@ -214,16 +210,16 @@ class Access:
     ) -> tuple[Agent, str]:
         """Issue a token. It is given back here and kept nowhere. Raises as grants.new_agent, and InvalidArgument for
         the owner's name."""
-        if name == self._owner:
+        if name == self.owner:
             raise InvalidArgument("name", name, "another name than the owner's")
         token = TOKEN_PREFIX + secrets.token_urlsafe(TOKEN_BYTES)
         with self._writing:
             before = self._by_name.get(name)
             agent = grants.new_agent(
-                issuer, name=name, role=role, spaces=spaces, toolsets=toolsets, expires=expires, now=self._clock(),
+                issuer, name=name, role=role, spaces=spaces, toolsets=toolsets, expires=expires, now=self.clock(),
                 before=before.agent if before else None, inhabited=inhabited,
             )  # fmt: skip
-            agent = replace(agent, quota=grants.new_quota(issuer, quota, self._of_issuer(issuer), self._defaults))
+            agent = replace(agent, quota=grants.new_quota(issuer, quota, self._of_issuer(issuer), self.defaults))
             if before is None and len(self._by_name) >= limits.AGENTS_MAX:
                 raise Overloaded("the list of agents", limits.AGENTS_MAX)
             kept = _Kept.of(agent, digest_of(token))
@@ -245,7 +241,7 @@ class Access:
             kept = self._by_name.get(name)
             agent = grants.require_seen(caller, name, kept.agent if kept else None)
             if kept is not None and agent.revoked_at is None:
-                ended = replace(agent, revoked_at=self._clock())
+                ended = replace(agent, revoked_at=self.clock())
                 with self._explained():
                     self._db.execute("UPDATE agent SET revoked_at = ? WHERE name = ?", (ended.revoked_at, name))
                 kept.agent = ended
@@ -260,7 +256,7 @@ class Access:
             if agent.name == caller.principal:
                 raise PermissionDenied(caller.principal, "change its own quota", grants.granted(caller))
             wanted = quota.over(agent.quota)
-            changed = replace(agent, quota=grants.new_quota(caller, wanted, self._of_issuer(caller), self._defaults))
+            changed = replace(agent, quota=grants.new_quota(caller, wanted, self._of_issuer(caller), self.defaults))
             own = changed.quota
             with self._explained():
                 columns = ", ".join(f"{column} = ?" for column in MOST)
@@ -282,7 +278,7 @@ class Access:
 
     def state(self, agent: Agent) -> str:
         """active, expired or revoked, now."""
-        return agent.state(self._clock())
+        return agent.state(self.clock())
 
     # ---- life ---------------------------------------------------------------------------------------------------
 

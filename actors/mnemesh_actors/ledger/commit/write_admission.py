@@ -21,7 +21,7 @@ from mnemesh_crdt.admission.budget import weigh
 from mnemesh_crdt.changes.chunk import DEFLATED
 from mnemesh_crdt.changes.envelope import CHANGE
 from mnemesh_crdt.document.document import Edit, MemoryDocument, RevisionFields
-from mnemesh_crdt.document.revisions import SUPERSEDED_BY, supersede
+from mnemesh_crdt.document.revisions import STATED, SUPERSEDED_BY, supersede
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy.judge.guard import RECORDS, Verdict, although
 from mnemesh_memory.policy.patches import patched
@@ -356,23 +356,8 @@ def revision_of(draft: Draft, command: Command) -> RevisionFields:
 
 
 def _statement(said: Draft | Memory, by: str, at: int, parents: tuple[str, ...] = ()) -> RevisionFields:
-    return RevisionFields(
-        op="put",
-        kind=said.kind,
-        title=said.title,
-        content=said.content,
-        by=by,
-        at=at,
-        parents=parents,
-        attrs=said.attrs,
-        valid_from=said.valid_from,
-        valid_to=said.valid_to,
-        importance=said.importance,
-        tier=said.tier,
-        source=said.source,
-        keywords=said.keywords,
-        refs=said.paths,
-    )
+    same = {name: getattr(said, name) for name in STATED}
+    return RevisionFields(op="put", by=by, at=at, parents=parents, valid_to=said.valid_to, refs=said.paths, **same)
 
 
 def edit_of(memory: Memory, patch: Patch, command: Command, tags: Sequence[str]) -> Edit | None:

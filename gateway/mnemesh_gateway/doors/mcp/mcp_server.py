@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
@@ -82,26 +83,22 @@ LOADED_META: Final = {"anthropic/alwaysLoad": True}
 LOADED: Final = ("remember", "recall")
 
 
+@dataclass(eq=False)
 class McpServer:
     """The server of one node. `running` has to be entered before the first request and left after the
     last."""
 
-    def __init__(
-        self,
-        gate: MeshGate,
-        authenticator: Authenticator,
-        metrics: Metrics,
-        toolsets_default: tuple[str, ...],
-        loopback: bool,
-    ) -> None:
-        self._gate = gate
-        self._authenticator = authenticator
-        self._metrics = metrics
-        self._toolsets_default = toolsets_default
+    gate: MeshGate
+    authenticator: Authenticator
+    metrics: Metrics
+    toolsets_default: tuple[str, ...]
+    loopback: bool
+
+    def __post_init__(self) -> None:
         self._tools = build_tools()
-        self._resources = Resources(gate, authenticator)
-        self._prompts = PromptHandlers(gate, authenticator)
-        security = _security(loopback)
+        self._resources = Resources(self.gate, self.authenticator)
+        self._prompts = PromptHandlers(self.gate, self.authenticator)
+        security = _security(self.loopback)
         self._manager = StreamableHTTPSessionManager(
             self._server(),
             security_settings=security,
@@ -144,7 +141,7 @@ class McpServer:
 
         async def list_tools(ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
             chosen = toolsets or self._toolsets(ctx.request)
-            caller = self._authenticator.authenticate(headers_of(ctx.request), counted=False)
+            caller = self.authenticator.authenticate(headers_of(ctx.request), counted=False)
             rows = [row for row in self._tools.values() if row.toolset in chosen and row.operation.is_for(caller)]
             return types.ListToolsResult(
                 tools=[_tool(row, self._with_hint(row.description, chosen, " ")) for row in rows]
@@ -156,7 +153,7 @@ class McpServer:
         server: Server[Any] = Server(
             "mnemesh",
             title="Mnemesh",
-            version=self._gate.describe().version,
+            version=self.gate.describe().version,
             instructions=INSTRUCTIONS,
             get_tool_input_schema=_no_header_parameters,
             on_list_tools=list_tools,
@@ -192,7 +189,7 @@ class McpServer:
     def _introduced(self, toolsets: tuple[str, ...] | None, ctx: Context, result: HandlerResult) -> HandlerResult:
         """The greeting of a server. Where the caller has the tool `context`, it says to call that first."""
         row = self._tools["context"]
-        caller = self._authenticator.authenticate(headers_of(ctx.request), counted=False)
+        caller = self.authenticator.authenticate(headers_of(ctx.request), counted=False)
         if row.toolset not in (toolsets or self._toolsets(ctx.request)) or not row.operation.is_for(caller):
             return result
         told = {"instructions": CONTEXT_FIRST + INSTRUCTIONS}
@@ -209,8 +206,8 @@ class McpServer:
         ) and other.toolset not in toolsets:
             raise MCPError(types.INVALID_PARAMS, self._unknown_tool(other.name, other, toolsets))
         try:
-            with self._metrics.call("mcp", row.name, lambda error: "INTERNAL"):
-                answer = await row.run(self._gate, caller_of(self._authenticator, ctx), params.arguments or {})
+            with self.metrics.call("mcp", row.name, lambda error: "INTERNAL"):
+                answer = await row.run(self.gate, caller_of(self.authenticator, ctx), params.arguments or {})
         except MnemeshError as error:
             return _tool_error(error, lambda text: self._with_hint(text, toolsets))
         text, structured = answer.text, answer.structured
@@ -231,7 +228,7 @@ class McpServer:
     def _toolsets(self, request: Request | None) -> tuple[str, ...]:
         """The toolsets that the URL names, else the default. Raises InvalidArgument."""
         given = request.query_params.getlist(TOOLSETS_PARAMETER) if request is not None else []
-        return select(",".join(given).split(",")) if given else self._toolsets_default
+        return select(",".join(given).split(",")) if given else self.toolsets_default
 
     def _unknown_tool(self, name: str, row: ToolRow | None, toolsets: Sequence[str]) -> str:
         if row is not None:
