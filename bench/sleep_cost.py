@@ -103,7 +103,7 @@ def _forget_peak() -> None:
 async def cost(mesh: Mesh, index: Path, size: int, new: int) -> Cost:
     """Consolidate `new` memories in a space that holds `size` others."""
     incarnation, seq = await mesh._parts.ledger.position()
-    await mesh._sleeping._record.keep_watermark(SPACE, incarnation, seq)
+    await mesh._sleeping.record.keep_watermark(SPACE, incarnation, seq)
     await filled(mesh, texts(new, size + 1))
     await rest(index)
     _forget_peak()

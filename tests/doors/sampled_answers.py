@@ -127,14 +127,13 @@ class FakeSyncing(Sampled):
     owners = (Syncing,)
     ledger = FakeLedger()
     me = Me(node_id="0" * 32, key=b"", incarnation="inc", life="life")
+    head = 7
 
 
 class FakePeers(Sampled):
     """One peer."""
 
     owners = (Peers,)
-    node_id = "0" * 32
-    head = 7
     owner = "owner"
 
     def __init__(self) -> None:

@@ -83,14 +83,12 @@ class DerivedFile:
 
     def reset(self) -> None:
         """Drop everything: the log is read from its beginning."""
-        if not self._fresh():
-            self._make("another log goes on, or somebody asked for it")
+        with self._guarded() as db:
+            begun = self._meta(db, "begun")
+        if begun:
+            self.drop("another log goes on, or somebody asked for it")
         with self._guarded() as db, _transaction(db):
             _keep(db, begun="yes")
-
-    def drop(self, why: str) -> None:
-        """Make the file anew. It takes nothing before `reset`."""
-        self._make(why)
 
     def close(self) -> None:
         """Nothing more is asked."""
@@ -100,10 +98,6 @@ class DerivedFile:
 
     # ---- opening --------------------------------------------------------------------------------------------
 
-    def _fresh(self) -> bool:
-        with self._guarded() as db:
-            return not self._meta(db, "begun")
-
     @contextmanager
     def _guarded(self) -> Iterator[sqlite3.Connection]:
         """The open file. Its faults come as errors of ours."""
@@ -112,7 +106,7 @@ class DerivedFile:
         except sqlite3.DatabaseError as error:
             if _damages(error):
                 why = f"it was damaged: {error}"
-                self._make(why)
+                self.drop(why)
                 raise DataLoss(
                     f"{self.path.name} is made anew, because {why}", field="data_dir", value=str(self.path)
                 ) from error
@@ -122,10 +116,10 @@ class DerivedFile:
         if self._db is not None and self.path.exists():
             return self._db
         if self._db is not None:
-            self._make("it was deleted")
+            self.drop("it was deleted")
             raise DataLoss(f"{self.path.name} was deleted and is made anew", field="data_dir", value=str(self.path))
         if not self.path.exists():
-            return self._make(ABSENT)
+            return self.drop(ABSENT)
         try:
             self._db = self._connect()
             (version,) = self._db.execute("PRAGMA user_version").fetchone()
@@ -133,13 +127,13 @@ class DerivedFile:
         except sqlite3.DatabaseError as error:
             if not _damages(error):
                 raise
-            return self._make(f"it was damaged: {error}")
+            return self.drop(f"it was damaged: {error}")
         if sound != "ok":
-            return self._make(f"it was damaged: {sound}")
-        return self._db if version == self._version else self._make(f"its format was {version}")
+            return self.drop(f"it was damaged: {sound}")
+        return self._db if version == self._version else self.drop(f"its format was {version}")
 
-    def _make(self, why: str) -> sqlite3.Connection:
-        """An empty file in the place of the former one."""
+    def drop(self, why: str) -> sqlite3.Connection:
+        """Make the file anew, empty in the place of the former one. It takes nothing before `reset`."""
         self.close()
         self.made = why
         self.path.parent.mkdir(exist_ok=True, mode=0o700)

@@ -150,8 +150,8 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
                 self._db.execute("RELEASE command")
             self._uses.write()
             self._cursors.write()
-        self._uses.written()
-        self._cursors.written()
+        self._uses.pending.clear()
+        self._cursors.pending.clear()
         self._fold()
         return results
 

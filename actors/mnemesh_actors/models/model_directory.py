@@ -273,13 +273,10 @@ def _complete(target: Path) -> str | None:
     """The revision of a folder whose files all have the sizes of its manifest, else None."""
     manifest = _json(target / _MANIFEST)
     files = manifest.get("files", {})
-    if not files or any(not _has_size(target / name, size) for name, size in files.items()):
+    sizes = {name: path.stat().st_size for name in files if (path := target / name).is_file()}
+    if not files or sizes != files:
         return None
     return str(manifest["revision"])
-
-
-def _has_size(path: Path, size: int) -> bool:
-    return path.is_file() and path.stat().st_size == size
 
 
 def _write_tokenizer(weights: Path, directory: Path) -> None:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Final
 
 from mnemesh_actors.ledger.commit.commands import Rate, Tie
+from mnemesh_actors.ledger.store.link_table import other_end
 from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import answered, committed, find
@@ -22,11 +23,11 @@ from mnemesh_actors.remember.writes import Writing
 from mnemesh_actors.rows.row_source import RowSource, rows_of
 from mnemesh_memory.access import grants
 from mnemesh_memory.ranking.answers import Recalled, hit_with
-from mnemesh_memory.text.text import estimate_tokens, snippet, title_of
+from mnemesh_memory.text.text import estimate_tokens, snippet
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
-from mnemesh_memory.values.memory_links import ATTACHED_MAX, ATTACHED_TYPES, Linked, Rated
+from mnemesh_memory.values.memory_links import ATTACHED_MAX, ATTACHED_TYPES, Rated
 from mnemesh_memory.values.model import Caller, Link, Memory, Query, Written
 
 _ID: Final = re.compile(r"(?<![0-9a-f-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![0-9a-f-])", re.IGNORECASE)
@@ -151,7 +152,7 @@ class Linking:
                 if left is not None and used + cost > left:
                     text, cost = "", 0
                 used += cost
-                attached.append(_linked(type_, direction, end, text))
+                attached.append(other_end(type_, direction, end, text))
             hits.append(hit_with(hit, attached=tuple(attached)) if attached else hit)
         degraded = tuple(dict.fromkeys((*answer.degraded, *rows.left_out)))
         return replace(answer, results=tuple(hits), tokens_used=answer.tokens_used + used, degraded=degraded)
@@ -190,19 +191,6 @@ def _latest(ties: Ties, ends: Mapping[str, Memory], own: str) -> list[tuple[str,
         if counted[one[0]] <= ATTACHED_MAX:
             taken.append(one)
     return taken
-
-
-def _linked(type_: str, direction: str, end: Memory, text: str) -> Linked:
-    return Linked(
-        type=type_,
-        direction=direction,
-        id=end.id,
-        title=end.title or title_of(end.content),
-        space=end.space,
-        kind=end.kind,
-        state=end.state,
-        snippet=text,
-    )
 
 
 def _nobody(caller: Caller, memories: Sequence[Memory]) -> None:

@@ -58,8 +58,8 @@ async def sync_status(gate: MeshGate, caller: Caller, request: peer_pb2.SyncStat
     peers = await gate.peers()
     backlog = await peers.syncing.ledger.backlog()
     return {
-        "node_id": peers.node_id,
-        "head": peers.head,
+        "node_id": peers.syncing.me.node_id,
+        "head": peers.syncing.head,
         "peers": [await _status(peers, one) for one in peers.status()],
         "pending": backlog.pending,
         "quarantined": backlog.quarantined,

@@ -164,16 +164,6 @@ class Peers:
             why = f"{name} called this node and is connected; end its token first: agent revoke {name}"
             raise FailedPrecondition(why, field="name", value=name)
 
-    @property
-    def node_id(self) -> str:
-        """This node's id."""
-        return self.syncing.me.node_id
-
-    @property
-    def head(self) -> int:
-        """Last sequence number of this node's log."""
-        return self.syncing.head
-
     def status(self) -> tuple[PeerStatus, ...]:
         """Every peer that is kept up, by name. Then the streams of others, now or not long ago."""
         served = [one.status for one in self._served]
@@ -204,7 +194,7 @@ class Peers:
     def _told(self, statuses: Iterable[PeerStatus]) -> tuple[PeerStatus, ...]:
         tokens, now = self.tokens(), self.clock()
         copy, slowed = self._copies.note, self.syncing.quotas.note
-        told = (one.noted(copy(one.node_id) or slowed(one.contact_name)).at(self.head, now) for one in statuses)
+        told = (one.noted(copy(one.node_id) or slowed(one.contact_name)).at(self.syncing.head, now) for one in statuses)
         return tuple(one.come(tokens.get(one.name)) if one.incoming else one for one in told)
 
     async def now(self, name: str, wait_s: float) -> tuple[PeerStatus, ...]:

@@ -64,7 +64,7 @@ class GraphAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphFinding:
-    """One thing that a look at the graph found: `type` is one of AUDIT_TYPES, `memories` are ids."""
+    """One thing that a look at the graph found: `type` is one of those below, `memories` are ids."""
 
     type: str
     name: str
@@ -79,7 +79,6 @@ UNRESOLVED: Final = "unresolved"  # a [[title]] that no memory of the space has
 # At least so many memories, and this share of all.
 HUB_MEMORIES_MIN: Final = 20
 HUB_SHARE_MIN: Final = 0.1
-AUDIT_TYPES: Final = (ORPHAN, DEAD_LINK, HUB, UNRESOLVED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

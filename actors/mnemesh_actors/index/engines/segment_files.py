@@ -69,7 +69,7 @@ def copy_segments(index: Path, names: Sequence[str], target: Path) -> None:
     """Make the empty folder `target` an index of these segments alone. Raises OSError on a full disk, say."""
     shutil.copy(index / CONFIG, target / CONFIG)
     for name in names:
-        copy_folder(index / FOLDER / name, target / FOLDER / name)
+        shutil.copytree(index / FOLDER / name, target / FOLDER / name, copy_function=_copy_file, dirs_exist_ok=True)
 
 
 def add_segments(index: Path, source: Path) -> None:
@@ -121,12 +121,8 @@ def roll_back(index: Path) -> bool:
     return True
 
 
-def copy_folder(source: Path, target: Path) -> None:
-    """Copy a folder; holes in files stay holes, because Edge reserves far more than it uses."""
-    shutil.copytree(source, target, copy_function=_copy_file, dirs_exist_ok=True)
-
-
 def _copy_file(source: str, target: str) -> None:
+    """Copy a file; its holes stay holes, because Edge reserves far more than it uses."""
     with open(source, "rb", buffering=0) as old, open(target, "wb", buffering=0) as new:
         size = os.fstat(old.fileno()).st_size
         at = 0

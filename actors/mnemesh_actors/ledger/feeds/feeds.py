@@ -55,7 +55,7 @@ class Feeds(Mending):
         with self._transaction():
             self._db.executemany("DELETE FROM postponed WHERE doc = ?", [(id_,) for id_ in ids])
             self._cursors.write()
-        self._cursors.written()
+        self._cursors.pending.clear()
 
     @reading
     def entries(self, after: int, limit: int, space: str = "") -> EntryPage:
@@ -72,7 +72,7 @@ class Feeds(Mending):
         if incarnation == self._incarnation and self._cursors.note(name, incarnation, seq):
             with self._transaction():
                 self._cursors.write()
-            self._cursors.written()
+            self._cursors.pending.clear()
 
     @reading
     def position(self) -> tuple[str, int]:

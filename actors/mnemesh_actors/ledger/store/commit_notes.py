@@ -48,17 +48,13 @@ class Uses:
         return found
 
     def write(self) -> None:
-        """Add what is pending to the file, inside the caller's transaction. It is dropped by `written`."""
+        """Add what is pending to the file, inside the caller's transaction, who then clears it."""
         if self.pending:
             self._db.executemany(
                 "INSERT INTO activity VALUES (?, ?, ?) ON CONFLICT (id) DO UPDATE SET "
                 "accesses = accesses + excluded.accesses, last_used = max(last_used, excluded.last_used)",
                 [(id_, count, last) for id_, (count, last) in self.pending.items()],
             )
-
-    def written(self) -> None:
-        """The transaction is on disk."""
-        self.pending.clear()
 
 
 # A consumer takes in at most about so many entries again after a kill.
@@ -86,12 +82,8 @@ class Cursors:
         return row is None or row[0] != incarnation or abs(seq - row[1]) >= UNWRITTEN_ENTRIES_MAX
 
     def write(self) -> None:
-        """Put what is pending into the file, inside the caller's transaction. `written` drops it."""
+        """Put what is pending into the file, inside the caller's transaction, who then clears it."""
         self._db.executemany(
             "INSERT OR REPLACE INTO consumer (name, incarnation, seq) VALUES (?, ?, ?)",
             [(name, incarnation, seq) for name, (incarnation, seq) in self.pending.items()],
         )
-
-    def written(self) -> None:
-        """The transaction is on disk."""
-        self.pending.clear()

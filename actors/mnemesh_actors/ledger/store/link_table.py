@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 from mnemesh_actors.ledger.store.reads import by_ids
@@ -194,15 +195,19 @@ def _ends(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Sequence[Any]
 
 def _linked(type_: str, direction: str, end: Sequence[Any]) -> Linked:
     memory = from_row(end)
-    shown = memory.state != "forgotten"
-    text = memory.content[:BEGINNING_CHARS] if shown else ""
+    shown = replace(memory, title="", content="") if memory.state == "forgotten" else memory
+    return other_end(type_, direction, shown, snippet(shown.content[:BEGINNING_CHARS], ""))
+
+
+def other_end(type_: str, direction: str, end: Memory, text: str) -> Linked:
+    """A link as its reader sees the other end, with `text` of that."""
     return Linked(
         type=type_,
         direction=direction,
-        id=memory.id,
-        title=(memory.title or title_of(text)) if shown else "",
-        space=memory.space,
-        kind=memory.kind,
-        state=memory.state,
-        snippet=snippet(text, "") if shown else "",
+        id=end.id,
+        title=end.title or title_of(end.content[:BEGINNING_CHARS]),
+        space=end.space,
+        kind=end.kind,
+        state=end.state,
+        snippet=text,
     )
