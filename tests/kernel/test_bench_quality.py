@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from bench import ablation, beam, columns, fitting, longmemeval, misses
+from bench import ablation, beam, columns, fitting, longmemeval
 from bench.columns import EMBEDDED, Pools, Questions, Weights, stacked, values_of
 from bench.documents import BadFile
-from bench.locomo_data import Asked, Talk, auroc
+from bench.locomo_data import auroc
 from bench.ranking import found_at
 from bench.report import means
 from quality_files import BEAM_CHAT, BEAM_QUESTIONS, write_beam, write_longmemeval
@@ -149,19 +147,6 @@ def test_every_signal_is_left_out_once_and_two_variants_leave_one_kind_of_eviden
     ]  # fmt: skip
 
 
-def missed(places: dict[str, int], wanted: set[str]) -> Counter[str]:
-    """The counts for a question about 60 turns in sessions of 20, with only these candidates, in places."""
-    units = {
-        f"u{n}": SimpleNamespace(id=f"u{n}", session=str(n // 20), text="a boat" if n < 30 else "tea")
-        for n in range(60)
-    }
-    asked = Asked("Whose boat is it?", 4, frozenset(wanted), frozenset())
-    ranked = [units[id_] for id_ in sorted(places, key=places.__getitem__)]
-    return misses.counted(
-        Talk("t", list(units.values()), [asked]), asked, ranked, {id_: n for n, id_ in enumerate(units)}
-    )
-
-
 def test_the_page_compares_the_misses_of_its_tables_with_those_of_a_node_as_they_were_measured() -> None:
     def missed_by(node: dict[str, Any]) -> int:
         return round(node["n"] * (1 - node["hit@10"]))
@@ -173,22 +158,6 @@ def test_the_page_compares_the_misses_of_its_tables_with_those_of_a_node_as_they
     assert f"in turns ({by_turns} missed, not {turns}) and" in page
     assert f"in pairs ({by_pairs}, not {pairs})" in page
     assert (turns - by_turns, pairs - by_pairs) == (7, 8), "the page says these in words"
-
-
-def test_where_missed_evidence_is_is_counted_by_place_neighbours_session_and_words() -> None:
-    top = {f"u{n}": n for n in range(10)}
-    assert missed(top, {"u3", "u59"}) == {
-        "questions": 1, "pieces": 2, "pieces found": 1, "pieces no candidate": 1, "at 4 to 5": 1,
-    }  # fmt: skip
-    assert missed(top, {"u0"})["at 1"] == missed(top, {"u9"})["at 6 to 10"] == 1
-    assert missed({**top, "u11": 11, "u40": 30}, {"u11", "u40"}) == {
-        "questions": 1, "pieces": 2, "pieces to 20": 2, "missed": 1, "to 20": 1,
-        "beside it found": 1, "its session found": 1, "no common word": 0,
-    }  # fmt: skip
-    assert missed(top, {"u40"}) == {
-        "questions": 1, "pieces": 1, "pieces no candidate": 1, "missed": 1, "no candidate": 1,
-        "beside it found": 0, "its session found": 0, "no common word": 1,
-    }  # fmt: skip
 
 
 # ---- fitting ---------------------------------------------------------------------------------------------------------

