@@ -24,7 +24,7 @@ TRAITS: Final = np.dtype(
 
 
 # In place of a cosine, where no question stands before a memory.
-NOT_ASKED: Final = -1.0
+NOT_ASKED: Final = -2.0  # No cosine is as low.
 
 
 class Context(NamedTuple):
