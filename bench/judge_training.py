@@ -167,12 +167,12 @@ def _step(
     return optax.apply_updates(changes, change), state, value
 
 
-def description(learned_from: Sequence[Example], epochs: int) -> dict[str, Any]:
+def description(learned_from: Sequence[Example], argv: Sequence[str]) -> dict[str, Any]:
     """What the file says of itself."""
     return {
         "tokens_max": TOKENS_MAX,
         **FORM,
-        "made_by": f"python -m bench.judge_training, {epochs} epochs",
+        "made_by": f"python -m bench.judge_training {' '.join(argv)}",
         "made_of": sorted({one.hand for one in learned_from}),
         "examples": hashlib.sha256(json.dumps(learned_from).encode()).hexdigest()[:12],
     }
@@ -241,7 +241,7 @@ def main(argv: Sequence[str]) -> int:
     changes: Tree = {}
     for changes in trained(learned_from, options.epochs, options.seed, read(DELTAS_FILE) if options.further else None):
         if ships:
-            write(changes, options.target, description(learned_from, options.epochs))
+            write(changes, options.target, description(learned_from, argv))
     if ships:
         expect(changes)
     if not options.leave:

@@ -191,14 +191,9 @@ class Embedder:
     async def _run(self, asked: list[Asked]) -> list[Vector | Exception]:
         if self.yields_to is not None:
             await self.yields_to.idle(YIELDED_S)
-        made: dict[Asked, Vector] = {}
-        for embed, part in (
-            (self.workers.embed_questions, [one for one in asked if one.is_question]),
-            (self.workers.embed, [one for one in asked if not one.is_question]),
-        ):
-            if part:
-                made |= zip(part, await embed([one.text for one in part], self.generation), strict=True)
-        return [made[one] for one in asked]
+        # Questions are the urgent items, and a call has urgent items alone or none.
+        embed = self.workers.embed_questions if asked[0].is_question else self.workers.embed
+        return list(await embed([one.text for one in asked], self.generation))
 
     def knows(self, question: str) -> bool:
         """Whether the vector of `question` is at hand."""

@@ -67,8 +67,9 @@ class EmbeddingWorker:
             with _LOADING:
                 found = locate(self._config)
                 self._engine = shared(Engine, found, self._config.threads)
-                pairs = self._pair_reader(found, self._engine)
+                # First what may fail: the reader of pairs is held from here on.
                 questions = self._question_reader(found, self._engine)
+                pairs = self._pair_reader(found, self._engine)
                 give_back()
             width = self._engine.dimensions
             self._info = ModelInfo(
