@@ -68,12 +68,17 @@ def test_an_empty_owner_token_is_no_token() -> None:
 @pytest.mark.parametrize(
     ("name", "agent"),
     [
-        ("", "owner"), ("claude-code", "owner/claude-code"), ("Claude Code", "owner/claude-code"),
-        ("  Zed 1.2_beta  ", "owner/zed-1.2_beta"), ("../../etc/passwd", "owner/..-..-etc-passwd"),
-        ("caf%C3%A9", "owner/caf"), ("%E2%9C%A8", "owner"), ("a\tb", "owner/a-b"),
+        ("", "owner"),
+        ("claude-code", "owner/claude-code"),
+        ("Claude Code", "owner/claude-code"),
+        ("  Zed 1.2_beta  ", "owner/zed-1.2_beta"),
+        ("../../etc/passwd", "owner/..-..-etc-passwd"),
+        ("caf%C3%A9", "owner/caf"),
+        ("%E2%9C%A8", "owner"),
+        ("a\tb", "owner/a-b"),
         ("x" * 200, "owner/" + "x" * (limits.AGENT_BYTES_MAX - 6)),
     ],
-)  # fmt: skip
+)
 def test_the_agent_header_is_folded_into_the_agents_name(name: str, agent: str) -> None:
     assert caller(x_mnemesh_agent=name).agent == agent
 

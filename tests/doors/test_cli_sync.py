@@ -28,10 +28,15 @@ def peer(**fields: Any) -> PeerStatus:
 @pytest.mark.parametrize(
     ("peers", "status"),
     [
-        ([], 0), ([{}, {}], 0), ([{}, {"state": "offline"}], 3), ([{"state": "connecting"}], 3),
-        ([{"caught_up": False}], 3), ([{"comparing": True}], 3), ([{"state": "offline"}, {"state": "refused"}], 4),
+        ([], 0),
+        ([{}, {}], 0),
+        ([{}, {"state": "offline"}], 3),
+        ([{"state": "connecting"}], 3),
+        ([{"caught_up": False}], 3),
+        ([{"comparing": True}], 3),
+        ([{"state": "offline"}, {"state": "refused"}], 4),
     ],
-)  # fmt: skip
+)
 def test_sync_now_ends_well_only_when_every_peer_has_everything(peers: list[dict[str, Any]], status: int) -> None:
     assert exit_status(peer(**one) for one in peers) == status
 

@@ -106,10 +106,17 @@ def test_a_project_file_may_name_any_space_that_a_node_takes(home: Path, space: 
 @pytest.mark.parametrize(
     "text",
     [
-        "space = ", "", "space = 3", 'space = " "', b"\xff", 'space = "../x"', 'space = "a//b"', 'space = "a/@b"',
+        "space = ",
+        "",
+        "space = 3",
+        'space = " "',
+        b"\xff",
+        'space = "../x"',
+        'space = "a//b"',
+        'space = "a/@b"',
         'space = "a/b/c/d/e/f/g/h/i"',
     ],
-)  # fmt: skip
+)
 def test_a_project_file_that_names_no_space_is_an_error_and_no_guess(home: Path, text: str | bytes) -> None:
     (home / ".mnemesh.toml").write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(BadSpaceFile) as refused:
@@ -131,11 +138,17 @@ def test_a_misspelt_key_is_named_with_the_key_that_was_meant_and_a_key_of_a_late
 @pytest.mark.parametrize(
     ("name", "segment"),
     [
-        ("payments", "payments"), ("Mon Projet é", "Mon Projet é"), ("cafe\u0301", "café"),
-        ('a\\b*c?d"e<f>g|h@i', "a-b-c-d-e-f-g-h-i"), ("tab\there\n", "tab-here-"), (" blank ", "blank"), ("..", ""),
-        ("bad\udcff", "bad-"), ("x" * 255, "x" * 200),
+        ("payments", "payments"),
+        ("Mon Projet é", "Mon Projet é"),
+        ("cafe\u0301", "café"),
+        ('a\\b*c?d"e<f>g|h@i', "a-b-c-d-e-f-g-h-i"),
+        ("tab\there\n", "tab-here-"),
+        (" blank ", "blank"),
+        ("..", ""),
+        ("bad\udcff", "bad-"),
+        ("x" * 255, "x" * 200),
     ],
-)  # fmt: skip
+)
 def test_any_folder_name_becomes_a_segment_that_the_node_accepts(name: str, segment: str) -> None:
     assert segment_of(name) == segment
     if segment:

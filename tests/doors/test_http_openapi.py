@@ -21,10 +21,26 @@ from mnemesh_memory.maps.answers import CLUSTERS_MAX, GAPS_MAX
 FILES = [
     import_module(f"mnemesh_proto.v1.{part}_pb2")
     for part in [
-        "memory", "link", "map", "history", "hygiene", "knowledge", "recall", "rule", "seed", "watch", "admin",
-        "peer", "backup", "transcript", "trigger", "upkeep", "session", "sleep",
+        "memory",
+        "link",
+        "map",
+        "history",
+        "hygiene",
+        "knowledge",
+        "recall",
+        "rule",
+        "seed",
+        "watch",
+        "admin",
+        "peer",
+        "backup",
+        "transcript",
+        "trigger",
+        "upkeep",
+        "session",
+        "sleep",
     ]
-]  # fmt: skip
+]
 DOCUMENT = openapi.describe("1.2.3")
 BY_NAME = pytest.mark.parametrize("operation", OPERATIONS, ids=[row.name for row in OPERATIONS])
 

@@ -210,17 +210,23 @@ def test_a_host_that_stops_reading_ends_the_proxy_quietly(node: Node) -> None:
 @pytest.mark.parametrize(
     ("line", "code"),
     [
-        (b"{not json", -32700), (b"\xff\xfe", -32700), (b"[" * 100_000, -32700), (b"[]", -32600), (b"42", -32600),
-        (b"{}", -32600), (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
+        (b"{not json", -32700),
+        (b"\xff\xfe", -32700),
+        (b"[" * 100_000, -32700),
+        (b"[]", -32600),
+        (b"42", -32600),
+        (b"{}", -32600),
+        (b'{"jsonrpc":"2.0","id":{},"method":"ping"}', -32600),
         (b'{"jsonrpc":"2.0","id":null,"method":"ping"}', -32600),
         (b'{"jsonrpc":"2.0","id":true,"method":"ping"}', -32600),
-        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600), (b'"' + b"x" * (LINE_BYTES_MAX + 10) + b'"', -32600),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"ping"}', -32600),
+        (b'"' + b"x" * (LINE_BYTES_MAX + 10) + b'"', -32600),
     ],
     ids=[
         *("not json", "not utf-8", "too deep", "batch", "number", "empty"),
         *("id an object", "id null", "id a truth value", "id a fraction", "too long"),
     ],
-)  # fmt: skip
+)
 def test_a_line_that_is_no_message_is_answered_and_the_next_one_works(node: Node, line: bytes, code: int) -> None:
     with host(node) as ours:
         ours.write(line)

@@ -48,11 +48,19 @@ MEMORY = "/dev/shm"
 
 # A draft with every field set, none of them to its default.
 FULL: dict[str, Any] = {
-    "title": "Order of duties", "kind": "decision", "tags": ("durability", "ledger"), "importance": 0.0,
-    "paths": ("actors/ledger.py", "a.py"), "source": Source("session-7", "/home/alice", 0), "valid_from": 0,
-    "valid_to": 4_102_444_800_000, "keywords": ("wal", "fsync"), "attrs": {"empty": "", "ticket": "PAY-12"},
-    "links": (Link("see-also", "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"),), "tier": "pinned",
-}  # fmt: skip
+    "title": "Order of duties",
+    "kind": "decision",
+    "tags": ("durability", "ledger"),
+    "importance": 0.0,
+    "paths": ("actors/ledger.py", "a.py"),
+    "source": Source("session-7", "/home/alice", 0),
+    "valid_from": 0,
+    "valid_to": 4_102_444_800_000,
+    "keywords": ("wal", "fsync"),
+    "attrs": {"empty": "", "ticket": "PAY-12"},
+    "links": (Link("see-also", "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"),),
+    "tier": "pinned",
+}
 
 
 @dataclass

@@ -274,12 +274,17 @@ def test_a_put_that_goes_past_a_clock_at_the_end_of_time_enters() -> None:
 @pytest.mark.parametrize(
     "write",
     [
-        stating(), stating(op="forget", content="", title=""), stating(**{"x/force": 1}),
-        stating(**{"x/tone": "dry", "x/map": {"deep": {"er": 1.5}}}), putting(within("pins"), OWN, 5),
-        putting(within("feedback"), OWN, {"useful": 1, "not": 0}), putting(within("feedback"), OWN, {}),
-        putting(root, "x/mood", "calm"), putting(root, "x/mood", {"a": {"b": {"c": 1}}}),
+        stating(),
+        stating(op="forget", content="", title=""),
+        stating(**{"x/force": 1}),
+        stating(**{"x/tone": "dry", "x/map": {"deep": {"er": 1.5}}}),
+        putting(within("pins"), OWN, 5),
+        putting(within("feedback"), OWN, {"useful": 1, "not": 0}),
+        putting(within("feedback"), OWN, {}),
+        putting(root, "x/mood", "calm"),
+        putting(root, "x/mood", {"a": {"b": {"c": 1}}}),
     ],
-)  # fmt: skip
+)
 def test_what_a_newer_version_or_a_later_one_of_ours_writes_enters(write: Write) -> None:
     raw = foreign(LOG, 9, write)
     admitted(raw, *LOG)

@@ -202,9 +202,14 @@ def test_a_text_of_too_many_lines_is_blamed_as_a_whole() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "expected"),
     [
-        ("", "", {}), ("abc", "abc", {0: 0, 1: 1, 2: 2}), ("abc", "xabcy", {1: 0, 2: 1, 3: 2}),
-        ("abcd", "acbd", {0: 0, 1: 2, 3: 3}), ("aab", "ab", {0: 0, 1: 2}), ("x.y.z", "x.z.y", {0: 0, 1: 1, 2: 4}),
-        ("aaaa", "aa", {0: 0, 1: 1}), ("abc", "def", {}),
+        ("", "", {}),
+        ("abc", "abc", {0: 0, 1: 1, 2: 2}),
+        ("abc", "xabcy", {1: 0, 2: 1, 3: 2}),
+        ("abcd", "acbd", {0: 0, 1: 2, 3: 3}),
+        ("aab", "ab", {0: 0, 1: 2}),
+        ("x.y.z", "x.z.y", {0: 0, 1: 1, 2: 4}),
+        ("aaaa", "aa", {0: 0, 1: 1}),
+        ("abc", "def", {}),
     ],
 )  # fmt: skip
 def test_lines_are_kept_in_their_order(old: str, new: str, expected: dict[int, int]) -> None:

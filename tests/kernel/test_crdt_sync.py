@@ -298,13 +298,22 @@ def test_a_node_id_is_proved_by_its_key_and_by_what_was_pinned() -> None:
 @pytest.mark.parametrize(
     "fields",
     [
-        {"wants": ("@*x",)}, {"wants": ("team",) * 101},
-        {"cursors": {f"a/{number}": 1 for number in range(SYNC_CURSORS_MAX + 1)}}, {"cursors": {"a/b": -1}},
-        {"cursors": {"a/b": 2**63}}, {"incarnation": ""}, {"incarnation": "a/b"}, {"incarnation": "a" * 65},
-        {"only_by": "a" * 65}, {"nonce": bytes(31)}, {"nonce": bytes(33)}, {"life": ""}, {"life": "a" * 65},
+        {"wants": ("@*x",)},
+        {"wants": ("team",) * 101},
+        {"cursors": {f"a/{number}": 1 for number in range(SYNC_CURSORS_MAX + 1)}},
+        {"cursors": {"a/b": -1}},
+        {"cursors": {"a/b": 2**63}},
+        {"incarnation": ""},
+        {"incarnation": "a/b"},
+        {"incarnation": "a" * 65},
+        {"only_by": "a" * 65},
+        {"nonce": bytes(31)},
+        {"nonce": bytes(33)},
+        {"life": ""},
+        {"life": "a" * 65},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_hello_out_of_bounds_is_a_fault(fields: dict[str, Any]) -> None:
     assert refused(Scene().tell(opened(LISTENER), Got(hello(**fields)))) == "fault"
 
@@ -320,13 +329,19 @@ def test_nothing_may_come_before_hello_and_no_second_one() -> None:
 # ---- proving ---------------------------------------------------------------------------------------------------------
 
 FALSE = {
-    "another key": proof(by=OURS), "noise": Proof(bytes(64)), "nothing": Proof(b""), "too long": Proof(bytes(65)),
+    "another key": proof(by=OURS),
+    "noise": Proof(bytes(64)),
+    "nothing": Proof(b""),
+    "too long": Proof(bytes(65)),
     "another stream, by our number": proof(peer_nonce=bytes(NONCE_BYTES)),
-    "another stream, by theirs": proof(nonce=bytes(NONCE_BYTES)), "the other role": proof(DIALER),
-    "another incarnation": proof(incarnation="theirs-0"), "another life": proof(life="anotherlife"),
-    "for another node": proof(peer_id="0" * 32), "of another node": proof(node_id=US.node_id),
+    "another stream, by theirs": proof(nonce=bytes(NONCE_BYTES)),
+    "the other role": proof(DIALER),
+    "another incarnation": proof(incarnation="theirs-0"),
+    "another life": proof(life="anotherlife"),
+    "for another node": proof(peer_id="0" * 32),
+    "of another node": proof(node_id=US.node_id),
     "the numbers swapped": proof(nonce=OUR_NONCE, peer_nonce=THEIR_NONCE),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("wrong", FALSE.values(), ids=FALSE)
@@ -644,12 +659,18 @@ def test_more_batches_than_the_window_are_a_fault() -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        batch(0, 1, *[entry(1)] * (BATCH_ITEMS_MAX + 1)), batch(0, 1, *[entry(1, raw=bytes(150_000))] * 8),
-        batch(3, 2), batch(-1, 2), batch(0, 2**63), batch(1, 1, entry(1)), batch(0, 1, feed="other/scope"),
-        batch(0, 1, feed="theirs-1"), batch(0, 1, feed="theirs-1/" + "s" * 65),
+        batch(0, 1, *[entry(1)] * (BATCH_ITEMS_MAX + 1)),
+        batch(0, 1, *[entry(1, raw=bytes(150_000))] * 8),
+        batch(3, 2),
+        batch(-1, 2),
+        batch(0, 2**63),
+        batch(1, 1, entry(1)),
+        batch(0, 1, feed="other/scope"),
+        batch(0, 1, feed="theirs-1"),
+        batch(0, 1, feed="theirs-1/" + "s" * 65),
     ],
     ids=["items", "bytes", "backwards", "negative", "huge", "empty", "foreign", "unnamed", "long name"],
-)  # fmt: skip
+)
 def test_a_batch_out_of_bounds_is_a_fault(bad: Batch) -> None:
     assert refused(dialled().got(bad)) == "fault"
 

@@ -138,10 +138,18 @@ def test_a_newer_format_is_refused_and_every_file_stays_as_it_is(tmp_path: Path,
 @pytest.mark.parametrize(
     "data",
     [
-        b"", b"{", b"[]", b"null", b"7", b"{}", b'{"format": 1}', b'{"format": "x", "node_id": "y"}', bytes(40),
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"7",
+        b"{}",
+        b'{"format": 1}',
+        b'{"format": "x", "node_id": "y"}',
+        bytes(40),
         b"\xff\xfe",
     ],
-)  # fmt: skip
+)
 def test_a_damaged_manifest_is_data_loss_and_is_not_made_anew(tmp_path: Path, data: bytes) -> None:
     path = open_directory(tmp_path / "data").path
     (path / MANIFEST).write_bytes(data)

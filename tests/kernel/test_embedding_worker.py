@@ -31,10 +31,15 @@ REFERENCE_TEXT = "This is an example sentence"
 REFERENCE = [0.0676569, 0.0634959, 0.0487131, 0.0793050, 0.0374480, 0.0026528, 0.0393749, -0.0070984]
 
 TEXTS = [
-    "We use Postgres for payments.", "", "Zahlungen laufen über Postgres, wegen der Zeilensperren. " * 12,
-    "支払いにはデータベースを使う。", "\N{ROCKET}" * 30, "def recall(query: str) -> list[Hit]: ...",
-    "payment database decision " * 120, "ok",
-]  # fmt: skip
+    "We use Postgres for payments.",
+    "",
+    "Zahlungen laufen über Postgres, wegen der Zeilensperren. " * 12,
+    "支払いにはデータベースを使う。",
+    "\N{ROCKET}" * 30,
+    "def recall(query: str) -> list[Hit]: ...",
+    "payment database decision " * 120,
+    "ok",
+]
 
 
 @pytest.fixture(scope="module")

@@ -126,10 +126,31 @@ def test_no_text_breaks_the_reader_or_its_bounds(text: str) -> None:
 
 WORDS = st.sampled_from(
     [
-        "Dana", "owns", "the", "uses", "billing", "service", "and", "depends", "on", "Redis", "because", ",",
-        "caused", "by", "over", "chose", "replaced", "in", "4.2", ",", "not", "was", "is",
+        "Dana",
+        "owns",
+        "the",
+        "uses",
+        "billing",
+        "service",
+        "and",
+        "depends",
+        "on",
+        "Redis",
+        "because",
+        ",",
+        "caused",
+        "by",
+        "over",
+        "chose",
+        "replaced",
+        "in",
+        "4.2",
+        ",",
+        "not",
+        "was",
+        "is",
     ]
-)  # fmt: skip
+)
 
 
 @settings(max_examples=200, deadline=None)

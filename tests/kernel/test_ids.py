@@ -108,17 +108,42 @@ def test_an_id_that_was_made_before_they_named_anybody_is_for_all(id_: str) -> N
 
 DRAFT = Draft(content="We deploy on Friday.", attrs={"a": "1", "b": "2"}, tags=("x",), source=Source("s", "/d", 3))
 OTHER_IN_DRAFT: dict[str, Any] = {
-    "content": "We deploy on Monday.", "kind": "decision", "title": "Deploys", "space": "team/ops",
-    "tags": ("x", "y"), "importance": 0.0, "paths": ("src/a.py",), "source": Source("s", "/d", 4), "valid_from": 0,
-    "valid_to": 1, "keywords": ("deploy",), "attrs": {"a": "1", "b": "3"},
-    "links": (Link("see-also", "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"),), "tier": "pinned",
-    "supersedes": ("018f6f0e-7c1a-7000-8000-3f1f8d2f6a11",), "sensitive": True, "force": True, "created_at": 0,
-}  # fmt: skip
+    "content": "We deploy on Monday.",
+    "kind": "decision",
+    "title": "Deploys",
+    "space": "team/ops",
+    "tags": ("x", "y"),
+    "importance": 0.0,
+    "paths": ("src/a.py",),
+    "source": Source("s", "/d", 4),
+    "valid_from": 0,
+    "valid_to": 1,
+    "keywords": ("deploy",),
+    "attrs": {"a": "1", "b": "3"},
+    "links": (Link("see-also", "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"),),
+    "tier": "pinned",
+    "supersedes": ("018f6f0e-7c1a-7000-8000-3f1f8d2f6a11",),
+    "sensitive": True,
+    "force": True,
+    "created_at": 0,
+}
 OTHER_IN_PATCH: dict[str, Any] = {
-    "content": "We deploy on Monday.", "kind": "decision", "title": "", "tags": (), "importance": 0.0, "paths": (),
-    "valid_from": 0, "valid_to": 0, "keywords": (), "attrs": {}, "tier": "pinned", "sensitive": True, "force": True,
-    "expected_heads": ("1@" + "a" * 32,), "clear": ("importance",),
-}  # fmt: skip
+    "content": "We deploy on Monday.",
+    "kind": "decision",
+    "title": "",
+    "tags": (),
+    "importance": 0.0,
+    "paths": (),
+    "valid_from": 0,
+    "valid_to": 0,
+    "keywords": (),
+    "attrs": {},
+    "tier": "pinned",
+    "sensitive": True,
+    "force": True,
+    "expected_heads": ("1@" + "a" * 32,),
+    "clear": ("importance",),
+}
 PATCH_BEFORE_CLEAR = "3e74c7ee4f0cb687102c31b3d56cf91da4e3cd9b4de9897e29c1fa18d0b10e4f"
 NOT_CONTENT: dict[str, Any] = {"wait": "durable", "idempotency_key": "another"}
 
@@ -188,11 +213,19 @@ def test_a_kind_folds_to_itself_in_any_case_and_with_blanks(kind: str) -> None:
 @pytest.mark.parametrize(
     ("word", "kind"),
     [
-        ("gotcha", "error"), ("Lesson", "error"), ("note", "fact"), ("insight", "fact"), ("conversation", "fact"),
-        ("docs", "reference"), ("todo", "requirement"), ("user", "preference"), ("howto", "procedure"),
-        ("diary", "episode"), ("decisions", "decision"),
+        ("gotcha", "error"),
+        ("Lesson", "error"),
+        ("note", "fact"),
+        ("insight", "fact"),
+        ("conversation", "fact"),
+        ("docs", "reference"),
+        ("todo", "requirement"),
+        ("user", "preference"),
+        ("howto", "procedure"),
+        ("diary", "episode"),
+        ("decisions", "decision"),
     ],
-)  # fmt: skip
+)
 def test_a_predecessors_word_becomes_ours(word: str, kind: str) -> None:
     assert fold_kind(word) == kind
 

@@ -309,16 +309,28 @@ def test_few_rows_by_their_keys_are_quick_and_what_scans_or_writes_never(ledger:
 @pytest.mark.parametrize(
     ("query", "found"),
     [
-        ({}, "bceg"), ({"state": "forgotten"}, "f"), ({"state": "superseded"}, "a"), ({"state": "all"}, "abcefg"),
-        ({"spaces": (OTHER_SPACE,)}, "d"), ({"spaces": (SPACE, OTHER_SPACE)}, "bcdeg"),
-        ({"spaces": ("no/such",)}, ""), ({"kinds": ("decision",)}, "bc"), ({"kinds": ("decision", "error")}, "bc"),
-        ({"tags_any": ("x", "z")}, "bc"), ({"tags_all": ("x", "y")}, "b"), ({"tags_none": ("y",)}, "cg"),
-        ({"tags_any": ("y",), "tags_none": ("x",)}, "e"), ({"tags_any": ('odd "tag"',)}, "e"),
-        ({"tags_any": ("no such",)}, ""), ({"agent": AGENT}, "bc"), ({"agent": "owner/other"}, "eg"),
-        ({"session": "s1"}, "bc"), ({"session": "s2"}, ""),
+        ({}, "bceg"),
+        ({"state": "forgotten"}, "f"),
+        ({"state": "superseded"}, "a"),
+        ({"state": "all"}, "abcefg"),
+        ({"spaces": (OTHER_SPACE,)}, "d"),
+        ({"spaces": (SPACE, OTHER_SPACE)}, "bcdeg"),
+        ({"spaces": ("no/such",)}, ""),
+        ({"kinds": ("decision",)}, "bc"),
+        ({"kinds": ("decision", "error")}, "bc"),
+        ({"tags_any": ("x", "z")}, "bc"),
+        ({"tags_all": ("x", "y")}, "b"),
+        ({"tags_none": ("y",)}, "cg"),
+        ({"tags_any": ("y",), "tags_none": ("x",)}, "e"),
+        ({"tags_any": ('odd "tag"',)}, "e"),
+        ({"tags_any": ("no such",)}, ""),
+        ({"agent": AGENT}, "bc"),
+        ({"agent": "owner/other"}, "eg"),
+        ({"session": "s1"}, "bc"),
+        ({"session": "s2"}, ""),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_listing_is_filtered(varied: Ledger, query: dict[str, Any], found: str) -> None:
     assert names(listed(varied, order="oldest", **query)) == list(found)
     assert varied.page(ListQuery(**{"spaces": (SPACE,), **query})).total == len(found)

@@ -56,11 +56,18 @@ def one_of(kept: dict[str, Memory]) -> Memory:
 @pytest.mark.parametrize(
     ("column", "value"),
     [
-        ("content", "Something that nobody wrote."), ("content", b"\xff\xfe no text"), ("title", "Another title"),
-        ("space", "team/others"), ("state", "forgotten"), ("tags", "[no json"), ("detail", "{no json"),
-        ("detail", "{}"), ("created_at", 1), ("checksum", 0),
+        ("content", "Something that nobody wrote."),
+        ("content", b"\xff\xfe no text"),
+        ("title", "Another title"),
+        ("space", "team/others"),
+        ("state", "forgotten"),
+        ("tags", "[no json"),
+        ("detail", "{no json"),
+        ("detail", "{}"),
+        ("created_at", 1),
+        ("checksum", 0),
     ],
-)  # fmt: skip
+)
 def test_a_damaged_row_is_mended_from_the_log(home: Home, kept: dict[str, Memory], column: str, value: object) -> None:
     memory = one_of(kept)
     with home.opened() as ledger:

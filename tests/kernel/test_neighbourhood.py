@@ -19,10 +19,15 @@ NOW, LATER, PAST = 2_000, 3_000, 1_000
 @pytest.mark.parametrize(
     ("begins", "text_begins", "later"),
     [
-        (LATER, None, []), (LATER, NOW, []), (LATER, LATER, [True]), (PAST, None, [False]), (None, PAST, [False]),
-        (NOW, PAST, [True]), (PAST, NOW, [False]),
+        (LATER, None, []),
+        (LATER, NOW, []),
+        (LATER, LATER, [True]),
+        (PAST, None, [False]),
+        (None, PAST, [False]),
+        (NOW, PAST, [True]),
+        (PAST, NOW, [False]),
     ],
-)  # fmt: skip
+)
 def test_a_text_of_today_ends_no_memory_that_only_begins_later(
     begins: int | None, text_begins: int | None, later: list[bool]
 ) -> None:

@@ -222,10 +222,16 @@ MEMORIES = {
     "rota": "The on-call rota moves to Mondays",
 }
 ASKED = {
-    "支付": "payment_zh", "备份保存多少天": "backup_zh", "会議室はどこ": "room_ja", "qdrant 再起動": "qdrant_ja",
-    "ชำระเงิน": "payment_th", "서비스 재시작": "payment_ko", "prufsummen cafe": "sums_de", "🎉": "party",
+    "支付": "payment_zh",
+    "备份保存多少天": "backup_zh",
+    "会議室はどこ": "room_ja",
+    "qdrant 再起動": "qdrant_ja",
+    "ชำระเงิน": "payment_th",
+    "서비스 재시작": "payment_ko",
+    "prufsummen cafe": "sums_de",
+    "🎉": "party",
     "on-call rota": "rota",
-}  # fmt: skip
+}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -771,12 +771,17 @@ async def test_the_queries_of_a_batch_go_to_the_index_together(here: Here) -> No
 @pytest.mark.parametrize(
     ("fields", "named"),
     [
-        ({"kinds": ("decision",)}, "kinds"), ({"tags_all": ("a", "b")}, "tags_all"),
-        ({"tags_none": ("a",), "tags_any": ("a",)}, "tags_none"), ({"since": 5, "before": 5}, "before"),
-        ({"agent": "nobody/x"}, "agent"), ({"before": 5}, "before"), ({"min_score": 1.0}, "min_score"),
-        ({"paths": ("src",)}, "paths"), ({"token_budget": 1}, "token_budget"),
+        ({"kinds": ("decision",)}, "kinds"),
+        ({"tags_all": ("a", "b")}, "tags_all"),
+        ({"tags_none": ("a",), "tags_any": ("a",)}, "tags_none"),
+        ({"since": 5, "before": 5}, "before"),
+        ({"agent": "nobody/x"}, "agent"),
+        ({"before": 5}, "before"),
+        ({"min_score": 1.0}, "min_score"),
+        ({"paths": ("src",)}, "paths"),
+        ({"token_budget": 1}, "token_budget"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("text", ["harbour", ""])
 async def test_an_empty_answer_names_the_filter(here: Here, fields: dict[str, Any], named: str, text: str) -> None:
     await here.remember("The harbour closes at nine", tags=("a",))

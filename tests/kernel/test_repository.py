@@ -163,10 +163,16 @@ def test_an_option_that_means_something_else_than_everywhere_is_said_with_its_co
 @pytest.mark.parametrize(
     ("most", "ray", "args", "good"),
     [
-        (0, 0, "", True), (0, 5, "", False), (5, 0, "", False), (0, 5, "-k a", True), (5, 0, "-k 'a b'", True),
-        (5, 5, "-k a", False), (1, 0, "", False), (0, 1, "-k a", False),
+        (0, 0, "", True),
+        (0, 5, "", False),
+        (5, 0, "", False),
+        (0, 5, "-k a", True),
+        (5, 0, "-k 'a b'", True),
+        (5, 5, "-k a", False),
+        (1, 0, "", False),
+        (0, 1, "-k a", False),
     ],
-)  # fmt: skip
+)
 def test_a_part_of_the_tests_that_finds_nothing_is_a_failure_unless_tests_were_named(
     tmp_path: Path, most: int, ray: int, args: str, good: bool
 ) -> None:

@@ -242,10 +242,15 @@ def test_characters_that_change_length_with_case_do_not_shift_the_search(letter:
 @pytest.mark.parametrize(
     "text",
     [
-        "Authorization: Bearer {}", "MNEMESH_TOKEN={}", "mnemesh recall tea --token {}", "the owner token is {}",
-        "http://127.0.0.1:7434/?token={}", "cat owner.token\n{}", 'Client(token="{}")',
+        "Authorization: Bearer {}",
+        "MNEMESH_TOKEN={}",
+        "mnemesh recall tea --token {}",
+        "the owner token is {}",
+        "http://127.0.0.1:7434/?token={}",
+        "cat owner.token\n{}",
+        'Client(token="{}")',
     ],
-)  # fmt: skip
+)
 def test_the_token_of_the_node_itself_is_found_where_it_is_used(text: str) -> None:
     token = random.Random(text).randbytes(32)
     shown = base64.urlsafe_b64encode(token).decode().rstrip("=")  # secrets.token_urlsafe(32), from a seed

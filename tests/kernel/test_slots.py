@@ -84,13 +84,20 @@ def test_numbers_that_stand_for_themselves_are_not_added_up(text: str, numbers: 
 @pytest.mark.parametrize(
     ("text", "dimension"),
     [
-        ("It is at https://a.example/b?c=1", "url"), ("It is in /etc/app.toml", "path"),
-        ("It is ana@shop.example", "mail"), ("It is #incidents", "channel"), ("It is 2027-03-01", "date"),
-        ("It is at 09:30", "time"), ("It is v1.2", "version"), ("It is 10.0.0.1/16", "address"),
-        ("It is +49 30 5550 121", "phone"), ("It is 85 %", "share"), ("It is on Tuesdays", "weekday"),
+        ("It is at https://a.example/b?c=1", "url"),
+        ("It is in /etc/app.toml", "path"),
+        ("It is ana@shop.example", "mail"),
+        ("It is #incidents", "channel"),
+        ("It is 2027-03-01", "date"),
+        ("It is at 09:30", "time"),
+        ("It is v1.2", "version"),
+        ("It is 10.0.0.1/16", "address"),
+        ("It is +49 30 5550 121", "phone"),
+        ("It is 85 %", "share"),
+        ("It is on Tuesdays", "weekday"),
         ("It is open from 7 to 15", "range"),
     ],
-)  # fmt: skip
+)
 def test_a_value_has_its_dimension(text: str, dimension: str) -> None:
     assert [found for found, _ in values(text)] == [dimension]
 
@@ -98,12 +105,17 @@ def test_a_value_has_its_dimension(text: str, dimension: str) -> None:
 @pytest.mark.parametrize(
     ("text", "old"),
     [
-        ("Billing moved from Oracle to MySQL", ["Oracle"]), ("We use Redis instead of Memcached", ["Memcached"]),
-        ("The images no longer go to Quay", ["go", "Quay"]), ("We dropped Bazel for the monorepo", ["Bazel"]),
-        ("Confluence was retired", ["Confluence"]), ("Traefik has replaced nginx as the ingress", ["nginx"]),
-        ("The old broker was RabbitMQ", []), ("I work from 7 to 15", []), ("The janitor removes old builds", []),
+        ("Billing moved from Oracle to MySQL", ["Oracle"]),
+        ("We use Redis instead of Memcached", ["Memcached"]),
+        ("The images no longer go to Quay", ["go", "Quay"]),
+        ("We dropped Bazel for the monorepo", ["Bazel"]),
+        ("Confluence was retired", ["Confluence"]),
+        ("Traefik has replaced nginx as the ingress", ["nginx"]),
+        ("The old broker was RabbitMQ", []),
+        ("I work from 7 to 15", []),
+        ("The janitor removes old builds", []),
     ],
-)  # fmt: skip
+)
 def test_a_state_that_the_sentence_calls_past_is_known(text: str, old: list[str]) -> None:
     one = statement(text)
     assert shown(one, one.old) == old

@@ -48,14 +48,22 @@ def test_a_condition_is_read_as_it_is_written() -> None:
 @pytest.mark.parametrize(
     ("text", "place", "wanted"),
     [
-        ("size = 3", 1, "one of kind"), ("kind run", 6, "= !="), ("kind < run", 6, "= !="),
-        ("kind =", 7, "a value of kind"), ("kind = = run", 8, "a value of kind"), ("kind = nonsense", 8, "fact"),
-        ("importance > 2", 14, "from 0 to 1"), ("tag = on hold", 10, "`and` or the end"),
-        ("tag = x and", 12, "one of kind"), ("tag = x and and = y", 13, "one of kind"),
-        ('tag = "x', 7, "a value of tag"), ("path = " + "*" * 9, 8, "at most 8"),
-        ("tag=a and tag=b and tag=c and tag=d and tag=e", 37, "at most 4"), ("content ~ .*", 9, "contains lacks"),
+        ("size = 3", 1, "one of kind"),
+        ("kind run", 6, "= !="),
+        ("kind < run", 6, "= !="),
+        ("kind =", 7, "a value of kind"),
+        ("kind = = run", 8, "a value of kind"),
+        ("kind = nonsense", 8, "fact"),
+        ("importance > 2", 14, "from 0 to 1"),
+        ("tag = on hold", 10, "`and` or the end"),
+        ("tag = x and", 12, "one of kind"),
+        ("tag = x and and = y", 13, "one of kind"),
+        ('tag = "x', 7, "a value of tag"),
+        ("path = " + "*" * 9, 8, "at most 8"),
+        ("tag=a and tag=b and tag=c and tag=d and tag=e", 37, "at most 4"),
+        ("content ~ .*", 9, "contains lacks"),
     ],
-)  # fmt: skip
+)
 def test_a_fault_is_refused_with_its_place(text: str, place: int, wanted: str) -> None:
     with pytest.raises(InvalidArgument) as refused:
         conditions("condition", text)

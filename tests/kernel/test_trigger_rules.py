@@ -172,11 +172,17 @@ def test_a_memory_without_the_tag_without_life_or_with_a_broken_condition_is_no_
 @pytest.mark.parametrize(
     ("on", "pattern", "field"),
     [
-        ("weather", "rain", "on"), ("keyword", " ", "pattern"), ("keyword", "?!", "pattern"),
-        ("entity", "two\nlines", "pattern"), ("keyword", "x" * 513, "pattern"), ("file", "*" * 9, "pattern"),
-        ("directory", "src/*", "pattern"), ("time", "yesterday", "pattern"), ("time", shown_time(NOW - 1), "pattern"),
+        ("weather", "rain", "on"),
+        ("keyword", " ", "pattern"),
+        ("keyword", "?!", "pattern"),
+        ("entity", "two\nlines", "pattern"),
+        ("keyword", "x" * 513, "pattern"),
+        ("file", "*" * 9, "pattern"),
+        ("directory", "src/*", "pattern"),
+        ("time", "yesterday", "pattern"),
+        ("time", shown_time(NOW - 1), "pattern"),
     ],
-)  # fmt: skip
+)
 def test_a_condition_that_means_nothing_is_refused(on: str, pattern: str, field: str) -> None:
     with pytest.raises(InvalidArgument) as caught:
         condition(on, pattern, False, NOW)

@@ -55,9 +55,19 @@ VERBS: Final = (
 TAGS: Final = ("db", "net", "ui")
 NETWORK_FAULTS: Final = ("drop", "duplicate", "reorder", "delay")
 FAULTS: Final = (
-    *NETWORK_FAULTS, "partition", "one-way partition", "reset", *(f"crash before {duty}" for duty in DUTIES),
-    "restore", "erase", "regrant", "repeat", "forge", "equivocate", "impersonate",
-)  # fmt: skip
+    *NETWORK_FAULTS,
+    "partition",
+    "one-way partition",
+    "reset",
+    *(f"crash before {duty}" for duty in DUTIES),
+    "restore",
+    "erase",
+    "regrant",
+    "repeat",
+    "forge",
+    "equivocate",
+    "impersonate",
+)
 FORGERIES: Final = ("signature", "raw", "agent", "space", *ERASURES, *FORGED_CHANGES)
 KEYED: Final = "p0/import"
 MALLORY: Final = PeerGrant(read=(), write=("team/*", PRIVATE), principal="mallory", relay=True)
