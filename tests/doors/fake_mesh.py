@@ -7,6 +7,7 @@ recall counts common words. Nothing here says that the real Mesh works; the scen
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, deque
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -91,11 +92,15 @@ class FakeMesh(FakeHistories, SampledOperations):
     """The operations over a dict.
 
     `fail_with` is raised by every operation. `hold` is an event that recall waits for. `break_export` fails an export
-    after the first memory, `break_watch` a watch after the first change.
+    after the first memory, `break_watch` a watch after the first change. The index lags by the next of `lags`, else by
+    `lag`.
     """
 
     def __init__(self) -> None:
         self.memories: dict[str, model.Memory] = {}
+        self.by_key: dict[str, model.Memory] = {}
+        self.lag = 3
+        self.lags: deque[int] = deque()
         self.transcripts = transcribing()
         self.fail_with: BaseException | None = None
         self.reembedding = ReembedStatus()
@@ -115,12 +120,16 @@ class FakeMesh(FakeHistories, SampledOperations):
 
     async def remember(self, caller: model.Caller, draft: model.Draft) -> model.Written:
         clean = request_checks.draft(draft, caller)
+        if known := self.by_key.get(clean.idempotency_key):
+            return model.Written(action="ADD", memory=known, reason="was there", replayed=True, indexed=True)
         for memory in self.memories.values():
             same = (memory.space, memory.content, memory.state) == (clean.space, clean.content, "active")
             if same and not clean.force:
                 return model.Written(action="NOOP", memory=memory, reason="identical", deduplicated=True, indexed=True)
         related = self._related(clean)
         memory = self.store(clean, caller)
+        if clean.idempotency_key:
+            self.by_key[clean.idempotency_key] = memory
         return model.Written(
             action="ADD", memory=memory, reason="new", novelty=0.5, related=related, indexed=clean.wait == "indexed"
         )
@@ -152,7 +161,7 @@ class FakeMesh(FakeHistories, SampledOperations):
                 raise
         words = set(clean.text.casefold().split())
         hits = []
-        for memory in self._active(clean.spaces):
+        for memory in self._active(clean.spaces, superseded=clean.include_superseded):
             common = len(words & set(memory.content.casefold().split()))
             if common or not words:
                 score = common / len(words) if words else 0.0
@@ -257,6 +266,13 @@ class FakeMesh(FakeHistories, SampledOperations):
         field_checks.one_of("wait", wait, ("indexed", "durable"))
         return self._change(self._one(key), "RESTORE", "asked", state="active")
 
+    async def stats(self, caller: model.Caller, spaces: Sequence[str] = ()) -> model.Stats:
+        states = Counter(memory.state for memory in self.memories.values())
+        kinds = Counter(memory.kind for memory in self.memories.values() if memory.state == "active")
+        counts = {"memories": states["active"], "forgotten": states["forgotten"], "superseded": states["superseded"]}
+        stats: model.Stats = replace(self._sample(model.Stats), **counts, kinds=kinds)
+        return stats
+
     async def inhabited(self, name: str) -> bool:
         return any(memory.space == "@" + name for memory in self.memories.values())
 
@@ -314,6 +330,7 @@ class FakeMesh(FakeHistories, SampledOperations):
     async def status(self) -> model.MeshStatus:
         if self.fail_with is not None:
             raise self.fail_with
+        lag = self.lags.popleft() if self.lags else self.lag
         return model.MeshStatus(
             state="ready",
             runtime="local",
@@ -322,7 +339,7 @@ class FakeMesh(FakeHistories, SampledOperations):
             ledger=model.LedgerStatus(
                 incarnation="fake-1", seq=len(self.memories), memories=len(self.memories), bytes=2**40
             ),
-            index=(model.IndexStatus(name="shard-0", backend="edge", seq=7, lag=3, points=9, state="ok"),),
+            index=(model.IndexStatus(name="shard-0", backend="edge", seq=7, lag=lag, points=9, state="ok"),),
             model=ModelStatus(generation="g", name="fake", dimensions=384, source="configured"),
             notices=("this is a fake",),
             reembed=self.reembedding,
@@ -374,9 +391,9 @@ class FakeMesh(FakeHistories, SampledOperations):
             raise NotFound("memory", key)
         return memory
 
-    def _active(self, spaces: Iterable[str]) -> Sequence[model.Memory]:
-        named = set(spaces)
-        return [m for m in self.memories.values() if m.state == "active" and m.space in named]
+    def _active(self, spaces: Iterable[str], *, superseded: bool = False) -> Sequence[model.Memory]:
+        named, states = set(spaces), {"active", *["superseded"] * superseded}
+        return [m for m in self.memories.values() if m.state in states and m.space in named]
 
     def _related(self, draft: model.Draft) -> tuple[model.Related, ...]:
         near = [m for m in self._active((draft.space,)) if set(m.content.split()) & set(draft.content.split())]

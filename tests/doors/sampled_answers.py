@@ -89,7 +89,7 @@ class SampledOperations(Sampled):
     )  # fmt: skip
     named: ClassVar[Mapping[str, Callable[..., object]]] = {
         "list_runs": Consolidating.runs, "undo_run": Consolidating.undo, "runs": SessionRecords.runs,
-        "space_coverage": SpaceMaps.coverage, "stats": Mesh.stats, "related": Mesh.related,
+        "space_coverage": SpaceMaps.coverage, "related": Mesh.related,
         "add_rule": Ruling.add, "get_rules": Ruling.page, "delete_rule": Ruling.delete,
         "create_trigger": Triggering.create, "list_triggers": Triggering.page, "delete_trigger": Triggering.delete,
     }  # fmt: skip

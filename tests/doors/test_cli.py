@@ -18,7 +18,8 @@ from typing import Any
 
 import pytest
 import typer
-from client_support import TOKEN, WAIT_S, Failure, RecordingNode, serving, value
+from client_support import ID, TOKEN, WAIT_S, Failure, RecordingNode, value
+from client_support import node as node
 
 from mnemesh import entry, exit_status
 from mnemesh.api import values
@@ -51,13 +52,6 @@ class Ended:
 
 
 Run = Callable[..., Ended]
-
-
-@pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch) -> Iterator[RecordingNode]:
-    monkeypatch.setattr(connection, "PAUSE_FIRST_S", 0.001)
-    with serving(RecordingNode()) as started:
-        yield started
 
 
 @pytest.fixture
@@ -94,7 +88,7 @@ def test_words_are_one_text_and_spaces_of_both_names_are_one_list(cli: Run, node
     assert cli("timeline", "--json", id_, "--space", "a", "--spaces", "b").json["position"] == 0
     assert list(node.requests("Timeline")[-1].spaces) == ["a", "b"]
     assert cli("supersede", "--json", id_, "By", "day").json["memory"]["content"] == "By day"
-    assert cli("stats", "--json").json["kinds"] == [{"name": "fact", "memories": 2}]
+    assert cli("stats", "--json").json["kinds"] == [{"name": "fact", "memories": 1}]
     assert cli("whoami", "--json", "--agent", "tester").json["agent"] == "owner/tester"
     assert cli("status", "--json").json["state"] == "ready"
 
@@ -104,10 +98,10 @@ def test_every_option_of_remember_arrives(cli: Run, node: RecordingNode) -> None
         "remember", "the", "text", "--kind", "fact", "--title", "T", "--space", "s/x", "--tag", "a,b",
         "--importance", "0", "--path", "a.py", "--path", "b.py", "--session", "s1", "--dir", "/d", "--seq", "0",
         "--valid-from", "2026-05-01", "--valid-to", "2026-05-02T00:00:00Z", "--keyword", "k", "--attr", "a=b=c",
-        "--link", "see-also:1", "--tier", "archive", "--supersedes", "old", "--force", "--sensitive",
+        "--link", f"see-also:{ID}", "--tier", "archive", "--supersedes", "old", "--force", "--sensitive",
         "--idempotency-key", "mine", "--wait", "durable",
     )  # fmt: skip
-    assert ended.status == 0
+    assert (ended.status, "marked as sensitive" in ended.err) == (4, True)
     (sent,) = node.requests("Remember")
     assert (sent.content, sent.title, sent.space, list(sent.tags)) == ("the text", "T", "s/x", ["a,b"])
     assert (sent.HasField("importance"), sent.source.HasField("seq"), dict(sent.attrs)) == (True, True, {"a": "b=c"})
@@ -379,7 +373,7 @@ def test_the_space_of_the_working_directory_is_sent(cli: Run, node: RecordingNod
     (tmp_path / ".mnemesh.toml").write_text('space = "team/payments"')
     cli("remember", "x")
     assert node.calls[-1].headers["x-mnemesh-space"] == "team/payments"
-    cli("forget", next(iter(node.memories)), "--space", "other")
+    cli("forget", node.memories[0].id, "--space", "other")
     assert node.calls[-1].headers["x-mnemesh-space"] == "other"
     (tmp_path / ".mnemesh.toml").write_text("space =")
     ended = cli("remember", "x")
@@ -442,14 +436,15 @@ def test_the_words_of_the_query_are_bold_in_a_snippet_on_a_terminal(monkeypatch:
 def test_people_see_titles_scores_places_and_short_ids(cli: Run) -> None:
     options = ("--title", "Deploys", "--tag", "ci", "--space", "s")
     id_ = cli("remember", "--json", "Deploys run from CI", *options).json["memory"]["id"]
-    shown = cli("recall", "deploys", "--explain").out
-    for expected in ("0.50", "Deploys", "Deploys run from CI", id_[:13], "s", "#ci", "words", "3.500", "share"):
+    shown = cli("recall", "deploys", "today", "--explain", "--space", "s").out
+    for expected in ("0.50", "Deploys", "Deploys run from CI", id_[:13], "s", "#ci", "words", "1.000", "share"):
         assert expected in shown
-    assert "share 0.718 x 3.9 + alone 1 - 3.9 = -0.10, a probability of 0.475; 0.500 is the mean" in shown
+    estimate = r"share 0\.500 x [\d.]+ \+ alone 1 - [\d.]+ = -\d\.\d\d, a probability of 0\.\d{3}; 0\.500 is the mean"
+    assert re.search(estimate, shown)
     assert "\x1b" not in shown
     assert "nothing found" in cli("recall", "zebra").out
     assert id_ in cli("get", id_).out
-    assert "Deploys" in cli("list").out
+    assert "Deploys" in cli("list", "--space", "s").out
     assert "ADD" in cli("remember", "new one").out
     assert "ready" in cli("status").out
     assert "fact 2" in cli("stats").out
@@ -460,9 +455,9 @@ def test_people_see_titles_scores_places_and_short_ids(cli: Run) -> None:
     assert "closed" in cli("supersede", id_, "better").out
 
 
-def test_what_others_wrote_can_not_steer_the_terminal(cli: Run) -> None:
+def test_what_others_wrote_can_not_steer_the_terminal(cli: Run, node: RecordingNode) -> None:
     evil = "\x1b[2J\x1b]0;title\x07red \u202egnp.exe\r\x9b31m"
-    id_ = cli("remember", "--json", evil, "--title", "t\x1b[31m", "--tag", "\x1b[0m").json["memory"]["id"]
+    id_ = node.keep(evil, title="t\x1b[31m", tags=("\x1b[0m",)).id
     for ended in (cli("get", id_), cli("list"), cli("recall", "red"), cli("timeline", id_)):
         assert not set(ended.out) & set("\x1b\x07\r\x9b\u202e")
     assert printable("a\x1b\nb\tc\u202e") == "a\\x1b\nb\tc\\u202e"
@@ -596,10 +591,8 @@ def test_a_command_loads_only_what_it_needs(node: RecordingNode) -> None:
 
 
 def test_a_terminal_that_can_not_show_a_text_gets_it_escaped_and_json_stays_whole(node: RecordingNode) -> None:
-    memory = _memory("id-1")
-    memory.content = "naïve 数据库"
-    node.memories = {"id-1": memory}
-    words = [sys.executable, "-m", "mnemesh", "get", "id-1", "--endpoint", node.endpoint, "--token", TOKEN]
+    memory = node.keep("naïve 数据库")
+    words = [sys.executable, "-m", "mnemesh", "get", memory.id, "--endpoint", node.endpoint, "--token", TOKEN]
     latin = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
     shown = subprocess.run(words, env=latin, capture_output=True, timeout=60, check=True).stdout
     assert "naïve \\u6570".encode("latin-1") in shown
@@ -611,7 +604,8 @@ def test_a_terminal_that_can_not_show_a_text_gets_it_escaped_and_json_stays_whol
 
 
 def test_a_closed_pipe_ends_it_quietly(node: RecordingNode) -> None:
-    node.memories = {str(i): _memory(str(i)) for i in range(5000)}
+    for number in range(5000):
+        node.keep(f"{number}" + "x" * 200)
     words = [sys.executable, "-m", "mnemesh", "export", "--endpoint", node.endpoint, "--token", TOKEN]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
@@ -623,7 +617,7 @@ def test_a_closed_pipe_ends_it_quietly(node: RecordingNode) -> None:
 
 
 def test_ctrl_c_ends_it_with_130_and_no_traceback(node: RecordingNode) -> None:
-    node.held = True
+    node.hold("Recall")
     words = [sys.executable, "-m", "mnemesh", "recall", "x", "--json", "--endpoint", node.endpoint, "--token", TOKEN]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert node.arrived.wait(WAIT_S)
@@ -632,7 +626,3 @@ def test_ctrl_c_ends_it_with_130_and_no_traceback(node: RecordingNode) -> None:
         assert (process.returncode, err) == (exit_status.EXIT_INTERRUPTED, b"")
         assert json.loads(out)["error"]["code"] == "CANCELLED"
     node.release.set()
-
-
-def _memory(id_: str) -> Any:
-    return memory_pb2.Memory(id=id_, content="x" * 200, state="active")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import socket
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import grpc
 import pytest
 from client_support import TOKEN, RecordingNode, serving
+from client_support import node as node
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 
@@ -19,12 +19,6 @@ from mnemesh.transport import connection, refusals
 from mnemesh.transport.connection import Connection, Target, Tries
 from mnemesh.transport.local_node import NodeNotStarted
 from mnemesh_proto.rendezvous import TOKEN_FILE, NodeAddress, write_node
-
-
-@pytest.fixture
-def node() -> Iterator[RecordingNode]:
-    with serving(RecordingNode()) as started:
-        yield started
 
 
 def publish(directory: Path, endpoint: str, token: str = TOKEN) -> Path:
@@ -130,10 +124,7 @@ def test_a_node_that_does_not_start_is_not_reachable_and_the_reason_is_said(
         Client(data_dir=tmp_path, space="", start=True).status()
 
 
-def test_a_client_follows_its_node_to_another_port(
-    node: RecordingNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connection, "PAUSE_FIRST_S", 0.001)
+def test_a_client_follows_its_node_to_another_port(node: RecordingNode, tmp_path: Path) -> None:
     with Client(data_dir=publish(tmp_path, "127.0.0.1:9"), space="") as client:
         with serving(RecordingNode()) as first:
             publish(tmp_path, first.endpoint)

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import grpc
 import pytest
 from client_support import Both, RecordingNode, serving, value
+from google.protobuf.message import Message
 from test_cli import Run
 from test_cli import bare as bare
 from test_cli import cli as cli
@@ -21,6 +21,7 @@ from mnemesh import FailedPrecondition, InvalidArgument
 from mnemesh.api import values
 from mnemesh.cli.people import history as people_history
 from mnemesh.cli.people import memories as people
+from mnemesh_memory.values import errors
 from mnemesh_proto.v1 import history_pb2, memory_pb2
 
 ID = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
@@ -36,66 +37,69 @@ def revision(id: str, content: str, **fields: Any) -> history_pb2.Revision:
     return made
 
 
-class Recording(RecordingNode):
-    """A node with a history, the same in every answer."""
+def history(request: Any) -> Message:
+    forgot = revision("3@" + "d" * 32, "", parents=[LEFT, RIGHT], head=True)
+    forgot.op = "forget"
+    revisions = [forgot, revision(LEFT, "left\x1b[31m", parents=[FIRST], title="T"), revision(FIRST, "one\ntwo")]
+    told: dict[str, Any] = {"space": "team", "state": "forgotten", "cursor": FIRST, "total": 9}
+    return history_pb2.HistoryResponse(id=ID, revisions=revisions, **told)
 
-    @property
-    def asked(self) -> list[Any]:
-        return [call.request for call in self.calls]
 
-    def History(self, request: Any, context: Any) -> Any:
-        forgot = revision("3@" + "d" * 32, "", parents=[LEFT, RIGHT], head=True)
-        forgot.op = "forget"
-        revisions = [forgot, revision(LEFT, "left\x1b[31m", parents=[FIRST], title="T"), revision(FIRST, "one\ntwo")]
-        return history_pb2.HistoryResponse(
-            id=ID, space="team", state="forgotten", revisions=revisions, cursor=FIRST, total=9
-        )
+def blame(request: Any) -> Message:
+    line = history_pb2.BlamedLines(first=7, text="one\ntwo", revision=FIRST, by="ana/agent", node="f" * 32)
+    field = history_pb2.BlamedField(field="title", value="", revision=LEFT, by="bob")
+    return history_pb2.BlameResponse(id=ID, revision=LEFT, lines=[line], fields=[field])
 
-    def Blame(self, request: Any, context: Any) -> Any:
-        line = history_pb2.BlamedLines(first=7, text="one\ntwo", revision=FIRST, by="ana/agent", node="f" * 32)
-        field = history_pb2.BlamedField(field="title", value="", revision=LEFT, by="bob")
-        return history_pb2.BlameResponse(id=ID, revision=LEFT, lines=[line], fields=[field])
 
-    def Conflicts(self, request: Any, context: Any) -> Any:
-        versions = [revision(LEFT, "left", head=True, shown=True), revision(RIGHT, "right", head=True)]
-        conflict = history_pb2.Conflict(id=ID, space="team", versions=versions, state="superseded")
-        return history_pb2.ConflictsResponse(conflicts=[] if request.cursor else [conflict], total=1)
+def conflicts(request: Any) -> Message:
+    versions = [revision(LEFT, "left", head=True, shown=True), revision(RIGHT, "right", head=True)]
+    conflict = history_pb2.Conflict(id=ID, space="team", versions=versions, state="superseded")
+    return history_pb2.ConflictsResponse(conflicts=[] if request.cursor else [conflict], total=1)
 
-    def Rollback(self, request: Any, context: Any) -> Any:
-        return history_pb2.RollbackResponse(action="ROLLBACK", memory=memory_pb2.Memory(id=ID), reason="r")
 
-    def Resolve(self, request: Any, context: Any) -> Any:
-        if request.keep == FIRST:
-            context.abort(grpc.StatusCode.FAILED_PRECONDITION, "not in conflict")
-        return history_pb2.ResolveResponse(action="RESOLVE", memory=memory_pb2.Memory(id=ID), reason="r")
+def rollback(request: Any) -> Message:
+    return history_pb2.RollbackResponse(action="ROLLBACK", memory=memory_pb2.Memory(id=ID), reason="r")
+
+
+def resolve(request: Any) -> Message:
+    if request.keep == FIRST:
+        raise errors.FailedPrecondition("not in conflict")
+    return history_pb2.ResolveResponse(action="RESOLVE", memory=memory_pb2.Memory(id=ID), reason="r")
 
 
 @pytest.fixture
-def node() -> Iterator[Recording]:
-    with serving(Recording()) as started:
+def node() -> Iterator[RecordingNode]:
+    """A node with a history, the same in every answer."""
+    with serving(RecordingNode()) as started:
+        told = (history, blame, conflicts, rollback, resolve)
+        started.answers = {answer.__name__.capitalize(): answer for answer in told}
         yield started
 
 
-def test_going_back_and_resolving_send_what_was_seen(client: Both, node: Recording) -> None:
+def asked(node: RecordingNode) -> list[Any]:
+    return [call.request for call in node.calls]
+
+
+def test_going_back_and_resolving_send_what_was_seen(client: Both, node: RecordingNode) -> None:
     assert client.call("rollback", ID, "1", expected_heads=[LEFT, RIGHT], wait="durable").action == "ROLLBACK"
     assert client.call("resolve", ID, keep=LEFT).action == "RESOLVE"
     assert client.call("resolve", ID, content="both", expected_heads=LEFT).memory.id == ID
-    assert node.asked == [
+    assert asked(node) == [
         history_pb2.RollbackRequest(id=ID, to="1", expected_heads=[LEFT, RIGHT], wait="durable"),
         history_pb2.ResolveRequest(id=ID, keep=LEFT),
         history_pb2.ResolveRequest(id=ID, content="both", expected_heads=[LEFT]),
     ]
-    assert not node.asked[1].HasField("content"), "no text is not an empty text"
+    assert not asked(node)[1].HasField("content"), "no text is not an empty text"
     with pytest.raises(FailedPrecondition):
         client.call("resolve", ID, keep=FIRST)
     with pytest.raises(InvalidArgument, match="content"):
         client.call("resolve", ID, content=5)
 
 
-def test_a_resolution_is_never_sent_twice_by_itself(client: Both, node: Recording) -> None:
+def test_a_resolution_is_never_sent_twice_by_itself(client: Both, node: RecordingNode) -> None:
     with pytest.raises(FailedPrecondition):
         client.call("resolve", ID, keep=FIRST)
-    assert len(node.asked) == 1
+    assert len(asked(node)) == 1
 
 
 def test_a_history_is_shown_newest_first_and_steers_no_terminal(cli: Run) -> None:
@@ -125,12 +129,12 @@ def test_conflicts_are_shown_with_every_version(cli: Run) -> None:
     assert cli("conflicts", "--cursor", "x").out == "no memories in conflict\n"
 
 
-def test_a_text_for_a_resolution_comes_from_a_file_too(cli: Run, node: Recording, tmp_path: Path) -> None:
+def test_a_text_for_a_resolution_comes_from_a_file_too(cli: Run, node: RecordingNode, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("from a file")
     assert cli("resolve", ID, "--file", str(tmp_path / "text")).out.startswith("RESOLVE")
-    assert node.asked[-1].content == "from a file"
+    assert asked(node)[-1].content == "from a file"
     assert cli("rollback", ID, "--to", "1", "--expected-heads", LEFT).out.startswith("ROLLBACK")
-    assert node.asked[-1] == history_pb2.RollbackRequest(id=ID, to="1", expected_heads=[LEFT])
+    assert asked(node)[-1] == history_pb2.RollbackRequest(id=ID, to="1", expected_heads=[LEFT])
 
 
 def memory_in_conflict() -> values.Memory:

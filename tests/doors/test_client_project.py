@@ -1,9 +1,11 @@
-"""The space of a git repository: by remote, by folder, and by the order of claims."""
+"""The space of a git repository: by remote, by folder, and by the order of claims; a file of a project with a fault."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -179,3 +181,30 @@ def test_any_remote_gives_a_space_that_a_node_takes_or_none(tail: str, head: str
     space = _path_of(remote_path(head + tail))
     if space:
         assert space_path("space", space) == space
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ('inject = "gatet"', ".mnemesh.toml: inject: 'gatet' is not allowed; one of auto, gated, tool, off."),
+        ('hooks = "nope"', ".mnemesh.toml: hooks: 'nope' is not allowed; true or false. The hooks are off until then."),
+        ('injct = "auto"', ".mnemesh.toml: 'injct' is not allowed; inject is the key"),
+        ("inject = ", "a readable TOML file"),
+    ],
+)
+def test_a_project_file_with_a_fault_turns_the_hooks_off_and_is_named_where_a_person_looks(
+    tmp_path: Path, text: str, fault: str
+) -> None:
+    (tmp_path / ".mnemesh.toml").write_text(f"{text}\n")
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("MNEMESH_")}
+    for words in (
+        ("hook", "claude-code", "UserPromptSubmit"), ("hook", "codex", "PermissionRequest"), ("space",),
+        ("install", "cursor", "--dry-run"),
+    ):  # fmt: skip
+        ran = subprocess.run(
+            [sys.executable, "-m", "mnemesh", *words], text=True, cwd=tmp_path, capture_output=True, timeout=60,
+            input='{"prompt": "where do deploys run?", "tool_name": "mcp__mnemesh__recall"}', check=False,
+            env={**environ, "MNEMESH_DATA_DIR": str(tmp_path / "data"), "HOME": str(tmp_path)},
+        )  # fmt: skip
+        assert fault in ran.stderr, words
+        assert words[0] != "hook" or (ran.returncode, ran.stdout) == (0, ""), words

@@ -19,7 +19,7 @@ from test_hook_shim import host as host
 
 from mnemesh.hooks.notes import MINING, SPOOL
 
-session_loop = pytest.mark.asyncio(loop_scope="session")
+pytestmark = pytest.mark.asyncio(loop_scope="session")
 TASK = "Fix the login loop of the mobile app"
 KEY = "ghp_" + "x7Kq2Vn9Rt4Ws8Lp3Zd6Yb1Hc5Mf0Ja2Qe7U"
 
@@ -59,7 +59,6 @@ async def resumed(node: NodeUnderTest, host: Host) -> dict[str, Any]:
     return dict(found.get("checkpoint") or {})
 
 
-@session_loop
 async def test_work_survives_a_compaction(shared_node: NodeUnderTest, host: Host) -> None:
     await remembered(shared_node, host, "Never push on Fridays", tier="pinned")
     told(host, "PostToolUse", tool_name="Edit", tool_input={"file_path": f"{host.project}/src/login.py"})
@@ -80,7 +79,6 @@ async def test_work_survives_a_compaction(shared_node: NodeUnderTest, host: Host
     assert (await resumed(shared_node, host))["custom"] == "Half of the login is done."
 
 
-@session_loop
 async def test_without_a_node_a_note_waits_and_a_later_hook_hands_it_over(
     shared_node: NodeUnderTest, host: Host, down: Host, tmp_path: Path
 ) -> None:
@@ -98,7 +96,6 @@ async def test_without_a_node_a_note_waits_and_a_later_hook_hands_it_over(
     assert (await resumed(shared_node, host))["task"] == TASK
 
 
-@session_loop
 async def test_a_note_never_overwrites_a_newer_checkpoint_of_its_session(
     shared_node: NodeUnderTest, host: Host, down: Host, tmp_path: Path
 ) -> None:
@@ -123,7 +120,6 @@ async def test_a_note_never_overwrites_a_newer_checkpoint_of_its_session(
     assert not list(spool.iterdir())
 
 
-@session_loop
 async def test_a_note_of_a_transcript_that_is_gone_lets_later_checkpoints_through(
     shared_node: NodeUnderTest, host: Host, down: Host, tmp_path: Path
 ) -> None:
@@ -144,7 +140,6 @@ async def test_a_note_of_a_transcript_that_is_gone_lets_later_checkpoints_throug
     assert not list((tmp_path / "data" / SPOOL).iterdir())
 
 
-@session_loop
 async def test_the_end_of_a_turn_a_subagent_and_a_session_are_noted_for_the_miner(
     shared_node: NodeUnderTest, host: Host
 ) -> None:
@@ -166,7 +161,6 @@ async def test_the_end_of_a_turn_a_subagent_and_a_session_are_noted_for_the_mine
     assert (await resumed(shared_node, host))["task"] == TASK, "a session that ends leaves a checkpoint"
 
 
-@session_loop
 async def test_memories_that_the_last_words_name_or_quote_count_as_useful_once(
     shared_node: NodeUnderTest, host: Host
 ) -> None:
@@ -192,7 +186,6 @@ async def test_memories_that_the_last_words_name_or_quote_count_as_useful_once(
     await door.close()
 
 
-@session_loop
 async def test_a_vote_without_a_node_waits_for_a_later_hook_and_counts_once(
     shared_node: NodeUnderTest, host: Host
 ) -> None:
@@ -216,7 +209,6 @@ async def test_a_vote_without_a_node_waits_for_a_later_hook_and_counts_once(
     await door.close()
 
 
-@session_loop
 async def test_a_project_that_opts_out_is_not_recorded(shared_node: NodeUnderTest, host: Host) -> None:
     (host.project / ".mnemesh.toml").write_text("hooks = false\n")
     told(host, "PreCompact", transcript_path=transcript(host))
@@ -228,7 +220,6 @@ async def test_a_project_that_opts_out_is_not_recorded(shared_node: NodeUnderTes
 
 @pytest.mark.parametrize("event", ["PreCompact", "PostCompact", "Stop", "SubagentStop", "PostToolUse", "SessionEnd"])
 @pytest.mark.parametrize("given", [b"{}", b"[]", b'{"transcript_path": "/no/such", "session_id": "s"}', b"\xff"])
-@session_loop
 async def test_an_event_without_anything_to_keep_is_silence(tmp_path: Path, event: str, given: bytes) -> None:
     assert Host(tmp_path, tmp_path / "none", "test/x").raw("claude-code", event, given) == ""
 
@@ -243,7 +234,6 @@ def status_line(host: Host, given: bytes = b"") -> str:
     return ran.stdout.decode()
 
 
-@session_loop
 async def test_the_status_line_says_where_writes_go_and_is_empty_without_a_node(
     shared_node: NodeUnderTest, host: Host, tmp_path: Path
 ) -> None:
