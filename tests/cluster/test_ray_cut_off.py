@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -29,12 +30,9 @@ WRITES = 12
 
 @pytest_asyncio.fixture
 async def network() -> AsyncIterator[Network]:
-    made = Network(4)
-    try:
+    with closing(Network(4)) as made:
         made.make()
         yield made
-    finally:
-        made.close()
 
 
 @pytest_asyncio.fixture

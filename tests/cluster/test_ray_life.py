@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 from draining import sigterm_answers_what_is_inside
-from node_process import Nodes, NodeUnderTest, descendants, kill_node, launch_node, refused_start, stop_node
+from node_process import Nodes, NodeUnderTest, descendants, ended, kill_node, launch_node, refused_start, stop_node
 from node_reads import all_gone, contents
 from ray_head import RayHead
 from scenario_doors import GrpcDoor
@@ -36,16 +36,13 @@ async def test_sigterm_on_ray_answers_the_calls_that_are_inside_and_ends_every_p
 async def test_a_node_that_waits_for_a_cluster_that_is_not_there_ends_when_it_is_told_to(tmp_path: Path) -> None:
     flags = ("--runtime", "ray", "--ray-address", "127.0.0.1:1", "--drain-s", "1")
     process = await launch_node(tmp_path / "data", *flags)
-    try:
+    async with ended(process):
         assert process.stderr is not None
         async with asyncio.timeout(JOINING_S):
             while b"GCS" not in await process.stderr.readline():  # Ray has waited for 5 s, and goes on for minutes
                 pass
         process.terminate()
         _, told = await asyncio.wait_for(process.communicate(), JOINING_S)
-    finally:
-        if process.returncode is None:
-            process.kill()
     assert (process.returncode, b"start_abandoned" in told) == (0, True)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -20,9 +21,8 @@ KEY = "not-a-real-key"
 
 @pytest.fixture
 def stub() -> Iterator[ModelStub]:
-    made = ModelStub()
-    yield made
-    made.close()
+    with closing(ModelStub()) as made:
+        yield made
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import asyncio
 import sys
 from pathlib import Path
 
+from node_process import ended
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 RUN_TIMEOUT_S = 240.0
 
@@ -15,12 +17,8 @@ async def test_the_demo_runs_to_its_end() -> None:
         sys.executable, "-m", "tools.demo", "--docstrings", "60",
         cwd=REPOSITORY, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    try:
+    async with ended(process):
         out, _ = await asyncio.wait_for(process.communicate(), RUN_TIMEOUT_S)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
     said = out.decode()
     assert process.returncode == 0, said
     assert "the directory is removed" in said

@@ -8,17 +8,13 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from node_process import Nodes, kill_node
+from told_texts import EPISODES
 
 import mnemesh
 from mnemesh.api.values import Link
 
 PATIENCE_S = 30.0
-EPISODES = (
-    "The nightly backup failed because the disk of the archive host was full.",
-    "Nightly backup failed again: the disk of the archive host was full.",
-    "The backup failed at night, because the archive host had a full disk.",
-    "The nightly backup failed once more, because the disk of the archive host was full.",
-)
+AGAIN = "The nightly backup failed once more, because the disk of the archive host was full."
 
 
 async def until(holds: Callable[[], bool]) -> None:
@@ -58,7 +54,7 @@ async def peers(nodes: Nodes, path: Path) -> AsyncIterator[tuple[mnemesh.Client,
 
 async def test_peers_that_consolidate_apart_end_with_one_fact_of_a_group(nodes: Nodes, tmp_path: Path) -> None:
     async with peers(nodes, tmp_path) as (far, near, meet):
-        ids = tell(far, EPISODES[:3])
+        ids = tell(far, EPISODES)
         near.sync_now("there", wait_s=PATIENCE_S)
         await until(lambda: len(near.list(space="team").memories) == len(ids))
         near.remove_peer("there")
@@ -94,14 +90,14 @@ async def test_peers_that_consolidate_apart_end_with_one_fact_of_a_group(nodes: 
 async def test_a_node_that_was_killed_consolidates_on(nodes: Nodes, tmp_path: Path) -> None:
     node = await nodes.start(tmp_path)
     with mnemesh.Client(node.grpc, node.token, space="team") as client:
-        tell(client, EPISODES[:3])
+        tell(client, EPISODES)
         run = client.consolidate(space="team").run
         await kill_node(node)
     node = await nodes.start(tmp_path)
     with mnemesh.Client(node.grpc, node.token, space="team") as client:
         assert client.consolidate(space="team").applied == 0
         assert [one.id for one in client.list_runs(space="team").runs] == [run]
-        tell(client, EPISODES[3:], 5)
+        tell(client, [AGAIN], 5)
         (step,) = client.consolidate(space="team").steps
         assert (step.action, facts(client)) == ("extend", [step.id])
 

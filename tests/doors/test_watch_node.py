@@ -17,7 +17,7 @@ import pytest
 from mcp import Client as McpClient
 from mcp.client.streamable_http import streamable_http_client
 from mcp.client.subscriptions import ResourceUpdated
-from node_process import NodeUnderTest, start_node, stop_node
+from node_process import NodeUnderTest, ended, start_node, stop_node
 
 from mnemesh import AsyncClient, Client, MnemeshError, NotReachable
 from mnemesh.api.values.watch import Change
@@ -158,11 +158,8 @@ async def test_the_examples_of_the_page_do_what_they_say_each_time(node: NodeUnd
             sys.executable, "-c", example, env=inherited | {"MNEMESH_DATA_DIR": str(node.data_dir)}, cwd="/",
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
-        try:
+        async with ended(process):
             out, err = await soon(process.communicate())
-        finally:
-            if process.returncode is None:
-                process.kill()
         assert out.decode().startswith("added "), err.decode()
         assert "The release train leaves on Thursdays" in out.decode()
     for name, value in (

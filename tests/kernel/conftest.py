@@ -12,6 +12,14 @@ from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_memory.values.model import Source
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A test in a mesh that its module shares runs in the loop of that mesh."""
+    if isinstance(item, pytest.Function) and item.get_closest_marker("asyncio"):
+        meshes = item._fixtureinfo.name2fixturedefs.get("mesh", ())
+        if any(mesh.scope == "module" for mesh in meshes):
+            item.add_marker(pytest.mark.asyncio(loop_scope="module"), append=False)
+
+
 @pytest.fixture
 def home() -> Iterator[Home]:
     with Home.for_one_example() as made:

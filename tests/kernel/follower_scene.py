@@ -232,9 +232,16 @@ async def played(home: Home) -> AsyncIterator[Scene]:
 
 
 @pytest.fixture
-async def scene(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
-    """A scene that tries again at once, and flushes only when it is told to."""
+async def idle(home: Home, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+    """A scene that tries again at once, and flushes only when it is told to. Its follower has not started."""
     monkeypatch.setattr(feed_loop, "RETRY_S", 0.0)
     monkeypatch.setattr(follower_module, "FLUSH_S", 1000.0)
     async with played(home) as made:
         yield made
+
+
+@pytest.fixture
+async def scene(idle: Scene) -> Scene:
+    """The scene with its follower at work."""
+    await idle.start()
+    return idle

@@ -10,7 +10,7 @@ import math
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -155,20 +155,14 @@ class Home:
 
     @contextmanager
     def opened(self) -> Iterator[Ledger]:
-        ledger = self.open()
-        try:
+        with closing(self.open()) as ledger:
             yield ledger
-        finally:
-            ledger.close()
 
     @contextmanager
     def looked_into(self) -> Iterator[sqlite3.Connection]:
         """Another connection to the file, to see what is really on disk."""
-        db = sqlite3.connect(self.file, isolation_level=None)
-        try:
+        with closing(sqlite3.connect(self.file, isolation_level=None)) as db:
             yield db
-        finally:
-            db.close()
 
     def sql(self, statement: str, *values: object) -> list[Any]:
         """Run in the file, beside any open ledger."""

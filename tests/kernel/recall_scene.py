@@ -13,7 +13,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from follower_scene import until
 
+from mnemesh_actors.consumers.consumer import ConsumerRunner
 from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node.start import StartConfig, start_mesh
@@ -46,6 +48,19 @@ async def running(path: Path, **given: Any) -> AsyncIterator[Mesh]:
         yield mesh
     finally:
         await mesh.close()
+
+
+def judge_of(mesh: Mesh) -> ConsumerRunner:
+    """The consumer that judges at rest what a write does not."""
+    (runner,) = [one for one in mesh._consumers.runners if one.name == "contradictions"]
+    return runner
+
+
+async def judged(mesh: Mesh) -> None:
+    """Everything of the log was judged."""
+    runner = judge_of(mesh)
+    _, head = await mesh._parts.ledger.position()
+    await until(lambda: runner.applied >= head)
 
 
 def signals_of(hit: Hit) -> dict[str, float]:
@@ -92,9 +107,8 @@ class Here:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def mesh(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mesh]:
-    made = await started(tmp_path_factory.mktemp("recalling"))
-    yield made
-    await made.close()
+    async with running(tmp_path_factory.mktemp("recalling")) as made:
+        yield made
 
 
 @pytest.fixture

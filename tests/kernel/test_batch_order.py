@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from recall_scene import READER, Here
 from recall_scene import here as here
 from recall_scene import mesh as mesh
@@ -10,8 +9,6 @@ from recall_scene import mesh as mesh
 from mnemesh_actors.remember.drafts import Prepared, rounds
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.values.model import Draft, Memory, Written
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 async def written(here: Here, *texts: str, force: bool = False) -> list[Written]:

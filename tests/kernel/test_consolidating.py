@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recall_scene import READER, Here, signals_of, started
+from recall_scene import READER, Here, running, signals_of
 from recall_scene import here as here
 from recall_scene import mesh as mesh
+from told_texts import EPISODES
 
 from mnemesh_actors.index import neighbours
 from mnemesh_actors.index.neighbours import Asked
@@ -32,13 +33,6 @@ from mnemesh_memory.consolidation.steps import APPLIED, MERGE, PROMOTE, RUNNING,
 from mnemesh_memory.values.errors import NotFound, Unavailable
 from mnemesh_memory.values.model import Caller, Draft, ListQuery, Patch, Query, Source
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-EPISODES = (
-    "The nightly backup failed because the disk of the archive host was full.",
-    "Nightly backup failed again: the disk of the archive host was full.",
-    "The backup failed at night, because the archive host had a full disk.",
-)
 PAIR = ("The staging database listens on port 5433.", "On port 5433 the staging database is listening.")
 WORDS = ("anvil", "bellows", "chisel", "drill", "easel", "file", "gauge", "hammer", "iron", "jig", "kiln", "ladle",
          "mallet", "nail", "oven", "plane", "rasp", "saw", "tongs", "vice")  # fmt: skip
@@ -299,42 +293,39 @@ def damaged(home: Path, damage: bytes | None) -> None:
 
 @pytest.mark.parametrize("damage", [b"", b"no database at all" * 100, None])
 async def test_a_lost_record_is_begun_anew_and_nothing_is_done_twice(tmp_path: Path, damage: bytes | None) -> None:
-    mesh = await started(tmp_path)
-    here = Here(mesh, "team")
-    await tell(here, EPISODES)
-    assert (await mesh.consolidate(READER, "team")).applied == 1
-    await mesh.close()
+    async with running(tmp_path) as mesh:
+        here = Here(mesh, "team")
+        await tell(here, EPISODES)
+        assert (await mesh.consolidate(READER, "team")).applied == 1
     damaged(tmp_path, damage)
-    mesh = await started(tmp_path)
-    again = await mesh.consolidate(READER, "team")
-    assert (again.read, again.applied) == (3, 0)
-    await mesh.close()
+    async with running(tmp_path) as mesh:
+        again = await mesh.consolidate(READER, "team")
+        assert (again.read, again.applied) == (3, 0)
 
 
 async def test_runs_of_a_lost_record_come_from_the_log_and_can_be_undone(tmp_path: Path) -> None:
-    mesh = await started(tmp_path)
-    here = Here(mesh, "team")
-    await tell(here, EPISODES)
-    _, second = await tell(here, PAIR, "fact")
-    await mesh.update(READER, second, Patch(tags=("two",)))
-    for text in ("We decided to keep the ledger in SQLite files.", "The ledger in SQLite files needs a fast disk."):
-        await here.remember(text, kind="decision", importance=0.9)
-    before = await visible(here)
-    done = await mesh.consolidate(READER, "team")
-    assert {step.action for step in done.steps} == {"merge", "promote", "link"}
-    await mesh.close()
+    async with running(tmp_path) as mesh:
+        here = Here(mesh, "team")
+        await tell(here, EPISODES)
+        _, second = await tell(here, PAIR, "fact")
+        await mesh.update(READER, second, Patch(tags=("two",)))
+        for text in ("We decided to keep the ledger in SQLite files.", "The ledger in SQLite files needs a fast disk."):
+            await here.remember(text, kind="decision", importance=0.9)
+        before = await visible(here)
+        done = await mesh.consolidate(READER, "team")
+        assert {step.action for step in done.steps} == {"merge", "promote", "link"}
     damaged(tmp_path, None)
-    mesh = await started(tmp_path)
-    here = Here(mesh, "team")
-    (run,) = await mesh.list_runs(READER, ("team",))
-    kept = [
-        sorted((step.action, step.id, sorted(step.others), step.tags) for step in of) for of in (run.steps, done.steps)
-    ]
-    assert kept[0] == kept[1]
-    assert any("read from the log" in one for one in (await mesh.status()).notices)
-    assert (await mesh.undo_run(READER, run.id))[1] == len(done.steps)
-    assert await visible(here) == before
-    await mesh.close()
+    async with running(tmp_path) as mesh:
+        here = Here(mesh, "team")
+        (run,) = await mesh.list_runs(READER, ("team",))
+        kept, told = (
+            sorted((step.action, step.id, sorted(step.others), step.tags) for step in steps)
+            for steps in (run.steps, done.steps)
+        )
+        assert kept == told
+        assert any("read from the log" in one for one in (await mesh.status()).notices)
+        assert (await mesh.undo_run(READER, run.id))[1] == len(done.steps)
+        assert await visible(here) == before
 
 
 async def test_strange_texts_and_an_empty_space_make_no_step(here: Here) -> None:
@@ -362,12 +353,11 @@ async def test_two_nodes_write_the_fact_of_a_group_as_one_and_the_same_change(tm
     )
     digests = []
     for number, home in enumerate((tmp_path / "one", tmp_path / "other")):
-        mesh = await started(home)
-        run = Run(id=f"run {number}", space="team", by="owner/sleep", state=RUNNING, started_at=number)
-        step = Step(action=PROMOTE, id=fact.id, others=fact.sources, why="")
-        assert await application.apply(mesh._parts, run, [(0, step)], {fact.id: fact}) == [(APPLIED, "")]
-        digests.append(await mesh._parts.ledger.digest("team"))
-        await mesh.close()
+        async with running(home) as mesh:
+            run = Run(id=f"run {number}", space="team", by="owner/sleep", state=RUNNING, started_at=number)
+            step = Step(action=PROMOTE, id=fact.id, others=fact.sources, why="")
+            assert await application.apply(mesh._parts, run, [(0, step)], {fact.id: fact}) == [(APPLIED, "")]
+            digests.append(await mesh._parts.ledger.digest("team"))
     assert digests[0] == digests[1] != {}
 
 

@@ -9,8 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from follower_scene import until
-from recall_scene import READER, Here, started
+from recall_scene import READER, Here, judge_of, judged, running
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
@@ -21,17 +20,8 @@ from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS
 from mnemesh_memory.values.model import Caller, Link, Memory, Patch
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
 ANA = Caller("ana", "ana", role="writer", spaces=("test", "test/*"))
 BOB = Caller("bob", "bob", role="writer", spaces=("test", "test/*"))
-
-
-async def judged(mesh: Mesh) -> None:
-    """Everything of the log was judged."""
-    (runner,) = [one for one in mesh._consumers.runners if one.name == "contradictions"]
-    _, head = await mesh._parts.ledger.position()
-    await until(lambda: runner.applied >= head)
 
 
 @asynccontextmanager
@@ -110,19 +100,14 @@ async def test_a_pair_that_somebody_linked_and_distinct_facts_are_left_alone(her
 
 
 async def test_a_fault_of_the_index_and_a_restart_lose_no_judgement(tmp_path: Path) -> None:
-    mesh = await started(tmp_path)
-    here = Here(mesh, "test")
-    (runner,) = [one for one in mesh._consumers.runners if one.name == "contradictions"]
-    runner._able.clear()  # as if it had not come round to it before the end
-    older, newer = await at_once(here, "The search cluster has 3 nodes", "The search cluster has 5 nodes")
-    assert await links_of(here, older, newer) == [(), ()]
-    await mesh.close()
-    here.mesh = mesh = await started(tmp_path)
-    try:
-        await judged(mesh)
+    async with running(tmp_path) as mesh:
+        here = Here(mesh, "test")
+        judge_of(mesh)._able.clear()  # as if it had not come round to it before the end
+        older, newer = await at_once(here, "The search cluster has 3 nodes", "The search cluster has 5 nodes")
+        assert await links_of(here, older, newer) == [(), ()]
+    async with running(tmp_path) as here.mesh:
+        await judged(here.mesh)
         assert await links_of(here, older, newer) == [(), (Link(CONTRADICTS, older.id),)]
-    finally:
-        await mesh.close()
 
 
 async def test_many_texts_against_one_get_a_bounded_number_of_links(here: Here) -> None:

@@ -366,15 +366,16 @@ def test_a_listener_refuses_a_wrong_proof_and_has_signed_nothing() -> None:
 
 def test_an_incarnation_is_believed_when_it_was_proved_and_not_when_it_was_said() -> None:
     """Entries are filed under it and the node, and not sent back there."""
-    scene = Scene()
-    scene.tell(opened(DIALER, 3))
-    scene.got(hello(incarnation="anothers-1"))
-    scene.tell(Proved(b"ours"))
-    assert refused(scene.got(proof())) == "identity"
-    scene = Scene()
-    scene.tell(opened(DIALER, 3))
-    scene.got(hello(incarnation="anothers-1"))
-    scene.tell(Proved(b"ours"))
+
+    def told() -> Scene:
+        scene = Scene()
+        scene.tell(opened(DIALER, 3))
+        scene.got(hello(incarnation="anothers-1"))
+        scene.tell(Proved(b"ours"))
+        return scene
+
+    assert refused(told().got(proof())) == "identity"
+    scene = told()
     assert scene.got(proof(incarnation="anothers-1")) == [Admit(THEM, "theirlife")]
     assert scene.tell(Admitted()) == [Ask(0, ("team/*",), f"{THEM}/anothers-1")]
 
@@ -448,15 +449,19 @@ def test_two_machines_that_hear_each_other_are_both_open_after_two_messages_of_e
 # ---- copies ----------------------------------------------------------------------------------------------------------
 
 
+def refuses_the_copy(scene: Scene) -> None:
+    effects = scene.tell(Admitted(ONE_IS_A_COPY))
+    assert refused(effects) == "identity"
+    assert [type(message) for message in sent(effects)] == [Refusal]
+    assert "mnemesh node new-identity" in scene.status.reason
+
+
 def test_a_copy_is_refused_before_anything_is_said_to_it_or_taken_of_it() -> None:
     scene = Scene()
     scene.tell(opened(LISTENER, 3), Got(hello()), Met({}))
     assert scene.got(proof(DIALER)) == [Admit(THEM, "theirlife")]
     assert scene.tell(News(4), Tick()) == [], "it waits until the other process was asked"
-    effects = scene.tell(Admitted(ONE_IS_A_COPY))
-    assert refused(effects) == "identity"
-    assert [type(message) for message in sent(effects)] == [Refusal]
-    assert "mnemesh node new-identity" in scene.status.reason
+    refuses_the_copy(scene)
 
 
 def test_who_listens_waits_for_the_answer_of_the_other_process_before_it_gives_up() -> None:
@@ -480,10 +485,7 @@ def test_a_copy_that_was_called_is_refused_before_anything_of_it_is_taken_in() -
     scene = called(head=3)
     assert scene.got(batch(0, 1, entry(1)), Ping(7)) == [], "it goes on while the other process is asked"
     assert (scene.status.phase, len(scene.stream.held)) == ("greeting", 2)
-    effects = scene.tell(Admitted(ONE_IS_A_COPY))
-    assert refused(effects) == "identity"
-    assert [type(message) for message in sent(effects)] == [Refusal]
-    assert "mnemesh node new-identity" in scene.status.reason
+    refuses_the_copy(scene)
 
 
 def test_what_a_peer_said_while_the_other_process_was_asked_is_heard_afterwards() -> None:

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -478,14 +478,11 @@ def test_what_was_written_keeps_its_signatures_and_new_writes_are_signed_anew(co
 
 
 def test_a_directory_on_which_a_node_runs_is_left_as_it_is(copy: Home) -> None:
-    running = NodeLock(copy.directory.path)
-    try:
+    with closing(NodeLock(copy.directory.path)):
         before = everything(copy.directory.path)
         with pytest.raises(FailedPrecondition, match="already runs"):
             give_new_identity(copy.directory.path)
         assert everything(copy.directory.path) == before
-    finally:
-        running.close()
 
 
 def test_a_directory_in_which_no_node_lived_is_not_made_one(tmp_path: Path) -> None:

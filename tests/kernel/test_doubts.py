@@ -18,81 +18,71 @@ def memory(text: str, kind: str = "fact", *, settled: bool = False) -> Candidate
     return Candidate(id="old", text=text, kind=kind, cosine=0.9, replaceable=True, settled=settled)
 
 
+def each_pair(*rows: tuple[str | Candidate, str]) -> pytest.MarkDecorator:
+    """A test of each older text with a newer one."""
+    return pytest.mark.parametrize(("older", "newer"), rows)
+
+
 def verdict(older: str, newer: str, *, kind: str = "fact", settled: bool = False) -> Verdict:
     return judge(newer, kind, [memory(older, kind, settled=settled)])
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("The retry limit is 5", "Maybe we should raise the retry limit to 9"),
-        ("The retry limit is 5", "We should raise the retry limit to 9"),
-        ("The retry limit is 5", "Bob suggested raising the retry limit to 9"),
-        ("The retry limit is 5", "We rejected the proposal to raise the retry limit to 9"),
-        ("Sessions expire after 30 minutes", "The docs wrongly say sessions expire after 60 minutes"),
-        ("The export limit is 1000 rows", "A customer asked for an export limit of 5000 rows"),
-        ("Alice owns the billing service", "Bob may take over the billing service from Alice"),
-        ("The API runs on Postgres", "We evaluated MySQL for the API"),
-        ("The API runs on Postgres", "We plan to move the API to MySQL"),
-        ("The API runs on Postgres", "If the vendor agrees the API will run on MySQL"),
-    ],
+@each_pair(
+    ("The retry limit is 5", "Maybe we should raise the retry limit to 9"),
+    ("The retry limit is 5", "We should raise the retry limit to 9"),
+    ("The retry limit is 5", "Bob suggested raising the retry limit to 9"),
+    ("The retry limit is 5", "We rejected the proposal to raise the retry limit to 9"),
+    ("Sessions expire after 30 minutes", "The docs wrongly say sessions expire after 60 minutes"),
+    ("The export limit is 1000 rows", "A customer asked for an export limit of 5000 rows"),
+    ("Alice owns the billing service", "Bob may take over the billing service from Alice"),
+    ("The API runs on Postgres", "We evaluated MySQL for the API"),
+    ("The API runs on Postgres", "We plan to move the API to MySQL"),
+    ("The API runs on Postgres", "If the vendor agrees the API will run on MySQL"),
 )
 def test_a_proposal_a_wish_or_a_reported_error_stands_beside_the_fact(older: str, newer: str) -> None:
     found = verdict(older, newer)
     assert (found.action, found.contradicts) == ("ADD", ()), found
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("The API rate limit is 100 requests per second.", "The API rate limit may be 250 requests per second."),
-        ("Sessions expire after 30 minutes", "Sessions should expire after 60 minutes"),
-    ],
+@each_pair(
+    ("The API rate limit is 100 requests per second.", "The API rate limit may be 250 requests per second."),
+    ("Sessions expire after 30 minutes", "Sessions should expire after 60 minutes"),
 )
 def test_a_rule_about_what_should_be_is_linked_to_what_is(older: str, newer: str) -> None:
     found = verdict(older, newer)
     assert (found.action, found.contradicts) == ("ADD", ("old",)), found
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("The API rate limit is 100 requests per second.", "Clients may send 250 requests per second to the API."),
-        ("Format SQL keywords in upper case.", "SQL keywords should be in lower case."),
-        ("Alice is our contact at Stripe", "Bob is our contact at Stripe"),
-    ],
+@each_pair(
+    ("The API rate limit is 100 requests per second.", "Clients may send 250 requests per second to the API."),
+    ("Format SQL keywords in upper case.", "SQL keywords should be in lower case."),
+    ("Alice is our contact at Stripe", "Bob is our contact at Stripe"),
 )
 def test_a_value_on_middling_evidence_is_linked_to_what_is_or_marks_it(older: str, newer: str) -> None:
     found = verdict(older, newer)
     assert (found.action, found.contradicts + found.asked) == ("ADD", ("old",)), found
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("Alice is on the platform team", "Bob is on the platform team"),
-        ("Alice is a reviewer for billing", "Bob is a reviewer for billing"),
-        ("api.acme.dev is behind Cloudflare", "www.acme.dev is behind Cloudflare"),
-        ("CI uses Python 3.11", "The nightly CI uses Python 3.13"),
-        ("Retry GET requests three times", "Do not retry POST requests"),
-        ("Prefer tabs over spaces in Go code", "Prefer spaces over tabs in Python code"),
-        ("Users can't delete invoices", "Invoices can't be deleted by admins"),
-        ("Tokens of guests can't be revoked", "Guests' tokens may be revoked by owners"),
-        ("The upload limit is 5 MB", "The upload limit is 2 MB by default"),
-        ("Sessions expire after 30 minutes", "Sessions expire after 10 hours by default in Keycloak"),
-    ],
+@each_pair(
+    ("Alice is on the platform team", "Bob is on the platform team"),
+    ("Alice is a reviewer for billing", "Bob is a reviewer for billing"),
+    ("api.acme.dev is behind Cloudflare", "www.acme.dev is behind Cloudflare"),
+    ("CI uses Python 3.11", "The nightly CI uses Python 3.13"),
+    ("Retry GET requests three times", "Do not retry POST requests"),
+    ("Prefer tabs over spaces in Go code", "Prefer spaces over tabs in Python code"),
+    ("Users can't delete invoices", "Invoices can't be deleted by admins"),
+    ("Tokens of guests can't be revoked", "Guests' tokens may be revoked by owners"),
+    ("The upload limit is 5 MB", "The upload limit is 2 MB by default"),
+    ("Sessions expire after 30 minutes", "Sessions expire after 10 hours by default in Keycloak"),
 )
 def test_another_member_or_another_case_replaces_nothing(older: str, newer: str) -> None:
     assert verdict(older, newer).supersedes == ()
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("Ana lives in Berlin", "Ana lived in Porto until last spring"),
-        ("The office is in Berlin", "The office was in Hamburg until 2019"),
-        ("The limit is 5", "The limit was 3 until last spring"),
-    ],
+@each_pair(
+    ("Ana lives in Berlin", "Ana lived in Porto until last spring"),
+    ("The office is in Berlin", "The office was in Hamburg until 2019"),
+    ("The limit is 5", "The limit was 3 until last spring"),
 )
 def test_another_value_that_had_ended_contests_nothing(older: str, newer: str) -> None:
     found = verdict(older, newer)
@@ -100,15 +90,12 @@ def test_another_value_that_had_ended_contests_nothing(older: str, newer: str) -
 
 
 @pytest.mark.parametrize("read", [None, SURE])
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("The limit is 5 MB", "The limit will be 10 MB from next year"),
-        ("Our database is Postgres 15", "Our database will be Postgres 16 from next year"),
-        ("Confluence is our wiki", "Confluence will be retired in May"),
-        ("The session timeout is 30 minutes", "The session timeout of the mobile app is 60 minutes"),
-        ("The budget is 2,000 euros per quarter", "The budget for photos is 500 euros per quarter"),
-    ],
+@each_pair(
+    ("The limit is 5 MB", "The limit will be 10 MB from next year"),
+    ("Our database is Postgres 15", "Our database will be Postgres 16 from next year"),
+    ("Confluence is our wiki", "Confluence will be retired in May"),
+    ("The session timeout is 30 minutes", "The session timeout of the mobile app is 60 minutes"),
+    ("The budget is 2,000 euros per quarter", "The budget for photos is 500 euros per quarter"),
 )
 def test_what_holds_later_or_of_a_part_is_linked_at_most(older: str, newer: str, read: Reading | None) -> None:
     found = judge(newer, "fact", [replace(memory(older), read=read)])
@@ -123,28 +110,22 @@ def test_an_error_stands_beside_another_until_a_change_is_stated(kind: str) -> N
     assert verdict(older, newer, kind=kind).supersedes == ()
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("Prefer tabs over spaces in Go code", "Prefer tabs over spaces in Python code"),
-        ("We use Kafka for events", "We use Kafka for logs"),
-    ],
+@each_pair(
+    ("Prefer tabs over spaces in Go code", "Prefer tabs over spaces in Python code"),
+    ("We use Kafka for events", "We use Kafka for logs"),
 )
 def test_two_cases_of_one_rule_do_not_contradict_each_other(older: str, newer: str) -> None:
     found = verdict(older, newer)
     assert (found.action, found.contradicts) == ("ADD", ()), found
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("The on-call engineer is Alice", "The on-call engineer is Bob"),
-        ("Our contact at Stripe is Alice", "Our contact at Stripe is Bob"),
-        ("Python services are formatted with Black.", "Ruff formats our Python services."),
-        ("The API listens on port 8080", "The API listens on port 9090"),
-        ("We decided to use Kafka for events", "We decided to use NATS instead of Kafka for events since May"),
-        ("The team moved to Linear", "The team moved from Linear to Jira"),
-    ],
+@each_pair(
+    ("The on-call engineer is Alice", "The on-call engineer is Bob"),
+    ("Our contact at Stripe is Alice", "Our contact at Stripe is Bob"),
+    ("Python services are formatted with Black.", "Ruff formats our Python services."),
+    ("The API listens on port 8080", "The API listens on port 9090"),
+    ("We decided to use Kafka for events", "We decided to use NATS instead of Kafka for events since May"),
+    ("The team moved to Linear", "The team moved from Linear to Jira"),
 )
 def test_one_holder_and_a_value_called_past_are_replaced(older: str, newer: str) -> None:
     assert verdict(older, newer).supersedes == ("old",)
@@ -154,13 +135,10 @@ def test_a_value_called_past_in_a_narrower_case_is_not_replaced() -> None:
     assert verdict("We use Jenkins for CI", "We use Buildkite instead of Jenkins for nightly CI").supersedes == ()
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("We moved from Jenkins to GitLab CI.", "CI was moved from Jenkins to GitLab CI."),
-        ("Only admins may delete spaces.", "Spaces can be deleted by admins only."),
-        ("Ana took over support from Ben.", "Support was handed over from Ben to Ana."),
-    ],
+@each_pair(
+    ("We moved from Jenkins to GitLab CI.", "CI was moved from Jenkins to GitLab CI."),
+    ("Only admins may delete spaces.", "Spaces can be deleted by admins only."),
+    ("Ana took over support from Ben.", "Support was handed over from Ben to Ana."),
 )
 def test_the_same_in_other_words_replaces_nothing(older: str, newer: str) -> None:
     assert verdict(older, newer).supersedes == ()
@@ -184,15 +162,12 @@ def test_a_memory_that_was_decided_to_hold_steps_back_for_a_stated_change_alone(
     assert verdict(older, stated, settled=True).supersedes == ("old",)
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        (memory("Alice is on the platform team"), "Bob is on the platform team"),
-        (memory("Bug: login fails in Safari"), "Bug: login fails in Firefox"),
-        (memory("The billing service stores invoices in PostgreSQL", settled=True), "The billing service uses MySQL"),
-        (memory("CI uses Python 3.11"), "The nightly CI uses Python 3.13"),
-        (memory("The limit is 5 MB"), "The limit will be 10 MB from next year"),
-    ],
+@each_pair(
+    (memory("Alice is on the platform team"), "Bob is on the platform team"),
+    (memory("Bug: login fails in Safari"), "Bug: login fails in Firefox"),
+    (memory("The billing service stores invoices in PostgreSQL", settled=True), "The billing service uses MySQL"),
+    (memory("CI uses Python 3.11"), "The nightly CI uses Python 3.13"),
+    (memory("The limit is 5 MB"), "The limit will be 10 MB from next year"),
 )
 def test_the_limits_hold_for_a_memory_that_was_just_recalled(older: Candidate, newer: str) -> None:
     found = reconsolidated(newer, older.kind, judge(newer, older.kind, [older]), [Labile(older, 0)])

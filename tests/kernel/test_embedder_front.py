@@ -78,12 +78,14 @@ class Worker:
     embed_questions = embed
 
 
-def front(worker: Any, cache_texts_max: int = 100) -> Embedder:
-    return Embedder(EmbeddingPool([worker]), GENERATION, WIDTH, cache_texts_max)
+def front(cache_texts_max: int = 100) -> tuple[Worker, Embedder]:
+    """A worker, and the embedder before it."""
+    worker = Worker()
+    return worker, Embedder(EmbeddingPool([worker]), GENERATION, WIDTH, cache_texts_max)
 
 
 async def test_a_text_gets_its_vector() -> None:
-    embedder = front(Worker())
+    _, embedder = front()
     assert np.array_equal(await embedder.embed_one("one"), vector_of("one"))
     many = await embedder.embed(["two", "one", "three"])
     assert [made.tolist() for made in many] == [vector_of(text).tolist() for text in ("two", "one", "three")]
@@ -91,8 +93,7 @@ async def test_a_text_gets_its_vector() -> None:
 
 
 async def test_a_text_that_is_known_is_not_made_again_and_a_question_is_another_text() -> None:
-    worker = Worker()
-    embedder = front(worker)
+    worker, embedder = front()
     await embedder.embed_one("one")
     await embedder.embed_one("one")
     await embedder.embed(["one", "two", "two", "one"])
@@ -101,8 +102,7 @@ async def test_a_text_that_is_known_is_not_made_again_and_a_question_is_another_
 
 
 async def test_the_model_is_asked_what_it_reads_only_of_a_text_without_a_short_word_of_ascii() -> None:
-    worker = Worker()
-    embedder = front(worker)
+    worker, embedder = front()
     assert [await embedder.reads(text) for text in ("a word", "🎉 party", "Café 3")] == [True] * 3
     assert worker.looked_at == []
     assert [await embedder.reads(text) for text in ("支付", "🎉", "x" * 101, "été", "")] == [True, *[False] * 4]
@@ -110,21 +110,20 @@ async def test_the_model_is_asked_what_it_reads_only_of_a_text_without_a_short_w
 
 
 async def test_a_worker_that_was_started_anew_loads_its_model_before_it_says_what_it_reads() -> None:
-    worker = Worker()
+    worker, embedder = front()
     worker.loaded = ""
-    assert await front(worker).reads("支付")
+    assert await embedder.reads("支付")
 
 
 async def test_no_texts_need_no_worker() -> None:
-    worker = Worker()
-    assert await front(worker).embed([]) == []
+    worker, embedder = front()
+    assert await embedder.embed([]) == []
     assert worker.calls == []
 
 
 async def test_texts_that_come_while_the_worker_is_busy_go_together() -> None:
-    worker = Worker()
+    worker, embedder = front()
     worker.gate.clear()
-    embedder = front(worker)
     tasks = [asyncio.create_task(embedder.embed_one("first"))]
     async with asyncio.timeout(PATIENCE_S):
         await worker.called.wait()
@@ -136,8 +135,7 @@ async def test_texts_that_come_while_the_worker_is_busy_go_together() -> None:
 
 
 async def test_the_cache_is_bounded_and_keeps_what_was_used_last() -> None:
-    worker = Worker()
-    embedder = front(worker, cache_texts_max=2)
+    worker, embedder = front(cache_texts_max=2)
     for text in ("one", "two", "one", "three", "one"):
         await embedder.embed_one(text)
     assert worker.calls == [["one"], ["two"], ["three"]]
@@ -146,8 +144,7 @@ async def test_the_cache_is_bounded_and_keeps_what_was_used_last() -> None:
 
 
 async def test_a_text_that_leaves_the_cache_while_others_are_made_still_gets_its_vector() -> None:
-    worker = Worker()
-    embedder = front(worker, cache_texts_max=2)
+    worker, embedder = front(cache_texts_max=2)
     await embedder.embed_one("known")
     worker.gate.clear()
     worker.called.clear()
@@ -163,18 +160,17 @@ async def test_a_text_that_leaves_the_cache_while_others_are_made_still_gets_its
 
 
 async def test_one_long_list_never_fills_the_queue_by_itself() -> None:
-    worker = Worker()
+    worker, embedder = front()
     texts = [f"text {number}" for number in range(INBOX_MESSAGES_MAX * 4 + 1000)]
     async with asyncio.timeout(PATIENCE_S):
-        made = await front(worker).embed(texts)
+        made = await embedder.embed(texts)
     assert len(made) == len(texts)
     assert np.array_equal(made[-1], vector_of(texts[-1]))
     assert max(len(call) for call in worker.calls) == BATCH_TEXTS_MAX
 
 
 async def test_a_failing_worker_fails_the_call_and_nothing_is_kept() -> None:
-    worker = Worker()
-    embedder = front(worker)
+    worker, embedder = front()
     worker.fault = Unavailable("the worker is gone", part="embedder-0")
     with pytest.raises(Unavailable, match="gone"):
         await embedder.embed_one("one")
@@ -185,16 +181,14 @@ async def test_a_failing_worker_fails_the_call_and_nothing_is_kept() -> None:
 
 
 async def test_a_worker_that_was_started_anew_is_given_its_model_again() -> None:
-    worker = Worker()
-    embedder = front(worker)
+    worker, embedder = front()
     worker.loaded = ""
     assert np.array_equal(await embedder.embed_one("one"), vector_of("one"))
     assert worker.loaded == GENERATION
 
 
 async def test_a_worker_that_comes_back_with_another_model_is_refused() -> None:
-    worker = Worker()
-    embedder = front(worker)
+    worker, embedder = front()
     worker.loaded = ""
     worker.loads = ["another.int8"]
     with pytest.raises(FailedPrecondition, match="restart the node") as caught:
@@ -204,9 +198,8 @@ async def test_a_worker_that_comes_back_with_another_model_is_refused() -> None:
 
 
 async def test_a_question_goes_before_the_texts_that_wait() -> None:
-    worker = Worker()
+    worker, embedder = front()
     worker.gate.clear()
-    embedder = front(worker)
     passages = [f"{number:04}" + "x" * 1000 for number in range(64)]
     bulk = asyncio.create_task(embedder.embed(passages))
     async with asyncio.timeout(PATIENCE_S):
@@ -222,16 +215,15 @@ async def test_a_question_goes_before_the_texts_that_wait() -> None:
 
 
 async def test_a_text_larger_than_a_call_goes_alone() -> None:
-    worker = Worker()
+    worker, embedder = front()
     texts = ["short", "long" * CALL_BYTES_MAX, "also short", "é" * (CALL_BYTES_MAX // 2), "last"]
-    await front(worker).embed(texts)
+    await embedder.embed(texts)
     assert worker.calls == [[texts[0]], [texts[1]], [texts[2]], [texts[3]], [texts[4]]]
 
 
 async def test_the_cache_is_bounded_by_its_characters_and_holds_no_long_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CACHE_CHARS_MAX", 10)
-    worker = Worker()
-    embedder = front(worker)
+    worker, embedder = front()
     for text in ("aaaaaa", "bbbb", "aaaaaa", "cccc", "aaaaaa", "bbbb"):
         await embedder.embed_one(text)
     assert worker.calls == [["aaaaaa"], ["bbbb"], ["cccc"], ["bbbb"]]
@@ -247,7 +239,7 @@ async def test_the_cache_is_bounded_by_its_characters_and_holds_no_long_text(mon
 
 
 def test_what_was_kept_is_taken_as_it_is_and_only_what_is_damaged_is_left_out_and_told_once() -> None:
-    embedder = front(Worker())
+    _, embedder = front()
     sound = {text: vector_of(text).tobytes() for text in ("one", "two", "three")}
     damaged = {
         "short": sound["one"][:-1], "long": sound["one"] * 2, "none": b"", "zero": bytes(4 * WIDTH),
@@ -268,16 +260,16 @@ def test_what_was_kept_is_taken_as_it_is_and_only_what_is_damaged_is_left_out_an
 # Several workers with one model: each call goes to a free worker, and their models are the same.
 
 
-def crew_of(*workers: Worker, patience_s: float | None = None) -> EmbeddingPool:
-    for number, worker in enumerate(workers):
-        worker.name = f"embedder-{number}"
-    return EmbeddingPool(workers, patience_s)
+def crew_of_two(patience_s: float | None = None) -> tuple[Worker, Worker, EmbeddingPool]:
+    first, second = Worker(), Worker()
+    second.name = "embedder-1"
+    return first, second, EmbeddingPool((first, second), patience_s)
 
 
 async def test_a_question_is_answered_while_texts_are_being_embedded() -> None:
-    first, second = Worker(), Worker()
+    first, second, crew = crew_of_two()
     first.gate.clear()
-    embedder = Embedder(crew_of(first, second), GENERATION, WIDTH)
+    embedder = Embedder(crew, GENERATION, WIDTH)
     passages = [f"{number:04}" + "x" * 1000 for number in range(64)]
     bulk = asyncio.create_task(embedder.embed(passages))
     async with asyncio.timeout(PATIENCE_S):
@@ -289,8 +281,7 @@ async def test_a_question_is_answered_while_texts_are_being_embedded() -> None:
 
 
 async def test_every_worker_loads_the_model_and_a_dead_one_loads_it_again() -> None:
-    first, second = Worker(), Worker()
-    crew = crew_of(first, second)
+    first, _, crew = crew_of_two()
     assert (await crew.load()).generation == GENERATION
     embedder = Embedder(crew, GENERATION, WIDTH)
     first.loaded = ""
@@ -299,16 +290,15 @@ async def test_every_worker_loads_the_model_and_a_dead_one_loads_it_again() -> N
 
 
 async def test_machines_with_different_models_are_refused_and_named() -> None:
-    first, second = Worker(), Worker()
+    _, second, crew = crew_of_two()
     second.loads = ["another.int8"]
     with pytest.raises(FailedPrecondition, match="embedder-1 has found another model") as caught:
-        await crew_of(first, second).load()
+        await crew.load()
     assert (caught.value.fields["value"], caught.value.fields["limit"]) == ("another.int8", GENERATION)
 
 
 async def test_a_worker_that_is_down_leaves_the_work_to_the_others_and_is_used_again_when_it_is_back() -> None:
-    first, second = Worker(), Worker()
-    crew = crew_of(first, second)
+    first, second, crew = crew_of_two()
     first.fault = Unavailable("gone", part="embedder-0")
     for _ in range(3):
         assert np.array_equal(await crew.embed(["one"], GENERATION), [vector_of("one")])
@@ -323,8 +313,7 @@ async def test_a_worker_that_is_down_leaves_the_work_to_the_others_and_is_used_a
 
 
 async def test_for_a_worker_that_was_cut_off_another_answers_and_it_is_asked_last_until_it_does() -> None:
-    first, second = Worker(), Worker()
-    crew = crew_of(first, second, patience_s=0.01)
+    first, second, crew = crew_of_two(patience_s=0.01)
     first.gate.clear()
     async with asyncio.timeout(PATIENCE_S):
         for text in ("one", "two", "six"):
@@ -336,8 +325,7 @@ async def test_for_a_worker_that_was_cut_off_another_answers_and_it_is_asked_las
 
 
 async def test_when_all_are_late_or_gone_the_first_to_answer_counts_and_else_the_last_fault() -> None:
-    first, second = Worker(), Worker()
-    crew = crew_of(first, second, patience_s=0.01)
+    first, second, crew = crew_of_two(patience_s=0.01)
     first.gate.clear()
     second.gate.clear()
     async with asyncio.timeout(PATIENCE_S):
@@ -356,8 +344,7 @@ async def test_when_all_are_late_or_gone_the_first_to_answer_counts_and_else_the
 
 
 async def test_who_can_not_have_the_model_is_told_of_while_the_others_go_on() -> None:
-    first, second = Worker(), Worker()
-    crew = crew_of(first, second)
+    first, second, crew = crew_of_two()
     first.fault = InvalidArgument("model_dir", "/m", "a folder that is there")
     assert (await crew.load()).generation == GENERATION
     assert [fault.partition(":")[0] for fault in crew.faults] == ["embedder-0"]

@@ -14,7 +14,7 @@ from fastembed import TextEmbedding
 from fastembed.text.pooled_normalized_embedding import PooledNormalizedEmbedding
 from follower_scene import until
 from onnx import TensorProto, helper, numpy_helper
-from recall_scene import started
+from recall_scene import running
 from second_model import cut_model
 from test_embedder_front import Worker
 from tokenizers import Tokenizer
@@ -426,8 +426,7 @@ async def test_a_text_alone_does_not_make_its_question_known_and_both_are_forgot
 
 async def test_a_node_embeds_questions_and_texts_with_the_words_of_the_model_that_takes_over(tmp_path: Path) -> None:
     folder = prompting(cut_model(tmp_path / "e5", 128), {"prompts": {"query": "query: ", "document": "passage: "}})
-    mesh = await started(tmp_path / "data")
-    try:
+    async with running(tmp_path / "data") as mesh:
         text = "The tide gauge reports every six minutes"
         before = (await mesh.remember(CALLER, Draft(content=text))).memory
         await mesh.reembed(str(folder))
@@ -449,5 +448,3 @@ async def test_a_node_embeds_questions_and_texts_with_the_words_of_the_model_tha
         assert (hit.memory.id, dense.raw) == (before.id, pytest.approx(float(asked @ passages[0]), abs=1e-4))
         status = await mesh.status()
         assert (status.model.query_prefix, status.model.passage_prefix) == ("query: ", "passage: ")
-    finally:
-        await mesh.close()

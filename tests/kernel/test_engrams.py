@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-import pytest
 from follower_scene import until
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recall_scene import READER, Here, started
+from recall_scene import READER, Here, running
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
@@ -77,18 +76,13 @@ def test_a_pause_begins_a_slot_and_a_clock_that_jumps_does_no_harm() -> None:
     assert in_words(table.neighbours("1")[0]) == "temporal: written 1 min before"
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_related_names_neighbours_in_time_also_after_a_start(here: Here, tmp_path: Path) -> None:
-    mesh = await started(tmp_path)
-    first = await mesh.remember(READER, here.draft("Lids are sealed with wax."))
-    second = await mesh.remember(READER, here.draft("Bo owns the parser of invoices."))
-    await mesh.close()
-    again = await started(tmp_path)
-    try:
+    async with running(tmp_path) as mesh:
+        first = await mesh.remember(READER, here.draft("Lids are sealed with wax."))
+        second = await mesh.remember(READER, here.draft("Bo owns the parser of invoices."))
+    async with running(tmp_path) as again:
         end = await again._parts.ledger.position()
         await until(lambda: again._parts.temporal.position == end)
         (near,) = (await again.related(READER, first.memory.id)).results
-    finally:
-        await again.close()
     assert near.memory.id == second.memory.id
     assert near.reasons == ("temporal: written 0 min after",)

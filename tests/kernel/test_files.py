@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recall_scene import started
+from recall_scene import running
 
 from mnemesh_actors.files.project_files import ABSENT, ROOTS_MAX, FileStates, ProjectRoots, blob_hash
 from mnemesh_actors.node.mesh import Mesh
@@ -128,8 +128,7 @@ async def test_a_memory_is_stale_exactly_while_a_file_that_it_names_differs(tmp_
     git(tree, "add", ".")
     owner = Caller("owner", "owner", default_space=SPACE, root=str(tree))
     far = replace(owner, root="/nowhere/at/all")
-    mesh = await started(tmp_path / "data")
-    try:
+    async with running(tmp_path / "data") as mesh:
 
         async def write(content: str, caller: Caller = owner) -> Memory:
             return (await mesh.remember(caller, Draft(content=content, space=SPACE, force=True))).memory
@@ -174,8 +173,6 @@ async def test_a_memory_is_stale_exactly_while_a_file_that_it_names_differs(tmp_
         os.rename(tree, tmp_path / "elsewhere")
         assert await stale() == ()
         assert await states(mesh, owner, named.id) == [("src/other.py", "not checked here", "")]
-    finally:
-        await mesh.close()
 
 
 async def states(mesh: Mesh, caller: Caller, id_: str) -> list[tuple[str, str, str]]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from doubles import noted
 from follower_scene import PATIENCE_S, WIDTH, Scene, Shelf, until, vector_of
+from follower_scene import idle as idle
 from follower_scene import scene as scene
 from ledger_builders import GENERATION
 from structlog.testing import capture_logs
@@ -28,7 +29,6 @@ from mnemesh_memory.values.model import Source
 
 
 async def test_a_write_is_awaited_until_recall_can_see_it(scene: Scene) -> None:
-    await scene.start()
     scene.shelf.gate.clear()
     written = await scene.published("one")
     waiting = asyncio.create_task(scene.follower.wait_for(written))
@@ -42,46 +42,44 @@ async def test_a_write_is_awaited_until_recall_can_see_it(scene: Scene) -> None:
 
 
 async def test_a_number_that_was_taken_in_is_not_waited_for(scene: Scene) -> None:
-    await scene.start()
     await scene.remember("one")
     await scene.follower.close()
     await scene.follower.wait_for(1)
     await scene.follower.wait_for(0)
 
 
-async def test_each_waits_for_its_own_number_only(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene.follower._page_entries = 1
-    scene.shelf.gate.clear()
-    last = await scene.write(*(scene.home.pen.create(str(number)) for number in range(3)))
-    await scene.start()
+async def test_each_waits_for_its_own_number_only(idle: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    idle.follower._page_entries = 1
+    idle.shelf.gate.clear()
+    last = await idle.write(*(idle.home.pen.create(str(number)) for number in range(3)))
+    await idle.start()
     order: list[int] = []
 
     async def wait(seq: int) -> None:
-        await scene.follower.wait_for(seq)
-        assert scene.shelf.seq >= seq
+        await idle.follower.wait_for(seq)
+        assert idle.shelf.seq >= seq
         order.append(seq)
 
     waits = [asyncio.create_task(wait(seq)) for seq in (3, 1, 2, 1)]
     await asyncio.sleep(0)
     assert order == []
-    scene.shelf.gate.set()
+    idle.shelf.gate.set()
     await asyncio.wait_for(asyncio.gather(*waits), PATIENCE_S)
     assert order == [1, 1, 2, 3]
-    assert scene.shelf.pages == [1, 2, 3]
+    assert idle.shelf.pages == [1, 2, 3]
     assert last.seq == 3
 
 
-async def test_a_follower_without_news_asks_for_nothing(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls = noted(monkeypatch, scene.ledger, "feed")
-    await scene.start()
-    await scene.remember("one")
+async def test_a_follower_without_news_asks_for_nothing(idle: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = noted(monkeypatch, idle.ledger, "feed")
+    await idle.start()
+    await idle.remember("one")
     for _ in range(50):
-        await scene.ledger.status()
+        await idle.ledger.status()
     assert len(calls) <= 4
 
 
 async def test_one_who_gives_up_does_not_hold_up_those_who_wait(scene: Scene) -> None:
-    await scene.start()
     waits = [asyncio.create_task(scene.follower.wait_for(seq)) for seq in (1, 3, 2)]
     await asyncio.sleep(0)
     waits[0].cancel()
@@ -95,7 +93,6 @@ async def test_one_who_gives_up_does_not_hold_up_those_who_wait(scene: Scene) ->
 
 
 async def test_a_change_replaces_and_a_forgotten_memory_is_marked(scene: Scene) -> None:
-    await scene.start()
     pen = scene.home.pen
     one, two = await scene.remember("one"), await scene.remember("two")
     last = await scene.write(pen.revise(one, content="one again"), pen.forget(two))
@@ -106,7 +103,6 @@ async def test_a_change_replaces_and_a_forgotten_memory_is_marked(scene: Scene) 
 
 
 async def test_an_item_carries_what_recall_filters_by(scene: Scene) -> None:
-    await scene.start()
     memory = await scene.remember(
         "one", title="T", kind="decision", tags=("a", "b"), tier="pinned", source=Source("s1", "/d", 3),
         valid_from=5, valid_to=6, keywords=("k",),
@@ -126,7 +122,6 @@ async def test_an_item_carries_what_recall_filters_by(scene: Scene) -> None:
 
 
 async def test_a_long_memory_has_a_text_for_each_of_its_parts(scene: Scene) -> None:
-    await scene.start()
     memory = await scene.remember("".join(f"Sentence {number} says something. " for number in range(200)))
     (item,) = scene.shelf.items.values()
     assert [text.lexical for text in item.texts] == [lexical for _, lexical in index_texts(memory)]
@@ -137,7 +132,6 @@ async def test_a_long_memory_has_a_text_for_each_of_its_parts(scene: Scene) -> N
 
 
 async def test_an_older_number_published_late_changes_nothing(scene: Scene) -> None:
-    await scene.start()
     await scene.remember("one")
     await scene.remember("two")
     scene.follower.publish(1)
@@ -146,7 +140,6 @@ async def test_an_older_number_published_late_changes_nothing(scene: Scene) -> N
 
 
 async def test_a_commit_that_was_not_answered_is_found_by_looking(scene: Scene) -> None:
-    await scene.start()
     await scene.write(scene.home.pen.create("one"))
     scene.follower.look()
     await until(lambda: scene.follower.applied == 1)
@@ -157,7 +150,6 @@ async def test_a_commit_that_was_not_answered_is_found_by_looking(scene: Scene) 
 
 
 async def test_what_is_cached_is_not_embedded_again_and_what_was_embedded_is_cached(scene: Scene) -> None:
-    await scene.start()
     await scene.remember("one")
     await scene.remember("two")
     assert scene.model.texts == ["one", "two"]
@@ -182,7 +174,6 @@ async def test_what_is_cached_is_not_embedded_again_and_what_was_embedded_is_cac
     ],
 )
 async def test_a_cached_vector_that_was_damaged_is_embedded_again_and_kept(scene: Scene, damage: bytes) -> None:
-    await scene.start()
     for text in ("one", "two", "three"):
         await scene.remember(text)
     sound = {item.id: item.texts[0].dense for item in scene.shelf.items.values()}
@@ -204,31 +195,30 @@ async def test_a_cached_vector_that_was_damaged_is_embedded_again_and_kept(scene
     assert told == [1]
 
 
-async def test_two_memories_of_one_text_are_embedded_once(scene: Scene) -> None:
-    pen = scene.home.pen
-    last = await scene.write(pen.create("same"), pen.create("same", space="team/ops"))
-    await scene.start()
-    await scene.until_indexed(last.seq)
-    assert scene.model.texts == ["same"]
-    assert len(scene.shelf.items) == 2
+async def test_two_memories_of_one_text_are_embedded_once(idle: Scene) -> None:
+    pen = idle.home.pen
+    last = await idle.write(pen.create("same"), pen.create("same", space="team/ops"))
+    await idle.start()
+    await idle.until_indexed(last.seq)
+    assert idle.model.texts == ["same"]
+    assert len(idle.shelf.items) == 2
 
 
 # ---- flushing and closing -------------------------------------------------------------------------------------------
 
 
 async def test_what_was_taken_in_is_flushed_and_a_failed_flush_is_tried_again(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    idle: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "FLUSH_S", 0.005)
-    await scene.start()
-    scene.shelf.flush_faults = [Unavailable("the disk is full", part="index")]
-    await scene.remember("one")
-    await asyncio.wait_for(scene.shelf.flushes.wait(), PATIENCE_S)
-    assert scene.shelf.flushed[1] == 1
+    await idle.start()
+    idle.shelf.flush_faults = [Unavailable("the disk is full", part="index")]
+    await idle.remember("one")
+    await asyncio.wait_for(idle.shelf.flushes.wait(), PATIENCE_S)
+    assert idle.shelf.flushed[1] == 1
 
 
 async def test_closing_tells_those_who_wait_that_their_write_is_stored(scene: Scene) -> None:
-    await scene.start()
     scene.shelf.gate.clear()
     written = await scene.published("one")
     waiting = asyncio.create_task(scene.follower.wait_for(written))
@@ -244,33 +234,33 @@ async def test_closing_tells_those_who_wait_that_their_write_is_stored(scene: Sc
     assert scene.shelved() == ["one"]
 
 
-async def test_it_is_catching_up_until_it_holds_what_the_ledger_held_when_it_was_opened(scene: Scene) -> None:
-    last = await scene.write(*(scene.home.pen.create(str(number)) for number in range(3)))
-    scene.shelf.gate.clear()
-    await scene.start()
-    assert (scene.follower.catching_up, scene.follower.gaps) == (True, 1)
-    scene.shelf.gate.set()
-    await scene.until_indexed(last.seq)
-    assert not scene.follower.catching_up
-    scene.shelf.gate.clear()
-    scene.follower.publish((await scene.write(scene.home.pen.create("later"))).seq)
-    assert (scene.follower.catching_up, scene.follower.gaps) == (False, 1), "a usual lag is none"
-    scene.shelf.gate.set()
+async def test_it_is_catching_up_until_it_holds_what_the_ledger_held_when_it_was_opened(idle: Scene) -> None:
+    last = await idle.write(*(idle.home.pen.create(str(number)) for number in range(3)))
+    idle.shelf.gate.clear()
+    await idle.start()
+    assert (idle.follower.catching_up, idle.follower.gaps) == (True, 1)
+    idle.shelf.gate.set()
+    await idle.until_indexed(last.seq)
+    assert not idle.follower.catching_up
+    idle.shelf.gate.clear()
+    idle.follower.publish((await idle.write(idle.home.pen.create("later"))).seq)
+    assert (idle.follower.catching_up, idle.follower.gaps) == (False, 1), "a usual lag is none"
+    idle.shelf.gate.set()
 
 
-async def test_an_unknown_number_is_asked_for_at_leisure(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unknown_number_is_asked_for_at_leisure(idle: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed_loop, "RETRY_S", 1000.0)
-    await scene.start()
-    await scene.remember("one")
-    asked = noted(monkeypatch, scene.ledger, "feed")
-    scene.follower.publish(5)
+    await idle.start()
+    await idle.remember("one")
+    asked = noted(monkeypatch, idle.ledger, "feed")
+    idle.follower.publish(5)
     await until(lambda: bool(asked))
     for _ in range(50):
         await asyncio.sleep(0.001)
     assert len(asked) == 1
-    written = await scene.write(scene.home.pen.create("two"))
-    scene.follower.look()
-    await scene.until_indexed(written.seq)
+    written = await idle.write(idle.home.pen.create("two"))
+    idle.follower.look()
+    await idle.until_indexed(written.seq)
 
 
 # ---- handed over ----------------------------------------------------------------------------------------------------
@@ -291,24 +281,24 @@ async def commit(scene: Scene, *commands: Command) -> FeedPage | None:
 
 
 @pytest.fixture
-def asked(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+def asked(idle: Scene, monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """The questions to the ledger's feed."""
-    return noted(monkeypatch, scene.ledger, "feed")
+    return noted(monkeypatch, idle.ledger, "feed")
 
 
 async def test_new_memories_come_with_their_commit_without_another_question(
-    scene: Scene, asked: list[tuple[Any, ...]]
+    idle: Scene, asked: list[tuple[Any, ...]]
 ) -> None:
-    await scene.start()
+    await idle.start()
     await until(lambda: bool(asked))
     asked.clear()
     for number in range(3):
         texts = [f"{number} one", f"{number} two"]
-        await commit(scene, *(scene.home.pen.create(text, vectors=with_vectors(text)) for text in texts))
-    await scene.until_indexed(6)
-    assert scene.shelved() == ["0 one", "0 two", "1 one", "1 two", "2 one", "2 two"]
+        await commit(idle, *(idle.home.pen.create(text, vectors=with_vectors(text)) for text in texts))
+    await idle.until_indexed(6)
+    assert idle.shelved() == ["0 one", "0 two", "1 one", "1 two", "2 one", "2 two"]
     assert asked == []
-    assert scene.model.texts == []
+    assert idle.model.texts == []
 
 
 async def test_what_is_handed_over_is_what_the_feed_says(scene: Scene) -> None:
@@ -322,7 +312,6 @@ async def test_what_is_handed_over_is_what_the_feed_says(scene: Scene) -> None:
 async def test_a_commit_that_is_more_than_new_memories_is_read_from_the_feed(
     scene: Scene, asked: list[tuple[Any, ...]]
 ) -> None:
-    await scene.start()
     first = await scene.remember("first")
     pen = scene.home.pen
     asked.clear()
@@ -334,16 +323,15 @@ async def test_a_commit_that_is_more_than_new_memories_is_read_from_the_feed(
     assert sorted(item.state for item in scene.shelf.items.values()) == ["active", "active", "forgotten"]
 
 
-async def test_what_does_not_follow_on_what_is_there_is_read_from_the_feed(scene: Scene) -> None:
-    await scene.write(scene.home.pen.create("unseen"))
-    assert await commit(scene, scene.home.pen.create("seen", vectors=with_vectors("seen"))) is None
-    await scene.start()
-    await scene.until_indexed(2)
-    assert scene.shelved() == ["unseen", "seen"]
+async def test_what_does_not_follow_on_what_is_there_is_read_from_the_feed(idle: Scene) -> None:
+    await idle.write(idle.home.pen.create("unseen"))
+    assert await commit(idle, idle.home.pen.create("seen", vectors=with_vectors("seen"))) is None
+    await idle.start()
+    await idle.until_indexed(2)
+    assert idle.shelved() == ["unseen", "seen"]
 
 
 async def test_of_a_shard_that_lost_what_was_handed_over_the_feed_fills_the_gap(scene: Scene) -> None:
-    await scene.start()
     await commit(scene, scene.home.pen.create("one", vectors=with_vectors("one")))
     await scene.until_indexed(1)
     scene.shelf.die()
@@ -356,7 +344,6 @@ async def test_what_waits_for_a_stalled_index_is_bounded_and_nothing_is_lost(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.follower._page_entries = 3
-    await scene.start()
     scene.shelf.gate.clear()
     texts = [str(number) for number in range(10)]
     for text in texts:
@@ -370,7 +357,6 @@ async def test_what_waits_for_a_stalled_index_is_bounded_and_nothing_is_lost(
 
 async def test_handed_over_pages_stay_within_the_bytes_of_one(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handover, "FEED_BYTES_MAX", 100)
-    await scene.start()
     scene.shelf.gate.clear()
     for text in ("a" * 30, "b" * 30, "c" * 30):
         await commit(scene, scene.home.pen.create(text, vectors=with_vectors(text)))
@@ -384,7 +370,6 @@ async def test_handed_over_pages_stay_within_the_bytes_of_one(scene: Scene, monk
 
 
 async def test_what_is_erased_leaves_the_index_and_a_handed_over_page_does_not_bring_it_back(scene: Scene) -> None:
-    await scene.start()
     pen = scene.home.pen
     one, _ = await scene.remember("one"), await scene.remember("two")
     command = pen.create("three")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from follower_scene import PATIENCE_S, Scene, until
+from follower_scene import idle as idle
 from follower_scene import scene as scene
 
 from mnemesh_actors.consumers import follower as module
@@ -17,7 +18,6 @@ from mnemesh_memory.values.errors import DataLoss, DeadlineExceeded, InvalidArgu
 
 
 async def test_a_shard_that_died_is_opened_again_and_misses_nothing(scene: Scene) -> None:
-    await scene.start()
     await scene.remember("one")
     await scene.shelf.flush()
     await scene.remember("two")
@@ -34,7 +34,6 @@ async def test_a_shard_that_died_is_opened_again_and_misses_nothing(scene: Scene
     "fault", [Unavailable("busy", part="index"), DataLoss("torn"), InvalidArgument("item", 1, "another")], ids=repr
 )
 async def test_after_a_fault_the_same_entries_are_tried_again(scene: Scene, fault: MnemeshError) -> None:
-    await scene.start()
     scene.shelf.faults = [fault, fault, fault]
     await scene.remember("one")
     assert scene.shelved() == ["one"]
@@ -43,7 +42,6 @@ async def test_after_a_fault_the_same_entries_are_tried_again(scene: Scene, faul
 
 
 async def test_a_ledger_that_is_away_for_a_while_holds_the_index_up_only_so_long(scene: Scene) -> None:
-    await scene.start()
     feed, calls = scene.ledger.feed, 0
 
     async def sometimes(*args: Any) -> Any:
@@ -61,7 +59,6 @@ async def test_a_ledger_that_is_away_for_a_while_holds_the_index_up_only_so_long
 
 async def test_a_wait_that_runs_out_says_that_the_write_is_stored_and_why(scene: Scene) -> None:
     scene.follower._wait_s = 0.02
-    await scene.start()
     scene.shelf.gate.clear()
     written = await scene.published("one")
     with pytest.raises(DeadlineExceeded) as caught:
@@ -81,7 +78,6 @@ async def test_a_wait_that_runs_out_says_that_the_write_is_stored_and_why(scene:
 
 async def test_those_who_gave_up_waiting_are_not_kept(scene: Scene) -> None:
     scene.follower._wait_s = 0.01
-    await scene.start()
     scene.shelf.gate.clear()
     written = await scene.published("one")
     results = await asyncio.gather(*(scene.follower.wait_for(written) for _ in range(50)), return_exceptions=True)
@@ -95,7 +91,6 @@ async def test_those_who_gave_up_waiting_are_not_kept(scene: Scene) -> None:
 
 
 async def test_a_bug_is_told_to_everyone_and_nobody_waits_for_nothing(scene: Scene) -> None:
-    await scene.start()
     scene.shelf.gate.clear()
     scene.shelf.faults = [TypeError("a bug of ours")]
     written = await scene.published("one")
@@ -111,32 +106,31 @@ async def test_a_bug_is_told_to_everyone_and_nobody_waits_for_nothing(scene: Sce
     assert [notice for notice in scene.notices if "a bug of ours" in notice]
 
 
-async def test_a_bug_of_the_flush_is_told_and_holds_up_no_write(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_bug_of_the_flush_is_told_and_holds_up_no_write(idle: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FLUSH_S", 0.0)
-    await scene.start()
-    scene.shelf.flush_faults = [TypeError("a bug of the flush")]
-    await scene.remember("one")
-    await until(lambda: "a bug of the flush" in scene.follower.fault)
-    await scene.remember("two")
-    assert scene.shelved() == ["one", "two"]
+    await idle.start()
+    idle.shelf.flush_faults = [TypeError("a bug of the flush")]
+    await idle.remember("one")
+    await until(lambda: "a bug of the flush" in idle.follower.fault)
+    await idle.remember("two")
+    assert idle.shelved() == ["one", "two"]
 
 
-async def test_a_rebuilt_index_is_told_and_a_new_one_is_not(scene: Scene) -> None:
-    scene.shelf.rebuilt = "absent"
-    await scene.start()
-    assert scene.notices == []
-    await scene.follower.close()
-    scene.shelf.rebuilt = "another model made it"
-    scene.follower = scene.another_follower()
-    await scene.start()
-    assert scene.notices == ["index rebuilt from the ledger: another model made it"]
+async def test_a_rebuilt_index_is_told_and_a_new_one_is_not(idle: Scene) -> None:
+    idle.shelf.rebuilt = "absent"
+    await idle.start()
+    assert idle.notices == []
+    await idle.follower.close()
+    idle.shelf.rebuilt = "another model made it"
+    idle.follower = idle.another_follower()
+    await idle.start()
+    assert idle.notices == ["index rebuilt from the ledger: another model made it"]
 
 
 # ---- reading through the follower -----------------------------------------------------------------------------------
 
 
 async def test_a_reader_opens_a_shard_that_died_and_its_entries_come_back(scene: Scene) -> None:
-    await scene.start()
     await scene.remember("one")
     scene.shelf.die()
     assert await scene.follower.read(lambda shard: shard.count()) == 0
@@ -146,7 +140,6 @@ async def test_a_reader_opens_a_shard_that_died_and_its_entries_come_back(scene:
 
 
 async def test_a_reader_is_told_when_opening_again_does_not_help(scene: Scene) -> None:
-    await scene.start()
     asked: list[Any] = []
 
     async def broken(shard: Any) -> int:
@@ -159,7 +152,6 @@ async def test_a_reader_is_told_when_opening_again_does_not_help(scene: Scene) -
 
 
 async def test_a_wrong_question_is_not_asked_twice(scene: Scene) -> None:
-    await scene.start()
     asked: list[Any] = []
 
     async def wrong(shard: Any) -> int:
@@ -172,7 +164,6 @@ async def test_a_wrong_question_is_not_asked_twice(scene: Scene) -> None:
 
 
 async def test_an_opening_that_nobody_waits_for_any_more_still_tells_what_the_index_lacks(scene: Scene) -> None:
-    await scene.start()
     for content in ("one", "two"):
         await scene.remember(content)
     scene.shelf.die()
@@ -199,7 +190,6 @@ async def test_while_the_index_is_away_nobody_asks_it_and_it_is_looked_for_until
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index_presence, "AWAY_GRACE_S", 0.0)
-    await scene.start()
     await scene.remember("one")
     scene.shelf.die()
     scene.shelf.open_faults = [Unavailable("no answer", part="index", retry_after_s=0)] * 5
@@ -217,30 +207,29 @@ async def test_while_the_index_is_away_nobody_asks_it_and_it_is_looked_for_until
     assert scene.notices[-2:] == ["index away: no answer", "index back: 1 entry to take in"]
 
 
-async def test_nobody_waits_for_an_index_whose_machine_is_cut_off_and_its_answer_brings_it_back(scene: Scene) -> None:
+async def test_nobody_waits_for_an_index_whose_machine_is_cut_off_and_its_answer_brings_it_back(idle: Scene) -> None:
     reachable = True
 
     async def answers() -> bool:
         return reachable
 
-    scene.follower._machine_answers = answers
-    await scene.start()
-    await scene.remember("one")
+    idle.follower._machine_answers = answers
+    await idle.start()
+    await idle.remember("one")
     reachable = False
-    scene.shelf.gate.clear()  # what it was asked is never answered
-    written = await scene.published("two")
+    idle.shelf.gate.clear()  # what it was asked is never answered
+    written = await idle.published("two")
     with pytest.raises(Unavailable, match="the machine of the index can't be reached"):
-        await asyncio.wait_for(scene.follower.wait_for(written), PATIENCE_S)
+        await asyncio.wait_for(idle.follower.wait_for(written), PATIENCE_S)
     with pytest.raises(Unavailable, match="can't be reached"):
-        await scene.follower.read(lambda shard: pytest.fail("it was asked"))
+        await idle.follower.read(lambda shard: pytest.fail("it was asked"))
     reachable = True
-    scene.shelf.gate.set()
-    await until(lambda: scene.follower.away == "" and scene.follower.lag == 0)
-    assert scene.shelved() == ["one", "two"]
+    idle.shelf.gate.set()
+    await until(lambda: idle.follower.away == "" and idle.follower.lag == 0)
+    assert idle.shelved() == ["one", "two"]
 
 
 async def test_an_index_that_was_only_slow_is_asked_again_also_while_the_follower_is_at_work(scene: Scene) -> None:
-    await scene.start()
     asked, hold = asyncio.Event(), asyncio.Event()
     embed = scene.model.embed
 
@@ -262,7 +251,6 @@ async def test_an_index_that_was_only_slow_is_asked_again_also_while_the_followe
 async def test_writers_who_wait_are_told_when_an_outage_lasts_and_not_when_it_was_short(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await scene.start()
     scene.shelf.open_faults = [Unavailable("no answer", part="index")] * 3
     scene.shelf.faults = [Unavailable("no answer", part="index")]
     await scene.remember("one")
@@ -280,12 +268,12 @@ async def test_writers_who_wait_are_told_when_an_outage_lasts_and_not_when_it_wa
     assert scene.shelved() == ["one", "two"]
 
 
-async def test_a_start_waits_for_an_index_that_is_away_only_when_it_may_come_later(scene: Scene) -> None:
-    scene.shelf.open_faults = [Unavailable("no answer", part="index")]
+async def test_a_start_waits_for_an_index_that_is_away_only_when_it_may_come_later(idle: Scene) -> None:
+    idle.shelf.open_faults = [Unavailable("no answer", part="index")]
     with pytest.raises(Unavailable, match="no answer"):
-        await scene.start()
-    scene.shelf.open_faults = [Unavailable("no answer", part="index")] * 3
-    await scene.follower.start(0, patient=True)
-    assert scene.follower.away == "no answer"
-    await scene.remember("one")
-    assert scene.shelved() == ["one"]
+        await idle.start()
+    idle.shelf.open_faults = [Unavailable("no answer", part="index")] * 3
+    await idle.follower.start(0, patient=True)
+    assert idle.follower.away == "no answer"
+    await idle.remember("one")
+    assert idle.shelved() == ["one"]

@@ -12,6 +12,7 @@ from typing import Final
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from told_texts import SIX
 
 from mnemesh_memory.policy.judge.evidence import evidence_of, with_reading
 from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS
@@ -25,15 +26,6 @@ from mnemesh_memory.policy.judge.vetoes import speaks
 PAIRS: Final = [
     json.loads(line)
     for line in (Path(__file__).parent.parent / "data" / "guard" / "given.jsonl").read_text("utf-8").splitlines()
-]
-# The kinds of contradiction that other memories refuse to store.
-SIX: Final = [
-    ("The billing service stores invoices in PostgreSQL", "The billing service stores invoices in MySQL"),
-    ("Always squash commits before merging", "Never squash commits before merging"),
-    ("Session tokens expire after 15 minutes", "Session tokens expire after 60 minutes"),
-    ("The owner of the checkout module is Alice", "The owner of the checkout module is Bob"),
-    ("The API docs are at https://docs.a.example", "The API docs are at https://docs.b.example"),
-    ("The search cluster has 3 nodes", "The search cluster has 5 nodes"),
 ]
 TEXTS: Final = [pair[side] for pair in PAIRS for side in ("older", "newer")]
 PROPERTY = settings(max_examples=150, derandomize=True, database=None, deadline=None)
@@ -154,24 +146,6 @@ def test_a_long_or_odd_text_is_read_in_bounds(text: str) -> None:
 def test_an_empty_space_takes_any_text() -> None:
     verdict = judge("The cluster has 3 nodes.", "fact", [])
     assert (verdict.action, verdict.novelty, verdict.supersedes, verdict.contradicts) == ("ADD", 1.0, (), ())
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("The plant yields 5 MW", "The plant yields 5 mW"),
-        ("Call getUser() first", "Call getuser() first"),
-        ("Read /etc/App.toml", "Read /etc/app.toml"),
-        ("Run `make Test`", "Run `make test`"),
-        ("The node restarts?", "The node restarts."),
-        ("Ana reviews for Ben", "Ben reviews for Ana"),
-        ("Prefer REST over GraphQL", "Prefer GraphQL over REST"),
-        ("Copy from A to B", "Copy from B to A"),
-        ("if a:\n    return 1", "if a:\nreturn 1"),
-    ],
-)
-def test_texts_that_differ_in_what_they_say_are_two(one: str, other: str) -> None:
-    assert not says_the_same(one, other)
 
 
 def test_a_decision_steps_back_for_a_stated_change_alone() -> None:
@@ -311,20 +285,6 @@ def test_a_writer_is_asked_about_middling_evidence_and_about_two_memories_at_mos
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("Reviewers shouldn't approve their own changes.", "Reviewers should not approve their own changes."),
-        ("Operators cannot restart the orchestrator.", "operators can't restart the orchestrator"),
-        ("The orchestrator is stateless.", "Orchestrator stateless"),
-        ("Caf\u00e9 machines don\u2019t need descaling.", "Cafe\u0301 machines don't need descaling"),
-        ("It\u2019s the orchestrator.", "It's the orchestrator"),
-    ],
-)
-def test_a_short_form_says_the_same_as_the_whole_words(one: str, other: str) -> None:
-    assert says_the_same(one, other)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
         ("Session tokens expire after five minutes.", "session tokens expire after 5 min"),
         ("The eval set has 1,200 questions.", "The eval set has 1200 questions"),
         ("Backups run every day at 4 pm.", "Backups run daily at 16:00."),
@@ -336,9 +296,14 @@ def test_a_short_form_says_the_same_as_the_whole_words(one: str, other: str) -> 
         ("Reviewers don't merge on Fridays.", "On Fridays, reviewers do not merge!"),
         ("Both QA and product sign a release.", "Product and QA sign a release."),
         ("If the build is red, then nobody merges.", "Nobody merges if the build is red."),
+        ("Reviewers shouldn't approve their own changes.", "Reviewers should not approve their own changes."),
+        ("Operators cannot restart the orchestrator.", "operators can't restart the orchestrator"),
+        ("The orchestrator is stateless.", "Orchestrator stateless"),
+        ("Caf\u00e9 machines don\u2019t need descaling.", "Cafe\u0301 machines don't need descaling"),
+        ("It\u2019s the orchestrator.", "It's the orchestrator"),
     ],
 )
-def test_another_wording_or_order_is_no_new_statement(one: str, other: str) -> None:
+def test_another_wording_form_or_order_is_no_new_statement(one: str, other: str) -> None:
     assert says_the_same(one, other)
     assert says_the_same(other, one)
 
@@ -383,9 +348,24 @@ def test_another_wording_or_order_is_no_new_statement(one: str, other: str) -> N
         ("Build, test, then deploy.", "Test, build, then deploy."),
         ("When the build fails, the deploy stops.", "When the deploy stops, the build fails."),
         ("The limit is 8 Gb/s.", "The limit is 8 GB/s."),
+        ("The plant yields 5 MW", "The plant yields 5 mW"),
+        ("Call getUser() first", "Call getuser() first"),
+        ("Read /etc/App.toml", "Read /etc/app.toml"),
+        ("Run `make Test`", "Run `make test`"),
+        ("The node restarts?", "The node restarts."),
+        ("Ana reviews for Ben", "Ben reviews for Ana"),
+        ("Prefer REST over GraphQL", "Prefer GraphQL over REST"),
+        ("Copy from A to B", "Copy from B to A"),
+        ("if a:\n    return 1", "if a:\nreturn 1"),
+        ("Retry when status != 200.", "Retry when status = 200."),
+        ("Call _reset before each run.", "Call reset before each run."),
+        ("The release order is build, test and push.", "The release order is test, build and push."),
+        ("Ports 80 and 443 map to 8080 and 8443.", "Ports 443 and 80 map to 8080 and 8443."),
+        ("Use curl -i for this.", "Use curl -I for this."),
+        ("The code is aBcD12.", "The code is ABCD12."),
     ],
 )
-def test_a_value_name_demand_or_direction_makes_another_statement(one: str, other: str) -> None:
+def test_a_value_name_demand_sign_order_or_direction_makes_another_statement(one: str, other: str) -> None:
     assert not says_the_same(one, other)
     assert not says_the_same(other, one)
 
@@ -410,21 +390,6 @@ def test_what_says_another_thing_is_added_and_seldom_marks_another(label: str) -
 def test_what_says_the_same_is_no_new_memory(label: str) -> None:
     found = floors(label)
     assert found.count("NOOP") >= 0.95 * len(found)
-
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Retry when status != 200.", "Retry when status = 200."),
-        ("Call _reset before each run.", "Call reset before each run."),
-        ("The release order is build, test and push.", "The release order is test, build and push."),
-        ("Ports 80 and 443 map to 8080 and 8443.", "Ports 443 and 80 map to 8080 and 8443."),
-        ("Use curl -i for this.", "Use curl -I for this."),
-        ("The code is aBcD12.", "The code is ABCD12."),
-    ],
-)
-def test_a_sign_a_name_or_an_order_makes_another_statement(one: str, other: str) -> None:
-    assert not says_the_same(one, other)
 
 
 def test_only_the_writers_own_text_or_an_equal_one_makes_a_new_text_superfluous() -> None:

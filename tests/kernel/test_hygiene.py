@@ -27,7 +27,6 @@ from mnemesh_memory.values.errors import InvalidArgument, PermissionDenied
 from mnemesh_memory.values.kinds import KINDS, TIERS
 from mnemesh_memory.values.model import Caller, Draft, Link, Memory, Query
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
 PROPERTY = settings(max_examples=100, derandomize=True, database=None)
 GUEST_SPACE = "test/guests"
 GUEST = Caller("guest/x", "guest", role="reader", spaces=(GUEST_SPACE,))

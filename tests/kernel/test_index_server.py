@@ -6,7 +6,8 @@ import json
 import ssl
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
@@ -34,6 +35,8 @@ from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
 OWNER = "a" * 32
+Opened = tuple[RetrievalShard, ShardStatus]
+Open = Callable[..., Opened]
 
 
 @pytest.fixture
@@ -47,17 +50,26 @@ def on(double: QdrantDouble, path: Path, owner: str = OWNER, **changes: Any) -> 
     return replace(config(path), server=server, **changes)
 
 
-def opened(double: QdrantDouble, path: Path, **changes: Any) -> tuple[RetrievalShard, ShardStatus]:
-    shard = RetrievalShard(on(double, path, **changes))
-    return shard, shard.open()
+@pytest.fixture
+def opened(qdrant: QdrantDouble, tmp_path: Path) -> Iterator[Open]:
+    """Opens shards on the server, which are closed after the test."""
+    with ExitStack() as stack:
+
+        def make(path: Path = tmp_path, double: QdrantDouble = qdrant, **changes: Any) -> Opened:
+            shard = RetrievalShard(on(double, path, **changes))
+            stack.callback(shard.close)
+            return shard, shard.open()
+
+        yield make
 
 
-def filled(double: QdrantDouble, path: Path) -> str:
-    """A closed shard at entry 9 with five memories, the second with three passages, and its collection's name."""
-    shard, _ = opened(double, path)
+@pytest.fixture
+def filled(opened: Open, qdrant: QdrantDouble) -> str:
+    """The collection of a closed shard at entry 9 with five memories, the fifth with three passages."""
+    shard, _ = opened()
     shard.apply([*(item(n, "apple") for n in range(1, 5)), item(5, "one", "two", "three")], [], 9)
     shard.close()
-    (name,) = double.collections()
+    (name,) = qdrant.collections()
     return name
 
 
@@ -77,8 +89,8 @@ def test_a_collection_is_made_with_copies_consistency_and_points_that_are_seen_a
 
 
 @pytest.mark.parametrize("status", ["acknowledged", "wait_timeout"])
-def test_an_incomplete_change_of_the_server_is_not_done(qdrant: QdrantDouble, tmp_path: Path, status: str) -> None:
-    shard, _ = opened(qdrant, tmp_path)
+def test_an_incomplete_change_of_the_server_is_not_done(opened: Open, qdrant: QdrantDouble, status: str) -> None:
+    shard, _ = opened()
     qdrant.update_status = status
     with pytest.raises(Unavailable, match=status):
         shard.apply([item(1, "apple")], [], 1)
@@ -86,7 +98,6 @@ def test_an_incomplete_change_of_the_server_is_not_done(qdrant: QdrantDouble, tm
     assert shard.open().seq == 0
     shard.apply([item(1, "apple")], [], 1)
     assert found(shard, "apple") == [memory(1)]
-    shard.close()
 
 
 def test_a_server_whose_certificate_a_file_vouches_for_is_trusted_and_no_other(tmp_path: Path) -> None:
@@ -133,9 +144,10 @@ def self_signed(folder: Path) -> tuple[Path, ssl.SSLContext]:
 # ---- whose collection it is -----------------------------------------------------------------------------------------
 
 
-def test_a_closed_shard_is_found_again_with_everything_it_held(qdrant: QdrantDouble, tmp_path: Path) -> None:
-    filled(qdrant, tmp_path)
-    shard, status = opened(qdrant, tmp_path)
+def test_a_closed_shard_is_found_again_with_everything_it_held(
+    opened: Open, qdrant: QdrantDouble, tmp_path: Path, filled: str
+) -> None:
+    shard, status = opened()
     assert status == ShardStatus(9, 7, "", f"server at {qdrant.host}")
     assert found(shard, "apple") == [memory(n) for n in range(1, 5)]
     assert found(shard, "two three") == [memory(5)]
@@ -143,27 +155,24 @@ def test_a_closed_shard_is_found_again_with_everything_it_held(qdrant: QdrantDou
     assert not (tmp_path / "meta.json").exists(), "the marks of an embedded index there stay as they are"
 
 
-def test_several_nodes_share_a_server_without_seeing_each_other(qdrant: QdrantDouble, tmp_path: Path) -> None:
-    first, _ = opened(qdrant, tmp_path / "1", owner="1" * 32)
-    second, _ = opened(qdrant, tmp_path / "2", owner="2" * 32)
+def test_several_nodes_share_a_server_without_seeing_each_other(
+    opened: Open, qdrant: QdrantDouble, tmp_path: Path
+) -> None:
+    first, _ = opened(tmp_path / "1", owner="1" * 32)
+    second, _ = opened(tmp_path / "2", owner="2" * 32)
     first.apply([item(1, "apple")], [], 1)
     assert (found(first, "apple"), found(second, "apple")) == ([memory(1)], [])
     assert sorted(qdrant.collections()) == [f"mnemesh_{'1' * 32}_0", f"mnemesh_{'2' * 32}_0"]
-    first.close()
-    second.close()
 
 
 @pytest.mark.parametrize("metadata", [{}, {"mnemesh": {"node": "b" * 32}}, {"mnemesh": "mine"}])
 def test_a_collection_that_this_node_has_not_made_is_refused_and_left_alone(
-    qdrant: QdrantDouble, tmp_path: Path, metadata: dict[str, Any]
+    opened: Open, qdrant: QdrantDouble, metadata: dict[str, Any], filled: str
 ) -> None:
-    name = filled(qdrant, tmp_path)
-    qdrant.set_metadata(name, {"mnemesh": None, **metadata})
-    shard = RetrievalShard(on(qdrant, tmp_path))
+    qdrant.set_metadata(filled, {"mnemesh": None, **metadata})
     with pytest.raises(FailedPrecondition, match="was not made by this node"):
-        shard.open()
-    shard.close()
-    assert qdrant.metadata(name) == metadata
+        opened()
+    assert qdrant.metadata(filled) == metadata
     assert json.loads(qdrant.everything())[0]
 
 
@@ -171,37 +180,31 @@ def test_a_collection_that_this_node_has_not_made_is_refused_and_left_alone(
     ("changes", "reason"), [({"generation": "model-2"}, "generation"), ({"incarnation": "life-2"}, "incarnation")]
 )
 def test_a_collection_of_another_model_or_another_life_of_the_ledger_is_made_new(
-    qdrant: QdrantDouble, tmp_path: Path, changes: dict[str, str], reason: str
+    opened: Open, changes: dict[str, str], reason: str, filled: str
 ) -> None:
-    filled(qdrant, tmp_path)
-    shard, status = opened(qdrant, tmp_path, **changes)
+    _, status = opened(**changes)
     assert (status.seq, status.points) == (0, 0)
     assert reason in status.rebuilt
-    shard.close()
 
 
 @pytest.mark.parametrize("index", [None, 5, {}, {"seq": -1}])
 def test_a_collection_of_this_node_with_damaged_marks_is_made_new(
-    qdrant: QdrantDouble, tmp_path: Path, index: Any
+    opened: Open, qdrant: QdrantDouble, index: Any, filled: str
 ) -> None:
-    name = filled(qdrant, tmp_path)
-    qdrant.set_metadata(name, {"mnemesh": {"node": OWNER, "index": index}})
-    shard, status = opened(qdrant, tmp_path)
+    qdrant.set_metadata(filled, {"mnemesh": {"node": OWNER, "index": index}})
+    _, status = opened()
     assert (status.seq, status.points) == (0, 0)
     assert "damaged" in status.rebuilt
-    shard.close()
 
 
-def test_of_two_processes_with_one_identity_the_first_stands_down(qdrant: QdrantDouble, tmp_path: Path) -> None:
-    first, _ = opened(qdrant, tmp_path / "original")
-    copy, _ = opened(qdrant, tmp_path / "copy")
+def test_of_two_processes_with_one_identity_the_first_stands_down(opened: Open, tmp_path: Path) -> None:
+    first, _ = opened(tmp_path / "original")
+    copy, _ = opened(tmp_path / "copy")
     first.apply([item(1, "apple")], [], 1)
     with pytest.raises(FailedPrecondition, match="a copy of this data directory"):
         first.flush()
     copy.apply([item(2, "apple")], [], 2)
     assert copy.flush() == 2
-    first.close()
-    copy.close()
 
 
 def test_an_older_server_is_refused_by_its_version(tmp_path: Path) -> None:
@@ -212,8 +215,7 @@ def test_an_older_server_is_refused_by_its_version(tmp_path: Path) -> None:
         shard.close()
 
 
-def test_nothing_that_a_person_wrote_reaches_the_server(qdrant: QdrantDouble, tmp_path: Path) -> None:
-    filled(qdrant, tmp_path)
+def test_nothing_that_a_person_wrote_reaches_the_server(qdrant: QdrantDouble, filled: str) -> None:
     sent = json.dumps([asked.body for asked in qdrant.asked])
     for word in ("apple", "one", "two", "three"):
         assert f'"{word}' not in sent
@@ -231,9 +233,9 @@ def test_a_node_without_a_server_loads_nothing_of_the_client() -> None:
 # ---- its key --------------------------------------------------------------------------------------------------------
 
 
-def test_the_key_goes_with_every_request_and_is_shown_nowhere(tmp_path: Path) -> None:
+def test_the_key_goes_with_every_request_and_is_shown_nowhere(opened: Open) -> None:
     with qdrant_double(api_key="a key of the tests") as double:
-        shard, status = opened(double, tmp_path, api_key="a key of the tests")
+        shard, status = opened(double=double, api_key="a key of the tests")
         assert {asked.key for asked in double.asked} == {"a key of the tests"}
         for shown in (repr(shard._config), repr(status), str(shard._config.server)):
             assert "a key" not in shown
@@ -253,9 +255,9 @@ def test_a_wrong_key_is_refused_with_the_setting_to_correct(tmp_path: Path, key:
 
 
 def test_a_server_that_comes_back_holds_what_was_acknowledged_and_the_shard_says_from_where_to_go_on(
-    qdrant: QdrantDouble, tmp_path: Path
+    opened: Open, qdrant: QdrantDouble
 ) -> None:
-    shard, _ = opened(qdrant, tmp_path)
+    shard, _ = opened()
     shard.apply([item(1, "apple")], [], 1)
     shard.flush()
     shard.apply([item(2, "apple")], [], 2)
@@ -270,11 +272,10 @@ def test_a_server_that_comes_back_holds_what_was_acknowledged_and_the_shard_says
     for _ in range(2):
         shard.apply([item(2, "apple"), item(3, "apple")], [], 3)
     assert found(shard, "apple") == [memory(1), memory(2), memory(3)]
-    shard.close()
 
 
-def test_after_an_outage_nothing_is_applied_before_the_shard_opens_again(qdrant: QdrantDouble, tmp_path: Path) -> None:
-    shard, _ = opened(qdrant, tmp_path)
+def test_after_an_outage_nothing_is_applied_before_the_shard_opens_again(opened: Open, qdrant: QdrantDouble) -> None:
+    shard, _ = opened()
     qdrant.stop()
     with pytest.raises(Unavailable):
         found(shard, "apple")
@@ -283,12 +284,10 @@ def test_after_an_outage_nothing_is_applied_before_the_shard_opens_again(qdrant:
     with pytest.raises(Unavailable, match="not opened again yet"):
         shard.apply([item(1, "apple")], [], 1)
     assert shard.open() == ShardStatus(0, 0, "absent", f"server at {qdrant.host}")
-    shard.close()
 
 
-def test_a_collection_that_was_removed_is_made_new_and_said(qdrant: QdrantDouble, tmp_path: Path) -> None:
-    filled(qdrant, tmp_path)
-    shard, _ = opened(qdrant, tmp_path)
+def test_a_collection_that_was_removed_is_made_new_and_said(opened: Open, qdrant: QdrantDouble, filled: str) -> None:
+    shard, _ = opened()
     qdrant.wipe()
     with pytest.raises(DataLoss, match="lost"):
         found(shard, "apple")
@@ -297,18 +296,16 @@ def test_a_collection_that_was_removed_is_made_new_and_said(qdrant: QdrantDouble
     assert "lost" in status.rebuilt
     shard.apply([item(1, "apple")], [], 1)
     assert found(shard, "apple") == [memory(1)]
-    shard.close()
 
 
-def test_closing_while_the_server_is_away_raises_and_loses_nothing(qdrant: QdrantDouble, tmp_path: Path) -> None:
-    shard, _ = opened(qdrant, tmp_path)
+def test_closing_while_the_server_is_away_raises_and_loses_nothing(opened: Open, qdrant: QdrantDouble) -> None:
+    shard, _ = opened()
     shard.apply([item(1, "apple")], [], 1)
     qdrant.stop()
     shard.close()
     qdrant.start()
-    shard, status = opened(qdrant, tmp_path)
+    shard, status = opened()
     assert (status.seq, status.points) == (0, 1)
-    shard.close()
 
 
 @pytest.mark.parametrize(
@@ -316,14 +313,14 @@ def test_closing_while_the_server_is_away_raises_and_loses_nothing(qdrant: Qdran
     [Fault(503), Fault(502), Fault(429), Fault(429, {"retry-after": "0"}), Fault(cut=True), Fault(503, after=True)],
     ids=repr,
 )
-def test_one_fault_in_passing_is_not_noticed(qdrant: QdrantDouble, tmp_path: Path, fault: Fault) -> None:
+def test_one_fault_in_passing_is_not_noticed(opened: Open, qdrant: QdrantDouble, fault: Fault) -> None:
     for work in (
         lambda shard: shard.apply([item(1, "apple")], [], 1),
         lambda shard: found(shard, "apple"),
         lambda shard: shard.flush(),
         lambda shard: shard.status(),
     ):
-        shard, _ = opened(qdrant, tmp_path)
+        shard, _ = opened()
         shard.apply([item(1, "apple")], [], 1)
         qdrant.faults.append(fault)
         work(shard)
@@ -332,17 +329,16 @@ def test_one_fault_in_passing_is_not_noticed(qdrant: QdrantDouble, tmp_path: Pat
         shard.close()
 
 
-def test_a_collection_whose_making_was_answered_late_is_taken_as_it_is(qdrant: QdrantDouble, tmp_path: Path) -> None:
-    first, _ = opened(qdrant, tmp_path)
+def test_a_collection_whose_making_was_answered_late_is_taken_as_it_is(opened: Open, qdrant: QdrantDouble) -> None:
+    first, _ = opened()
     first.close()
     before_it = [asked.method for asked in qdrant.asked].index("PUT")
     qdrant.wipe()
     qdrant.faults.extend([None] * before_it + [Fault(cut=True, after=True)])
-    shard, status = opened(qdrant, tmp_path)
+    shard, status = opened()
     assert (status.seq, list(qdrant.faults)) == (0, [])
     shard.apply([item(1, "apple")], [], 1)
     assert found(shard, "apple") == [memory(1)]
-    shard.close()
 
 
 def test_a_server_that_never_answers_is_left_when_the_time_is_over(qdrant: QdrantDouble, tmp_path: Path) -> None:
@@ -361,8 +357,8 @@ def test_a_server_that_never_answers_is_left_when_the_time_is_over(qdrant: Qdran
     shard.close()
 
 
-def test_who_is_asked_to_wait_longer_than_there_is_time_says_for_how_long(qdrant: QdrantDouble, tmp_path: Path) -> None:
-    shard, _ = opened(qdrant, tmp_path)
+def test_who_is_asked_to_wait_longer_than_there_is_time_says_for_how_long(opened: Open, qdrant: QdrantDouble) -> None:
+    shard, _ = opened()
     qdrant.lasting = Fault(429, {"retry-after": "77"})
     before = len(qdrant.asked)
     with pytest.raises(Unavailable, match="429") as caught:
@@ -373,7 +369,6 @@ def test_who_is_asked_to_wait_longer_than_there_is_time_says_for_how_long(qdrant
     with pytest.raises(Unavailable, match="429"):
         shard.status()
     qdrant.lasting = None
-    shard.close()
 
 
 # ---- trying again ---------------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, done
+from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, done, read_back
 from peer_builders import (
     ANA,
     ANAS,
@@ -32,7 +32,7 @@ from mnemesh_memory.access.grants import PeerGrant
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.ids import derived_id, key_mark
-from mnemesh_memory.values.model import ListQuery
+from mnemesh_memory.values.model import ListQuery, Memory
 
 # ---- what is taken in -----------------------------------------------------------------------------------------------
 
@@ -81,12 +81,16 @@ def test_what_came_from_a_peer_is_not_sent_back_to_it(ledger: Ledger, pen: Pen, 
     assert (back.last_seq, back.done) == (2, True)
 
 
-def test_two_nodes_that_wrote_at_once_keep_both_texts_and_say_so(ledger: Ledger, pen: Pen, node: Node) -> None:
+def in_conflict(ledger: Ledger, pen: Pen, node: Node) -> Memory:
     mine = done(ledger, pen.create("as it was")).memory
     node.knows(*all_entries(ledger))
     done(ledger, pen.revise(mine, content="as we say"))
     taken(ledger, node, node.says("as they say", mine.id))
-    memory = ledger.read([mine.id])[mine.id]
+    return read_back(ledger, mine)
+
+
+def test_two_nodes_that_wrote_at_once_keep_both_texts_and_say_so(ledger: Ledger, pen: Pen, node: Node) -> None:
+    memory = in_conflict(ledger, pen, node)
     assert {memory.content, memory.conflicts[0].content} == {"as we say", "as they say"}
     assert len(memory.heads) == 2
     assert ledger.stats((SPACE,)).conflicted == 1
@@ -97,10 +101,7 @@ def test_two_nodes_that_wrote_at_once_keep_both_texts_and_say_so(ledger: Ledger,
 
 
 def test_both_texts_of_a_conflict_are_known_as_duplicates(ledger: Ledger, pen: Pen, node: Node) -> None:
-    mine = done(ledger, pen.create("as it was")).memory
-    node.knows(*all_entries(ledger))
-    done(ledger, pen.revise(mine, content="as we say"))
-    taken(ledger, node, node.says("as they say", mine.id))
+    in_conflict(ledger, pen, node)
     assert [done(ledger, pen.create(text)).action for text in ("as we say", "as they say")] == ["NOOP", "NOOP"]
 
 

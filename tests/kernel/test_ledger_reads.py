@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -519,13 +520,10 @@ def is_pattern(text: str) -> bool:
 @given(st.lists(PATTERN, max_size=4), st.lists(PATH, max_size=8))
 def test_the_condition_in_sql_says_what_the_pure_function_says(patterns: list[str], spaces: list[str]) -> None:
     where, values = covered(patterns)
-    db = sqlite3.connect(":memory:")
-    try:
+    with closing(sqlite3.connect(":memory:")) as db:
         db.execute("CREATE TABLE memory (space TEXT)")
         db.executemany("INSERT INTO memory VALUES (?)", [(space,) for space in spaces])
         seen = [row[0] for row in db.execute(f"SELECT space FROM memory WHERE {where} ORDER BY rowid", values)]
-    finally:
-        db.close()
     assert seen == [space for space in spaces if any_matches(patterns, space)]
 
 

@@ -120,23 +120,20 @@ def test_a_row_that_is_gone_is_found_by_its_id_again(home: Home, kept: dict[str,
 
 def test_the_scrub_finds_what_nobody_reads(home: Home, kept: dict[str, Memory]) -> None:
     memory = one_of(kept)
-    ledger = home.open()
-    with closing(sqlite3.connect(home.file)) as db:
-        db.execute("DELETE FROM memory WHERE id = ?", (memory.id,))
-        changed = sorted(kept)[3]
-        row = db.execute(f"SELECT {rows.COLUMNS} FROM memory WHERE id = ?", (changed,)).fetchone()
-        wrong = (*row[:4], "Wrong, with a sound checksum.", *row[5:-1])
-        db.execute(f"REPLACE INTO memory VALUES ({rows.PLACES})", (*wrong, rows.checksum(wrong)))
-        db.commit()
-    try:
+    with home.opened() as ledger:
+        with closing(sqlite3.connect(home.file)) as db:
+            db.execute("DELETE FROM memory WHERE id = ?", (memory.id,))
+            changed = sorted(kept)[3]
+            row = db.execute(f"SELECT {rows.COLUMNS} FROM memory WHERE id = ?", (changed,)).fetchone()
+            wrong = (*row[:4], "Wrong, with a sound checksum.", *row[5:-1])
+            db.execute(f"REPLACE INTO memory VALUES ({rows.PLACES})", (*wrong, rows.checksum(wrong)))
+            db.commit()
         after, steps = ledger.scrub("", 7), 1
         while after:
             after, steps = ledger.scrub(after, 7), steps + 1
         assert steps == MEMORIES // 7 + 1
         assert ledger.read(list(kept)) == kept
         assert len(ledger.status().alarms) == 2
-    finally:
-        ledger.close()
 
 
 def test_a_scrub_of_a_sound_ledger_raises_no_alarm(home: Home, pen: Pen, kept: dict[str, Memory]) -> None:

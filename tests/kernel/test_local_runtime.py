@@ -85,9 +85,9 @@ async def runtime() -> AsyncIterator[LocalRuntime]:
     await made.close()
 
 
-async def gated(runtime: LocalRuntime, lines: list[str]) -> tuple[LocalHandle, Diary, asyncio.Task[str]]:
+async def gated(runtime: LocalRuntime) -> tuple[LocalHandle, Diary, asyncio.Task[str]]:
     """An actor that is busy until its gate opens."""
-    handle = await runtime.spawn("diary-0", Diary, lines)
+    handle = await runtime.spawn("diary-0", Diary, [])
     actor: Diary = handle._actor
     task = asyncio.ensure_future(handle.wait("first"))
     await asyncio.to_thread(actor.started.wait, PATIENCE_S)
@@ -95,15 +95,14 @@ async def gated(runtime: LocalRuntime, lines: list[str]) -> tuple[LocalHandle, D
 
 
 async def test_calls_run_one_at_a_time_in_the_order_of_their_arrival(runtime: LocalRuntime) -> None:
-    lines: list[str] = []
-    handle, actor, first = await gated(runtime, lines)
+    handle, actor, first = await gated(runtime)
     calls = [asyncio.ensure_future(handle.write(str(number))) for number in range(200)]
     await asyncio.sleep(0)
-    assert lines == ["diary opened"]
+    assert actor.lines == ["diary opened"]
     actor.gate.set()
     async with asyncio.timeout(PATIENCE_S):
         assert await asyncio.gather(first, *calls) == ["FIRST", *(str(number) for number in range(200))]
-    assert lines == ["diary opened", "first", *(str(number) for number in range(200))]
+    assert actor.lines == ["diary opened", "first", *(str(number) for number in range(200))]
 
 
 async def test_an_actor_lives_in_one_thread_of_its_own(runtime: LocalRuntime) -> None:
@@ -125,29 +124,27 @@ async def test_who_waits_for_the_interpreter_gets_it_soon(runtime: LocalRuntime)
 
 
 async def test_a_quick_call_keeps_its_place_behind_those_that_came_before(runtime: LocalRuntime) -> None:
-    lines: list[str] = []
-    handle, actor, first = await gated(runtime, lines)
+    handle, actor, first = await gated(runtime)
     calls = [asyncio.ensure_future(call) for call in (handle.write("second"), handle.jot("third"), handle.jot("4th"))]
     await asyncio.sleep(0)
-    assert lines == ["diary opened"]
+    assert actor.lines == ["diary opened"]
     actor.gate.set()
     async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(first, *calls)
-    assert lines == ["diary opened", "first", "second", "third", "4th"]
+    assert actor.lines == ["diary opened", "first", "second", "third", "4th"]
 
 
 async def test_a_call_whose_caller_has_gone_is_still_alone_in_its_actor(runtime: LocalRuntime) -> None:
-    lines: list[str] = []
-    handle, actor, first = await gated(runtime, lines)
+    handle, actor, first = await gated(runtime)
     first.cancel()
     await asyncio.wait((first,), timeout=PATIENCE_S)
     quick = asyncio.ensure_future(handle.jot("quick"))
     await asyncio.sleep(0)
-    assert lines == ["diary opened"]
+    assert actor.lines == ["diary opened"]
     actor.gate.set()
     async with asyncio.timeout(PATIENCE_S):
         assert await quick != threading.get_ident()
-    assert lines == ["diary opened", "first", "quick"]
+    assert actor.lines == ["diary opened", "first", "quick"]
 
 
 async def test_a_failed_quick_call_lets_the_next_one_in_and_a_closed_actor_takes_none(runtime: LocalRuntime) -> None:
@@ -164,8 +161,7 @@ async def test_a_failed_quick_call_lets_the_next_one_in_and_a_closed_actor_takes
 
 
 async def test_more_waiting_calls_than_the_inbox_holds_are_refused(runtime: LocalRuntime) -> None:
-    lines: list[str] = []
-    handle, actor, first = await gated(runtime, lines)
+    handle, actor, first = await gated(runtime)
     calls = [asyncio.ensure_future(handle.write(str(number))) for number in range(INBOX_MESSAGES_MAX - 1)]
     await asyncio.sleep(0)
     with pytest.raises(Overloaded) as caught:
@@ -176,7 +172,7 @@ async def test_more_waiting_calls_than_the_inbox_holds_are_refused(runtime: Loca
     async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(first, *calls)
         assert await handle.write("room again") == "ROOM AGAIN"
-    assert "one too many" not in lines
+    assert "one too many" not in actor.lines
 
 
 async def test_an_error_of_the_actor_reaches_the_caller_whole(runtime: LocalRuntime) -> None:
@@ -356,7 +352,7 @@ async def test_a_call_that_ends_as_an_iterator_does_reaches_its_caller(runtime: 
 
 
 async def test_an_actor_that_rests_holds_nothing_of_a_call_that_was_called_off(runtime: LocalRuntime) -> None:
-    handle, actor, first = await gated(runtime, [])
+    handle, actor, first = await gated(runtime)
     line = Line("of a call whose caller has gone")
     gone, last = asyncio.ensure_future(handle.write(line)), weakref.ref(line)
     await asyncio.sleep(0)

@@ -15,8 +15,6 @@ from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import DeadlineExceeded
 from mnemesh_memory.values.model import Caller, Draft, Written
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
 CALLER = Caller("owner/tester", "owner")
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,9 +33,8 @@ CORPUS = Path(__file__).resolve().parent.parent / "data" / "sleep" / "consistent
 
 @pytest.fixture
 def child() -> Iterator[PlanningProcess]:
-    process = PlanningProcess()
-    yield process
-    process.close()
+    with closing(PlanningProcess()) as process:
+        yield process
 
 
 def portion(groups: int) -> Portion:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -47,16 +48,17 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_module, "ATTEMPTS_MAX", 2)
 
 
-async def started(qdrant: QdrantDouble, path: Path, key: str = KEY, recall_timeout_s: float = 20.0) -> Mesh:
+def running(
+    qdrant: QdrantDouble, path: Path, key: str = KEY, recall_timeout_s: float = 20.0
+) -> AbstractAsyncContextManager[Mesh]:
     usual = replace(recall_scene.USUAL, recall_timeout_s=recall_timeout_s)
-    return await recall_scene.started(path, mesh=usual, qdrant=ServerConfig(url=qdrant.url, api_key=key))
+    return recall_scene.running(path, mesh=usual, qdrant=ServerConfig(url=qdrant.url, api_key=key))
 
 
 @pytest.fixture
 async def mesh(qdrant: QdrantDouble, tmp_path: Path) -> AsyncIterator[Mesh]:
-    made = await started(qdrant, tmp_path / "data")
-    yield made
-    await made.close()
+    async with running(qdrant, tmp_path / "data") as made:
+        yield made
 
 
 async def remember(mesh: Mesh, content: str, wait: str = "indexed") -> tuple[bool, str]:
@@ -138,8 +140,7 @@ async def test_a_server_that_takes_questions_and_never_answers_delays_no_answer_
     qdrant: QdrantDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recalling_module, "INDEX_SHARE", 0.05)
-    mesh = await started(qdrant, tmp_path / "data", recall_timeout_s=10.0)
-    try:
+    async with running(qdrant, tmp_path / "data", recall_timeout_s=10.0) as mesh:
         await remember(mesh, "The harbour closes at nine")
         qdrant.lasting = Fault(hang=True)
         answer = await recall(mesh, "when does the harbour close")
@@ -156,18 +157,13 @@ async def test_a_server_that_takes_questions_and_never_answers_delays_no_answer_
         qdrant.release()
         await caught_up(mesh)
         assert (await recall(mesh, "when does the harbour close")).degraded == ()
-    finally:
-        qdrant.release()
-        await mesh.close()
 
 
 async def test_a_node_starts_without_its_server_and_goes_on_there(qdrant: QdrantDouble, tmp_path: Path) -> None:
-    first = await started(qdrant, tmp_path / "data")
-    await remember(first, "The harbour closes at nine")
-    await first.close()
+    async with running(qdrant, tmp_path / "data") as first:
+        await remember(first, "The harbour closes at nine")
     qdrant.stop()
-    mesh = await started(qdrant, tmp_path / "data")
-    try:
+    async with running(qdrant, tmp_path / "data") as mesh:
         assert (await mesh.status()).state == "degraded"
         assert (await remember(mesh, "The ferry leaves at noon"))[0] is False
         assert contents(await recall(mesh, "when does the ferry leave", limit=1)) == ["The ferry leaves at noon"]
@@ -177,13 +173,12 @@ async def test_a_node_starts_without_its_server_and_goes_on_there(qdrant: Qdrant
         upserts = [asked for asked in qdrant.asked[before:] if (asked.method, asked.path[-7:]) == ("PUT", "/points")]
         assert [len(asked.body["points"]) for asked in upserts] == [1], "only what it lacked"
         assert (await mesh.status()).index[0].points == 2
-    finally:
-        await mesh.close()
 
 
 async def test_a_wrong_key_at_the_start_is_refused_with_the_remedy(qdrant: QdrantDouble, tmp_path: Path) -> None:
     with pytest.raises(FailedPrecondition, match="check qdrant_api_key"):
-        await started(qdrant, tmp_path / "data", key="another")
+        async with running(qdrant, tmp_path / "data", key="another"):
+            pass
 
 
 async def test_without_an_index_the_words_of_the_newest_memories_are_counted_and_the_rest_is_named(

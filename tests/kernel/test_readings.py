@@ -10,11 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from follower_scene import until
-from recall_scene import running
+from recall_scene import judge_of, judged, running
 from structlog.testing import capture_logs
 
-from mnemesh_actors.consumers.consumer import ConsumerRunner
 from mnemesh_actors.embedding import readings
 from mnemesh_actors.embedding.embedder import PAIRS_A_CALL_MAX, Embedder, EmbeddingPool
 from mnemesh_actors.generations import space_factory
@@ -198,17 +196,16 @@ async def mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator
         yield mesh
 
 
-def judge_of(mesh: Mesh) -> ConsumerRunner:
-    (runner,) = [one for one in mesh._consumers.runners if one.name == "contradictions"]
-    return runner
-
-
 async def rested(mesh: Mesh) -> None:
-    """Everything of the log was judged."""
-    runner = judge_of(mesh)
-    runner._able.set()
-    _, head = await mesh._parts.ledger.position()
-    await until(lambda: runner.applied >= head)
+    judge_of(mesh)._able.set()
+    await judged(mesh)
+
+
+async def not_judged(mesh: Mesh, older: str, newer: str) -> tuple[Written, Written]:
+    """Both texts are written, and the judge has not come to them."""
+    judge_of(mesh)._able.clear()
+    old, new = [await mesh.remember(CALLER, Draft(content=text, space="s")) for text in (older, newer)]
+    return old, new
 
 
 async def waiting(mesh: Mesh, *written: Written) -> list[str]:
@@ -271,9 +268,7 @@ async def test_status_tells_that_the_last_reading_failed_until_one_succeeds(mesh
 
 async def test_a_pair_that_a_write_does_not_read_is_read_at_rest(mesh: Mesh) -> None:
     Recording.answer = SURELY_REPLACES
-    judge_of(mesh)._able.clear()
-    old = await mesh.remember(CALLER, Draft(content=DESK, space="s"))
-    new = await mesh.remember(CALLER, Draft(content=MOVED, space="s"))
+    old, new = await not_judged(mesh, DESK, MOVED)
     assert (new.action, "at rest" in new.reason, Recording.asked) == ("ADD", False, [])
     assert await waiting(mesh, old, new) == [MOVED]
     await rested(mesh)
@@ -297,10 +292,8 @@ async def test_a_text_that_is_forced_or_was_read_or_has_no_rival_does_not_wait_f
 
 
 async def test_a_text_that_the_model_failed_to_read_is_read_at_rest(mesh: Mesh) -> None:
-    judge_of(mesh)._able.clear()
     Recording.fault = Unavailable("no memory is left", part="guard model")
-    old = await mesh.remember(CALLER, Draft(content=CDN, space="s"))
-    new = await mesh.remember(CALLER, Draft(content=DNS, space="s"))
+    old, new = await not_judged(mesh, CDN, DNS)
     assert (new.action, await waiting(mesh, old, new)) == ("ADD", [DNS])
     Recording.fault = None
     await rested(mesh)
@@ -318,9 +311,8 @@ async def test_a_text_that_the_model_failed_to_read_is_read_at_rest(mesh: Mesh) 
 async def test_a_mark_of_words_becomes_what_the_model_at_rest_is_sure_of(
     mesh: Mesh, pair: tuple[str, str], answer: tuple[float, ...], state: str, link: str
 ) -> None:
-    judge_of(mesh)._able.clear()
     Recording.fault = Unavailable("no memory is left", part="guard model")
-    old, new = [await mesh.remember(CALLER, Draft(content=text, space="s")) for text in pair]
+    old, new = await not_judged(mesh, *pair)
     assert [(one.type, one.id) for one in new.memory.links] == [(MARK, old.memory.id)]
     Recording.fault, Recording.answer = None, answer
     await rested(mesh)
@@ -331,10 +323,8 @@ async def test_a_mark_of_words_becomes_what_the_model_at_rest_is_sure_of(
 
 
 async def test_a_mark_that_somebody_settled_is_not_judged_at_rest(mesh: Mesh) -> None:
-    judge_of(mesh)._able.clear()
     Recording.fault, Recording.answer = Unavailable("no memory is left", part="guard model"), SURELY_REPLACES
-    old = await mesh.remember(CALLER, Draft(content=ALICE, space="s"))
-    new = await mesh.remember(CALLER, Draft(content=BOB, space="s"))
+    old, new = await not_judged(mesh, ALICE, BOB)
     await mesh.unlink(CALLER, new.memory.id, MARK, old.memory.id)
     Recording.fault = None
     await rested(mesh)
@@ -343,9 +333,7 @@ async def test_a_mark_that_somebody_settled_is_not_judged_at_rest(mesh: Mesh) ->
 
 async def test_words_that_came_after_a_text_are_not_replaced_at_rest(mesh: Mesh) -> None:
     Recording.answer = SURELY_REPLACES
-    judge_of(mesh)._able.clear()
-    old = await mesh.remember(CALLER, Draft(content=DESK, space="s"))
-    new = await mesh.remember(CALLER, Draft(content=MOVED, space="s"))
+    old, new = await not_judged(mesh, DESK, MOVED)
     await mesh.update(CALLER, old.memory.id, Patch(content=f"{DESK}, by the window"))
     await rested(mesh)
     assert await states(mesh, old, new) == ["active", "active"]

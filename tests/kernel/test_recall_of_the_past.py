@@ -30,8 +30,6 @@ from mnemesh_memory.ranking.fusion import Fused
 from mnemesh_memory.values.errors import DataLoss
 from mnemesh_memory.values.model import Link, ListQuery, Memory, Patch, Query
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
 FEED, TURBINE = "The quokka feed schedule lists carrots", "Completely different: turbine maintenance interval"
 
 

@@ -16,8 +16,6 @@ from mnemesh_actors.node.mesh import Mesh
 from mnemesh_memory.values.errors import Unavailable
 from mnemesh_memory.values.model import Source
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
 CROWD = 41
 
 

@@ -9,7 +9,7 @@ import asyncio
 import shutil
 import sqlite3
 from collections.abc import Callable, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing, closing, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ import pytest
 import pytest_asyncio
 from doubles import failing, hanging, noted
 from follower_scene import until
-from recall_scene import READER, Here, found, signals_of, started
+from recall_scene import READER, Here, found, running, signals_of
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 from test_import_at_rest import judged
@@ -45,8 +45,6 @@ from mnemesh_memory.values.errors import (
     Unavailable,
 )
 from mnemesh_memory.values.model import Caller, Draft, Link, ListQuery, Patch, Query, Source
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 UNKNOWN = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"
 PATIENCE_S = 60.0
@@ -302,13 +300,12 @@ async def test_a_question_is_answered_while_long_texts_are_stored(here: Here) ->
 
 
 async def test_an_index_that_is_made_anew_is_never_silent(tmp_path: Path) -> None:
-    first = await started(tmp_path)
-    await first.remember_batch(READER, [Draft(content=f"Lighthouse {number}", space="test/x") for number in range(40)])
-    await first.close()
+    async with running(tmp_path) as first:
+        drafts = [Draft(content=f"Lighthouse {number}", space="test/x") for number in range(40)]
+        await first.remember_batch(READER, drafts)
     shutil.rmtree(tmp_path / "index")
-    mesh = await started(tmp_path)
-    here = Here(mesh, "test/x")
-    try:
+    async with running(tmp_path) as mesh:
+        here = Here(mesh, "test/x")
         answer = await here.recall("lighthouse 5")
         assert len(answer.results) == 10 or ("not searchable yet" in answer.degraded[0] and answer.abstain)
         await asyncio.wait_for(mesh._parts.follower.wait_for(40), PATIENCE_S)
@@ -325,8 +322,6 @@ async def test_an_index_that_is_made_anew_is_never_silent(tmp_path: Path) -> Non
         answer = await here.recall("lighthouse 5")
         assert answer.degraded
         assert answer.degraded[0].startswith("index: ")
-    finally:
-        await mesh.close()
 
 
 # ---- weights --------------------------------------------------------------------------------------------------------
@@ -615,11 +610,8 @@ async def test_of_texts_that_match_alike_the_useful_one_is_first(here: Here) -> 
 def log_of(mesh: Mesh) -> str:
     """Everything that the ledger's file holds of memories, but for what counts accesses."""
     directory = Path(mesh._parts.ledger._actor.path)  # type: ignore[attr-defined]  # the local runtime's own
-    db = sqlite3.connect(directory)
-    try:
+    with closing(sqlite3.connect(directory)) as db:
         return "\n".join(line for line in db.iterdump() if 'INSERT INTO "activity"' not in line)
-    finally:
-        db.close()
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,6 @@ RUNBOOK = "The gateway listens on port 8080. Petra answers questions about invoi
 CHANGED = "The gateway listens on port 9090."
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_evidence_after_a_recall_updates_the_memory_and_a_rollback_brings_it_back(here: Here) -> None:
     old = await here.remember(RUNBOOK, tags=("gate",))
     await here.recall("where does the gateway listen?")
@@ -153,7 +152,6 @@ async def test_evidence_after_a_recall_updates_the_memory_and_a_rollback_brings_
     assert back.content == RUNBOOK
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_evidence_that_leaves_nothing_of_a_recalled_memory_replaces_it_and_a_restore_brings_it_back(
     here: Here,
 ) -> None:
@@ -168,7 +166,6 @@ async def test_evidence_that_leaves_nothing_of_a_recalled_memory_replaces_it_and
     assert (await here.mesh.restore(READER, first.id)).memory.state == "active"
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_sentence_that_a_recalled_memory_says_already_reinforces_it(here: Here) -> None:
     first = await here.remember(RUNBOOK)
     await here.recall("where does the gateway listen?")
@@ -176,7 +173,6 @@ async def test_a_sentence_that_a_recalled_memory_says_already_reinforces_it(here
     assert (done.action, done.memory.id, done.deduplicated) == ("NOOP", first.id, True)
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_draft_with_fields_of_its_own_stays_a_memory_of_its_own(here: Here) -> None:
     old = await here.remember(RUNBOOK)
     await here.recall("where does the gateway listen?")
@@ -186,7 +182,6 @@ async def test_a_draft_with_fields_of_its_own_stays_a_memory_of_its_own(here: He
             assert checked.action == "ADD"
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_an_update_keeps_no_old_value_beside_the_new_one_and_a_repetition_changes_nothing(here: Here) -> None:
     old = await here.remember("The staging URL is https://blue.example. Petra answers questions about it.")
     for url in ("https://green.example", "https://green.example", "https://red.example"):
@@ -197,7 +192,6 @@ async def test_an_update_keeps_no_old_value_beside_the_new_one_and_a_repetition_
     assert now.version == 3
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_two_writers_with_one_window_lose_no_text(here: Here) -> None:
     old = await here.remember(RUNBOOK)
     await here.recall("where does the gateway listen?")
@@ -209,7 +203,6 @@ async def test_two_writers_with_one_window_lose_no_text(here: Here) -> None:
     assert RUNBOOK in kept
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_retried_update_is_answered_from_the_first(here: Here) -> None:
     old = await here.remember(RUNBOOK)
     await here.recall("where does the gateway listen?")
@@ -218,7 +211,6 @@ async def test_a_retried_update_is_answered_from_the_first(here: Here) -> None:
     assert (first.action, again.replayed, again.memory.id, again.memory.version) == ("UPDATE", True, old.id, 2)
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_memories_of_many_days_are_all_recalled_with_their_ids(here: Here) -> None:
     day = 86_400_000
     ids = {
@@ -229,13 +221,11 @@ async def test_memories_of_many_days_are_all_recalled_with_their_ids(here: Here)
     assert {hit.memory.id for hit in answer.results} == ids
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_without_a_recall_both_stand(here: Here) -> None:
     await here.remember(RUNBOOK)
     assert (await here.mesh.remember(READER, here.draft(CHANGED))).action == "ADD"
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_with_the_window_off_both_stand(here: Here) -> None:
     await here.remember(RUNBOOK)
     here.with_parts(config=replace(here.mesh._parts.config, labile_minutes=0))
@@ -243,7 +233,6 @@ async def test_with_the_window_off_both_stand(here: Here) -> None:
     assert (await here.mesh.remember(READER, here.draft("The gateway listens on port 9191."))).action == "ADD"
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_memory_of_another_principal_is_never_changed(here: Here) -> None:
     theirs = await here.mesh.remember(OTHER, here.draft(RUNBOOK))
     await here.recall("where does the gateway listen?")
@@ -251,7 +240,6 @@ async def test_a_memory_of_another_principal_is_never_changed(here: Here) -> Non
     assert (done.action, done.memory.id == theirs.memory.id) == ("ADD", False)
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_hundred_recalls_write_no_document(here: Here) -> None:
     await here.remember(RUNBOOK)
     before = await here.mesh._parts.ledger.position()
@@ -262,7 +250,6 @@ async def test_a_hundred_recalls_write_no_document(here: Here) -> None:
     assert [hit.memory.content for hit in page.results] == [RUNBOOK]
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_memory_that_changed_since_the_recall_is_left_alone(here: Here) -> None:
     old = await here.remember(RUNBOOK)
     await here.recall("where does the gateway listen?")

@@ -129,7 +129,6 @@ def test_a_lost_file_begins_anew_and_says_so(tmp_path: Path, damage: str) -> Non
     store.close()
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_room_shows_nothing_that_the_reader_may_not_read(here: Here) -> None:
     open_one, other = [await here.remember(f"The mast has lantern number {number}") for number in (1, 2)]
     hidden = (await here.mesh.remember(READER, Draft(content="The mast hides a lantern", space="vault/masts"))).memory
@@ -146,7 +145,6 @@ async def test_a_room_shows_nothing_that_the_reader_may_not_read(here: Here) -> 
     assert [point.id for point in (await here.mesh.navigate(stranger, "", open_one.id)).points] == [open_one.id]
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_question_that_no_memory_answers_has_no_room(here: Here) -> None:
     stove, kiln = [await here.remember(f"The {thing} is lit at dawn") for thing in ("stove", "kiln")]
     await here.mesh.get(READER, [stove.id, kiln.id])
@@ -157,7 +155,6 @@ async def test_a_question_that_no_memory_answers_has_no_room(here: Here) -> None
     assert (await here.mesh.navigate(READER, nobody_knows, spaces=(here.space,))).points == ()
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_what_many_questions_only_showed_is_not_likely_needed_next(here: Here) -> None:
     things = ("anchor", "barrel", "compass", "davit", "ensign", "fender", "galley", "hawser", "jib", "keel")
     memories = [await here.remember(f"The {thing} of the cutter is kept in locker {thing[0]}") for thing in things]
@@ -182,7 +179,6 @@ async def test_what_many_questions_only_showed_is_not_likely_needed_next(here: H
     assert await predicted() == [second.id]
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_the_record_of_a_session_is_no_point_of_a_room_unless_its_own_room_is_asked_for(here: Here) -> None:
     used = [await here.remember(f"The pump of the well has valve number {number}") for number in (1, 2)]
     record = await here.remember("Prompts:\n- Mend the pump of the well", kind="run", tags=(TAG,))
@@ -195,7 +191,6 @@ async def test_the_record_of_a_session_is_no_point_of_a_room_unless_its_own_room
     assert record.id in [point.id for point in (await here.mesh.navigate(READER, "", record.id)).points]
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_only_results_that_answer_a_question_of_somebody_count_as_used(here: Here) -> None:
     question = "What do the copper lantern and the copper bell cost?"
     lamp, bell = [

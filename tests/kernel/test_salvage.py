@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from itertools import cycle
 from pathlib import Path
 
@@ -284,12 +285,8 @@ def test_a_directory_that_holds_anything_is_left_as_it_is(home: Home, tmp_path: 
 
 
 def test_a_directory_on_which_a_node_runs_is_not_read(home: Home, tmp_path: Path) -> None:
-    running = NodeLock(home.directory.path)
-    try:
-        with pytest.raises(FailedPrecondition, match="already runs"):
-            rescue(home.directory.path, tmp_path / "new", NOW)
-    finally:
-        running.close()
+    with closing(NodeLock(home.directory.path)), pytest.raises(FailedPrecondition, match="already runs"):
+        rescue(home.directory.path, tmp_path / "new", NOW)
 
 
 def test_the_command_lists_what_is_lost(home: Home, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,11 @@ BENCH = Path(__file__).parents[2] / "bench"
 TEXT_BYTES = 64 * 1024
 
 
+def each_text(*rows: str) -> pytest.MarkDecorator:
+    """A test of each text."""
+    return pytest.mark.parametrize("text", rows)
+
+
 def _load(name: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, BENCH / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
@@ -128,55 +133,52 @@ def test_the_answer_names_the_type_and_not_the_text(text: str, found: str) -> No
     assert find_secret(text) == found
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "auth: OAuth2-with-PKCE",
-        "password: see 1Password",
-        "password: <your-password>",
-        "token: 123e4567-e89b-42d3-a456-426614174000",
-        "Leaked passwords: 14341564",
-        "tests pass: 1234567",
-        "password: 2024-03-05",
-        "password: ab1",
-        "password: aaaaaaa1",
-        "https://user:pass@example.com/",
-        "https://ops:Kestrel42" + "@example.com/",
-        "login: bob / holiday",
-        "docker login -u ci -p holiday",
-        "curl -u bob:holiday http://x",
-        "Authorization: Bearer short",
-        "Authorization: Basic ${CREDENTIALS_BASE}",
-        "the secret of good tea",
-        "the key to success=hard",
-        "access key",
-        "-----BEGIN PRIVATE KEY----- is how such a file begins",
-        "eyJ is how a token begins",
-        "password " + "abcdefghij" * 4,
-        "password: Friday",
-        "password is garbage.",
-        "the password is Norwegian.",
-        "password: swordfish breeding is fun",
-        "login(user=name, password=entered)",
-        "{ password: entered }",
-        "password = entered",
-        "password: userEntry",
-        "password contains blueberry",
-        "password: ask-the-team",
-        "--password option",
-        "passphrase: four words from the list",
-        "seed phrase: twelve words that the wallet shows once and then never shows again to you",
-        "tests pass: swordfish",
-        '"password" in kwargs or "hostname"',
-        "AKIA is how the ids of AWS keys begin, ASIA how those of sessions do",
-        "AKIA AND ASIA ARE PREFIXES OF KEYS",
-        "Das Passwort lautet wie der Benutzername",
-        "print your pwd for the build = the folder you are in",
-        "the pw is stored in 1Password",
-        "the pw is hashed with bcrypt-12",
-        "the family emoji \U0001f468\u200d\U0001f469\u200d\U0001f467 is joined by U+200D; a token%20bucket has a%3Db",
-    ],
+@each_text(
+    "",
+    "auth: OAuth2-with-PKCE",
+    "password: see 1Password",
+    "password: <your-password>",
+    "token: 123e4567-e89b-42d3-a456-426614174000",
+    "Leaked passwords: 14341564",
+    "tests pass: 1234567",
+    "password: 2024-03-05",
+    "password: ab1",
+    "password: aaaaaaa1",
+    "https://user:pass@example.com/",
+    "https://ops:Kestrel42" + "@example.com/",
+    "login: bob / holiday",
+    "docker login -u ci -p holiday",
+    "curl -u bob:holiday http://x",
+    "Authorization: Bearer short",
+    "Authorization: Basic ${CREDENTIALS_BASE}",
+    "the secret of good tea",
+    "the key to success=hard",
+    "access key",
+    "-----BEGIN PRIVATE KEY----- is how such a file begins",
+    "eyJ is how a token begins",
+    "password " + "abcdefghij" * 4,
+    "password: Friday",
+    "password is garbage.",
+    "the password is Norwegian.",
+    "password: swordfish breeding is fun",
+    "login(user=name, password=entered)",
+    "{ password: entered }",
+    "password = entered",
+    "password: userEntry",
+    "password contains blueberry",
+    "password: ask-the-team",
+    "--password option",
+    "passphrase: four words from the list",
+    "seed phrase: twelve words that the wallet shows once and then never shows again to you",
+    "tests pass: swordfish",
+    '"password" in kwargs or "hostname"',
+    "AKIA is how the ids of AWS keys begin, ASIA how those of sessions do",
+    "AKIA AND ASIA ARE PREFIXES OF KEYS",
+    "Das Passwort lautet wie der Benutzername",
+    "print your pwd for the build = the folder you are in",
+    "the pw is stored in 1Password",
+    "the pw is hashed with bcrypt-12",
+    "the family emoji \U0001f468\u200d\U0001f469\u200d\U0001f467 is joined by U+200D; a token%20bucket has a%3Db",
 )
 def test_what_only_looks_like_a_credential_may_be_stored(text: str) -> None:
     assert find_secret(text) is None
@@ -187,41 +189,35 @@ def test_every_harmless_text_of_the_first_round_may_be_stored() -> None:
     assert [(find_secret(text), text) for text in texts if find_secret(text)] == []
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "the db password is " + "correcthorse",
-        "my password is " + "swordfish",
-        "PGPASSWORD=" + "sunflower",
-        "wifi password: " + "swordfish",
-        "login with user admin, password: " + "peppermint",
-        "password: " + "Kestrel42!",
-        "mnemesh recall tea --token " + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2KsT4xQ9wE",
-    ],
+@each_text(
+    "the db password is " + "correcthorse",
+    "my password is " + "swordfish",
+    "PGPASSWORD=" + "sunflower",
+    "wifi password: " + "swordfish",
+    "login with user admin, password: " + "peppermint",
+    "password: " + "Kestrel42!",
+    "mnemesh recall tea --token " + "a8Fk29ZqLmP0xT7vW3bRc5Yd1Ne4Gh6Uj2KsT4xQ9wE",
 )
 def test_what_the_page_about_detection_says_is_found_is_found(text: str) -> None:
     assert find_secret(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "password: master",
-        "password: swordfish",
-        "password: libsecret",
-        "the password is swordfish",
-        "the db password is rose",
-        "the db password is upstream",
-        "the db password is Swordfish",
-        "password = swordfish",
-        "connect(db_password=swordfish)",
-        "PW=playwright",
-        'pytest fixture creates user "alice" with password "wonderland"',
-        "POSTGRES_USER=swordfish POSTGRES_PASSWORD=swordfish",
-        "keystore password is changeit",
-        "cat owner.token, then key is " + "87647cb7383783b0b34c7a0214748541a91d62c9",
-        "the PIN is 4839",
-    ],
+@each_text(
+    "password: master",
+    "password: swordfish",
+    "password: libsecret",
+    "the password is swordfish",
+    "the db password is rose",
+    "the db password is upstream",
+    "the db password is Swordfish",
+    "password = swordfish",
+    "connect(db_password=swordfish)",
+    "PW=playwright",
+    'pytest fixture creates user "alice" with password "wonderland"',
+    "POSTGRES_USER=swordfish POSTGRES_PASSWORD=swordfish",
+    "keystore password is changeit",
+    "cat owner.token, then key is " + "87647cb7383783b0b34c7a0214748541a91d62c9",
+    "the PIN is 4839",
 )
 def test_what_the_page_about_detection_says_is_not_found_is_not(text: str) -> None:
     assert find_secret(text) is None
@@ -239,17 +235,14 @@ def test_characters_that_change_length_with_case_do_not_shift_the_search(letter:
     assert find_secret(letter * 50 + " password: " + "Kestrel42!") == "password"
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Authorization: Bearer {}",
-        "MNEMESH_TOKEN={}",
-        "mnemesh recall tea --token {}",
-        "the owner token is {}",
-        "http://127.0.0.1:7434/?token={}",
-        "cat owner.token\n{}",
-        'Client(token="{}")',
-    ],
+@each_text(
+    "Authorization: Bearer {}",
+    "MNEMESH_TOKEN={}",
+    "mnemesh recall tea --token {}",
+    "the owner token is {}",
+    "http://127.0.0.1:7434/?token={}",
+    "cat owner.token\n{}",
+    'Client(token="{}")',
 )
 def test_the_token_of_the_node_itself_is_found_where_it_is_used(text: str) -> None:
     token = random.Random(text).randbytes(32)

@@ -24,8 +24,6 @@ from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLA
 from mnemesh_memory.values.model import Caller, Link, Memory, Patch
 from mnemesh_memory.values.past import BOTH
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")
-
 OLD, NEW = "The billing service stores invoices in PostgreSQL", "The billing service stores invoices in MySQL"
 
 

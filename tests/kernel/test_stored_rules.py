@@ -160,7 +160,6 @@ def drafts() -> Iterator[dict[str, object]]:
         yield {"kind": kind, "tags": tags, "importance": importance, "paths": paths}
 
 
-@pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("text", ["harbour", ""])
 async def test_a_hard_rule_leaves_out_what_it_says_in_index_and_ledger_alike(here: Here, text: str) -> None:
     for number, fields in enumerate(drafts()):
@@ -180,7 +179,6 @@ async def test_a_hard_rule_leaves_out_what_it_says_in_index_and_ledger_alike(her
     assert len(everything) == 12
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_soft_rule_moves_a_memory_down_and_says_so(here: Here) -> None:
     low = await here.remember("the kiln is fired on Monday", tags=("draft",))
     other = await here.remember("oak wood heats the kiln in the yard")
@@ -194,7 +192,6 @@ async def test_a_soft_rule_moves_a_memory_down_and_says_so(here: Here) -> None:
     await here.mesh.delete_rule(READER, rule.id)
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_what_a_rule_hides_is_named_when_nothing_else_is_there(here: Here) -> None:
     rule = await here.mesh.add_rule(READER, "kind != preference", "hide", space=here.space)
     await here.remember("the harbour closes at nine", kind="run")
@@ -206,7 +203,6 @@ async def test_what_a_rule_hides_is_named_when_nothing_else_is_there(here: Here)
     )
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_only_who_may_write_a_space_gives_rules_to_it_and_a_rule_shows_nothing(mesh: Mesh) -> None:
     await mesh.remember(BOB, Draft(content="bob fires the kiln", space="other"))
     await mesh.remember(ANA, Draft(content="the kiln was run", kind="run", space="team"))
@@ -226,7 +222,6 @@ async def test_only_who_may_write_a_space_gives_rules_to_it_and_a_rule_shows_not
     await mesh.delete_rule(BOB, other.id)
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_memory_that_says_what_a_rule_gives_as_its_reason_is_stored_and_recalled(here: Here) -> None:
     text = "Deploy on Friday is not allowed."
     rule = await here.mesh.add_rule(READER, "tag = x", "hide", reason=text, space=here.space)
@@ -240,7 +235,6 @@ async def test_a_memory_that_says_what_a_rule_gives_as_its_reason_is_stored_and_
     await here.mesh.delete_rule(READER, rule.id)
 
 
-@pytest.mark.asyncio(loop_scope="module")
 async def test_a_rule_is_in_no_listing_removal_timeline_or_neighbourhood_but_by_its_tag(here: Here) -> None:
     wish = await here.remember("Ana likes the harbour at dawn.", kind="preference")
     rule = await here.mesh.add_rule(READER, "tag = x", "hide", reason="Ana hides the harbour.", space=here.space)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from doubles import failing
 from follower_scene import until
-from recall_scene import READER, Here, started
+from recall_scene import READER, Here, running
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
@@ -17,8 +17,6 @@ from mnemesh_memory.policy.rules.triggers import FIRED_TAG, TAG, Trigger
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, PermissionDenied, Unavailable
 from mnemesh_memory.values.model import Caller, Draft, Patch, Query, Source
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ANA = Caller("ana", "ana", role="writer", spaces=("team",))
 RITA = Caller("rita", "rita", role="reader", spaces=("team",))
@@ -129,31 +127,26 @@ async def test_a_space_takes_no_more_triggers_than_its_limit(here: Here, monkeyp
 
 
 async def test_triggers_outlive_the_node_and_those_that_fired_stay_fired(tmp_path: Path) -> None:
-    mesh = await started(tmp_path)
-    once, other, often = (
-        await add(mesh, "team"), await add(mesh, "@owner", pattern="kiln"), await add(mesh, "team", repeating=True),
-    )  # fmt: skip
-    assert await asked(mesh, "team") == (once.id, often.id)
-    await mesh.close()
-    mesh = await started(tmp_path)
-    assert len(mesh._parts.triggers) == 2
-    assert await asked(mesh, "team") == (often.id,)
-    assert await asked(mesh, "@owner", "kiln") == (other.id,)
-    await mesh.close()
+    async with running(tmp_path) as mesh:
+        once, other, often = (
+            await add(mesh, "team"), await add(mesh, "@owner", pattern="kiln"), await add(mesh, "team", repeating=True),
+        )  # fmt: skip
+        assert await asked(mesh, "team") == (once.id, often.id)
+    async with running(tmp_path) as mesh:
+        assert len(mesh._parts.triggers) == 2
+        assert await asked(mesh, "team") == (often.id,)
+        assert await asked(mesh, "@owner", "kiln") == (other.id,)
 
 
 async def test_a_firing_that_the_ledger_does_not_take_is_repeated_once_after_a_restart(tmp_path: Path) -> None:
-    mesh = await started(tmp_path)
-    trigger = await add(mesh, "team")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mesh._parts.commits, "submit", failing(Unavailable("the ledger is away")))
+    async with running(tmp_path) as mesh:
+        trigger = await add(mesh, "team")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(mesh._parts.commits, "submit", failing(Unavailable("the ledger is away")))
+            assert await asked(mesh, "team") == (trigger.id,)
+            await mesh._triggering.close()
+        assert await asked(mesh, "team") == ()
+    async with running(tmp_path) as mesh:
         assert await asked(mesh, "team") == (trigger.id,)
-        await mesh._triggering.close()
-    assert await asked(mesh, "team") == ()
-    await mesh.close()
-    mesh = await started(tmp_path)
-    assert await asked(mesh, "team") == (trigger.id,)
-    await mesh.close()
-    mesh = await started(tmp_path)
-    assert await asked(mesh, "team") == ()
-    await mesh.close()
+    async with running(tmp_path) as mesh:
+        assert await asked(mesh, "team") == ()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recall_scene import started
+from recall_scene import running
 
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_memory.policy import trust
@@ -42,11 +42,8 @@ def test_what_is_recorded_only_lowers(recorded: list[str], brought: bool, by: st
 
 @pytest.mark.asyncio
 async def test_a_copy_of_an_import_stays_imported_and_filters_name_the_class(tmp_path: Path) -> None:
-    mesh = await started(tmp_path)
-    try:
+    async with running(tmp_path) as mesh:
         await classes_in(mesh)
-    finally:
-        await mesh.close()
 
 
 async def classes_in(mesh: Mesh) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from doubles import failing
 from follower_scene import GENERATION, WIDTH, Scene, until
+from follower_scene import idle as idle
 from follower_scene import scene as scene
 from ledger_builders import AGENT, SPACE
 
@@ -79,7 +80,6 @@ async def desk(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Desk:
         return [[] for _ in asked]
 
     monkeypatch.setattr(scene.shelf, "neighbours_batch", no_neighbours, raising=False)
-    await scene.start()
     return Desk(scene, monkeypatch)
 
 

@@ -25,7 +25,7 @@ import garbage
 import psutil
 import pytest
 from bench.report import machine
-from node_process import Nodes, NodeUnderTest, stop_node
+from node_process import Nodes, NodeUnderTest, ended, stop_node
 from peer_scene import PATIENCE_S, client, everything, hub_and_laptop
 
 from mnemesh_crdt.document.document import MemoryDocument
@@ -137,12 +137,8 @@ async def besiege(hub: NodeUnderTest, seed: int, seconds: float) -> dict[str, An
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     asked = {"grpc": hub.grpc, "http": hub.http, "tokens": tokens, "seed": seed, "seconds": seconds}
-    try:
+    async with ended(process):
         out, _ = await asyncio.wait_for(process.communicate(json.dumps(asked).encode()), seconds + PATIENCE_S * 2)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
     assert process.returncode == 0
     found: dict[str, Any] = json.loads(out)
     return found

@@ -74,14 +74,7 @@ class Program:
 
     async def run(self, *words: str | Path, limit_s: float = ENDED_S, env: dict[str, str] | None = None) -> Ended:
         """As `start`, to its end. A process that lasts longer is killed, and fails the test."""
-        process = await self.start(*map(str, words), env=env)
-        try:
-            out, err = await asyncio.wait_for(process.communicate(), limit_s)
-        except TimeoutError:
-            process.kill()
-            raise AssertionError(f"{self.module} {words} still ran after {limit_s:g} s") from None
-        assert process.returncode is not None
-        return Ended(process.returncode, out.decode(), err.decode())
+        return await outcome_of(await self.start(*map(str, words), env=env), limit_s, f"{self.module} {words}")
 
 
 MNEMESH = Program("mnemesh.entry", ("mnemesh",))
@@ -137,6 +130,17 @@ class Forked:
 
     def kill(self) -> None:
         self.send_signal(signal.SIGKILL)
+
+
+async def outcome_of(process: asyncio.subprocess.Process | Forked, limit_s: float, name: str) -> Ended:
+    """How a process ends by itself. A process that lasts longer is killed, and fails the test."""
+    try:
+        out, err = await asyncio.wait_for(process.communicate(), limit_s)
+    except TimeoutError:
+        process.kill()
+        raise AssertionError(f"{name} still ran after {limit_s:g} s") from None
+    assert process.returncode is not None
+    return Ended(process.returncode, out.decode(), err.decode())
 
 
 async def _reading(descriptor: int) -> asyncio.StreamReader:

@@ -14,7 +14,7 @@ from typing import Self
 
 import psutil
 import pytest_asyncio
-from forked import NODE, Ended, Forked
+from forked import NODE, Ended, Forked, outcome_of
 
 from mnemesh_proto.rendezvous import read_node, read_token
 
@@ -79,14 +79,18 @@ async def ready_node(data_dir: Path, process: Process) -> NodeUnderTest:
 
 async def refused_start(data_dir: Path, *flags: str, env: dict[str, str] | None = None) -> Ended:
     """Start a node that is expected to end by itself, and return how it did."""
-    process = await launch_node(data_dir, *flags, env=env)
+    return await outcome_of(await launch_node(data_dir, *flags, env=env), START_TIMEOUT_S, "the node")
+
+
+@asynccontextmanager
+async def ended(process: Process) -> AsyncIterator[None]:
+    """The process is killed when it still runs after the block."""
     try:
-        out, err = await asyncio.wait_for(process.communicate(), START_TIMEOUT_S)
-    except TimeoutError:
-        process.kill()
-        raise AssertionError(f"the node was still there after {START_TIMEOUT_S} s") from None
-    assert process.returncode is not None
-    return Ended(process.returncode, out.decode(), err.decode())
+        yield
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
 
 
 async def _drain(stream: asyncio.StreamReader) -> bytes:

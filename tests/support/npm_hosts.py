@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from node_process import NodeUnderTest
+from node_process import NodeUnderTest, ended
 from npm_packages import install, run
 
 # Of each host its package, version and program in the package.
@@ -79,14 +79,9 @@ class HostFromNpm:
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
             limit=1 << 24,
         )  # fmt: skip
-        try:
-            async with asyncio.timeout(RUN_S):
-                told = await _hooks(process, self.project)
-                await process.wait()
-        finally:
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+        async with ended(process), asyncio.timeout(RUN_S):
+            told = await _hooks(process, self.project)
+            await process.wait()
         assert {hook["trustStatus"] for hook in told} == {"untrusted"}
         tables = [f'[hooks.state.{json.dumps(hook["key"])}]\ntrusted_hash = "{hook["currentHash"]}"\n' for hook in told]
         settings = self.home / ".codex" / "config.toml"

@@ -27,6 +27,12 @@ HALF_LIVES = "prompt=0.0000000001"
 DOORS = ("in-process", *NETWORKED_DOORS)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A scenario runs in the loop of its door."""
+    if "door" in getattr(item, "fixturenames", ()) and item.get_closest_marker("asyncio"):
+        item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
 async def _in_process(directory: Path) -> tuple[InProcessDoor, MeshGate]:
     mesh = await start_mesh(
         open_directory(directory),

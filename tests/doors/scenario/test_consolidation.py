@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from scenario_doors import Door, refusal
 from test_scenarios import remember
 from test_scenarios import space as space
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-EPISODES = (
-    "The nightly backup failed because the disk of the archive host was full.",
-    "Nightly backup failed again: the disk of the archive host was full.",
-    "The backup failed at night, because the archive host had a full disk.",
-)
+from told_texts import EPISODES
 
 
 async def test_repeated_episodes_are_promoted_once_and_a_run_is_undone(door: Door, space: str) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from scenario_doors import Door
 from test_scenarios import remember
 from test_scenarios import space as space
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 LOOKS_MAX = 100
 LONG = (
     "The kiln room has two ovens from Verona. Alice set both up in March 2019 after the flood in the old cellar. We "

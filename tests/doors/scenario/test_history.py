@@ -11,8 +11,6 @@ from scenario_doors import Door, refusal
 from test_scenarios import SECRET, found, remember
 from test_scenarios import space as space
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
-
 MONDAY, FRIDAY = "is on Monday.\nIt is final.", "is on Friday.\nIt is final."
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from scenario_doors import Door, refusal
 from test_scenarios import remember
 from test_scenarios import space as space
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_a_text_stored_twice_is_told_with_the_command_that_ends_it(door: Door, space: str) -> None:

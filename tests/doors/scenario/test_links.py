@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import uuid
 
-import pytest
 from scenario_doors import Door, refusal
 from test_scenarios import remember
 from test_scenarios import space as space
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_what_resolves_a_memory_comes_with_it_until_it_is_unlinked(door: Door, space: str) -> None:

@@ -7,8 +7,6 @@ from scenario_doors import Door
 from test_scenarios import remember
 from test_scenarios import space as space
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
-
 
 async def test_the_asking_session_finds_its_own_words_first_among_equals(door: Door, space: str) -> None:
     text = "The kiln is cleaned on Mondays."

@@ -2,21 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from scenario_doors import Door
 from test_scenarios import space as space
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
-
-# The kinds of contradiction that other memories refuse to store.
-SIX = [
-    ("The billing service stores invoices in PostgreSQL", "The billing service stores invoices in MySQL"),
-    ("Always squash commits before merging", "Never squash commits before merging"),
-    ("Session tokens expire after 15 minutes", "Session tokens expire after 60 minutes"),
-    ("The owner of the checkout module is Alice", "The owner of the checkout module is Bob"),
-    ("The API docs are at https://docs.a.example", "The API docs are at https://docs.b.example"),
-    ("The search cluster has 3 nodes", "The search cluster has 5 nodes"),
-]
+from told_texts import SIX
 
 
 async def test_another_value_of_a_slot_is_stored_and_takes_the_place_of_the_old_one(door: Door, space: str) -> None:

@@ -10,7 +10,6 @@ import pytest
 from scenario_doors import Door, refusal
 
 # The node, the channels and the tests share one event loop: a channel belongs to the loop of its beginning.
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 SECRET = "AKIA" + "IOSFODNN7" + "QX3MPLW"
 

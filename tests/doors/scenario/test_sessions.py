@@ -6,14 +6,11 @@ import asyncio
 import json
 from typing import Any
 
-import pytest
 from scenario_doors import Door, refusal
 from test_scenarios import SECRET, remember
 from test_scenarios import space as space
 
 from mnemesh_memory.text.text import estimate_tokens
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 STANDING = {
     "files": ["src/login.py"],

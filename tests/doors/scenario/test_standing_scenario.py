@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from scenario_doors import Door, refusal
 from test_scenarios import space as space
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def opposed(door: Door, space: str) -> tuple[str, str]:
@@ -31,6 +28,16 @@ async def shown(door: Door, space: str, id_: str) -> dict[str, list[dict[str, An
     }
 
 
+async def stands_behind(door: Door, space: str, old: str, new: str, mark: str, query: str) -> None:
+    """The mark of the old memory names the new one on each read surface, and the new one comes first."""
+    for surface, memories in (await shown(door, space, old)).items():
+        marks = {one["id"]: list(one.get(mark) or ()) for one in memories}
+        assert marks.get(old, [new]) == [new], surface
+        assert not marks.get(new), surface
+    answer = await door.call("recall", query=query, spaces=[space])
+    assert [result["memory"]["id"] for result in answer["results"]] == [new, old]
+
+
 async def test_a_successor_names_what_it_replaces_and_since_when(door: Door, space: str) -> None:
     old = (await door.call("remember", content="Services talk gRPC to each other", space=space))["memory"]["id"]
     done = await door.call("supersede", id=old, content="Services talk REST to each other")
@@ -45,12 +52,7 @@ async def test_of_two_that_contradict_each_other_the_newer_comes_first_until_a_p
     door: Door, space: str
 ) -> None:
     old, new = await opposed(door, space)
-    for surface, memories in (await shown(door, space, old)).items():
-        marks = {one["id"]: list(one.get("older_than") or ()) for one in memories}
-        assert marks.get(old, [new]) == [new], surface
-        assert not marks.get(new), surface
-    answer = await door.call("recall", query="gRPC between services", spaces=[space])
-    assert [result["memory"]["id"] for result in answer["results"]] == [new, old]
+    await stands_behind(door, space, old, new, "older_than", "gRPC between services")
     page = await door.call("conflicts", spaces=[space])
     (pair,) = page["contradictions"]
     assert (pair["newer"]["id"], pair["older"]["id"], page["contradictions_total"]) == (new, old, 1)
@@ -70,12 +72,7 @@ async def test_a_memory_that_a_newer_one_may_replace_says_so_until_a_person_deci
     done = await door.call("remember", content="Base image changed to debian:bookworm-slim.", space=space)
     new = done["memory"]["id"]
     assert done["reason"].startswith(f"may replace {old}")
-    for surface, memories in (await shown(door, space, old)).items():
-        marks = {one["id"]: list(one.get("may_be_replaced_by") or ()) for one in memories}
-        assert marks.get(old, [new]) == [new], surface
-        assert not marks.get(new), surface
-    answer = await door.call("recall", query="debian base image", spaces=[space])
-    assert [result["memory"]["id"] for result in answer["results"]] == [new, old]
+    await stands_behind(door, space, old, new, "may_be_replaced_by", "debian base image")
     page = await door.call("conflicts", spaces=[space])
     (pair,) = page["contradictions"]
     assert (pair["newer"]["id"], pair["older"]["id"], pair["relation"]) == (new, old, "may-replace")

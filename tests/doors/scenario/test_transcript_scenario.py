@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from scenario_doors import Door, refusal
 from test_scenarios import SECRET, remember
 from test_scenarios import space as space
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_a_session_is_kept_apart_from_memories_from_its_first_turn_to_its_end(door: Door, space: str) -> None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from scenario_doors import Door, refusal
 from test_scenarios import SECRET, remember
 from test_scenarios import space as space
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_a_trigger_fires_once_by_a_question_and_its_text_is_read_by_id(door: Door, space: str) -> None:

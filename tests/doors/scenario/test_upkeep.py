@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from scenario_doors import Door, refusal
 from test_scenarios import SECRET, remember
 from test_scenarios import space as space
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def test_an_anchored_memory_says_why_it_stays_until_it_is_let_go(door: Door, space: str) -> None:

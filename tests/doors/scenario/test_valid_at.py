@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from scenario_doors import Door, refusal
 from test_scenarios import found, remember
 from test_scenarios import space as space
-
-pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 ANN, BOB = "The CEO of Acme is Ann.", "The CEO of Acme is Bob."
 
