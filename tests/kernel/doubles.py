@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,16 @@ def failing(error: Exception) -> Callable[..., Awaitable[Any]]:
         raise error
 
     return fail
+
+
+@contextmanager
+def any_umask() -> Iterator[None]:
+    """A process whose umask lets everybody read and write."""
+    before = os.umask(0)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 async def hanging(*_: Any) -> None:

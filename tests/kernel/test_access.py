@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
 import signal
 import sqlite3
 import stat
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from doubles import any_umask
 
 from mnemesh_gateway.security import access as access_module
 from mnemesh_gateway.security.access import MIGRATIONS, TOKEN_PREFIX, Access
@@ -104,11 +104,8 @@ def test_a_token_stands_nowhere_in_the_file_and_its_hash_does(access: Access, pa
 
 
 def test_the_file_is_the_owners_alone_whatever_the_umask(tmp_path: Path, clock: Clock) -> None:
-    before = os.umask(0)
-    try:
+    with any_umask():
         Access(tmp_path / "a.sqlite", clock).close()
-    finally:
-        os.umask(before)
     assert stat.S_IMODE((tmp_path / "a.sqlite").stat().st_mode) == 0o600
 
 

@@ -10,13 +10,14 @@ import stat
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import generate_private_key
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from doubles import any_umask
 from ledger_builders import Home, done, everything
 from peer_builders import all_entries, hand_over
 
@@ -53,15 +54,6 @@ from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, TOKEN_FILE, NodeAddre
 
 def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
-
-
-@contextmanager
-def any_umask() -> Iterator[None]:
-    before = os.umask(0)
-    try:
-        yield
-    finally:
-        os.umask(before)
 
 
 def manifest_of(path: Path, **changes: object) -> None:

@@ -194,10 +194,10 @@ def exported(origin: str, *links: str) -> Entry:
     return Entry(line=1, fields={"content": "x", "links": given, "idempotency_key": f"key-{origin}"}, origin=origin)
 
 
-def moved(node: Node, state: ImportState, report: Report) -> list[str]:
+def moved(node: Node, state: ImportState, report: Report, link: str = "see-also:b") -> list[str]:
     """The calls to the node after an import of three memories with links to each other and to a fourth."""
     mover = LinkMover()
-    mover.stored("a.jsonl", exported("a", "see-also:b", "supports:elsewhere"), "new-a")
+    mover.stored("a.jsonl", exported("a", link, "supports:elsewhere"), "new-a")
     mover.stored("a.jsonl", exported("b", "part-of:c"), "new-b")
     mover.stored("a.jsonl", exported("c", "see-also:c-itself"), "c")
     mover.stored("a.txt", Entry(line=1, fields={"content": "no memory of an export"}), "d")
@@ -216,20 +216,14 @@ def test_links_within_an_export_lead_to_the_new_memories_once(tmp_path: Path) ->
 
 
 def test_a_decision_that_both_hold_is_led_to_the_new_memory_without_a_gap(tmp_path: Path) -> None:
-    node, mover = Node(), LinkMover()
-    mover.stored("a.jsonl", exported("a", "both-hold:b"), "new-a")
-    mover.stored("a.jsonl", exported("b"), "new-b")
-    mover.move(node, ImportState(tmp_path / "state"), Report(Found()))  # type: ignore[arg-type]
-    assert node.asked == ["link new-a both-hold new-b", "unlink new-a both-hold b"]
+    asked = moved(Node(), ImportState(tmp_path / "state"), Report(Found()), "both-hold:b")
+    assert asked == ["link new-a both-hold new-b", "unlink new-a both-hold b"]
 
 
 @pytest.mark.parametrize("type_", ["contradicts", "may-replace"])
 def test_a_question_that_is_led_to_the_new_memory_leaves_no_decision_on_the_old_id(tmp_path: Path, type_: str) -> None:
-    node, mover = Node(), LinkMover()
-    mover.stored("a.jsonl", exported("a", f"{type_}:b"), "new-a")
-    mover.stored("a.jsonl", exported("b"), "new-b")
-    mover.move(node, ImportState(tmp_path / "state"), Report(Found()))  # type: ignore[arg-type]
-    assert node.asked == [f"unlink new-a {type_} b", "unlink new-a both-hold b", f"link new-a {type_} new-b"]
+    asked = moved(Node(), ImportState(tmp_path / "state"), Report(Found()), f"{type_}:b")
+    assert asked == [f"unlink new-a {type_} b", "unlink new-a both-hold b", f"link new-a {type_} new-b"]
 
 
 def test_a_link_that_the_node_refuses_is_said_and_tried_again_by_the_next_run(tmp_path: Path) -> None:

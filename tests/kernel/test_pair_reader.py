@@ -13,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from weight_changes import BASE, WEIGHTS, write_changes
+from weight_changes import BASE, WEIGHTS, Load, write_changes
+from weight_changes import loaded as loaded
 
-from mnemesh_actors.models import EmbeddingWorker, ModelConfig, pair_graph, pair_reader
+from mnemesh_actors.models import EmbeddingWorker, pair_graph, pair_reader
 from mnemesh_actors.models.changed_weights import WORDS_FILE, ChangedWeights
 from mnemesh_actors.models.embedding_model import PAIRS_OFF, PAIRS_READY
 from mnemesh_actors.models.minilm_graph import read_safetensors
@@ -55,12 +56,6 @@ def deltas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pair_graph, "DELTAS_FILE", path)
         yield path
-
-
-def loaded(cache: str, *, pairs: bool = True) -> EmbeddingWorker:
-    worker = EmbeddingWorker(ModelConfig(cache_dir=cache, download=False, pairs=pairs))
-    worker.load()
-    return worker
 
 
 def by_hand(worker: EmbeddingWorker, deltas: Path, older: str, newer: str) -> NDArray[Any]:
@@ -103,29 +98,27 @@ def by_hand(worker: EmbeddingWorker, deltas: Path, older: str, newer: str) -> ND
     return np.asarray(powers / powers.sum())
 
 
-def test_the_graph_says_what_the_formulas_say(cache: str, deltas: Path) -> None:
-    worker = loaded(cache)
+def test_the_graph_says_what_the_formulas_say(loaded: Load, deltas: Path) -> None:
+    worker = loaded()
     assert worker.info().pairs == PAIRS_READY
     found = worker.read_pairs(PAIRS)
     assert (found.shape, found.dtype) == ((len(PAIRS), 4), np.float32)
     for pair, row in zip(PAIRS, found[:, :3], strict=True):
         assert row == pytest.approx(by_hand(worker, deltas, *pair), abs=TOLERANCE)
     assert worker.read_pairs([]).shape == (0, 4)
-    worker.close()
 
 
-def test_a_reading_depends_on_its_own_pair_alone_and_on_the_order_of_the_two(cache: str, deltas: Path) -> None:
-    worker = loaded(cache)
+def test_a_reading_depends_on_its_own_pair_alone_and_on_the_order_of_the_two(loaded: Load, deltas: Path) -> None:
+    worker = loaded()
     together = worker.read_pairs(PAIRS)
     for pair, row in zip(PAIRS, together, strict=True):
         assert worker.read_pairs([pair])[0] == pytest.approx(row, abs=1e-6)
     turned = worker.read_pairs([(newer, older) for older, newer in PAIRS])
     assert np.abs(turned - together).max() > 0.001
-    worker.close()
 
 
-def test_the_graph_is_loaded_at_the_first_reading_and_again_after_it_was_let_go(cache: str, deltas: Path) -> None:
-    worker = loaded(cache)
+def test_the_graph_is_loaded_at_the_first_reading_and_again_after_it_was_let_go(loaded: Load, deltas: Path) -> None:
+    worker = loaded()
     reader = worker._pairs
     assert reader is not None
     assert reader._graph is None
@@ -142,16 +135,15 @@ def test_the_graph_is_loaded_at_the_first_reading_and_again_after_it_was_let_go(
         worker.read_pairs(PAIRS[:1])
 
 
-def test_workers_of_one_process_share_the_graph(cache: str, deltas: Path) -> None:
-    one, other = loaded(cache), loaded(cache)
+def test_workers_of_one_process_share_the_graph(loaded: Load, deltas: Path) -> None:
+    one, other = loaded(), loaded()
     assert one._pairs is other._pairs
     one.close()
     assert other.read_pairs(PAIRS[:1])[:, :3].sum() == pytest.approx(1, abs=1e-5)
-    other.close()
 
 
-def test_a_worker_that_ends_leaves_the_graph_to_another_one(cache: str, deltas: Path) -> None:
-    one, other = loaded(cache), loaded(cache)
+def test_a_worker_that_ends_leaves_the_graph_to_another_one(loaded: Load, deltas: Path) -> None:
+    one, other = loaded(), loaded()
     reader = other._pairs
     assert reader is not None
     other.read_pairs(PAIRS[:1])
@@ -162,9 +154,9 @@ def test_a_worker_that_ends_leaves_the_graph_to_another_one(cache: str, deltas: 
 
 
 def test_a_reading_under_way_outlives_the_workers_that_end_meanwhile(
-    cache: str, deltas: Path, monkeypatch: pytest.MonkeyPatch
+    loaded: Load, deltas: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one, other = loaded(cache), loaded(cache)
+    one, other = loaded(), loaded()
     expected = other.read_pairs(PAIRS[:2])
     run, ending = pair_reader._Graph.run, [one, other]
 
@@ -190,7 +182,7 @@ def damaged(content: bytes, how: str) -> bytes:
     ("name", "how"), [(name, how) for name in (GRAPH_FILE, WORDS_FILE) for how in ("empty", "noise", "cut", "missing")]
 )
 def test_a_damaged_graph_or_table_is_told_as_a_model_that_can_not_be_had(
-    tmp_path: Path, deltas: Path, name: str, how: str
+    loaded: Load, tmp_path: Path, deltas: Path, name: str, how: str
 ) -> None:
     worker = loaded(str(tmp_path))
     (path,) = tmp_path.glob(f"pair-judge-*/{name}")
@@ -202,19 +194,19 @@ def test_a_damaged_graph_or_table_is_told_as_a_model_that_can_not_be_had(
     for _ in range(2):
         with pytest.raises(Unavailable, match=r"pair.judge"):
             worker.read_pairs(PAIRS[:1])
-    worker.close()
 
 
-def test_a_reading_that_is_no_probability_is_none(tmp_path: Path, deltas: Path) -> None:
+def test_a_reading_that_is_no_probability_is_none(loaded: Load, tmp_path: Path, deltas: Path) -> None:
     worker = loaded(str(tmp_path))
     (path,) = tmp_path.glob(f"pair-judge-*/{WORDS_FILE}")
     path.write_bytes(b"\xff" * path.stat().st_size)  # not a number, in 16 bits
     with pytest.raises(Unavailable, match=r"pair.judge"):
         worker.read_pairs(PAIRS[:1])
-    worker.close()
 
 
-def test_a_graph_that_can_not_be_loaded_is_tried_again_after_a_while_alone(tmp_path: Path, deltas: Path) -> None:
+def test_a_graph_that_can_not_be_loaded_is_tried_again_after_a_while_alone(
+    loaded: Load, tmp_path: Path, deltas: Path
+) -> None:
     worker = loaded(str(tmp_path))
     (path,) = tmp_path.glob(f"*/{GRAPH_FILE}")
     content = path.read_bytes()
@@ -227,7 +219,6 @@ def test_a_graph_that_can_not_be_loaded_is_tried_again_after_a_while_alone(tmp_p
     assert worker._pairs is not None
     worker._pairs._read_at = float("-inf")
     assert worker.read_pairs(PAIRS[:1]).shape == (1, 4)
-    worker.close()
 
 
 @pytest.mark.parametrize(
@@ -242,7 +233,7 @@ def test_a_graph_that_can_not_be_loaded_is_tried_again_after_a_while_alone(tmp_p
     ],
 )
 def test_without_a_fitting_file_the_worker_embeds_and_says_why_it_reads_no_pairs(
-    cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, told: str
+    loaded: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str, told: str
 ) -> None:
     path = tmp_path / "pair_judge.npz"
     if case == "other weights":
@@ -250,18 +241,16 @@ def test_without_a_fitting_file_the_worker_embeds_and_says_why_it_reads_no_pairs
     elif case != "missing":
         path.write_bytes(damaged(PACKAGED.read_bytes(), case))
     monkeypatch.setattr(pair_graph, "DELTAS_FILE", path)
-    worker = loaded(cache)
+    worker = loaded()
     assert told in worker.info().pairs
     assert worker.embed(["a"]).shape == (1, 384)
     with pytest.raises(Unavailable, match="are not read"):
         worker.read_pairs(PAIRS[:1])
-    worker.close()
 
 
-def test_a_worker_that_is_told_to_reads_no_pairs(cache: str, deltas: Path) -> None:
-    worker = loaded(cache, pairs=False)
+def test_a_worker_that_is_told_to_reads_no_pairs(loaded: Load, deltas: Path) -> None:
+    worker = loaded(pairs=False)
     assert worker.info().pairs == PAIRS_OFF
-    worker.close()
 
 
 @pytest.mark.parametrize(
@@ -276,12 +265,11 @@ def test_a_worker_that_is_told_to_reads_no_pairs(cache: str, deltas: Path) -> No
     ids=["short", "just short enough", "too long", "an end behind spaces", "an unknown word"],
 )
 def test_the_reader_tells_whether_it_has_read_each_word_of_both_texts(
-    cache: str, deltas: Path, text: str, whole: bool
+    loaded: Load, deltas: Path, text: str, whole: bool
 ) -> None:
-    worker = loaded(cache)
+    worker = loaded()
     found = worker.read_pairs([("Ana reviews.", text), (text, "Ana reviews.")])
     assert found[:, 3].tolist() == [float(whole)] * 2
-    worker.close()
 
 
 @given(st.integers(0, 300), st.integers(0, 300), st.integers(2, 125))
@@ -294,11 +282,10 @@ def test_the_longer_text_loses_its_end(first: int, second: int, room: int) -> No
         assert shorter == min(first, second) or len(older) - len(newer) in (0, 1)
 
 
-def test_the_file_of_the_package_reads_as_its_trainer_says(cache: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_file_of_the_package_reads_as_its_trainer_says(loaded: Load, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pair_graph, "DELTAS_FILE", PACKAGED)
     expected = json.loads(EXPECTED.read_text("utf-8"))
-    worker = loaded(cache)
+    worker = loaded()
     assert worker.info().pairs == PAIRS_READY
     found = worker.read_pairs([(one["older"], one["newer"]) for one in expected])
     assert np.abs(found[:, :3] - [one["probabilities"] for one in expected]).max() <= TOLERANCE
-    worker.close()

@@ -9,9 +9,10 @@ from typing import Final
 
 import numpy as np
 import pytest
-from weight_changes import BASE, WEIGHTS, write_changes
+from weight_changes import BASE, WEIGHTS, Load, write_changes
+from weight_changes import loaded as loaded
 
-from mnemesh_actors.models import EmbeddingWorker, ModelConfig, question_graph
+from mnemesh_actors.models import question_graph
 from mnemesh_actors.models.changed_weights import WORDS_FILE
 from mnemesh_actors.models.embedding_model import OWN_ENCODER
 from mnemesh_actors.models.question_graph import GRAPH_FILE
@@ -46,27 +47,22 @@ def changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def loaded(cache: str, *, questions: bool = True) -> EmbeddingWorker:
-    worker = EmbeddingWorker(ModelConfig(cache_dir=cache, download=False, questions=questions))
-    worker.load()
-    return worker
-
-
-def test_an_encoder_without_changes_gives_the_vectors_of_texts(cache: str, changes: Path) -> None:
+def test_an_encoder_without_changes_gives_the_vectors_of_texts(loaded: Load, changes: Path) -> None:
     write_deltas(changes, 0.0)
-    worker = loaded(cache)
+    worker = loaded()
     found = worker.embed_questions(QUESTIONS)
     assert worker.info().questions == OWN_ENCODER
     assert (found * worker.embed(QUESTIONS)).sum(axis=1).min() >= LEAST_COSINE
-    worker.close()
 
 
-def test_changes_turn_the_vectors_of_questions_and_leave_texts_and_their_generation(cache: str, changes: Path) -> None:
-    without = loaded(cache, questions=False)
+def test_changes_turn_the_vectors_of_questions_and_leave_texts_and_their_generation(
+    loaded: Load, changes: Path
+) -> None:
+    without = loaded(questions=False)
     texts, generation = without.embed(QUESTIONS), without.info().generation
     without.close()
     write_deltas(changes, 0.05)
-    worker = loaded(cache)
+    worker = loaded()
     assert worker.info().generation == generation
     assert np.array_equal(worker.embed(QUESTIONS), texts)
     found = worker.embed_questions(QUESTIONS)
@@ -74,68 +70,63 @@ def test_changes_turn_the_vectors_of_questions_and_leave_texts_and_their_generat
     assert (found * texts).sum(axis=1).max() < LEAST_COSINE
     alone = np.concatenate([worker.embed_questions([question]) for question in QUESTIONS])
     assert np.array_equal(alone, found), "a question has one vector, whatever is asked beside it"
-    worker.close()
 
 
-def test_the_packaged_encoder_puts_more_answers_first_where_it_learned(cache: str) -> None:
+def test_the_packaged_encoder_puts_more_answers_first_where_it_learned(loaded: Load) -> None:
     talks = [json.loads(line) for line in TALKS.read_text("utf-8").splitlines()[:6]]
     texts = [f"[{speaker}] {text}" for talk in talks for speaker, text in talk["turns"]]
     begins = np.cumsum([0, *(len(talk["turns"]) for talk in talks)])
     asked = [(one["q"], begin + np.array(one["evidence"])) for talk, begin in zip(talks, begins[:-1], strict=True)
              for one in talk["questions"]]  # fmt: skip
-    worker = loaded(cache)
+    worker = loaded()
     vectors, questions = worker.embed(texts), [question for question, _ in asked]
     first = [
         sum(best in right for best, (_, right) in zip((found @ vectors.T).argmax(axis=1), asked, strict=True))
         for found in (worker.embed(questions), worker.embed_questions(questions))
     ]
     assert first[1] > 1.2 * first[0], f"answers that stand first, of {len(asked)}: {first}"
-    worker.close()
 
 
 @pytest.mark.parametrize(("content", "told"), [(None, "not in this installation"), (b"PK" * 500, "can't be read")])
 def test_without_its_encoder_the_packaged_model_is_not_loaded(
-    cache: str, changes: Path, content: bytes | None, told: str
+    loaded: Load, changes: Path, content: bytes | None, told: str
 ) -> None:
     if content is not None:
         changes.write_bytes(content)
     with pytest.raises(Unavailable, match=told):
-        loaded(cache)
+        loaded()
 
 
-def test_other_weights_embed_questions_as_texts_and_the_worker_says_why(cache: str, changes: Path) -> None:
+def test_other_weights_embed_questions_as_texts_and_the_worker_says_why(loaded: Load, changes: Path) -> None:
     write_deltas(changes, 0.05, "0" * 64)
-    worker = loaded(cache)
+    worker = loaded()
     assert "needs the weights" in worker.info().questions
     assert np.array_equal(worker.embed_questions(["a question"]), worker.embed(["a question"]))
-    worker.close()
 
 
 @pytest.mark.parametrize(("name", "content"), [(WORDS_FILE, b""), (WORDS_FILE, b"\xff"), (GRAPH_FILE, b"no graph")])
 def test_a_damaged_encoder_is_told_and_never_gives_a_vector(
-    cache: str, changes: Path, name: str, content: bytes
+    loaded: Load, cache: str, changes: Path, name: str, content: bytes
 ) -> None:
     write_deltas(changes, 0.05)
-    worker = loaded(cache)
+    worker = loaded()
     (path,) = Path(cache).glob(f"question-encoder-*/{name}")
     size = path.stat().st_size
     if name == GRAPH_FILE:
         worker.close()
         path.write_bytes((content * size)[:size])
         with pytest.raises(Unavailable, match="can't be loaded"):
-            loaded(cache)
+            loaded()
         return
     path.write_bytes(content * size)
     with pytest.raises(Unavailable, match="delete"):
         worker.embed_questions(["a question"])
-    worker.close()
 
 
-def test_a_loaded_encoder_outlives_its_folder(cache: str, changes: Path) -> None:
+def test_a_loaded_encoder_outlives_its_folder(loaded: Load, cache: str, changes: Path) -> None:
     write_deltas(changes, 0.05)
-    worker = loaded(cache)
+    worker = loaded()
     before = worker.embed_questions(["a question"])
     (folder,) = Path(cache).glob("question-encoder-*")
     shutil.rmtree(folder)
     assert np.array_equal(worker.embed_questions(["a question"]), before)
-    worker.close()

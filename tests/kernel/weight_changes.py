@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.models.minilm_graph import read_safetensors
 from mnemesh_actors.models.model_directory import packaged_weights
 
+Load = Callable[..., EmbeddingWorker]
 WEIGHTS: Final = packaged_weights()
 BASE: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
@@ -32,3 +36,17 @@ def write_changes(path: Path, told: Mapping[str, Any], size: float, **head: NDAr
     meta = np.frombuffer(json.dumps({"base": BASE, **told}).encode(), np.uint8)
     np.savez(path, allow_pickle=False, meta=meta, **changes)
     return path
+
+
+@pytest.fixture
+def loaded(cache: str) -> Iterator[Load]:
+    """Loads workers, each with its files in `cache` or in another folder. They are closed after the test."""
+    with ExitStack() as stack:
+
+        def load(folder: str = cache, **given: bool) -> EmbeddingWorker:
+            worker = EmbeddingWorker(ModelConfig(cache_dir=folder, download=False, **given))
+            stack.callback(worker.close)
+            worker.load()
+            return worker
+
+        yield load
