@@ -55,27 +55,28 @@ class Limits(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trees:
-    """Trees whose weights are added up, and the likelihoods at which a pair is judged. Nodes are numbers. A node asks
-    whether the number of a feature is above a threshold; a leaf leads to itself."""
+    """Trees whose weights are added up, and the likelihoods at which a pair is judged. A question asks whether the
+    number of a feature is above a threshold, and many nodes ask the same one. Nodes are rows of the tables."""
 
     bias: float
     ask: float  # From this likelihood on the writer is asked.
     limits: Mapping[str, Limits]  # Of each form.
     features: tuple[str, ...]
+    feature: NDArray[np.intp]  # Of each question, its place in `features`.
+    threshold: NDArray[np.float64]
     roots: NDArray[np.intp]
     depth: int
-    feature: NDArray[np.intp]  # By node, its place in `features`.
-    threshold: NDArray[np.float64]
-    below: NDArray[np.intp]  # At twice the place of a node its lower child, and behind that its upper one.
+    question: NDArray[np.intp]  # By node.
+    below: NDArray[np.intp]  # The lower child of a node, and in the next row the upper one. A leaf leads to itself.
     weight: NDArray[np.float64]  # Of a leaf.
 
     def likelihood(self, numbers: Mapping[str, float]) -> float:
         """How likely a pair with these features gives two values of one thing, in [0, 1]."""
-        values = np.array([numbers[name] for name in self.features], np.float64)
+        values = np.fromiter(map(numbers.__getitem__, self.features), np.float64, len(self.features))
+        above = (values.take(self.feature) > self.threshold).astype(np.intp)
         at = self.roots
         for _ in range(self.depth):  # all trees at once: one at a time takes several times as long
-            above = values.take(self.feature.take(at)) > self.threshold.take(at)
-            at = self.below.take(2 * at + above)
+            at = self.below.take(at + above.take(self.question.take(at)))
         weights = self.weight.take(at)
         weights[0] += self.bias
         return 1.0 / (1.0 + exp(-float(weights.cumsum()[-1])))
@@ -85,32 +86,38 @@ class Trees:
 def trained() -> Trees:
     """The trees of the package."""
     told = json.loads(files("mnemesh_memory").joinpath(TREES_FILE).read_text("utf-8"))
-    nodes: list[tuple[int, float, int, int, float]] = []
-    roots = [_laid_out(tree, nodes) for tree in told["trees"]]
-    feature, threshold, lower, upper, weight = map(np.array, zip(*nodes, strict=True))
+    nodes: list[Node] = []
+    questions: dict[tuple[int, float], int] = {}
+    roots = [_laid_out(tree, nodes, questions) for tree in told["trees"]]
+    feature, threshold = map(np.array, zip(*questions, strict=True))
+    question, below, weight = map(np.array, zip(*nodes, strict=True))
     return Trees(
         bias=told["bias"],
         ask=told["ask"],
         limits={form: Limits(*told[form]) for form in FORMS},
         features=tuple(told["features"]),
-        roots=np.array(roots),
-        depth=max(map(_depth, told["trees"])),
         feature=feature,
         threshold=threshold,
-        below=np.stack((lower, upper), axis=1).ravel(),
+        roots=np.array(roots),
+        depth=max(map(_depth, told["trees"])),
+        question=question,
+        below=below,
         weight=weight,
     )
 
 
-def _laid_out(tree: Any, nodes: list[tuple[int, float, int, int, float]]) -> int:
-    """Add the nodes of a tree; the number of its root."""
+Node = tuple[int, int, float]  # Its question, the child below, and the weight of a leaf.
+
+
+def _laid_out(tree: Any, nodes: list[Node], questions: dict[tuple[int, float], int]) -> int:
+    """Add the nodes of a tree, of two rows each; the row of its root."""
     here = len(nodes)
-    nodes.append((0, 0.0, here, here, 0.0))
+    nodes += [(0, here, 0.0 if isinstance(tree, list) else float(tree))] * 2
     if isinstance(tree, list):
-        feature, threshold, lower, upper = tree
-        nodes[here] = (feature, float(threshold), _laid_out(lower, nodes), _laid_out(upper, nodes), 0.0)
-    else:
-        nodes[here] = (0, 0.0, here, here, float(tree))
+        feature, threshold, *children = tree
+        asked = questions.setdefault((feature, float(threshold)), len(questions))
+        for row, child in enumerate(children, here):
+            nodes[row] = (asked, _laid_out(child, nodes, questions), 0.0)
     return here
 
 
@@ -138,8 +145,7 @@ class Weighed(NamedTuple):
 
 def weighed(older: Statement, newer: Statement, cosine: float) -> Weighed:
     """The contest of two statements beside its likelihood, which also a pair without a contest has."""
-    pair = StatementPair(older, newer, cosine)
-    if is_refused(pair):
+    if older.meant.isdisjoint(newer.meant) or is_refused(pair := StatementPair(older, newer, cosine)):
         return Weighed(None, 0.0)
     likelihood = trained().likelihood(features(pair))
     return Weighed(_contest_of(pair, likelihood), likelihood)
@@ -224,14 +230,14 @@ def _is_label(statement: Statement) -> bool:
 
 def happened(statement: Statement) -> bool:
     """Whether a statement tells of the past: "the keys were rotated"."""
-    return statement.verb >= 0 and statement.tokens[statement.verb].text.casefold() in ("was", "were")
+    return statement.verb >= 0 and statement.words[statement.verb] in ("was", "were")
 
 
 def _numbered_apart(pair: StatementPair) -> bool:
     """Whether the two speak of things with other numbers, as "batch 7" and "batch 8", and of no change."""
-    if pair.stated:
+    older, newer = _numbers_of_subject(pair.older), _numbers_of_subject(pair.newer)
+    if pair.stated or not older or not newer:
         return False
-    older, newer = (_numbers_of_subject(one) for one in (pair.older, pair.newer))
     return any(older[word].isdisjoint(newer[word]) for word in older.keys() & newer.keys())
 
 
@@ -239,7 +245,7 @@ def _numbered_apart(pair: StatementPair) -> bool:
 def _numbers_of_subject(statement: Statement) -> dict[str, set[str]]:
     """The numbers of its subject by the words before them."""
     found: dict[str, set[str]] = {}
-    for at, token in enumerate(statement.tokens):
+    for at, token in enumerate(statement.tokens[: max(2, statement.verb)]):
         if _is_number_of_subject(statement, at):
             found.setdefault(statement.key(at - 1), set()).add(token.text)
     return found

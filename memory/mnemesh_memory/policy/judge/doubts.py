@@ -277,6 +277,7 @@ def is_of_other_things(one: str, other: str, *, stated: bool) -> bool:
     return bool(unlike) and not (stated and unlike < shared)
 
 
+@lru_cache(maxsize=STATEMENTS_KEPT)
 def _labels(text: str) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
     for noun, number in _LABEL.findall(text):

@@ -6,9 +6,9 @@ The pair judge reads these numbers. No number depends on a topic, and each is bo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from math import log
 from typing import Final
 
@@ -37,51 +37,30 @@ FORMS_CHARS: Final = 5
 ORDERING: Final = frozenset(("over", "to", "than", "before", "after", "from", "above", "below"))
 
 
-@dataclass(frozen=True)
 class StatementPair:
     """An older statement and a newer one, with the cosine similarity of their texts."""
 
-    older: Statement
-    newer: Statement
-    cosine: float
-
-    @cached_property
-    def before(self) -> dict[int, str]:
-        """The meaning of each content word of the older statement, by place."""
-        return self.older.meanings
-
-    @cached_property
-    def after(self) -> dict[int, str]:
-        return self.newer.meanings
-
-    @cached_property
-    def shared(self) -> frozenset[str]:
-        return frozenset(self.before.values()) & frozenset(self.after.values())
-
-    @cached_property
-    def lost(self) -> list[int]:
-        """Places of the older statement whose word the newer one lacks."""
-        return [place for place, word in self.before.items() if word not in self.shared]
-
-    @cached_property
-    def gained(self) -> list[int]:
-        return [place for place, word in self.after.items() if word not in self.shared]
-
-    @cached_property
-    def past(self) -> list[int]:
-        """Shared words that the newer statement calls past."""
-        return [place for place in self.newer.old if self.after.get(place) in self.shared]
-
-    @cached_property
-    def stated(self) -> bool:
-        """Whether the newer statement tells of a change, in words that the older one lacks."""
-        return self.newer.strong or (self.newer.hinted and not self.older.hinted)
+    def __init__(self, older: Statement, newer: Statement, cosine: float) -> None:
+        self.older, self.newer, self.cosine = older, newer, cosine
+        # The meaning of each content word, by place.
+        self.before, self.after = older.meanings, newer.meanings
+        self.shared = shared = older.meant & newer.meant
+        # Places of the older statement whose word the newer one lacks, and the other way round.
+        self.lost = [place for place, word in self.before.items() if word not in shared]
+        self.gained = [place for place, word in self.after.items() if word not in shared]
+        # Shared words that the newer statement calls past.
+        self.past = [place for place in newer.old if self.after.get(place) in shared]
+        # Whether the newer statement tells of a change, in words that the older one lacks.
+        self.stated = newer.strong or (newer.hinted and not older.hinted)
+        self.denied = older.denies != newer.denies  # One of the two has a negation and the other none.
 
     @cached_property
     def replaced_values(self) -> list[tuple[str, str]]:
         """Values of the older statement with the other value of their dimension in the newer one, as written."""
         found = []
         lost = [token for token in self.older.tokens if token.dimension and token.key not in self.newer.token_keys]
+        if not lost:
+            return []
         gained = [token for token in self.newer.tokens if token.dimension and token.key not in self.older.token_keys]
         for one in lost:
             other = next((token for token in gained if token.dimension == one.dimension), None)
@@ -98,16 +77,17 @@ class StatementPair:
         )
 
     @cached_property
-    def denied(self) -> bool:
-        """Whether one of the two has a negation and the other none."""
-        return self.older.denies != self.newer.denies
+    def lost_keys(self) -> set[str]:
+        return {self.older.key(at) for at in self.lost}
+
+    @cached_property
+    def gained_keys(self) -> set[str]:
+        return {self.newer.key(at) for at in self.gained}
 
     @cached_property
     def opposite(self) -> bool:
-        before, after = (
-            (self.older.token_keys - self.newer.token_keys) & OPPOSED,
-            self.newer.token_keys - self.older.token_keys,
-        )
+        before, after = _opposed(self.older), _opposed(self.newer)
+        before, after = before - after, after - before
         return any(frozenset((one, other)) in OPPOSITES for one in before for other in after)
 
     @cached_property
@@ -134,26 +114,25 @@ Part = dict[str, float]
 
 def _words(pair: StatementPair) -> Part:
     """How much of each statement the other one has."""
-    before, after = set(pair.before.values()), set(pair.after.values())
-    begun_before, begun_after = ({word[:FORMS_CHARS] for word in words} for words in (before, after))
-    forms_lost = [at for at in pair.lost if not _has_form(pair.before[at], begun_after)]
-    forms_gained = [at for at in pair.gained if not _has_form(pair.after[at], begun_before)]
+    begun_before, begun_after = _begun(pair.older), _begun(pair.newer)
+    forms_lost = {at for at in pair.lost if not _has_form(pair.before[at], begun_after)}
+    forms_gained = {at for at in pair.gained if not _has_form(pair.after[at], begun_before)}
     return {
         "likeness": max(pair.cosine, pair.parallel),
         "words before": len(pair.before),
         "words after": len(pair.after),
         "length": log((len(pair.after) + 1) / (len(pair.before) + 1)),
         "shared": len(pair.shared),
-        "shared before": len(pair.shared) / max(1, len(before)),
-        "shared after": len(pair.shared) / max(1, len(after)),
+        "shared before": len(pair.shared) / max(1, len(pair.older.meant)),
+        "shared after": len(pair.shared) / max(1, len(pair.newer.meant)),
         "lost": len(pair.lost),
         "gained": len(pair.gained),
         "lost forms": len(forms_lost),
         "gained forms": len(forms_gained),
         "forms before": 1 - len(forms_lost) / max(1, len(pair.before)),
         "forms after": 1 - len(forms_gained) / max(1, len(pair.after)),
-        "lost plain": sum(not _is_value_or_name(pair.older, at) for at in forms_lost),
-        "gained plain": sum(not _is_value_or_name(pair.newer, at) for at in forms_gained),
+        "lost plain": len(forms_lost - pair.older.telling),
+        "gained plain": len(forms_gained - pair.newer.telling),
     }
 
 
@@ -162,7 +141,6 @@ def _values(pair: StatementPair) -> Part:
     before, after = _by_dimension(pair.older), _by_dimension(pair.newer)
     both = before.keys() & after.keys()
     names_lost, names_gained = pair.replaced_names
-    names_kept = sum(at in pair.older.names for at, word in pair.before.items() if word in pair.shared)
     return {
         "values replaced": sum(bool(before[one] - after[one]) and bool(after[one] - before[one]) for one in both),
         "values kept": sum(len(before[one] & after[one]) for one in both),
@@ -171,7 +149,7 @@ def _values(pair: StatementPair) -> Part:
         "other dimensions": len(after.keys() - before.keys()),
         "names lost": len(names_lost),
         "names gained": len(names_gained),
-        "names kept": names_kept,
+        "names kept": sum(at in pair.before for at in pair.older.names) - len(names_lost),
         "names replaced": bool(names_lost) and bool(names_gained),
     }
 
@@ -182,28 +160,28 @@ def _roles(pair: StatementPair) -> Part:
     subject, object_ = older.sides
     new_subject, new_object = newer.sides
     before, after = list(pair.before.values()), list(pair.after.values())
-    verbs = older.verb >= 0 and newer.verb >= 0
+    verbs, act = older.verb >= 0 and newer.verb >= 0, _act(older)
     return {
-        "subject shared": _share(subject, after),
-        "subject head": _share(subject[-1:], after),
-        "new subject shared": _share(new_subject, before),
-        "new subject head": _share(new_subject[-1:], before),
-        "object shared": _share(object_, after),
+        "subject shared": _share(subject, newer.meant),
+        "subject head": _share(subject[-1:], newer.meant),
+        "new subject shared": _share(new_subject, older.meant),
+        "new subject head": _share(new_subject[-1:], older.meant),
+        "object shared": _share(object_, newer.meant),
         "object in subject": _share(object_, new_subject),
-        "new object shared": _share(new_object, before),
+        "new object shared": _share(new_object, older.meant),
         "subject in object": _share(subject, new_object),
-        "first shared": _share(before[:1], after),
+        "first shared": _share(before[:1], newer.meant),
         "first the same": before[:1] == after[:1],
-        "new first shared": _share(after[:1], before),
-        "last shared": _share(before[-1:], after),
+        "new first shared": _share(after[:1], older.meant),
+        "last shared": _share(before[-1:], newer.meant),
         "last the same": before[-1:] == after[-1:],
-        "new last shared": _share(after[-1:], before),
-        "same verb": verbs and meaning(_act(older)) == meaning(_act(newer)),
+        "new last shared": _share(after[-1:], older.meant),
+        "same verb": verbs and meaning(act) == meaning(_act(newer)),
         "without verb": (older.verb < 0) + (newer.verb < 0),
         "is": older.verb >= 0 and older.key(older.verb) == "be",
-        "passive": older.verb >= 0 and _act(older) != older.key(older.verb),
-        "one object": _act(older) in FUNCTIONAL,
-        "several objects": _act(older) in SEVERAL,
+        "passive": older.verb >= 0 and act != older.key(older.verb),
+        "one object": act in FUNCTIONAL,
+        "several objects": act in SEVERAL,
         "lost behind the verb": _average([at > older.verb for at in pair.lost]),
         "gained behind the verb": _average([at > newer.verb for at in pair.gained]),
     }
@@ -212,9 +190,8 @@ def _roles(pair: StatementPair) -> Part:
 def _cues(pair: StatementPair) -> Part:
     """Change, addition, negation, permission."""
     newer, older = pair.newer, pair.older
-    known = set(pair.before.values())
     past = [at for at in newer.old if at in pair.after and newer.key(at) not in LIGHT]
-    said = [at for at in past if _is_value_or_name(newer, at)]
+    unknown = [at for at in past if pair.after[at] not in pair.shared]
     allowed, allows = _permission(older), _permission(newer)
     return {
         "tells of a change": newer.strong,
@@ -225,8 +202,8 @@ def _cues(pair: StatementPair) -> Part:
         "older tells of a change": older.strong,
         "older hints": older.hinted,
         "past shared": len(pair.past),
-        "past unknown": sum(pair.after[at] not in known for at in past),
-        "past value unknown": sum(pair.after[at] not in known for at in said),
+        "past unknown": len(unknown),
+        "past value unknown": len(newer.telling.intersection(unknown)),
         "has past": bool(newer.old),
         "denies before": older.denies,
         "denies after": newer.denies,
@@ -243,24 +220,25 @@ def _order(pair: StatementPair) -> Part:
     one, other = pair.older.spoken, pair.newer.spoken
     steps = pair.aligned.get_opcodes()
     exchanged = [step for step in steps if step[0] == "replace"]
-    content_before = {pair.older.key(at) for at in pair.lost}
-    content_after = {pair.newer.key(at) for at in pair.gained}
+    inserted = [end - start for kind, _, _, start, end in steps if kind == "insert"]
+    deleted = [end - start for kind, start, end, _, _ in steps if kind == "delete"]
     told = [
-        (bool(content_before & set(one[i1:i2])), bool(content_after & set(other[j1:j2])))
+        (not pair.lost_keys.isdisjoint(one[i1:i2]), not pair.gained_keys.isdisjoint(other[j1:j2]))
         for _, i1, i2, j1, j2 in exchanged
     ]
+    turns = _turns(pair.older)
     start = _in_common(one, other)
     end = min(_in_common(one[::-1], other[::-1]), min(len(one), len(other)) - start)
     return {
-        "turned": bool(_turns(pair.older) & {(word, right, left) for word, left, right in _turns(pair.newer)}),
+        "turned": any((word, right, left) in turns for word, left, right in _turns(pair.newer)) if turns else False,
         "parallel": pair.parallel,
         "exchanges": len(exchanged),
         "exchanges of content": sum(a and b for a, b in told),
         "exchanges with content": sum(a or b for a, b in told),
-        "insertions": sum(step[0] == "insert" for step in steps),
-        "deletions": sum(step[0] == "delete" for step in steps),
-        "inserted": sum(step[4] - step[3] for step in steps if step[0] == "insert"),
-        "deleted": sum(step[2] - step[1] for step in steps if step[0] == "delete"),
+        "insertions": len(inserted),
+        "deletions": len(deleted),
+        "inserted": sum(inserted),
+        "deleted": sum(deleted),
         "exchanged before": sum(step[2] - step[1] for step in exchanged),
         "exchanged after": sum(step[4] - step[3] for step in exchanged),
         "start before": start / max(1, len(one)),
@@ -292,29 +270,43 @@ def _in_common(one: Sequence[str], other: Sequence[str]) -> int:
 
 def _kinds(pair: StatementPair) -> Part:
     """Scopes, persons, roles with a single holder, traits and clauses."""
-    lost, gained = {pair.older.key(at) for at in pair.lost}, {pair.newer.key(at) for at in pair.gained}
-    people = PERSONS.intersection(pair.older.words)
-    marks = (",", ";", ":", "(")
+    scoped = not SCOPES.isdisjoint(pair.gained_keys)
     return {
-        "other scope": bool(lost & SCOPES) and bool(gained & SCOPES),
-        "scope gained": bool(gained & SCOPES),
-        "other person": not people.issubset(pair.newer.words),
-        "single role": bool(pair.shared & SINGLE),
-        "trait": bool({pair.older.key(at) for at in pair.older.content} & TRAITS),
-        "clauses": sum(token.mark and token.text in marks for token in pair.newer.tokens)
-        - sum(token.mark and token.text in marks for token in pair.older.tokens),
+        "other scope": scoped and not SCOPES.isdisjoint(pair.lost_keys),
+        "scope gained": scoped,
+        "other person": not _people(pair.older) <= _people(pair.newer),
+        "single role": not SINGLE.isdisjoint(pair.shared),
+        "trait": _has_trait(pair.older),
+        "clauses": _clauses(pair.newer) - _clauses(pair.older),
     }
+
+
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
+def _people(statement: Statement) -> frozenset[str]:
+    return PERSONS.intersection(statement.words)
+
+
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
+def _has_trait(statement: Statement) -> bool:
+    return not TRAITS.isdisjoint(statement.keys)
+
+
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
+def _clauses(statement: Statement) -> int:
+    """How many marks begin a clause."""
+    return sum(token.mark and token.text in (",", ";", ":", "(") for token in statement.tokens)
 
 
 def _slot(pair: StatementPair) -> Part:
     """Where the first own word of each statement stands: behind which word, and how far from the verb."""
     lost, gained = pair.lost[:1], pair.gained[:1]
     before, after = _word_before(pair.older, lost), _word_before(pair.newer, gained)
-    between = [at for at in pair.older.content if pair.older.verb < at < (lost[0] if lost else 0)]
+    between = [at for at in pair.older.content if pair.older.verb < at < lost[0]] if lost else []
+    runs_lost, runs_gained = _runs(pair.lost), _runs(pair.gained)
     return {
-        "one run each": _runs(pair.lost) == 1 and _runs(pair.gained) == 1,
-        "runs lost": _runs(pair.lost),
-        "runs gained": _runs(pair.gained),
+        "one run each": runs_lost == 1 and runs_gained == 1,
+        "runs lost": runs_lost,
+        "runs gained": runs_gained,
         "role lost": before in ROLES,
         "role gained": after in ROLES,
         "same word before": bool(before) and before == after,
@@ -339,12 +331,12 @@ def _act(statement: Statement) -> str:
 
 
 def _word_before(statement: Statement, places: Sequence[int]) -> str:
-    return statement.tokens[places[0] - 1].text.casefold() if places and places[0] else ""
+    return statement.words[places[0] - 1] if places and places[0] else ""
 
 
 def _runs(places: Sequence[int]) -> int:
-    """How many stretches of neighbours the places are."""
-    return sum(at - 1 not in places for at in places)
+    """How many stretches of neighbours the places are, which are in order."""
+    return bool(places) + sum(after - at > 1 for at, after in pairwise(places))
 
 
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
@@ -357,11 +349,19 @@ def _by_dimension(statement: Statement) -> dict[str, set[str]]:
     return found
 
 
-def _is_value_or_name(statement: Statement, at: int) -> bool:
-    return bool(statement.tokens[at].dimension) or at in statement.names
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
+def _opposed(statement: Statement) -> frozenset[str]:
+    """Its words that have an opposite."""
+    return OPPOSED & statement.token_keys
 
 
-def _has_form(word: str, begun: set[str]) -> bool:
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
+def _begun(statement: Statement) -> frozenset[str]:
+    """The beginnings of its meanings."""
+    return frozenset(word[:FORMS_CHARS] for word in statement.meant)
+
+
+def _has_form(word: str, begun: Collection[str]) -> bool:
     """Whether one of the beginnings is that of the word."""
     return len(word) >= FORMS_CHARS and word[:FORMS_CHARS] in begun
 
@@ -380,7 +380,7 @@ def _permission(statement: Statement) -> float:
 
 def _share(words: Sequence[str], known: Collection[str]) -> float:
     """The share of the words that are known; a half when there are none."""
-    return _average([word in known for word in words])
+    return sum(map(known.__contains__, words)) / len(words) if words else 0.5
 
 
 def _average(values: Sequence[float]) -> float:

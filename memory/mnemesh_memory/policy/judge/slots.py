@@ -62,9 +62,20 @@ _GIVING: Final = frozenset(
     for verb in ("handed", "stepped", "passed", "gave", "steps", "hands")
     for particle in ("over", "down")
 )
+# With these begins whatever calls words past.
+_BEFORE_PAST: Final = frozenset(
+    (
+        *("from", "out", "off", "formerly", "previously", "\u2192", "used", "no", "not", "never", "->", "so"),
+        *(first for first, *_ in (*_BEFORE_OLD, *_GIVING)),
+    )
+)
 _MARKS_IGNORED: Final = frozenset(".;:!\u2026\u3002'\"`")
 # Words that a short form leaves out.
 _UNSPOKEN: Final = ARTICLES | {"is", "are", "am"}
+_CUES: Final = NEGATORS | HINTS | ADDITIVE
+_GRAMMATICAL: Final = FUNCTION_WORDS | _CUES
+_HAVE: Final = frozenset(("has", "have"))
+_TOWARDS: Final = frozenset(("to", "from", "by", "into", "onto"))
 _PASSIVE: Final = BE | {"get", "gets", "got"}
 _PHRASES_BY_WORD: Final = {  # by the first word
     first: tuple(phrase for phrase in PHRASES if phrase[0] == first) for first, *_ in PHRASES
@@ -76,8 +87,10 @@ class Statement:
     """One sentence as it is compared. Sets hold places in `tokens`."""
 
     tokens: tuple[Token, ...]
+    words: tuple[str, ...]  # The tokens without capitals.
     verb: int  # The place of the first verb; -1 without any.
     content: tuple[int, ...]  # Words and values that say something.
+    denies: bool  # It has a negation.
     negated: frozenset[int]  # Words within the reach of a negation.
     old: frozenset[int]  # Words of a state that the sentence itself calls past.
     strong: bool  # A phrase or construction tells of a change.
@@ -91,11 +104,6 @@ class Statement:
         return self.tokens[place].key
 
     @cached_property
-    def words(self) -> tuple[str, ...]:
-        """The tokens without capitals."""
-        return tuple(token.text.casefold() for token in self.tokens)
-
-    @cached_property
     def spoken(self) -> tuple[str, ...]:
         """The keys of all words and values, in order."""
         return tuple(token.key for token in self.tokens if not token.mark)
@@ -104,6 +112,11 @@ class Statement:
     def meanings(self) -> dict[int, str]:
         """The meaning of each content word, by place."""
         return {place: meaning(self.tokens[place].key) for place in self.content}
+
+    @cached_property
+    def meant(self) -> frozenset[str]:
+        """Those meanings without their places."""
+        return frozenset(self.meanings.values())
 
     @cached_property
     def token_keys(self) -> frozenset[str]:
@@ -116,8 +129,15 @@ class Statement:
         return frozenset(
             at
             for at, token in enumerate(self.tokens)
-            if at > 0 and not token.dimension and (token.text[:1].isupper() or any(map(str.isdigit, token.text)))
+            if at > 0
+            and not token.dimension
+            and (token.text[:1].isupper() or (not token.text.isalpha() and any(map(str.isdigit, token.text))))
         )
+
+    @cached_property
+    def telling(self) -> frozenset[int]:
+        """The places of names and values."""
+        return self.names.union(at for at, token in enumerate(self.tokens) if token.dimension)
 
     @cached_property
     def sides(self) -> tuple[list[str], list[str]]:
@@ -134,11 +154,6 @@ class Statement:
             if not (word in _UNSPOKEN and len(self.tokens) > 1)
             and not (token.mark and token.text in _MARKS_IGNORED and token.text != ";")
         )
-
-    @cached_property
-    def denies(self) -> bool:
-        """Whether it has a negation."""
-        return not NEGATORS.isdisjoint(self.words)
 
     @property
     def keys(self) -> frozenset[str]:
@@ -188,56 +203,59 @@ def statement(sentence: str) -> Statement:
     """Read one sentence."""
     tokens = tokens_of(sentence)
     words = [token.text.casefold() for token in tokens]
-    verb = first_verb(tokens)
+    known, verb = frozenset(words), first_verb(tokens, words)
     cues, strong = _phrases(words)
-    change = any(token.key in CHANGE and happened(words, at) for at, token in enumerate(tokens))
+    changing = [at for at, token in enumerate(tokens) if token.key in CHANGE]
+    change = any(happened(words, at) for at in changing)
     ends = [
         at
         for at, token in enumerate(tokens)
         if (token.key in ENDING and happened(words, at))
         or (words[at] in GONE and at and words[at - 1] in BE and not is_possible(words, at))
     ]
-    towards = any(
-        (token.key in CHANGE or is_perfect(words, at)) and {"to", "from", "by", "into", "onto"} & set(words[at + 1 :])
-        for at, token in enumerate(tokens)
-    )
+    perfect = [] if _HAVE.isdisjoint(known) else [at for at in range(len(words)) if is_perfect(words, at)]
+    towards = any(not _TOWARDS.isdisjoint(words[at + 1 :]) for at in (*changing, *perfect))
     old = _old(tokens, words, ends, changes=strong or change)
     content = tuple(
         at
         for at, token in enumerate(tokens)
         if not token.mark
         and at not in cues
-        and (token.dimension or not _is_function(token, at) or (words[at] == "new" and at < verb))
+        and (
+            token.dimension
+            or words[at] not in _GRAMMATICAL
+            or not _is_function(token, words[at], at)
+            or (words[at] == "new" and at < verb)
+        )
     )
     return Statement(
         tokens=tokens,
+        words=tuple(words),
         verb=verb,
         content=content,
+        denies=not NEGATORS.isdisjoint(known),
         negated=_negated(tokens, words),
         old=old,
         strong=strong
         or bool(_CORRECTS.search(sentence))
         or (change and towards)
         or bool(ends)
-        or "->" in words
+        or "->" in known
         or bool(old),
         towards=towards,
         hinted=change
-        or any(is_perfect(words, at) for at in range(len(words)))
-        or any(word in HINTS and not (word == "new" and at < verb) for at, word in enumerate(words)),
-        adds=any(word in ADDITIVE for word in words)
-        or "as well" in " ".join(words)
-        or "in addition" in " ".join(words),
+        or bool(perfect)
+        or any(not (word == "new" and at < verb) for at, word in enumerate(words) if word in HINTS),
+        adds=not ADDITIVE.isdisjoint(known) or any(phrase in " ".join(words) for phrase in ("as well", "in addition")),
         ends=bool(ends),
         asks=sentence.rstrip().endswith("?"),
     )
 
 
-def _is_function(token: Token, at: int) -> bool:
-    word, key = token.text.casefold(), token.key
+def _is_function(token: Token, word: str, at: int) -> bool:
     if at and len(word) == 1 and token.text.isupper() and word != "i":
         return False  # a label, as in "team A"
-    return (word in FUNCTION_WORDS and key not in OPPOSED) or word in NEGATORS or word in HINTS or word in ADDITIVE
+    return word in _CUES or token.key not in OPPOSED
 
 
 def _phrases(words: Sequence[str]) -> tuple[frozenset[int], bool]:
@@ -247,8 +265,7 @@ def _phrases(words: Sequence[str]) -> tuple[frozenset[int], bool]:
         for phrase in _PHRASES_BY_WORD.get(word, ()):
             if tuple(words[at : at + len(phrase)]) == phrase:
                 found.update(range(at, at + len(phrase)))
-    anymore = any(word in ("anymore",) for word in words)
-    return frozenset(found), bool(found) or anymore
+    return frozenset(found), bool(found) or "anymore" in words
 
 
 def _reach(tokens: Sequence[Token], words: Sequence[str], start: int, stops: frozenset[str]) -> Iterator[int]:
@@ -277,6 +294,8 @@ def _old(tokens: Sequence[Token], words: Sequence[str], ends: Sequence[int], *, 
     """Words that the sentence calls past: "from X to", "instead of X", "no longer X", "X was retired"."""
     found: set[int] = set()
     for at, here in enumerate(words):
+        if here not in _BEFORE_PAST:
+            continue
         pair, triple = tuple(words[at : at + 2]), tuple(words[at : at + 3])
         if here == "from":
             reach = list(_reach(tokens, words, at + 1, BOUNDARIES))

@@ -39,7 +39,8 @@ _GLUED: Final = "|".join(
 )
 # Repetitions are bounded, so no text makes a match begin again and again.
 _TOKEN: Final = re.compile(
-    r"(?P<url>[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s<>\"')]{1,500})"
+    r"(?P<plain>[^\W\d_]++(?=[.,;:!?)]?(?:\s|\Z)))"  # most words, before what else begins with a letter
+    r"|(?P<url>[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s<>\"')]{1,500})"
     r"|(?P<mail>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})"
     r"|(?P<path>(?<![\w)])(?:~|\.{1,2})?/[\w.@+-]{1,255}(?:/[\w.@+-]{0,255}){0,60}/?)"
     r"|(?P<channel>(?<!\w)[#@][\w-]{1,80})"
@@ -87,7 +88,8 @@ def tokens_of(sentence: str) -> tuple[Token, ...]:
     """The first TOKENS_MAX tokens of a sentence."""
     tokens = islice(_joined(_spelled(list(islice(_read(expanded(sentence)), TOKENS_MAX * 2)))), TOKENS_MAX)
     return tuple(
-        token._replace(key=f"{token.key}'") if _is_proper(token, at) else token for at, token in enumerate(tokens)
+        token._replace(key=f"{token.key}'") if token.key in LIGHT and at and _is_proper(token.text) else token
+        for at, token in enumerate(tokens)
     )
 
 
@@ -98,7 +100,7 @@ def is_cut(sentence: str) -> bool:
 
 def expanded(text: str) -> str:
     """A text with whole words for contractions, in NFC."""
-    plain = unicodedata.normalize("NFC", text).translate(_FOLD)
+    plain = text if text.isascii() else unicodedata.normalize("NFC", text).translate(_FOLD)
     if "'" not in plain and "cannot" not in plain.casefold():
         return plain
     plain = re.sub(r"\b(can't|won't|shan't|cannot)\b", lambda found: _WHOLE_CONTRACTIONS[found.group().lower()], plain,
@@ -110,7 +112,9 @@ def expanded(text: str) -> str:
 def _read(text: str) -> Iterator[Token]:
     for found in _TOKEN.finditer(text.replace("->", "\u2192")):
         kind, word = found.lastgroup or "mark", found.group()
-        if kind == "mark":
+        if kind == "plain":
+            yield _word(word)
+        elif kind == "mark":
             yield Token("->" if word == "\u2192" else word, word, mark=True)
         elif kind == "word":
             bare = _CLITIC.sub("", word) if "'" in word or "\u2019" in word else word
@@ -153,11 +157,12 @@ def _spelled(tokens: Sequence[Token]) -> list[Token]:
     found: list[Token] = []
     words, at = _folded(tokens), 0
     while at < len(tokens):
-        amount, width = _sum(tokens, words, at)
-        if width > 1 or (tokens[at].dimension == "number" and "-" in words[at][1:]):
+        is_number = tokens[at].dimension == "number"
+        amount, width = _sum(tokens, words, at) if is_number else (0.0, 1)
+        if width > 1 or (is_number and "-" in words[at][1:]):
             digits = f"{amount:.12g}"
             found.append(Token(digits, digits, "number"))
-        elif words[at : at + 2] == ["per", "cent"]:
+        elif words[at] == "per" and words[at + 1 : at + 2] == ["cent"]:
             found.append(Token("percent", "percent"))
             width = 2
         else:
@@ -168,8 +173,7 @@ def _spelled(tokens: Sequence[Token]) -> list[Token]:
 
 def _sum(tokens: Sequence[Token], words: Sequence[str], at: int) -> tuple[float, int]:
     """The value of the number that begins here, and of how many tokens it is: "one and a half thousand"."""
-    amount = _amount(tokens[at].key) if tokens[at].dimension == "number" else None
-    end = at + 1
+    amount, end = _amount(tokens[at].key), at + 1
     if amount is None:
         return 0.0, 1
     while end < len(tokens):
@@ -201,30 +205,32 @@ def _addend(tokens: Sequence[Token], words: Sequence[str], at: int, amount: floa
 
 def _joined(tokens: Sequence[Token]) -> Iterator[Token]:
     """Numbers with their units, days with their months, "every" with its stretch of time."""
-    at = 0
-    changes = any(token.key in CHANGE for token in tokens) or any(
-        token.text == "from" and any(is_past(part.text) for part in tokens[max(0, at - 4) : at])
-        for at, token in enumerate(tokens)
-    )
+    at, all_words = 0, _folded(tokens)
     while at < len(tokens):
-        if not tokens[at].dimension and tokens[at].text.casefold() not in _BEFORE_UNITS:
+        if not tokens[at].dimension and all_words[at] not in _BEFORE_UNITS:
             yield tokens[at]
             at += 1
             continue
-        part = tokens[at : at + 4]
-        # "Raised from 3 to 5" has two values, "open from 3 to 5" one.
-        before = tokens[at - 1].text.casefold() if at else ""
-        bound = "" if before == "from" and changes else before
+        part, words = tokens[at : at + 4], all_words[at : at + 4]
+        before = all_words[at - 1] if at else ""
         value, width = (
-            _times_per(part)
-            or _every(part)
-            or (_range(part, before) if bound == before else None)
+            _times_per(part, words)
+            or _every(part, words)
+            or (None if before == "from" and _tell_of_change(tokens) else _range(part, before))
             or _day(part)
-            or _measured(part)
+            or _measured(part, words)
             or (_counted(part), 1)
         )
         yield value
         at += width
+
+
+def _tell_of_change(tokens: Sequence[Token]) -> bool:
+    """Whether "from" leads to an old value: "raised from 3 to 5" has two values, "open from 3 to 5" one."""
+    return any(token.key in CHANGE for token in tokens) or any(
+        token.text == "from" and any(is_past(part.text) for part in tokens[max(0, at - 4) : at])
+        for at, token in enumerate(tokens)
+    )
 
 
 Joined = tuple[Token, int] | None  # A value and the number of tokens that it is made of.
@@ -234,9 +240,8 @@ def _folded(tokens: Sequence[Token]) -> list[str]:
     return [token.text.casefold() for token in tokens]
 
 
-def _times_per(part: Sequence[Token]) -> Joined:
+def _times_per(part: Sequence[Token], words: Sequence[str]) -> Joined:
     """ "Twice a week", "3 times per day"."""
-    words = _folded(part)
     width = 4 if words[1:2] == ["times"] else 3
     if len(part) < width or part[0].dimension != "number" or words[width - 2] not in ("a", "an", "per", "every"):
         return None
@@ -246,9 +251,8 @@ def _times_per(part: Sequence[Token]) -> Joined:
     return Token(" ".join(words[:width]), f"{part[0].key} in {size:.12g}", "rhythm"), width
 
 
-def _every(part: Sequence[Token]) -> Joined:
+def _every(part: Sequence[Token], words: Sequence[str]) -> Joined:
     """ "Every night", "every two weeks"."""
-    words = _folded(part)
     if words[0] != "every" or len(part) < 2:
         return None
     size = _stretch(words[1])
@@ -280,9 +284,8 @@ def _day(part: Sequence[Token]) -> Joined:
     return None
 
 
-def _measured(part: Sequence[Token]) -> Joined:
+def _measured(part: Sequence[Token], words: Sequence[str]) -> Joined:
     """ "60 minutes", "3 working days", "a week", "4 days a week"."""
-    words = _folded(part)
     if words[0] in ("a", "an") and len(part) > 1:
         alone = _measure(Token("1", "1", "number"), part[1])
         return (alone, 2) if alone is not None and alone.dimension == "duration" else None
@@ -341,9 +344,9 @@ def _measure(number: Token, unit: Token) -> Token | None:
     return Token(f"{number.text} {unit.text}", f"{amount * size:.12g} {dimension}", dimension)
 
 
-def _is_proper(token: Token, at: int) -> bool:
+def _is_proper(word: str) -> bool:
     """Whether a word that says little otherwise is a name here, such as the language Go."""
-    return at > 0 and token.key in LIGHT and token.text[0].isupper() and not token.text.isupper()
+    return word[0].isupper() and not word.isupper()
 
 
 def is_past(word: str) -> bool:

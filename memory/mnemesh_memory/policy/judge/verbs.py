@@ -24,74 +24,77 @@ from mnemesh_memory.policy.judge.tokens import Token, is_past
 # Stems of "this", "does", "is", "has" and "was", which end in s and are no plurals.
 _NO_PLURALS: Final = frozenset(("thi", "doe", "i", "ha", "wa"))
 
+_HAVE: Final = frozenset(("has", "have"))
 _POSSIBLE: Final = frozenset(("can", "may", "could"))
 _BEFORE_NOUN: Final = DETERMINERS | PREPOSITIONS
 _AFTER_VERB: Final = _BEFORE_NOUN | BE | AUXILIARIES
+_LIKE_VERBS: Final = VERB_FORMS | AUXILIARIES
 
 
-def first_verb(tokens: Sequence[Token]) -> int:
-    """The place of the first verb; -1 without any."""
-    return next((at for at in range(len(tokens)) if _is_verb(tokens, at)), _likely_verb(tokens))
+def first_verb(tokens: Sequence[Token], words: Sequence[str]) -> int:
+    """The place of the first verb; -1 without any. `words` are the tokens without capitals."""
+    likely = (at for at, word in enumerate(words) if word in _LIKE_VERBS and _is_verb(tokens, words, at))
+    found = next(likely, -1)
+    return found if found >= 0 else _likely_verb(tokens, words)
 
 
-def _is_verb(tokens: Sequence[Token], at: int) -> bool:
-    """Whether the token is the first verb of its sentence, as far as its neighbours tell."""
-    token, word = tokens[at], tokens[at].text.casefold()
+def _is_verb(tokens: Sequence[Token], words: Sequence[str], at: int) -> bool:
+    """Whether a word in the form of a verb is the first verb of its sentence, as far as its neighbours tell."""
+    token, word = tokens[at], words[at]
     if token.mark or token.dimension:
         return False
     if word in AUXILIARIES:
         return True
-    before = tokens[at - 1].text.casefold() if at else ""
-    if word not in VERB_FORMS or before in DETERMINERS or before in PREPOSITIONS:
+    before = words[at - 1] if at else ""
+    if before in DETERMINERS or before in PREPOSITIONS:
         return False
     if at == 0:
         return (
             word in VERB_BASES
             and token.key not in OPPOSED
-            and not any(_is_later_verb(tokens, later) for later in range(1, _clause_end(tokens)))
+            and not any(_is_later_verb(tokens, words, later) for later in range(1, _clause_end(tokens, words, 0)))
         )
-    rest = [later.text.casefold() for later in tokens[at + 1 : at + 1 + _clause_end(tokens[at + 1 :])]]
-    if word.endswith("ed") and not AUXILIARIES.isdisjoint(rest):
+    if word.endswith("ed") and not AUXILIARIES.isdisjoint(words[at + 1 : _clause_end(tokens, words, at + 1)]):
         return False  # an adjective, as in "the preferred language is"
     if before in PRONOUNS or before in ("not", "never", "always", "usually"):
         return True
-    if at + 1 < len(tokens) and word.endswith("s") and _is_later_verb(tokens, at + 1):
+    if at + 1 < len(tokens) and word.endswith("s") and _is_later_verb(tokens, words, at + 1):
         after = tokens[at + 2 : at + 3]
         if tokens[at + 1].text in AUXILIARIES or not after or after[0].mark or after[0].dimension in ("path", "url"):
             return False
-        if after[0].text.casefold() in _AFTER_VERB:
+        if words[at + 2] in _AFTER_VERB:
             return False
-    return word.endswith("s") or _is_later_verb(tokens, at)
+    return word.endswith("s") or _is_later_verb(tokens, words, at)
 
 
-def _likely_verb(tokens: Sequence[Token]) -> int:
+def _likely_verb(tokens: Sequence[Token], words: Sequence[str]) -> int:
     """The place of an unknown word in the form of a verb: "the proxy strips cookies". -1 without any."""
     for at in range(1, len(tokens)):
         word, before = tokens[at].text, tokens[at - 1]
-        after = tokens[at + 1].text.casefold() if at + 1 < len(tokens) else ""
-        bare = word in VERB_BASES and not before.mark and before.text.casefold() not in _BEFORE_NOUN
+        after = words[at + 1] if at + 1 < len(tokens) else ""
+        bare = word in VERB_BASES and not before.mark and words[at - 1] not in _BEFORE_NOUN
         if at > 1 and bare and (after in _BEFORE_NOUN or (after and tokens[at + 1].dimension)):
             return at
         if (
-            word.islower()
+            ((word.endswith("s") and not word.endswith("ss")) or word.endswith("ed"))
+            and word.islower()
             and len(word) > 3
-            and ((word.endswith("s") and not word.endswith("ss")) or word.endswith("ed"))
             and not (before.mark or before.dimension or before.text.endswith("s"))
-            and before.text.casefold() not in _BEFORE_NOUN
+            and words[at - 1] not in _BEFORE_NOUN
             and not (at + 1 < len(tokens) and tokens[at + 1].mark and tokens[at + 1].text != ".")
         ):
             return at
     return -1
 
 
-def _is_later_verb(tokens: Sequence[Token], at: int) -> bool:
+def _is_later_verb(tokens: Sequence[Token], words: Sequence[str], at: int) -> bool:
     """Whether a token behind the first is a verb beyond doubt: an auxiliary, a past, or a base after a plural."""
-    word, before = tokens[at].text.casefold(), tokens[at - 1].text.casefold()
+    word, before = words[at], words[at - 1]
     if word in AUXILIARIES:
         return True
     if word in VERB_FORMS and word.endswith("s") and at + 1 < len(tokens) and not before.endswith("s"):
         after = tokens[at + 1]
-        if after.dimension or after.text.casefold() in DETERMINERS or word in THIRD_PERSONS:
+        if after.dimension or words[at + 1] in DETERMINERS or word in THIRD_PERSONS:
             return True
     if (
         word not in VERB_FORMS
@@ -107,10 +110,10 @@ def _is_later_verb(tokens: Sequence[Token], at: int) -> bool:
 def is_perfect(words: Sequence[str], at: int) -> bool:
     """Whether a participle tells of what has been done: "has been redirected"."""
     return (
-        is_past(words[at])
+        words[at + 1 : at + 2] in (["to"], ["onto"], ["into"], ["from"])
+        and is_past(words[at])
         and words[at] not in ("been", "had")
-        and bool({"has", "have"} & set(words[max(0, at - 3) : at]))
-        and words[at + 1 : at + 2] in (["to"], ["onto"], ["into"], ["from"])
+        and not _HAVE.isdisjoint(words[max(0, at - 3) : at])
     )
 
 
@@ -133,5 +136,5 @@ def happened(words: Sequence[str], at: int) -> bool:
     return past or (at == 0 and not word.endswith("s")) or (before in ("we", "i", "please") and word in CHANGE_BASES)
 
 
-def _clause_end(tokens: Sequence[Token]) -> int:
-    return next((at for at, token in enumerate(tokens) if token.mark or token.text.casefold() in CLAUSES), len(tokens))
+def _clause_end(tokens: Sequence[Token], words: Sequence[str], start: int) -> int:
+    return next((at for at in range(start, len(tokens)) if tokens[at].mark or words[at] in CLAUSES), len(tokens))

@@ -67,10 +67,11 @@ LATIN_MIN: Final = 0.9
 _SPOKEN: Final = re.compile(r"[^\W\d_]{2,}")
 
 
+@lru_cache(maxsize=STATEMENTS_KEPT)
 def speaks(text: str) -> bool:
     """Whether there are words of Latin letters to read. A row of numbers, a single name or another script mean to a
     model of English what is not there."""
-    letters = [letter for letter in text if letter.isalpha()]
+    letters = "" if text.isascii() else [letter for letter in text if letter.isalpha()]
     latin = sum(map(str.isascii, letters)) >= LATIN_MIN * len(letters)
     return latin and sum(1 for _ in islice(_SPOKEN.finditer(text), SPOKEN_MIN)) == SPOKEN_MIN
 

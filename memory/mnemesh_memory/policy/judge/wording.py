@@ -59,7 +59,7 @@ _NAMING: Final = frozenset(
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def worded(statement: Statement) -> tuple[str, ...]:
     """The words and values of a sentence in one wording, its articles, and its pauses as commas."""
-    words = list(_written(statement.tokens))
+    words = list(_written(statement.tokens, statement.words))
     if "," not in statement.words and {"both", "and"} <= set(words):
         words.remove("both")
     if "then" in words and not _CONDITIONS.isdisjoint(words):
@@ -72,33 +72,35 @@ def spoken(words: Sequence[str]) -> list[str]:
     return [word for word in words if word != "," and word not in UNSPOKEN] or [word for word in words if word != ","]
 
 
-def _written(tokens: Sequence[Token]) -> Iterator[str]:
-    texts = [token.text.casefold() for token in tokens]
+def _written(tokens: Sequence[Token], texts: Sequence[str]) -> Iterator[str]:
     at, before = 0, ""
     names = not _NAMING.isdisjoint(texts)
     while at < len(tokens):
-        variant = () if names or before in NEGATORS else _variant(texts, at)
+        text, token = texts[at], tokens[at]
+        variant = _variant(texts, at) if text in _WORDINGS and not (names or before in NEGATORS) else ()
         if variant:
             yield from _ROWS[variant]
             at += len(variant)
-        elif texts[at] == "on" and texts[at + 1 : at + 2] and texts[at + 1].removesuffix("s") in WEEKDAYS:
+        elif text == "on" and texts[at + 1 : at + 2] and texts[at + 1].removesuffix("s") in WEEKDAYS:
             day = texts[at + 1]
             yield from ("every", day[:-1]) if day.endswith("s") else ("on", day)
             at += 2
         else:
-            yield from _words(tokens[at], before)
+            if token.mark or token.dimension or text == "a" or "-" in text:
+                yield from _words(token, text, before)
+            else:
+                yield _spelling(text)
             at += 1
         before = before if texts[at - 1] in BE else texts[at - 1]
 
 
 def _variant(texts: Sequence[str], at: int) -> tuple[str, ...]:
     """The wording of the table that begins here, () for none."""
-    found = (one for one in _WORDINGS.get(texts[at], ()) if tuple(texts[at : at + len(one)]) == one)
+    found = (one for one in _WORDINGS[texts[at]] if tuple(texts[at : at + len(one)]) == one)
     return next(found, ())
 
 
-def _words(token: Token, before: str) -> Iterator[str]:
-    text = token.text.casefold()
+def _words(token: Token, text: str, before: str) -> Iterator[str]:
     if token.text == "A" and before:
         yield token.text  # a label, as in "from A to B"
     elif token.dimension:
