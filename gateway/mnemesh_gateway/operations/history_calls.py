@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from mnemesh_gateway.contract.wire import Answer, asked_wait, optional, spaces
+from mnemesh_gateway.contract.wire import Answer, asked_wait, optional
 from mnemesh_memory.values.model import Caller, Written
-from mnemesh_memory.values.past import ConflictPage
 from mnemesh_proto.v1 import history_pb2, link_pb2
 
 if TYPE_CHECKING:
@@ -32,25 +31,6 @@ async def rollback(gate: MeshGate, caller: Caller, request: history_pb2.Rollback
     """Back to an older revision."""
     mesh, heads = await gate.ready(), tuple(request.expected_heads)
     return await mesh.rollback(caller, request.id, request.to, expected_heads=heads, wait=asked_wait(request))
-
-
-async def conflicts(gate: MeshGate, caller: Caller, request: history_pb2.ConflictsRequest) -> ConflictPage:
-    """Memories in conflict."""
-    mesh, limit = await gate.ready(), optional(request, "limit", None)
-    return await mesh.conflicts(caller, spaces(request), limit, request.cursor)
-
-
-async def resolve(gate: MeshGate, caller: Caller, request: history_pb2.ResolveRequest) -> Written:
-    """The end of a conflict."""
-    return await (await gate.ready()).resolve(
-        caller,
-        request.id,
-        keep=request.keep,
-        content=optional(request, "content", None),
-        expected_heads=tuple(request.expected_heads),
-        other=request.other,
-        wait=asked_wait(request),
-    )
 
 
 async def link(gate: MeshGate, caller: Caller, request: link_pb2.LinkRequest) -> Written:

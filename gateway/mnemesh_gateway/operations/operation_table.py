@@ -14,6 +14,7 @@ from google.protobuf.message_factory import GetMessageClass
 
 from mnemesh_gateway.operations import (
     admin_calls,
+    conflict_calls,
     history_calls,
     memory_calls,
     peer_calls,
@@ -105,8 +106,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     _row("blame", history_calls.blame, "History.Blame", "curate", READ, "GET /v1/memories/{id}/blame id", tool=True),
     _row("rollback", history_calls.rollback, "History.Rollback", "curate", WRITE, "POST /v1/memories/{id}/rollback id",
          tool=True, destructive=True, idempotent=True),
-    _row("conflicts", history_calls.conflicts, "History.Conflicts", "curate", READ, "GET /v1/conflicts", tool=True),
-    _row("resolve", history_calls.resolve, "History.Resolve", "curate", WRITE, "POST /v1/memories/{id}/resolve id",
+    _row("conflicts", conflict_calls.conflicts, "History.Conflicts", "curate", READ, "GET /v1/conflicts", tool=True),
+    _row("resolve", conflict_calls.resolve, "History.Resolve", "curate", WRITE, "POST /v1/memories/{id}/resolve id",
          tool=True, destructive=True),
     _row("duplicates", report_calls.duplicates, "Hygiene.Duplicates", "curate", READ, "GET /v1/duplicates", tool=True),
     _row("hygiene", report_calls.hygiene, "Hygiene.Hygiene", "curate", READ, "GET /v1/hygiene", tool=True),

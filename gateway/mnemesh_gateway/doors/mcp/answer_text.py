@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from mnemesh_gateway.doors.mcp import history_text, report_text, session_text
+from mnemesh_gateway.doors.mcp import conflict_text, history_text, report_text, session_text
 from mnemesh_gateway.doors.mcp.data_elements import NOTE as NOTE
 from mnemesh_gateway.doors.mcp.data_elements import data_block as data_block
 from mnemesh_gateway.doors.mcp.data_elements import defused as defused
@@ -314,7 +314,7 @@ FORMS: Final[Mapping[str, Callable[[Json], str]]] = {
     "related": _related,
     "history": history_text.history,
     "blame": history_text.blame,
-    "conflicts": history_text.conflicts,
+    "conflicts": conflict_text.conflicts,
     "check": _checked,
     **report_text.FORMS,
     "transcript_search": _found_turns,

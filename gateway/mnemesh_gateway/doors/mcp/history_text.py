@@ -1,11 +1,11 @@
-"""The text of a memory's past: revisions, their writers, and contradictions, beside answer_text."""
+"""The text of a memory's past: revisions and their writers, beside answer_text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from mnemesh_gateway.doors.mcp.data_elements import data_block, element, older_marks
+from mnemesh_gateway.doors.mcp.data_elements import data_block, element
 
 Json = Mapping[str, Any]
 
@@ -27,41 +27,14 @@ def unusual(state: str) -> str:
 
 def history(answer: Json) -> str:
     """Revisions, newest first."""
-    shown = data_block(_revision(one) for one in answer["revisions"]) if answer["revisions"] else "No more revisions."
+    shown = data_block(revision(one) for one in answer["revisions"]) if answer["revisions"] else "No more revisions."
     notes = "".join(f" Note: {note}." for note in answer.get("notes", ()))
     count = f"{len(answer['revisions'])} of {answer['total']}"
     return f"{shown}\n{count} revisions of {answer['id']}, newest first.{more(answer)}{notes}"
 
 
-def conflicts(answer: Json) -> str:
-    """Memories with several versions, then pairs that may not both hold with the calls that decide."""
-    if not (answer["conflicts"] or answer["contradictions"]):
-        return "No memories in conflict."
-    elements = [
-        _revision(one, id=conflict["id"], space=conflict["space"], state=unusual(conflict["state"]))
-        for conflict in answer["conflicts"]
-        for one in conflict["versions"]
-    ]
-    decide = []
-    for pair in answer["contradictions"]:
-        newer, older = pair["newer"], pair["older"]
-        elements.append(
-            _revision(newer["says"], id=newer["id"], space=newer["space"], **{pair["relation"]: older["id"]})
-        )
-        sure = pair["relation"] == "contradicts"
-        note = ", ".join(older_marks({"older_than" if sure else "may_be_replaced_by": [newer["id"]]}))
-        elements.append(_revision(older["says"], id=older["id"], space=older["space"], note=note))
-        ids = " | ".join((newer["id"], older["id"], "both"))
-        decide.append(f"Next: resolve(id={older['id']}, other={newer['id']}, keep={ids}).")
-    counts = f"{len(answer['conflicts'])} of {answer['total']} memories in conflict."
-    if decide:
-        counts += f" {len(decide)} of {answer['contradictions_total']} pairs to decide."
-        if marks := answer["marks_total"]:
-            counts += f" {marks} of those are may-replace, listed last."
-    return "\n".join((data_block(elements), counts + more(answer), *decide))
-
-
-def _revision(one: Json, **more: object) -> str:
+def revision(one: Json, **more: object) -> str:
+    """A revision with all its fields."""
     marks = [mark for mark in ("shown", "head") if one[mark]]
     return element(
         "(forgotten)" if one["op"] == "forget" else one["content"],
