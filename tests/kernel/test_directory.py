@@ -37,7 +37,7 @@ from mnemesh_actors.storage.data_directory import (
 from mnemesh_actors.storage.disk import START_ROOM_FILE, DiskRoom, allocate, keep_start_room, take_start_room
 from mnemesh_crdt.changes.envelope import node_id_of, verify
 from mnemesh_gateway.__main__ import main
-from mnemesh_gateway.node.addresses import listen
+from mnemesh_gateway.doors.open_doors import listen
 from mnemesh_gateway.node.presence import NodeLock, owner_token, withdraw
 from mnemesh_gateway.node.settings import load
 from mnemesh_gateway.programs.node_program import give_new_identity

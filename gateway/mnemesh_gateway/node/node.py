@@ -14,14 +14,13 @@ import secrets
 import shutil
 import signal
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from importlib import import_module
 from importlib.metadata import version
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 import structlog
-import uvicorn
 
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.runtime.zones import zone_named
@@ -29,12 +28,8 @@ from mnemesh_actors.sleep.idle_scheduler import SleepConfig
 from mnemesh_actors.storage.data_directory import DataDirectory, keep_owner, open_directory
 from mnemesh_actors.storage.disk import START_ROOM_BYTES, DiskRoom, keep_start_room, take_start_room
 from mnemesh_gateway.backup.backups import Backups
-from mnemesh_gateway.doors.grpc.grpc_door import GrpcDoor
-from mnemesh_gateway.doors.http.http_connections import ConnectionGuard, GuardedProtocol, RestingListener
-from mnemesh_gateway.doors.http.http_door import build_app
-from mnemesh_gateway.doors.mcp.mcp_door import McpDoor
-from mnemesh_gateway.doors.metrics import Metrics
-from mnemesh_gateway.node.addresses import bind_grpc, listen, refuse_unusable
+from mnemesh_gateway.doors.open_doors import Doors, open_doors
+from mnemesh_gateway.node.addresses import refuse_unusable
 from mnemesh_gateway.node.node_limits import agent_quota, bounds, peer_quotas
 from mnemesh_gateway.node.presence import NodeLock, is_there, owner_token, withdraw
 from mnemesh_gateway.node.settings import Loaded, Settings
@@ -47,7 +42,6 @@ from mnemesh_memory.policy.rules.stored_rules import rules_of
 from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, Unavailable
-from mnemesh_proto.loopback import is_loopback
 from mnemesh_proto.rendezvous import LOCK_FILE, NodeAddress, write_node
 
 if TYPE_CHECKING:
@@ -59,14 +53,6 @@ if TYPE_CHECKING:
 MCP_HEAD_START_S = 0.1
 LOSS_WATCH_S = 1.0
 log = structlog.get_logger("mnemesh.node")
-
-
-class _HttpServer(uvicorn.Server):
-    """uvicorn without its own signal handling: the node decides when it stops."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
 
 
 class Node:
@@ -130,13 +116,12 @@ class Node:
             access = Access(self._data_dir / ACCESS_FILE, _now_ms, settings.owner, agent_quota(settings))
             authenticator = Authenticator(token, access, settings.owner)
             gate = self._gate(access)
-            metrics = Metrics()
             loop = asyncio.get_running_loop()
             for number in (signal.SIGTERM, signal.SIGINT):
                 loop.add_signal_handler(number, self.stop)
             async with (
                 _kept_up(access, directory.room, self._tell_repeats),
-                self._doors(gate, authenticator, metrics) as (grpc_door, mcp),
+                self._published_doors(gate, authenticator) as (grpc_door, mcp),
             ):
                 # A host that had the node started asks at once. The library for its answer then loads before the
                 # actors'.
@@ -204,52 +189,23 @@ class Node:
         return ""
 
     @contextlib.asynccontextmanager
-    async def _doors(
-        self, gate: MeshGate, authenticator: Authenticator, metrics: Metrics
-    ) -> AsyncIterator[tuple[GrpcDoor, McpDoor]]:
+    async def _published_doors(self, gate: MeshGate, authenticator: Authenticator) -> AsyncIterator[Doors]:
         settings = self._settings
-        guard = ConnectionGuard(bounds(settings))
-        listener = RestingListener.of(listen("http", settings.http), guard)
-        grpc_door = GrpcDoor(
-            gate, authenticator, metrics, connections_max=guard.bounds.total, begin_within_s=guard.bounds.header_s
-        )
-        host = settings.grpc.rpartition(":")[0]
-        try:
-            gate.grpc = f"{host}:{await bind_grpc(grpc_door, settings.grpc)}"
-            gate.http = f"{settings.http.rpartition(':')[0]}:{listener.getsockname()[1]}"
-            loopback = is_loopback(settings.http.rpartition(":")[0])
-            mcp = McpDoor(gate, authenticator, metrics, settings.mcp_toolsets.split(","), loopback)
-            app = build_app(gate, authenticator, metrics, mcp, metrics_open=settings.metrics_open)
-            server = _HttpServer(
-                uvicorn.Config(
-                    app,
-                    http=GuardedProtocol.under(guard),
-                    log_config=None,
-                    access_log=False,
-                    lifespan="on",
-                    server_header=False,
-                    timeout_graceful_shutdown=max(1, int(settings.drain_s)),
-                )
-            )
-            serving = asyncio.create_task(server.serve(sockets=[listener]), name="http")
-        except BaseException:  # boundary: closed, then raised again
-            listener.close()
-            await grpc_door.stop(0)
-            raise
-        try:
-            # uvicorn tells of its start by a flag only.
-            while not server.started and not serving.done():  # noqa: ASYNC110
-                await asyncio.sleep(0.005)
-            if serving.done():
-                raise FailedPrecondition("http: the server did not start; see the log", field="http")
-            write_node(self._data_dir, NodeAddress(os.getpid(), gate.grpc, gate.http, version("mnemesh")))
-            yield grpc_door, mcp
-        finally:
-            withdraw(self._data_dir)
-            mcp.drain()
-            await grpc_door.stop(settings.drain_s)
-            server.should_exit = True
-            await serving
+        async with open_doors(
+            gate,
+            authenticator,
+            bounds(settings),
+            grpc=settings.grpc,
+            http=settings.http,
+            toolsets=settings.mcp_toolsets.split(","),
+            metrics_open=settings.metrics_open,
+            drain_s=settings.drain_s,
+        ) as doors:
+            try:
+                write_node(self._data_dir, NodeAddress(os.getpid(), gate.grpc, gate.http, version("mnemesh")))
+                yield doors
+            finally:
+                withdraw(self._data_dir)
 
     async def _build_unless_stopped(self, directory: DataDirectory) -> Mesh | None:
         """The mesh, or None when the node was told to stop before it was ready. Nothing was acknowledged then, so a
