@@ -18,8 +18,8 @@ from typing import Any, cast
 import structlog
 
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_actors.node.assembly import StartConfig, start_mesh
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.runtime.base import Actor
 from mnemesh_actors.runtime.local import LocalHandle, LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory

@@ -46,8 +46,8 @@ from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX
 from mnemesh_actors.index.engines.segment_files import segments_of
 from mnemesh_actors.index.shard import RetrievalShard
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
+from mnemesh_actors.node.assembly import StartConfig, start_mesh
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.secrets import find_secret

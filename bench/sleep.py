@@ -26,8 +26,8 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh_actors.models import ModelConfig
+from mnemesh_actors.node.assembly import StartConfig, start_mesh
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.runtime.base import Runtime
 from mnemesh_actors.runtime.budget import Budget
 from mnemesh_actors.runtime.local import LocalRuntime

@@ -27,7 +27,7 @@ from mnemesh_actors.index.episodes import Episode, Episodes, Place
 from mnemesh_actors.index.shard import IndexItem, ShardStatus
 from mnemesh_actors.ledger.commit.commands import Command, Committed
 from mnemesh_actors.ledger.ledger_actor import Ledger
-from mnemesh_actors.node.start import _publishing
+from mnemesh_actors.node.assembly import _publishing
 from mnemesh_actors.node_ports import MeshConfig, NodePorts
 from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.local import LocalHandle

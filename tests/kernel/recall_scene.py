@@ -17,8 +17,8 @@ from follower_scene import until
 
 from mnemesh_actors.consumers.consumer import ConsumerRunner
 from mnemesh_actors.models import ModelConfig
+from mnemesh_actors.node.assembly import StartConfig, start_mesh
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.node.start import StartConfig, start_mesh
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory

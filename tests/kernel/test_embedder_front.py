@@ -19,7 +19,7 @@ from mnemesh_actors.models import EmbeddingWorker, ModelConfig, onnx_engine
 from mnemesh_actors.models import worker as worker_module
 from mnemesh_actors.models.embedding_model import Located, ModelInfo
 from mnemesh_actors.models.reranker import Reranker
-from mnemesh_actors.node.start import _where_to_embed
+from mnemesh_actors.node.assembly import _where_to_embed
 from mnemesh_actors.runtime.base import Machine, Place
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, Unavailable
 from mnemesh_memory.values.limits import INBOX_MESSAGES_MAX

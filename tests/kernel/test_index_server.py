@@ -225,7 +225,7 @@ def test_nothing_that_a_person_wrote_reaches_the_server(qdrant: QdrantDouble, fi
 def test_a_node_without_a_server_loads_nothing_of_the_client() -> None:
     """It costs .6 s and 45 MB."""
     program = (
-        "import sys, mnemesh_actors.node.start, mnemesh_gateway.node.node; sys.exit('qdrant_client' in sys.modules)"
+        "import sys, mnemesh_actors.node.assembly, mnemesh_gateway.node.node; sys.exit('qdrant_client' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", program], timeout=60, check=False).returncode == 0
 

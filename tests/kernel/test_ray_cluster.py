@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from mnemesh_actors.node.start import _where_to_embed
+from mnemesh_actors.node.assembly import _where_to_embed
 from mnemesh_actors.runtime.base import Machine, Place
 from mnemesh_actors.runtime.ray import RayHandle, _to_its_end, process_gone, status_of
 from mnemesh_actors.runtime.ray_cluster import HEAD_AWAY_S, PRINTING_THREAD, LogLines, beside, loss, reachable

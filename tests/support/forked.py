@@ -83,7 +83,7 @@ NODE = Program(
     "mnemesh_gateway.__main__",
     (
         "mnemesh_gateway",
-        "mnemesh_actors.node.start",
+        "mnemesh_actors.node.assembly",
         "mnemesh_actors.models.onnx_engine",
         "mnemesh_actors.index.engines.edge",
     ),

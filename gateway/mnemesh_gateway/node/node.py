@@ -45,8 +45,8 @@ from mnemesh_memory.values.errors import FailedPrecondition, MnemeshError, Unava
 from mnemesh_proto.rendezvous import LOCK_FILE, NodeAddress, write_node
 
 if TYPE_CHECKING:
+    from mnemesh_actors.node.assembly import StartConfig
     from mnemesh_actors.node.mesh import Mesh
-    from mnemesh_actors.node.start import StartConfig
     from mnemesh_actors.runtime.base import Runtime
     from mnemesh_gateway.peers.peers import Peers
 
@@ -226,9 +226,9 @@ class Node:
 
     async def _build(self, directory: DataDirectory) -> Mesh:
         # The actors' libraries load while the doors answer already.
-        start = await asyncio.to_thread(import_module, "mnemesh_actors.node.start")
+        assembly = await asyncio.to_thread(import_module, "mnemesh_actors.node.assembly")
         runtime = await self._runtime(directory.node_id)
-        mesh: Mesh = await start.start_mesh(directory, runtime, _start_config(self._settings))
+        mesh: Mesh = await assembly.start_mesh(directory, runtime, _start_config(self._settings))
         return mesh
 
     async def _runtime(self, node_id: str) -> Runtime:
@@ -245,7 +245,7 @@ class Node:
 def _start_config(settings: Settings) -> StartConfig:
     from mnemesh_actors.index.storage import ServerConfig
     from mnemesh_actors.models import ModelConfig
-    from mnemesh_actors.node.start import StartConfig
+    from mnemesh_actors.node.assembly import StartConfig
     from mnemesh_actors.node_ports import MeshConfig
 
     return StartConfig(

@@ -15,7 +15,7 @@ from node_process import NodeUnderTest
 from scenario_doors import NETWORKED_DOORS, Door, InProcessDoor, open_door
 
 from mnemesh_actors.models import ModelConfig
-from mnemesh_actors.node.start import StartConfig, start_mesh
+from mnemesh_actors.node.assembly import StartConfig, start_mesh
 from mnemesh_actors.node_ports import MeshConfig
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory

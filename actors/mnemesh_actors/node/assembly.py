@@ -1,4 +1,4 @@
-"""Building a mesh: directory, ledger, model and index in the order in which they depend on each other."""
+"""The assembly of a mesh: directory, ledger, model and index in the order in which they depend on each other."""
 
 from __future__ import annotations
 
