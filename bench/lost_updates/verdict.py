@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 
 from bench.lost_updates.load import SPACE, Write
@@ -27,7 +27,7 @@ class Verdict:
     """The verdict on one node. Acknowledged writes `there`: `new` as memories, `changes` as revisions in `history`.
     Revisions stored `twice`, and revisions without a writer (`foreign`). Pairs of heads that nobody reconciled, with
     `unlisted` pairs missing from `conflicts` and `overlisted` pairs there without need. `state` hashes all texts and
-    fields of the memories, `digest` is the ledger's own hash of the space."""
+    shared fields of the memories, `digest` is the ledger's own hash of the space."""
 
     there: int
     new: int
@@ -77,9 +77,14 @@ def judge(
         overlisted=len(listed - pairs),
         quarantined=status.quarantined,
         waiting=status.pending,
-        state=_hash([_plain(memory, histories[id_]) for id_, memory in sorted(kept.items())]),
+        state=state_of(kept, histories),
         digest=_hash(sorted(digest.items())),
     )
+
+
+def state_of(kept: Mapping[str, Memory], histories: Mapping[str, Sequence[Revision]]) -> str:
+    """A hash that nodes with the same memories and revisions share."""
+    return _hash([_plain(memory, histories[id_]) for id_, memory in sorted(kept.items())])
 
 
 def _memories(client: Client) -> list[Memory]:
@@ -124,9 +129,12 @@ def _pairs(id_: str, heads: set[str]) -> set[tuple[str, str, str]]:
 
 
 def _plain(memory: Memory, revisions: Sequence[Revision]) -> object:
-    """A memory and its revisions by id, as JSON can hold them."""
+    """A memory and its revisions by id, as JSON can hold them.
+
+    The trust class is left out: a writer of this node is a peer's writer on every other node.
+    """
     past = sorted((asdict(one) for one in revisions), key=lambda one: str(one["id"]))
-    return {"memory": asdict(memory), "revisions": past}
+    return {"memory": asdict(replace(memory, trust="")), "revisions": past}
 
 
 def _hash(value: object) -> str:
