@@ -32,8 +32,8 @@ from hypothesis import strategies as st
 from mnemesh_crdt.admission import budget
 from mnemesh_crdt.admission.admission import admit
 from mnemesh_crdt.admission.budget import Weighed, choose, within
-from mnemesh_crdt.admission.refusal import Refused
 from mnemesh_crdt.changes.chunk import read_head
+from mnemesh_crdt.changes.envelope import Refused
 from mnemesh_crdt.changes.operations import read_operations
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.document import Edit, MemoryDocument, genesis_hash

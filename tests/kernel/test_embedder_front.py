@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from mnemesh_actors.embedding import embedder as module
 from mnemesh_actors.embedding.embedder import BATCH_TEXTS_MAX, CALL_BYTES_MAX, Embedder, EmbeddingPool, Vector
-from mnemesh_actors.models import EmbeddingWorker, ModelConfig, onnx_engine
+from mnemesh_actors.models import EmbeddingWorker, ModelConfig, embedding_engine
 from mnemesh_actors.models import worker as worker_module
 from mnemesh_actors.models.embedding_model import Located, ModelInfo
 from mnemesh_actors.models.reranker import Reranker
@@ -443,7 +443,7 @@ def test_a_model_that_nobody_knows_is_refused_with_those_that_are_known(tmp_path
 
 
 def test_relevance_is_in_the_unit_interval_in_the_order_of_the_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(onnx_engine, "TextCrossEncoder", Overlap)
+    monkeypatch.setattr(embedding_engine, "TextCrossEncoder", Overlap)
     reranker = Reranker(ModelConfig(name=NAME, download=False))
     reranker.load()
     reranker.load()

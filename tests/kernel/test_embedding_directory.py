@@ -24,6 +24,7 @@ from tokenizers.pre_tokenizers import Whitespace
 from mnemesh_actors.embedding.embedder import Embedder, EmbeddingPool
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.models import model_directory as places
+from mnemesh_actors.models.embedding_engine import known
 from mnemesh_actors.models.embedding_model import (
     KNOWN,
     MODEL_FILE,
@@ -34,7 +35,6 @@ from mnemesh_actors.models.embedding_model import (
     told_by,
 )
 from mnemesh_actors.models.minilm_graph import read_safetensors
-from mnemesh_actors.models.onnx_engine import known
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 from mnemesh_memory.values.model import Caller, Draft, Query

@@ -20,9 +20,8 @@ from mirror import Mirror
 from mnemesh_crdt.admission.admission import admit
 from mnemesh_crdt.admission.ancestry import GENESIS
 from mnemesh_crdt.admission.erasure import begun_by, kind_of_erasure
-from mnemesh_crdt.admission.refusal import Refused
 from mnemesh_crdt.changes.chunk import read_head
-from mnemesh_crdt.changes.envelope import CHANGE, ERASURES, Entry, Key, erase_hash, node_id_of, signing_bytes
+from mnemesh_crdt.changes.envelope import CHANGE, ERASURES, Entry, Key, Refused, erase_hash, node_id_of, signing_bytes
 from mnemesh_crdt.changes.operations import DELETE, Operation, OpId, read_operations
 from mnemesh_crdt.document import revisions
 from mnemesh_crdt.document.digest import bucket_of

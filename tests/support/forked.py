@@ -84,7 +84,7 @@ NODE = Program(
     (
         "mnemesh_gateway",
         "mnemesh_actors.node.assembly",
-        "mnemesh_actors.models.onnx_engine",
+        "mnemesh_actors.models.embedding_engine",
         "mnemesh_actors.index.engines.edge",
     ),
 )

@@ -138,7 +138,7 @@ def converted(weights: Path, cache: Path) -> Located:
 
 def named(name: str, cache: Path, *, download: bool) -> Located:
     """A model that fastembed knows. Raises InvalidArgument for another name, Unavailable when it can't be fetched."""
-    from mnemesh_actors.models.onnx_engine import known
+    from mnemesh_actors.models.embedding_engine import known
 
     if name not in (names := known()):
         raise InvalidArgument(
@@ -151,7 +151,7 @@ def named(name: str, cache: Path, *, download: bool) -> Located:
 
 def downloaded(name: str, cache: Path) -> Located:
     """fastembed's own copy of a model, from its cache or from the hub."""
-    from mnemesh_actors.models.onnx_engine import download, known
+    from mnemesh_actors.models.embedding_engine import download, known
 
     directory, model_file = download(name, cache / "fastembed")
     revision, pooling = _digest(directory, model_file), known()[name]

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_actors.models.changed_weights import WordTable
+from mnemesh_actors.models.embedding_engine import FETCH_ERRORS, Engine, session_of
 from mnemesh_actors.models.free_memory import give_back
-from mnemesh_actors.models.onnx_engine import FETCH_ERRORS, Engine, session_of
 from mnemesh_actors.models.pair_graph import CLASSES, GRAPH_FILE
 from mnemesh_memory.values.errors import Unavailable
 

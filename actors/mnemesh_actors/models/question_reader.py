@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 
 from mnemesh_actors.models.changed_weights import WordTable
+from mnemesh_actors.models.embedding_engine import FETCH_ERRORS, Engine, Vectors, session_of
 from mnemesh_actors.models.embedding_model import LENGTH_TOLERANCE
-from mnemesh_actors.models.onnx_engine import FETCH_ERRORS, Engine, Vectors, session_of
 from mnemesh_actors.models.question_graph import GRAPH_FILE
 from mnemesh_memory.values.errors import Unavailable
 

@@ -33,7 +33,7 @@ class Reranker:
         know, Unavailable when the model can't be had."""
         if self._model is None:
             # Imported here: it costs half a second and 40 MB.
-            from mnemesh_actors.models.onnx_engine import cross_encoder
+            from mnemesh_actors.models.embedding_engine import cross_encoder
 
             config = self._config
             cache = Path(config.cache_dir).expanduser() if config.cache_dir else None

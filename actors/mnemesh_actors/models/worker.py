@@ -26,7 +26,7 @@ from mnemesh_actors.models.shared_model import shared
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable
 
 if TYPE_CHECKING:
-    from mnemesh_actors.models.onnx_engine import Engine
+    from mnemesh_actors.models.embedding_engine import Engine
     from mnemesh_actors.models.pair_reader import PairReader
     from mnemesh_actors.models.question_reader import QuestionReader
 
@@ -61,7 +61,7 @@ class EmbeddingWorker:
         """
         if self._info is None:
             # Imported here: it costs half a second and 40 MB, and the door opens before the model is there.
-            from mnemesh_actors.models.onnx_engine import Engine
+            from mnemesh_actors.models.embedding_engine import Engine
 
             precision = self._config.precision
             with _LOADING:

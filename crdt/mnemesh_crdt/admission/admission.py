@@ -35,9 +35,8 @@ from typing import Final, TypeAlias
 from mnemesh_crdt.admission import foreign_fields
 from mnemesh_crdt.admission.ancestry import GENESIS, GENESIS_PATHS, REVISIONS, Ancestry, Path
 from mnemesh_crdt.admission.foreign_fields import NEWER, TIMES, Tree, Value
-from mnemesh_crdt.admission.refusal import Refused
 from mnemesh_crdt.changes.chunk import ChangeHead
-from mnemesh_crdt.changes.envelope import CHANGE, Entry, Key
+from mnemesh_crdt.changes.envelope import CHANGE, Entry, Key, Refused
 from mnemesh_crdt.changes.operations import DELETE, MAKE_MAP, ChangeOps, Operation, OpId, Scalar, read_operations
 from mnemesh_crdt.document.document import genesis_hash
 from mnemesh_crdt.document.shape import GENESIS_KEYS, MARK, rank

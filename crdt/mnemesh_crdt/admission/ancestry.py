@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from mnemesh_crdt.admission.refusal import Refused
 from mnemesh_crdt.changes.chunk import ChangeHead, read_head
+from mnemesh_crdt.changes.envelope import Refused
 from mnemesh_crdt.changes.operations import MAKE_MAP, ChangeOps, Operation, OpId, read_operations
 from mnemesh_crdt.document.document import GENESIS_ACTOR
 from mnemesh_crdt.document.shape import COLLECTIONS, GENESIS_KEYS

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
 
-from mnemesh_crdt.admission.refusal import Refused
+from mnemesh_crdt.changes.envelope import Refused
 from mnemesh_crdt.changes.operations import Scalar
 from mnemesh_crdt.document.shape import ENDS, FORGET, PUT, next_revision_id, rank
 from mnemesh_memory.values import limits

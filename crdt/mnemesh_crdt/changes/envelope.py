@@ -95,3 +95,11 @@ def _key(public_key: bytes) -> tuple[str, Ed25519PublicKey]:
 def joined(*fields: str) -> bytes:
     """The bytes to sign or hash of several fields: each as its UTF-8 length in 4 bytes, big-endian, and its bytes."""
     return b"".join(len(data).to_bytes(_LENGTH_BYTES, "big") + data for data in map(str.encode, fields))
+
+
+class Refused(Exception):
+    """The change must not enter its document; `reason` says why, for the quarantine."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason

@@ -21,9 +21,8 @@ from dataclasses import dataclass, field, replace
 from mnemesh_crdt.admission.admission import RULES, Judge, admit
 from mnemesh_crdt.admission.ancestry import Changes
 from mnemesh_crdt.admission.erasure import begun_by, disputed
-from mnemesh_crdt.admission.refusal import Refused
 from mnemesh_crdt.changes.chunk import ChangeHead, read_head
-from mnemesh_crdt.changes.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry, Key, verify
+from mnemesh_crdt.changes.envelope import CHANGE, ERASE, ERASURES, RETRACT, Entry, Key, Refused, verify
 from mnemesh_crdt.document.document import genesis_hash
 from mnemesh_crdt.intake.arrivals import (
     COUNTED,
