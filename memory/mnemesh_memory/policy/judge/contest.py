@@ -203,8 +203,7 @@ def form_of(pair: StatementPair) -> str:
     told = {pair.before[at] for at in pair.older.old if at in pair.before}  # The older one called it past already.
     if pair.past and told.isdisjoint(pair.after[at] for at in pair.past):
         return "told"
-    steps = sum(step[0] != "equal" for step in pair.aligned.get_opcodes())
-    exchanged = steps <= EXCHANGES_MAX and pair.lost and pair.gained
+    exchanged = len(pair.gaps) <= EXCHANGES_MAX and pair.lost and pair.gained
     return "alike" if exchanged and pair.parallel >= ALIKE_MIN else "apart"
 
 

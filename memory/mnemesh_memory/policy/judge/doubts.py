@@ -32,6 +32,7 @@ _HEDGES: Final = frozenset(
 )
 # Behind "is" these participles state a fact: "bad tokens are rejected".
 _PARTICIPLES: Final = frozenset(("rejected", "evaluated", "considered"))
+_MODALS: Final = frozenset(("may", "should"))
 _HEDGING_PAIRS: Final = frozenset(
     (
         *(("wants", "to"), ("want", "to"), ("wanted", "to"), ("would", "like"), ("asked", "for"), ("asks", "for")),
@@ -80,11 +81,13 @@ def is_hedged(statement: Statement) -> bool:
         return True
     if words[:1] == ("draft",) and any(token.text == ":" for token in statement.tokens[1:2]):
         return True
-    if any(word in _PARTICIPLES and BE.isdisjoint(words[max(0, at - 2) : at]) for at, word in enumerate(words)):
+    if not _PARTICIPLES.isdisjoint(words) and any(
+        word in _PARTICIPLES and BE.isdisjoint(words[max(0, at - 2) : at]) for at, word in enumerate(words)
+    ):
         return True
     if "may" in _modals(statement) and (statement.strong or statement.hinted or not _has_value(statement)):
         return True
-    advised = [at for at, word in enumerate(words) if word == "should"]
+    advised = [at for at, word in enumerate(words) if word == "should"] if "should" in words else []
     if any(words[at - 1] in PRONOUNS or _changes(statement, at) for at in advised if at):
         return True
     return "if" in words and "will" in words[words.index("if") :]
@@ -98,9 +101,12 @@ def is_rule(statement: Statement) -> bool:
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _modals(statement: Statement) -> frozenset[str]:
     """ "Should", and "may" before a verb: the month is none."""
+    modals = _MODALS.intersection(statement.words)
+    if "may" not in modals:
+        return modals
     words = [word for word in statement.words if word not in NEGATORS]
     may = any(word == "may" and (after in VERB_FORMS or after in BE) for word, after in pairwise(words))
-    return frozenset(("may",) if may else ()) | (frozenset(("should",)) & frozenset(words))
+    return modals if may else modals - {"may"}
 
 
 def _has_value(statement: Statement) -> bool:

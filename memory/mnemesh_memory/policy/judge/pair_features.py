@@ -6,12 +6,12 @@ The pair judge reads these numbers. No number depends on a topic, and each is bo
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from difflib import SequenceMatcher
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from math import log
 from typing import Final
 
+from mnemesh_memory.policy.judge.alignment import Gap, Run, gaps_of, runs_of
 from mnemesh_memory.policy.judge.grammar import (
     ALLOWS,
     DEMANDS,
@@ -59,8 +59,6 @@ class StatementPair:
         """Values of the older statement with the other value of their dimension in the newer one, as written."""
         found = []
         lost = [token for token in self.older.tokens if token.dimension and token.key not in self.newer.token_keys]
-        if not lost:
-            return []
         gained = [token for token in self.newer.tokens if token.dimension and token.key not in self.older.token_keys]
         for one in lost:
             other = next((token for token in gained if token.dimension == one.dimension), None)
@@ -71,34 +69,38 @@ class StatementPair:
     @cached_property
     def replaced_names(self) -> tuple[list[str], list[str]]:
         """Names of the older statement alone, and names of the newer one alone."""
+        before, after = self.older.names, self.newer.names
         return (
-            [self.older.tokens[at].text for at in self.lost if at in self.older.names],
-            [self.newer.tokens[at].text for at in self.gained if at in self.newer.names],
+            [self.older.tokens[at].text for at in self.lost if at in before],
+            [self.newer.tokens[at].text for at in self.gained if at in after],
         )
 
     @cached_property
-    def lost_keys(self) -> set[str]:
-        return {self.older.key(at) for at in self.lost}
-
-    @cached_property
-    def gained_keys(self) -> set[str]:
-        return {self.newer.key(at) for at in self.gained}
+    def own_keys(self) -> tuple[set[str], set[str]]:
+        """The keys of the words that the older statement has alone, and of those of the newer one."""
+        before, after = self.older.tokens, self.newer.tokens
+        return {before[at].key for at in self.lost}, {after[at].key for at in self.gained}
 
     @cached_property
     def opposite(self) -> bool:
-        before, after = _opposed(self.older), _opposed(self.newer)
-        before, after = before - after, after - before
-        return any(frozenset((one, other)) in OPPOSITES for one in before for other in after)
+        before, after = self.older.token_keys & OPPOSED, self.newer.token_keys & OPPOSED
+        return any(frozenset((one, other)) in OPPOSITES for one in before - after for other in after - before)
 
     @cached_property
-    def aligned(self) -> SequenceMatcher[str]:
+    def runs(self) -> list[Run]:
         """The words of both, aligned. The cosine is of whole texts, so a sentence of a long text may be nearer."""
-        return SequenceMatcher(None, self.older.spoken, self.newer.spoken, autojunk=False)
+        return runs_of(self.older.spoken, self.newer.spoken)
+
+    @cached_property
+    def gaps(self) -> list[Gap]:
+        """The words between the aligned ones, of both."""
+        return gaps_of(self.older.spoken, self.newer.spoken, self.runs)
 
     @cached_property
     def parallel(self) -> float:
         """How much of both the aligned words are."""
-        return self.aligned.ratio()
+        words = len(self.older.spoken) + len(self.newer.spoken)
+        return 2.0 * sum(size for _, _, size in self.runs) / words if words else 1.0
 
 
 def features(pair: StatementPair) -> dict[str, float]:
@@ -114,7 +116,7 @@ Part = dict[str, float]
 
 def _words(pair: StatementPair) -> Part:
     """How much of each statement the other one has."""
-    begun_before, begun_after = _begun(pair.older), _begun(pair.newer)
+    begun_before, begun_after = ({word[:FORMS_CHARS] for word in one.meant} for one in (pair.older, pair.newer))
     forms_lost = {at for at in pair.lost if not _has_form(pair.before[at], begun_after)}
     forms_gained = {at for at in pair.gained if not _has_form(pair.after[at], begun_before)}
     return {
@@ -218,13 +220,12 @@ def _cues(pair: StatementPair) -> Part:
 def _order(pair: StatementPair) -> Part:
     """How the words of the two statements are aligned."""
     one, other = pair.older.spoken, pair.newer.spoken
-    steps = pair.aligned.get_opcodes()
-    exchanged = [step for step in steps if step[0] == "replace"]
-    inserted = [end - start for kind, _, _, start, end in steps if kind == "insert"]
-    deleted = [end - start for kind, start, end, _, _ in steps if kind == "delete"]
+    lost, gained = pair.own_keys
+    exchanged = [(before, after) for before, after in pair.gaps if before and after]
+    inserted = [len(after) for before, after in pair.gaps if not before]
+    deleted = [len(before) for before, after in pair.gaps if not after]
     told = [
-        (not pair.lost_keys.isdisjoint(one[i1:i2]), not pair.gained_keys.isdisjoint(other[j1:j2]))
-        for _, i1, i2, j1, j2 in exchanged
+        (any(one[at] in lost for at in before), any(other[at] in gained for at in after)) for before, after in exchanged
     ]
     turns = _turns(pair.older)
     start = _in_common(one, other)
@@ -239,8 +240,8 @@ def _order(pair: StatementPair) -> Part:
         "deletions": len(deleted),
         "inserted": sum(inserted),
         "deleted": sum(deleted),
-        "exchanged before": sum(step[2] - step[1] for step in exchanged),
-        "exchanged after": sum(step[4] - step[3] for step in exchanged),
+        "exchanged before": sum(len(before) for before, _ in exchanged),
+        "exchanged after": sum(len(after) for _, after in exchanged),
         "start before": start / max(1, len(one)),
         "end before": end / max(1, len(one)),
         "start after": start / max(1, len(other)),
@@ -270,31 +271,24 @@ def _in_common(one: Sequence[str], other: Sequence[str]) -> int:
 
 def _kinds(pair: StatementPair) -> Part:
     """Scopes, persons, roles with a single holder, traits and clauses."""
-    scoped = not SCOPES.isdisjoint(pair.gained_keys)
+    lost, gained = pair.own_keys
+    scoped = not SCOPES.isdisjoint(gained)
+    (people, trait, clauses), (others, _, new_clauses) = _kinds_of(pair.older), _kinds_of(pair.newer)
     return {
-        "other scope": scoped and not SCOPES.isdisjoint(pair.lost_keys),
+        "other scope": scoped and not SCOPES.isdisjoint(lost),
         "scope gained": scoped,
-        "other person": not _people(pair.older) <= _people(pair.newer),
+        "other person": not people <= others,
         "single role": not SINGLE.isdisjoint(pair.shared),
-        "trait": _has_trait(pair.older),
-        "clauses": _clauses(pair.newer) - _clauses(pair.older),
+        "trait": trait,
+        "clauses": new_clauses - clauses,
     }
 
 
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
-def _people(statement: Statement) -> frozenset[str]:
-    return PERSONS.intersection(statement.words)
-
-
-@lru_cache(maxsize=2 * STATEMENTS_KEPT)
-def _has_trait(statement: Statement) -> bool:
-    return not TRAITS.isdisjoint(statement.keys)
-
-
-@lru_cache(maxsize=2 * STATEMENTS_KEPT)
-def _clauses(statement: Statement) -> int:
-    """How many marks begin a clause."""
-    return sum(token.mark and token.text in (",", ";", ":", "(") for token in statement.tokens)
+def _kinds_of(statement: Statement) -> tuple[frozenset[str], bool, int]:
+    """Its persons, whether it names a trait, and the number of its marks before a clause."""
+    clauses = sum(statement.words.count(mark) for mark in (",", ";", ":", "("))
+    return PERSONS.intersection(statement.words), not TRAITS.isdisjoint(statement.keys), clauses
 
 
 def _slot(pair: StatementPair) -> Part:
@@ -347,18 +341,6 @@ def _by_dimension(statement: Statement) -> dict[str, set[str]]:
             dimension = "number" if token.dimension.startswith("count ") else token.dimension
             found.setdefault(dimension, set()).add(token.key)
     return found
-
-
-@lru_cache(maxsize=2 * STATEMENTS_KEPT)
-def _opposed(statement: Statement) -> frozenset[str]:
-    """Its words that have an opposite."""
-    return OPPOSED & statement.token_keys
-
-
-@lru_cache(maxsize=2 * STATEMENTS_KEPT)
-def _begun(statement: Statement) -> frozenset[str]:
-    """The beginnings of its meanings."""
-    return frozenset(word[:FORMS_CHARS] for word in statement.meant)
 
 
 def _has_form(word: str, begun: Collection[str]) -> bool:

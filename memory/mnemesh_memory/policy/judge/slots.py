@@ -32,7 +32,7 @@ from mnemesh_memory.policy.judge.grammar import (
     meaning,
 )
 from mnemesh_memory.policy.judge.tokens import Token, is_cut, is_past, tokens_of
-from mnemesh_memory.policy.judge.verbs import first_verb, happened, is_perfect, is_possible
+from mnemesh_memory.policy.judge.verbs import HAVE, first_verb, happened, is_perfect, is_possible
 
 SENTENCES_MAX: Final = 16
 LOOKED_AT_CHARS: Final = 4000
@@ -62,19 +62,15 @@ _GIVING: Final = frozenset(
     for verb in ("handed", "stepped", "passed", "gave", "steps", "hands")
     for particle in ("over", "down")
 )
-# With these begins whatever calls words past.
-_BEFORE_PAST: Final = frozenset(
-    (
-        *("from", "out", "off", "formerly", "previously", "\u2192", "used", "no", "not", "never", "->", "so"),
-        *(first for first, *_ in (*_BEFORE_OLD, *_GIVING)),
-    )
+# The first words of a phrase that calls others past.
+_BEFORE_PAST: Final = {first for first, *_ in _BEFORE_OLD | _GIVING}.union(
+    ("from", "out", "off", "formerly", "previously", "\u2192", "used", "no", "not", "never", "->", "so")
 )
 _MARKS_IGNORED: Final = frozenset(".;:!\u2026\u3002'\"`")
 # Words that a short form leaves out.
 _UNSPOKEN: Final = ARTICLES | {"is", "are", "am"}
 _CUES: Final = NEGATORS | HINTS | ADDITIVE
 _GRAMMATICAL: Final = FUNCTION_WORDS | _CUES
-_HAVE: Final = frozenset(("has", "have"))
 _TOWARDS: Final = frozenset(("to", "from", "by", "into", "onto"))
 _PASSIVE: Final = BE | {"get", "gets", "got"}
 _PHRASES_BY_WORD: Final = {  # by the first word
@@ -213,7 +209,7 @@ def statement(sentence: str) -> Statement:
         if (token.key in ENDING and happened(words, at))
         or (words[at] in GONE and at and words[at - 1] in BE and not is_possible(words, at))
     ]
-    perfect = [] if _HAVE.isdisjoint(known) else [at for at in range(len(words)) if is_perfect(words, at)]
+    perfect = [] if HAVE.isdisjoint(known) else [at for at in range(len(words)) if is_perfect(words, at)]
     towards = any(not _TOWARDS.isdisjoint(words[at + 1 :]) for at in (*changing, *perfect))
     old = _old(tokens, words, ends, changes=strong or change)
     content = tuple(
@@ -221,12 +217,7 @@ def statement(sentence: str) -> Statement:
         for at, token in enumerate(tokens)
         if not token.mark
         and at not in cues
-        and (
-            token.dimension
-            or words[at] not in _GRAMMATICAL
-            or not _is_function(token, words[at], at)
-            or (words[at] == "new" and at < verb)
-        )
+        and (token.dimension or not _is_function(token, words[at], at) or (words[at] == "new" and at < verb))
     )
     return Statement(
         tokens=tokens,
@@ -253,8 +244,8 @@ def statement(sentence: str) -> Statement:
 
 
 def _is_function(token: Token, word: str, at: int) -> bool:
-    if at and len(word) == 1 and token.text.isupper() and word != "i":
-        return False  # a label, as in "team A"
+    if word not in _GRAMMATICAL or (at and len(word) == 1 and token.text.isupper() and word != "i"):
+        return False  # the second is a label, as in "team A"
     return word in _CUES or token.key not in OPPOSED
 
 

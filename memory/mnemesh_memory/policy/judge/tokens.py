@@ -39,7 +39,8 @@ _GLUED: Final = "|".join(
 )
 # Repetitions are bounded, so no text makes a match begin again and again.
 _TOKEN: Final = re.compile(
-    r"(?P<plain>[^\W\d_]++(?=[.,;:!?)]?(?:\s|\Z)))"  # most words, before what else begins with a letter
+    r"(?P<mark>[^\w\s~./#@+-])"  # nothing else begins so
+    r"|(?P<plain>[^\W\d_]++(?=[.,;:!?)]?(?:\s|\Z)))"  # most words, before what else begins with a letter
     r"|(?P<url>[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s<>\"')]{1,500})"
     r"|(?P<mail>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})"
     r"|(?P<path>(?<![\w)])(?:~|\.{1,2})?/[\w.@+-]{1,255}(?:/[\w.@+-]{0,255}){0,60}/?)"
@@ -52,7 +53,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<number>(?<![\w.])[-+]?\d{1,30}(?:[.,]\d{1,30}){0,9}(?![\w-])"
     rf"|(?<![\w.])\d{{1,30}}(?:[.,]\d{{1,30}}){{0,9}}(?=(?i:{_GLUED})(?!\w)))"
     r"|(?P<word>[^\W_]+(?:[-_.'\u2019/+][^\W_]+)*[+#]{0,2})"
-    r"|(?P<mark>[^\w\s])"
+    r"|(?P<sign>[^\w\s])"
 )
 _WHOLE_CONTRACTIONS: Final = {"can't": "can not", "won't": "will not", "shan't": "shall not", "cannot": "can not"}
 _CLITIC: Final = re.compile(r"['\u2019](?:s|re|ve|ll|d|m)?(?!\w)", re.IGNORECASE)
@@ -111,10 +112,10 @@ def expanded(text: str) -> str:
 
 def _read(text: str) -> Iterator[Token]:
     for found in _TOKEN.finditer(text.replace("->", "\u2192")):
-        kind, word = found.lastgroup or "mark", found.group()
+        kind, word = found.lastgroup or "mark", found[0]
         if kind == "plain":
             yield _word(word)
-        elif kind == "mark":
+        elif kind in ("mark", "sign"):
             yield Token("->" if word == "\u2192" else word, word, mark=True)
         elif kind == "word":
             bare = _CLITIC.sub("", word) if "'" in word or "\u2019" in word else word
@@ -156,6 +157,8 @@ def _spelled(tokens: Sequence[Token]) -> list[Token]:
     """The tokens with a single number for "two hundred and fifty", and with "percent" for "per cent"."""
     found: list[Token] = []
     words, at = _folded(tokens), 0
+    if "per" not in words and all(token.dimension != "number" for token in tokens):
+        return list(tokens)
     while at < len(tokens):
         is_number = tokens[at].dimension == "number"
         amount, width = _sum(tokens, words, at) if is_number else (0.0, 1)

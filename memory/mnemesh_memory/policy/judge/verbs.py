@@ -24,7 +24,7 @@ from mnemesh_memory.policy.judge.tokens import Token, is_past
 # Stems of "this", "does", "is", "has" and "was", which end in s and are no plurals.
 _NO_PLURALS: Final = frozenset(("thi", "doe", "i", "ha", "wa"))
 
-_HAVE: Final = frozenset(("has", "have"))
+HAVE: Final = frozenset(("has", "have"))
 _POSSIBLE: Final = frozenset(("can", "may", "could"))
 _BEFORE_NOUN: Final = DETERMINERS | PREPOSITIONS
 _AFTER_VERB: Final = _BEFORE_NOUN | BE | AUXILIARIES
@@ -113,7 +113,7 @@ def is_perfect(words: Sequence[str], at: int) -> bool:
         words[at + 1 : at + 2] in (["to"], ["onto"], ["into"], ["from"])
         and is_past(words[at])
         and words[at] not in ("been", "had")
-        and not _HAVE.isdisjoint(words[max(0, at - 3) : at])
+        and not HAVE.isdisjoint(words[max(0, at - 3) : at])
     )
 
 
