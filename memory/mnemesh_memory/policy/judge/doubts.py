@@ -222,6 +222,8 @@ def _phrase(statement: Statement, words: Sequence[str], start: int) -> Iterator[
 def is_named_past(pair: StatementPair) -> bool:
     """Whether the newer statement says all of the older one and calls the older value past, in no narrower case. A verb
     that ends something may stand for a habit: "can be deleted"."""
+    if not pair.past:
+        return False
     olds = {pair.after[at] for at in pair.past}
     values = {pair.before[at] for at in pair.older.content if at > pair.older.verb >= 0}
     told = {pair.before[at] for at in pair.older.old if at in pair.before}  # The older one called it past already.

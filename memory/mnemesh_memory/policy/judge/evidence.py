@@ -33,6 +33,8 @@ def evidence_of(older: str, newer: str, cosine: float) -> Evidence:
     after = list(statements(newer))[:COMPARED_MAX]
     if 1 < len(after) <= READ_WHOLE_MAX:
         after.append(read_whole(newer))
+    known = frozenset(word for one in before for word in one.meant)
+    after = [one for one in after if not known.isdisjoint(one.meant)]  # the others contest nothing
     after = [one for one in after if not any(restates(one, other) or same(one, other) for other in before)]
     pairs = [[weighed(sentence, one, cosine) for one in after] for sentence in before]
     found = [_best(row) for row in pairs]

@@ -116,9 +116,9 @@ Part = dict[str, float]
 
 def _words(pair: StatementPair) -> Part:
     """How much of each statement the other one has."""
-    begun_before, begun_after = ({word[:FORMS_CHARS] for word in one.meant} for one in (pair.older, pair.newer))
-    forms_lost = {at for at in pair.lost if not _has_form(pair.before[at], begun_after)}
-    forms_gained = {at for at in pair.gained if not _has_form(pair.after[at], begun_before)}
+    begun_before, begun_after = _begun(pair.older.meant), _begun(pair.newer.meant)
+    forms_lost = {at for at in pair.lost if pair.before[at][:FORMS_CHARS] not in begun_after}
+    forms_gained = {at for at in pair.gained if pair.after[at][:FORMS_CHARS] not in begun_before}
     return {
         "likeness": max(pair.cosine, pair.parallel),
         "words before": len(pair.before),
@@ -343,9 +343,9 @@ def _by_dimension(statement: Statement) -> dict[str, set[str]]:
     return found
 
 
-def _has_form(word: str, begun: Collection[str]) -> bool:
-    """Whether one of the beginnings is that of the word."""
-    return len(word) >= FORMS_CHARS and word[:FORMS_CHARS] in begun
+def _begun(words: Collection[str]) -> set[str]:
+    """The beginnings of the longer words."""
+    return {word[:FORMS_CHARS] for word in words if len(word) >= FORMS_CHARS}
 
 
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)

@@ -39,9 +39,7 @@ _GLUED: Final = "|".join(
 )
 # Repetitions are bounded, so no text makes a match begin again and again.
 _TOKEN: Final = re.compile(
-    r"(?P<mark>[^\w\s~./#@+-])"  # nothing else begins so
-    r"|(?P<plain>[^\W\d_]++(?=[.,;:!?)]?(?:\s|\Z)))"  # most words, before what else begins with a letter
-    r"|(?P<url>[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s<>\"')]{1,500})"
+    r"(?P<url>[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s<>\"')]{1,500})"
     r"|(?P<mail>[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})"
     r"|(?P<path>(?<![\w)])(?:~|\.{1,2})?/[\w.@+-]{1,255}(?:/[\w.@+-]{0,255}){0,60}/?)"
     r"|(?P<channel>(?<!\w)[#@][\w-]{1,80})"
@@ -53,8 +51,10 @@ _TOKEN: Final = re.compile(
     r"|(?P<number>(?<![\w.])[-+]?\d{1,30}(?:[.,]\d{1,30}){0,9}(?![\w-])"
     rf"|(?<![\w.])\d{{1,30}}(?:[.,]\d{{1,30}}){{0,9}}(?=(?i:{_GLUED})(?!\w)))"
     r"|(?P<word>[^\W_]+(?:[-_.'\u2019/+][^\W_]+)*[+#]{0,2})"
-    r"|(?P<sign>[^\w\s])"
+    r"|(?P<mark>[^\w\s])"
 )
+# A short word with the marks around it. Without digits its tokens are the same in each sentence.
+_CHUNK: Final = re.compile(rf"(?P<chunk>(?<!\S)[^\s\d]{{1,40}}+(?!\S))|{_TOKEN.pattern}")
 _WHOLE_CONTRACTIONS: Final = {"can't": "can not", "won't": "will not", "shan't": "shall not", "cannot": "can not"}
 _CLITIC: Final = re.compile(r"['\u2019](?:s|re|ve|ll|d|m)?(?!\w)", re.IGNORECASE)
 _CHARACTER: Final = {"\u2192": "->", "\u2019": "'", "\u2018": "'", "\u00a0": " "}
@@ -111,20 +111,28 @@ def expanded(text: str) -> str:
 
 
 def _read(text: str) -> Iterator[Token]:
-    for found in _TOKEN.finditer(text.replace("->", "\u2192")):
-        kind, word = found.lastgroup or "mark", found[0]
-        if kind == "plain":
-            yield _word(word)
-        elif kind in ("mark", "sign"):
-            yield Token("->" if word == "\u2192" else word, word, mark=True)
-        elif kind == "word":
-            bare = _CLITIC.sub("", word) if "'" in word or "\u2019" in word else word
-            if bare:
-                yield _word(bare)
-        elif kind in ("number", "version"):
-            yield Token(word, word.casefold().lstrip("+"), kind)
-        else:
-            yield Token(word.rstrip(".,;:!?"), word.rstrip(".,;:!?/"), kind)
+    for found in _CHUNK.finditer(text.replace("->", "\u2192")):
+        yield from _chunk(found[0]) if found.lastgroup == "chunk" else _tokens(found)
+
+
+@lru_cache(maxsize=WORDS_KEPT)
+def _chunk(chunk: str) -> tuple[Token, ...]:
+    return tuple(token for found in _TOKEN.finditer(chunk) for token in _tokens(found))
+
+
+def _tokens(found: re.Match[str]) -> Iterator[Token]:
+    """The token of a match; none of a mere "'s"."""
+    kind, word = found.lastgroup or "mark", found[0]
+    if kind == "mark":
+        yield Token("->" if word == "\u2192" else word, word, mark=True)
+    elif kind == "word":
+        bare = _CLITIC.sub("", word) if "'" in word or "\u2019" in word else word
+        if bare:
+            yield _word(bare)
+    elif kind in ("number", "version"):
+        yield Token(word, word.casefold().lstrip("+"), kind)
+    else:
+        yield Token(word.rstrip(".,;:!?"), word.rstrip(".,;:!?/"), kind)
 
 
 @lru_cache(maxsize=WORDS_KEPT)

@@ -91,7 +91,8 @@ def _written(tokens: Sequence[Token], texts: Sequence[str]) -> Iterator[str]:
             else:
                 yield _spelling(text)
             at += 1
-        before = before if texts[at - 1] in BE else texts[at - 1]
+        if texts[at - 1] not in BE:
+            before = texts[at - 1]
 
 
 def _variant(texts: Sequence[str], at: int) -> tuple[str, ...]:
