@@ -163,8 +163,10 @@ def _step(
 ) -> tuple[Tree, Any, Any]:
     def loss(now: Tree) -> Any:
         scores = vectors_of(now, weights, batch, key) @ among.T / TEMPERATURE
-        found = jax.nn.logsumexp(jnp.where(right, scores, FAR), -1)
-        return (jax.nn.logsumexp(scores, -1) - found).mean()
+        # Each text that answers must stand above all that don't: one that is found does not make up for another.
+        wrong = jax.nn.logsumexp(jnp.where(right, FAR, scores), -1, keepdims=True)
+        missed = jnp.where(right, jax.nn.softplus(wrong - scores), 0.0)
+        return (missed.sum(-1) / right.sum(-1)).mean()
 
     value, slope = jax.value_and_grad(loss)(changes)
     change, state = optimiser.update(slope, state, changes)
