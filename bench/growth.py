@@ -2,9 +2,11 @@
 
 A node without a model (bench.mixed_host) takes in memories over gRPC, in one run, as `mnemesh import` sends them. Three
 figures stand at each size: CPU time a memory since the size before, the same of children that seal segments, and
-anonymous memory of the node. The first size is the measure for the others, so a busy machine counts for all. At
-REST_SIZES the node rests until sealed segments are merged and each consumer of the log is at its end. That rest has a
-row of its own. Recall is timed after the rest, at RECALL_SIZES. At the end search is compared with exact search.
+anonymous memory of the node. The first size is the measure for the others, so a busy machine counts for all. The node's
+own time counts until the last acknowledgement, that of its children until all segments are sealed. At REST_SIZES the
+node rests until sealed segments are merged and each consumer of the log is at its end. That rest, with what the node
+did while segments were sealed, has a row of its own. Recall is timed after the rest, at RECALL_SIZES. At the end search
+is compared with exact search.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -98,7 +100,7 @@ def measure(
     costs: dict[int, float] = {}
     rests: dict[int, float] = {}
     recalls: dict[int, tuple[float, float]] = {}
-    rested = 0
+    rested, later = 0, 0.0
     with Host(data_dir, "bench.mixed_host") as host, connect(host.address, data_dir) as client:
         node = psutil.Process(host.pid)
         held = [anonymous_bytes(host.pid)]
@@ -107,18 +109,24 @@ def measure(
         for size in sizes:
             before = Spent.of(node)
             _import(client, texts, stored, size, tell)
+            taken = Spent.of(node)
             _settled(data_dir, size)
-            spent = Spent.of(node).since(before)
+            sealed = Spent.of(node)
+            later += sealed.own - taken.own
+            spent = replace(sealed.since(before), own=taken.own - before.own)
             whole = Spent(whole.own + spent.own, whole.children + spent.children, whole.clock + spent.clock)
             costs[size] = (spent.own + spent.children) / (size - stored) * MS
             rows.append(_cost_row(size, size - stored, spent, costs[sizes[0]]))
             held.append(anonymous_bytes(host.pid))
             rows.append(_memory_row(sizes, held, _shape(data_dir)))
             stored = size
+            keep(rows)
             if size in REST_SIZES:
-                rests[size], row = _rest_row(size, size - rested, _rested(data_dir, node, size), _shape(data_dir))
+                spent = _rested(data_dir, node, size)
+                spent = replace(spent, own=spent.own + later)
+                rests[size], row = _rest_row(size, size - rested, spent, _shape(data_dir))
                 rows.append(row)
-                rested = size
+                rested, later = size, 0.0
             if size in RECALL_SIZES:
                 recalls[size] = _recall(host, node, _asked(texts, size, rounds))
             keep(rows)
