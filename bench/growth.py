@@ -249,7 +249,7 @@ def _whole_row(size: int, whole: Spent) -> Row:
         [whole.clock / 60],
         "min",
         at_most=IMPORT_MINUTES_MAX,
-        floor=f"CPU {cpu:.1f} min",
+        floor=f"CPU {cpu:.1f} min, without what follows the log",
     )
 
 

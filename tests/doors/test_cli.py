@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import re
 import shlex
@@ -98,18 +99,21 @@ def test_every_option_of_remember_arrives(cli: Run, node: RecordingNode) -> None
         "remember", "the", "text", "--kind", "fact", "--title", "T", "--space", "s/x", "--tag", "a,b",
         "--importance", "0", "--path", "a.py", "--path", "b.py", "--session", "s1", "--dir", "/d", "--seq", "0",
         "--valid-from", "2026-05-01", "--valid-to", "2026-05-02T00:00:00Z", "--keyword", "k", "--attr", "a=b=c",
-        "--link", f"see-also:{ID}", "--tier", "archive", "--supersedes", "old", "--force", "--sensitive",
+        "--link", f"see-also:{ID}", "--tier", "archive", "--supersedes", "old", "--force",
         "--idempotency-key", "mine", "--wait", "durable",
     )  # fmt: skip
-    assert (ended.status, "marked as sensitive" in ended.err) == (4, True)
+    assert ended.status == 0
     (sent,) = node.requests("Remember")
     assert (sent.content, sent.title, sent.space, list(sent.tags)) == ("the text", "T", "s/x", ["a,b"])
     assert (sent.HasField("importance"), sent.source.HasField("seq"), dict(sent.attrs)) == (True, True, {"a": "b=c"})
     assert (list(sent.paths), sent.source.session, sent.source.dir) == (["a.py", "b.py"], "s1", "/d")
     assert (sent.valid_from.seconds, sent.valid_to.seconds) == (1777593600, 1777680000)
     assert ([link.type for link in sent.links], list(sent.supersedes)) == (["see-also"], ["old"])
-    assert (sent.tier, sent.force, sent.sensitive, sent.wait) == ("archive", True, True, "durable")
+    assert (sent.tier, sent.force, sent.sensitive, sent.wait) == ("archive", True, False, "durable")
     assert (list(sent.keywords), sent.idempotency_key) == (["k"], "mine")
+    refused = cli("remember", "a key", "--sensitive")
+    assert (refused.status, "marked as sensitive" in refused.err) == (4, True)
+    assert node.requests("Remember")[-1].sensitive
 
 
 def test_what_is_not_there_is_not_found_be_it_one_or_several(cli: Run) -> None:
@@ -439,10 +443,13 @@ def test_people_see_titles_scores_places_and_short_ids(cli: Run) -> None:
     shown = cli("recall", "deploys", "today", "--explain", "--space", "s").out
     for expected in ("0.50", "Deploys", "Deploys run from CI", id_[:13], "s", "#ci", "words", "1.000", "share"):
         assert expected in shown
-    estimate = r"share 0\.500 x [\d.]+ \+ alone 1 - [\d.]+ = -\d\.\d\d, a probability of 0\.\d{3}; 0\.500 is the mean"
-    assert re.search(estimate, shown)
+    estimate = r"share 0\.500 x (\S+) \+ alone (\S+) - (\S+) = (\S+), a probability of (0\.\d{3}); 0\.500 is the mean"
+    (told,) = re.findall(estimate, shown)
+    weight, alone, constant, logit, probability = map(float, told)
+    assert logit == pytest.approx(weight / 2 + alone - constant, abs=0.01)
+    assert probability == pytest.approx(1 / (1 + math.exp(-logit)), abs=0.002)
     assert "\x1b" not in shown
-    assert "nothing found" in cli("recall", "zebra").out
+    assert "nothing found" in cli("recall", "zebra", "--space", "s").out
     assert id_ in cli("get", id_).out
     assert "Deploys" in cli("list", "--space", "s").out
     assert "ADD" in cli("remember", "new one").out

@@ -9,8 +9,6 @@ from typing import Any
 import pytest
 from scenario_doors import Door, refusal
 
-# The node, the channels and the tests share one event loop: a channel belongs to the loop of its beginning.
-
 SECRET = "AKIA" + "IOSFODNN7" + "QX3MPLW"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
@@ -23,6 +23,7 @@ from mnemesh_memory.policy.judge.pair_features import StatementPair
 from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement
 from mnemesh_memory.policy.judge.tokens import is_past
 
+LABELS_KEPT: Final = 64  # of whole texts
 _HEDGES: Final = frozenset(
     (
         *("maybe", "perhaps", "might", "could", "wrongly", "suggest", "suggests", "suggested", "suggesting"),
@@ -285,8 +286,8 @@ def is_of_other_things(one: str, other: str, *, stated: bool) -> bool:
     return bool(unlike) and not (stated and unlike < shared)
 
 
-@lru_cache(maxsize=STATEMENTS_KEPT)
-def _labels(text: str) -> dict[str, set[str]]:
+@lru_cache(maxsize=LABELS_KEPT)
+def _labels(text: str) -> Mapping[str, Set[str]]:
     found: dict[str, set[str]] = {}
     for noun, number in _LABEL.findall(text):
         if noun not in NO_LABELS:

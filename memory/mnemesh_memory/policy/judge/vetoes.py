@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import islice
 from typing import Final
 
+from mnemesh_memory.policy.judge.alignment import gaps_of, runs_of
 from mnemesh_memory.policy.judge.grammar import OPPOSED, OPPOSITES, SCOPES
 from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement, all_statements, statements
 
@@ -106,8 +106,7 @@ def _is_one_form(first: Sequence[Statement], second: Sequence[Statement], lost: 
     if max(len(lost), len(gained)) < EXCHANGED_MAX:
         return True
     one, other = ([word for part in parts for word in part.words] for parts in (first, second))
-    steps = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
-    return sum(step[0] != "equal" for step in steps) <= EXCHANGED_MAX
+    return len(gaps_of(one, other, runs_of(one, other))) <= EXCHANGED_MAX
 
 
 def _values(parts: Sequence[Statement]) -> list[str]:
