@@ -97,6 +97,9 @@ async def test_a_decision_travels_and_no_node_judges_the_pair_again(nodes: Nodes
     hub, laptop, one, other = await apart(nodes, tmp_path)
     await introduce(laptop, hub, "laptop", SPACE)
     await both_see_one(hub, laptop)
+    # A verdict of the hub that the laptop has not heard of would come back beside the decision.
+    await converged(SPACE, hub, laptop)
+    await quiet(hub, laptop)
     async with client(laptop) as there:
         await there.resolve(one.id, other=other.id, keep="both")
 
