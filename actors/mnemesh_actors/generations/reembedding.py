@@ -1,9 +1,13 @@
 """Embedding the memories with another model while the node serves, and then changing over in one step.
 
-Duties, in order: (1) load the model; (2) write down that its generation is being made; (3) follow the ledger from its
-beginning into a new index, a little at a time, behind readers and writers; (4) once the new index holds as much as the
-old one, write down the change and switch; (5) remove the old index after its last use. A node that stops or dies goes
-on, at its next start, from the state in the file.
+Duties, in order:
+
+1. Load the model, and write down that its generation is being made.
+2. Follow the ledger from its beginning into a new index, a little at a time, behind readers and writers.
+3. Once the new index holds as much as the old one, write down the change and switch.
+4. Remove the old index after its last use.
+
+A node that stops or dies goes on, at its next start, from the state in the file.
 """
 
 from __future__ import annotations

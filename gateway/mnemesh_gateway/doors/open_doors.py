@@ -49,7 +49,7 @@ async def open_doors(
     grpc_door = GrpcDoor(gate, authenticator, metrics, connections_max=bounds.total, begin_within_s=bounds.header_s)
     host = http.rpartition(":")[0]
     try:
-        gate.grpc = f"{grpc.rpartition(':')[0]}:{await bind_grpc(grpc_door, grpc)}"
+        gate.grpc = f"{grpc.rpartition(':')[0]}:{await _bind_grpc(grpc_door, grpc)}"
         gate.http = f"{host}:{listener.getsockname()[1]}"
         mcp = McpDoor(gate, authenticator, metrics, toolsets, is_loopback(host))
         app = build_app(gate, authenticator, metrics, mcp, metrics_open=metrics_open)
@@ -105,7 +105,7 @@ def listen(field: str, address: str) -> socket.socket:
         raise _taken(field, address, error) from error
 
 
-async def bind_grpc(door: GrpcDoor, address: str) -> int:
+async def _bind_grpc(door: GrpcDoor, address: str) -> int:
     # Asked of the system first: gRPC tells of a port that is taken on stderr, and does not say why in its error.
     listen("grpc", address).close()
     try:
