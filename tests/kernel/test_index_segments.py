@@ -73,11 +73,11 @@ def sealed_names(index: SegmentedEdge) -> set[str]:
 def settle(index: SegmentedEdge) -> None:
     """Make the pending segments, and take them in, until none is pending."""
     for _ in range(40):
-        idle = index._build is None and not index._pause
+        idle, failures = index._build is None and not index._pause, index._failures
         index.maintain()
         if index._build is not None:
             index._build.child.wait(WAIT_S)
-        elif idle:
+        elif idle and index._failures == failures:  # a copy that failed is begun again at the next flush
             return
     raise AssertionError("there is always another one on its way")
 
