@@ -24,7 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mnemesh import Client
-from mnemesh_memory.ranking.quoted_phrases import held
+from mnemesh_memory.ranking.second_look.quoted_phrases import held
 from mnemesh_memory.ranking.signals import OPTIONAL
 
 RESULT: Final = Path(__file__).resolve().parent / "results" / "optional.json"

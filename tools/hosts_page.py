@@ -8,15 +8,16 @@ from typing import Final
 
 from tools.markdown_table import table_text
 
-from mnemesh.hooks import captures, citations, context, events, gating, injection, marks, notes, transcript_tail
-from mnemesh.hooks.host_table import HOSTS, NAME, Part
-from mnemesh.hooks.registration import installed
+from mnemesh.hooks import context, events, gating, injection
+from mnemesh.hooks.installation.host_table import HOSTS, NAME, Part
+from mnemesh.hooks.installation.registration import installed
+from mnemesh.hooks.session import captures, citations, marks, notes, transcript_tail
 from mnemesh.hooks.shim import TIMEOUT_S
 
 BUNDLE_SCHEMA: Final = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
 HOSTS_PAGE = """# Mnemesh in agent hosts
 
-Generated from `client/mnemesh/hooks/host_table.py` by `make docs`; do not edit.
+Generated from `client/mnemesh/hooks/installation/host_table.py` by `make docs`; do not edit.
 
 ```text
 mnemesh install claude-code              # for you, in every project

@@ -27,7 +27,7 @@ from mnemesh.api import values
 from mnemesh.api.values.embedding import ModelStatus, Reembedding, ReembedStatus
 from mnemesh.api.wire import to_value
 from mnemesh.cli import app
-from mnemesh.cli.commands.embedding import lines
+from mnemesh.cli.commands.node.embedding import lines
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.plain import ALIASES
 from mnemesh.cli.shell import one_line, printable

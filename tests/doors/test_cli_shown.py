@@ -22,7 +22,7 @@ from test_cli import node as node
 from mnemesh import Client
 from mnemesh.api import values, wire
 from mnemesh.cli import app
-from mnemesh.cli.commands import watch as watching
+from mnemesh.cli.commands.memories import watch as watching
 from mnemesh.cli.people import conflicts as people_conflicts
 from mnemesh.cli.people import history as people_history
 from mnemesh.cli.people import hygiene as people_sleep
@@ -36,7 +36,7 @@ from mnemesh.cli.report import advised
 from mnemesh.cli.shell import count_of
 from mnemesh.errors import FailedPrecondition, MnemeshError, from_node
 from mnemesh.short_id import short_id
-from mnemesh_gateway.doors.mcp.answer_text import render
+from mnemesh_gateway.doors.mcp.answers.answer_text import render
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.values.errors import Unauthenticated
 from mnemesh_proto.v1 import admin_pb2, history_pb2, memory_pb2, recall_pb2, sleep_pb2

@@ -10,7 +10,7 @@ from client_support import value
 from grpc.aio import AioRpcError, Metadata
 
 from mnemesh.api.values.peers import AddedPeer, PeerStatus
-from mnemesh.cli.commands.peers import _added, _line, exit_status, goes_on
+from mnemesh.cli.commands.node.peers import _added, _line, exit_status, goes_on
 from mnemesh_gateway.contract.status import DETAILS_KEY
 from mnemesh_gateway.peers.sync_channel import DialedChannel, broken
 from mnemesh_gateway.security.auth import Authenticator

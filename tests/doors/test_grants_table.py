@@ -14,9 +14,9 @@ from fake_mesh import FakeGate, FakeMesh
 from mcp_support import Node, connect
 
 from mnemesh_gateway.doors.http.openapi import FIXED_PATHS
-from mnemesh_gateway.doors.mcp.operation_tools import build_tools
-from mnemesh_gateway.doors.mcp.tool_forms import FORMS
-from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS
+from mnemesh_gateway.doors.mcp.tools.operation_tools import build_tools
+from mnemesh_gateway.doors.mcp.tools.tool_forms import FORMS
+from mnemesh_gateway.doors.mcp.tools.toolsets import TOOLSETS
 from mnemesh_gateway.operations.gate import Quotas
 from mnemesh_gateway.operations.operation_table import OPERATIONS, Operation, by_name
 from mnemesh_gateway.security.access import Access

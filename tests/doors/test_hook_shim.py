@@ -19,8 +19,8 @@ from node_process import NodeUnderTest
 from scenario_doors import McpDoor
 
 from mnemesh.hooks.context import CLOSING, OPENING, READ_CHARS_MAX, READ_RESULTS_MAX
+from mnemesh.hooks.session.shown_memories import FOLDER
 from mnemesh.hooks.shim import INPUT_BYTES_MAX
-from mnemesh.hooks.shown_memories import FOLDER
 from mnemesh_proto.rendezvous import NODE_FILE, NodeAddress, write_node
 
 # Libraries that each take a hook longer than its own work.

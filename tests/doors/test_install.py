@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemesh.hooks.host_table import HOSTS
+from mnemesh.hooks.installation.host_table import HOSTS
 
 RUN_S = 120
 SETTINGS = (

@@ -20,8 +20,8 @@ from npm_packages import INSTALL_S, install, run
 from scenario_doors import McpDoor
 
 from mnemesh.hooks.context import CLOSING, OPENING
-from mnemesh.hooks.notes import MINING
-from mnemesh_gateway.doors.mcp.answer_text import NOTE
+from mnemesh.hooks.session.notes import MINING
+from mnemesh_gateway.doors.mcp.answers.answer_text import NOTE
 from mnemesh_memory.text.text import estimate_tokens
 
 ROOT = Path(__file__).resolve().parents[2]

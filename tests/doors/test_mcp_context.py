@@ -14,7 +14,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from node_process import NodeUnderTest
 
-from mnemesh_gateway.doors.mcp.answer_text import NOTE
+from mnemesh_gateway.doors.mcp.answers.answer_text import NOTE
 from mnemesh_memory.text.text import estimate_tokens
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from mnemesh.stdio import program as stdio
 from mnemesh.stdio import rpc as stdio_rpc
-from mnemesh_gateway.doors.mcp import answer_text
-from mnemesh_gateway.doors.mcp.operation_tools import build_tools
-from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS
+from mnemesh_gateway.doors.mcp.answers import answer_text
+from mnemesh_gateway.doors.mcp.tools.operation_tools import build_tools
+from mnemesh_gateway.doors.mcp.tools.toolsets import TOOLSETS
 from mnemesh_gateway.operations.operation_table import by_name
 
 ROOT = Path(__file__).parents[2]

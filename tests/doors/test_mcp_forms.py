@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from fake_mesh import START_MS, FakeGate, FakeMesh
 
-from mnemesh_gateway.doors.mcp import answer_text, structured_answers
-from mnemesh_gateway.doors.mcp.answer_budget import worth_showing
-from mnemesh_gateway.doors.mcp.operation_tools import build_tools
+from mnemesh_gateway.doors.mcp.answers import answer_text, structured_answers
+from mnemesh_gateway.doors.mcp.tools.answer_budget import worth_showing
+from mnemesh_gateway.doors.mcp.tools.operation_tools import build_tools
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, PermissionDenied
 from mnemesh_memory.values.model import Caller, Draft, Link, ListQuery, Page, Revision

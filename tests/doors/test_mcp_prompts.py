@@ -14,9 +14,9 @@ from node_process import NodeUnderTest
 from scenario_doors import HttpDoor
 from test_mcp_context import connected
 
-from mnemesh_gateway.doors.mcp.operation_tools import NAMED, build_tools
 from mnemesh_gateway.doors.mcp.prompts import ROWS, PromptHandlers, prompt_text
 from mnemesh_gateway.doors.mcp.resources import Context, caller_of
+from mnemesh_gateway.doors.mcp.tools.operation_tools import NAMED, build_tools
 from mnemesh_gateway.operations.gate import MeshGate
 from mnemesh_gateway.security.auth import Authenticator
 

@@ -9,11 +9,12 @@ import jsonschema
 import pytest
 from fake_mesh import FakeGate, FakeMesh
 
-from mnemesh_gateway.doors.mcp import answer_text, tool_fields
-from mnemesh_gateway.doors.mcp.guidance import GUIDANCE
-from mnemesh_gateway.doors.mcp.operation_tools import NAMED, ToolRow, build_tools, switched_off
-from mnemesh_gateway.doors.mcp.tool_forms import FORMS
-from mnemesh_gateway.doors.mcp.toolsets import TOOLSETS, select
+from mnemesh_gateway.doors.mcp.answers import answer_text
+from mnemesh_gateway.doors.mcp.tools import tool_fields
+from mnemesh_gateway.doors.mcp.tools.guidance import GUIDANCE
+from mnemesh_gateway.doors.mcp.tools.operation_tools import NAMED, ToolRow, build_tools, switched_off
+from mnemesh_gateway.doors.mcp.tools.tool_forms import FORMS
+from mnemesh_gateway.doors.mcp.tools.toolsets import TOOLSETS, select
 from mnemesh_gateway.operations.operation_table import OPERATIONS
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values import limits

@@ -28,7 +28,7 @@ from stdio_support import META_2026, Host, wait_until
 from mnemesh.stdio.program import CALLS_IN_FLIGHT_MAX, KEYED_TOOLS
 from mnemesh.stdio.rpc import LINE_BYTES_MAX, header_value
 from mnemesh.transport.reading_tools import READING_TOOLS
-from mnemesh_gateway.doors.mcp.operation_tools import build_tools
+from mnemesh_gateway.doors.mcp.tools.operation_tools import build_tools
 from mnemesh_gateway.operations.operation_table import OPERATIONS
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Unavailable

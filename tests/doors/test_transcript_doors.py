@@ -11,11 +11,11 @@ from fake_mesh import FakeGate, FakeMesh
 
 from mnemesh.api import values
 from mnemesh.api.json_form import as_json
-from mnemesh.cli.commands import transcripts
+from mnemesh.cli.commands.work import transcripts
 from mnemesh.cli.shell import json_lines
 from mnemesh.errors import InvalidArgument
 from mnemesh_gateway.contract.message_json import to_json
-from mnemesh_gateway.doors.mcp import answer_text
+from mnemesh_gateway.doors.mcp.answers import answer_text
 from mnemesh_gateway.operations.operation_table import by_name
 from mnemesh_memory.values.model import Caller
 

@@ -13,11 +13,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh.hooks import settings_json
 from mnemesh.hooks.events import EVENTS, ON_DEMAND
-from mnemesh.hooks.host_table import HANDED_ON, HOSTS, JSON, Host, Part
-from mnemesh.hooks.registration import VERSIONED, ForeignSettings, has_ours, installed, is_bare, uninstalled
-from mnemesh.hooks.settings_json import BadSettings
+from mnemesh.hooks.installation import settings_json
+from mnemesh.hooks.installation.host_table import HANDED_ON, HOSTS, JSON, Host, Part
+from mnemesh.hooks.installation.registration import (
+    VERSIONED,
+    ForeignSettings,
+    has_ours,
+    installed,
+    is_bare,
+    uninstalled,
+)
+from mnemesh.hooks.installation.settings_json import BadSettings
 from mnemesh_gateway.operations.operation_table import OPERATIONS
 
 COMMAND = "/opt/my tools/mnemesh"

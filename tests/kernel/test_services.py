@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mnemesh.cli.commands import service
-from mnemesh.hooks import services
-from mnemesh.hooks.services import BACKUP, MINE, NODE, PROGRAMS
-from mnemesh.hooks.settings_file import RefusedFile
+from mnemesh.cli.commands.node import service
+from mnemesh.hooks.installation import services
+from mnemesh.hooks.installation.services import BACKUP, MINE, NODE, PROGRAMS
+from mnemesh.hooks.installation.settings_file import RefusedFile
 
 PROGRAM = '/opt/my tools/50%/"mnemesh"'
 DATA = Path("/home/ada/data $HOME")

@@ -12,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemesh.hooks import captures, context, notes, transcript_tail
-from mnemesh.hooks.captures import CaptureBuffer
-from mnemesh.hooks.notes import Notes
-from mnemesh.hooks.session_file import FILE_BYTES_MAX, FILES_MAX
+from mnemesh.hooks import context
+from mnemesh.hooks.session import captures, notes, transcript_tail
+from mnemesh.hooks.session.captures import CaptureBuffer
+from mnemesh.hooks.session.notes import Notes
+from mnemesh.hooks.session.session_file import FILE_BYTES_MAX, FILES_MAX
 
 PROPERTY = settings(max_examples=100, derandomize=True, database=None)
 

@@ -69,6 +69,15 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
         "service": "service", "node": "", "space": "read", "bench": "", "version": "read",
     },
 }  # fmt: skip
+# The folder of each module in `mnemesh.cli.commands`.
+FOLDERS: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        ("write", "read", "recall", "related", "history", "watch", "export", "upkeep", "reconcile", "knowledge"),
+        "memories",
+    ),
+    **dict.fromkeys(("sessions", "seed", "transcripts", "mine", "rules", "triggers"), "work"),
+    **dict.fromkeys(("agents", "backups", "embedding", "hosts", "peers", "service"), "node"),
+}
 # Programs of their own, dispatched by mnemesh.entry before this module is loaded; listed here for --help.
 PROGRAMS: Final[Mapping[str, str]] = {
     "up": "Start a node in the foreground.",
@@ -176,7 +185,7 @@ def _group(name: str, module: str) -> typer.Typer:
 
 
 def _module(name: str) -> ModuleType:
-    return import_module(f"mnemesh.cli.{name}" if "." in name else f"mnemesh.cli.commands.{name}")
+    return import_module(f"mnemesh.cli.{name}" if "." in name else f"mnemesh.cli.commands.{FOLDERS[name]}.{name}")
 
 
 def _add(commands: typer.Typer, name: str, function: Callable[..., None], panel: str | None = None) -> None:

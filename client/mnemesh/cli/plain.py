@@ -28,7 +28,7 @@ def run_plain(argv: Sequence[str]) -> int | None:
     values = plain_values(argv[1:], RECALL)
     if values is None:
         return None
-    from mnemesh.cli.commands.recall import Wanted, recall
+    from mnemesh.cli.commands.memories.recall import Wanted, recall
     from mnemesh.cli.filters import Filters
     from mnemesh.cli.report import carried_out
     from mnemesh.cli.shell import Shell

@@ -14,7 +14,7 @@ from mnemesh.errors import InvalidArgument
 from mnemesh.exit_status import EXIT_OK
 from mnemesh.hooks import context, events, injection
 from mnemesh.hooks.node_http import NodeHttp, Unanswered
-from mnemesh.hooks.shown_memories import ShownMemories
+from mnemesh.hooks.session.shown_memories import ShownMemories
 from mnemesh.transport.project import Project, project_of
 from mnemesh.transport.space import BadSpaceFile, project_files, tree_of
 from mnemesh_proto.plain_json import dumps, loads
@@ -129,10 +129,10 @@ def _is_our_server(host: str, cwd: str) -> bool:
     settings along, so a tool's name alone says little."""
     from pathlib import Path
 
-    from mnemesh.hooks.host_table import HOSTS
-    from mnemesh.hooks.installer import program
-    from mnemesh.hooks.registration import is_foreign
-    from mnemesh.hooks.settings_file import RefusedFile, read_file
+    from mnemesh.hooks.installation.host_table import HOSTS
+    from mnemesh.hooks.installation.installer import program
+    from mnemesh.hooks.installation.registration import is_foreign
+    from mnemesh.hooks.installation.settings_file import RefusedFile, read_file
 
     part = HOSTS[host].server
     try:
@@ -153,7 +153,7 @@ def _keep(
     until: float,
 ) -> None:
     """Keep something of an event that gets no answer. Its module is loaded here, so no prompt pays for it."""
-    from mnemesh.hooks.session_record import SessionRecord
+    from mnemesh.hooks.session.session_record import SessionRecord
 
     data_dir = default_data_path(environ)
     headers = _headers(host, _project(cwd, files, environ), environ)
@@ -207,7 +207,7 @@ def _context(
     if meaning == events.PROMPT:
         text, ids = _prompted(node, headers, given["prompt"], mode, session, shown)
     elif meaning == events.READ:
-        from mnemesh.hooks.captures import paths_of  # for those who want it
+        from mnemesh.hooks.session.captures import paths_of  # for those who want it
 
         paths = paths_of(given, cwd, project.tree or tree_of(cwd))
         if not paths:

@@ -12,11 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from mnemesh.mining import decisions, fixes, rules
 from mnemesh.mining.commands import group_of, parts_of, worth_knowing
 from mnemesh.mining.credentials import masked
-from mnemesh.mining.phrases import WordedPhrases
-from mnemesh.mining.sentences import paragraphs_of
 from mnemesh.mining.session_tally import INTERRUPTED, SessionTally
 from mnemesh.mining.transcript import (
     ASSISTANT,
@@ -30,6 +27,9 @@ from mnemesh.mining.transcript import (
     Usage,
     Words,
 )
+from mnemesh.mining.wording import decisions, fixes, rules
+from mnemesh.mining.wording.phrases import WordedPhrases
+from mnemesh.mining.wording.sentences import paragraphs_of
 from mnemesh_memory.values.injection import is_suspicious
 
 CARRIED_MAX: Final = 200  # files, and open calls

@@ -22,7 +22,7 @@ from mnemesh_actors.storage.index_state import read_meta
 from mnemesh_actors.transcripts.transcript_file import MIGRATIONS as TRANSCRIPT_MIGRATIONS
 from mnemesh_gateway.doctor.installation import Finding
 from mnemesh_gateway.doctor.place import Place
-from mnemesh_gateway.doors.mcp.toolsets import select
+from mnemesh_gateway.doors.mcp.tools.toolsets import select
 from mnemesh_gateway.peers.peer_book import PEERS_FILE, PeerBook
 from mnemesh_gateway.security.access import ACCESS_FILE, Access
 from mnemesh_gateway.security.access import MIGRATIONS as ACCESS_MIGRATIONS

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from mnemesh_gateway.doors.mcp.toolsets import select
+from mnemesh_gateway.doors.mcp.tools.toolsets import select
 from mnemesh_gateway.doors.open_doors import listen
 from mnemesh_gateway.node.settings import Settings
 from mnemesh_memory.values.errors import InvalidArgument

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from mnemesh_memory.ranking import (
+from mnemesh_memory.ranking.second_look import (
     astrocyte_votes,
     completion,
     diversity,
@@ -23,7 +23,7 @@ from mnemesh_memory.ranking import (
     rerank,
     structure,
 )
-from mnemesh_memory.ranking.second_look import OptionalSignal
+from mnemesh_memory.ranking.second_look.looks import OptionalSignal
 
 if TYPE_CHECKING:
     from mnemesh_memory.ranking.candidates import Column, Measured

@@ -30,17 +30,18 @@ from starlette.responses import JSONResponse
 from starlette.types import Message, Receive, Scope, Send
 
 from mnemesh_gateway.contract import status
-from mnemesh_gateway.doors.mcp import answer_text, prompts
-from mnemesh_gateway.doors.mcp.operation_tools import (
+from mnemesh_gateway.doors.mcp import prompts
+from mnemesh_gateway.doors.mcp.answers import answer_text
+from mnemesh_gateway.doors.mcp.prompts import PromptHandlers
+from mnemesh_gateway.doors.mcp.resources import Context, Resources, caller_of, headers_of, protocol_error
+from mnemesh_gateway.doors.mcp.tools.operation_tools import (
     ToolRow,
     also_asked,
     build_tools,
     switched_off,
     with_toolset,
 )
-from mnemesh_gateway.doors.mcp.prompts import PromptHandlers
-from mnemesh_gateway.doors.mcp.resources import Context, Resources, caller_of, headers_of, protocol_error
-from mnemesh_gateway.doors.mcp.toolsets import select
+from mnemesh_gateway.doors.mcp.tools.toolsets import select
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, NotFound

@@ -18,9 +18,9 @@ from starlette.requests import Request
 
 from mnemesh_gateway.contract import status
 from mnemesh_gateway.contract.message_json import to_json
-from mnemesh_gateway.doors.mcp import answer_text, structured_answers
-from mnemesh_gateway.doors.mcp.operation_tools import URI_SCHEME
+from mnemesh_gateway.doors.mcp.answers import answer_text, structured_answers
 from mnemesh_gateway.doors.mcp.subscriptions import Follower, Subscriptions
+from mnemesh_gateway.doors.mcp.tools.operation_tools import URI_SCHEME
 from mnemesh_gateway.doors.standing_streams import require_unchanged
 from mnemesh_gateway.operations.operation_table import by_name
 from mnemesh_gateway.security.auth import Authenticator, agent_name

@@ -1,0 +1,1 @@
+"""Commands on memories: written, read, their past, what is derived from them."""

@@ -1,0 +1,1 @@
+"""Commands on the work of agents: how it begins, what it leaves, and the rules for it."""

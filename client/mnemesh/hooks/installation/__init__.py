@@ -1,0 +1,1 @@
+"""Mnemesh in the settings of agent hosts, and taken out again."""

@@ -1,0 +1,1 @@
+"""What hooks keep of a session, and hand to the node."""

@@ -1,0 +1,1 @@
+"""The class of a sentence by its words alone."""

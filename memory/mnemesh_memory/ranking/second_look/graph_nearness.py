@@ -1,0 +1,16 @@
+"""Nearness in the knowledge graph: memories that personalised PageRank reaches from the names in the question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from mnemesh_memory.ranking.second_look.looks import OptionalSignal, Sight
+
+
+def _gain(sight: Sight) -> Mapping[str, float]:
+    shares: Mapping[str, float] = sight.fetched or {}
+    return shares
+
+
+ROW: Final = OptionalSignal("graph", 0.0, "What nearness in the knowledge graph makes good.", gain=_gain)
