@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from plain_memories import plain_memory as memory
 
 from mnemesh_actors.recall.results import Found, heat_of, ordered, redirected
-from mnemesh_memory.ranking.fusion import Fused
-from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS, USEFULNESS, liking, rated
+from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS, USEFULNESS, Fused, liking, rated
 from mnemesh_memory.ranking.second_look.diversity import diverse
 from mnemesh_memory.ranking.second_look.hopfield import REST, completed, resemblance
 from mnemesh_memory.ranking.second_look.hyperdimensional import BITS, atom, bound, bundled, likeness

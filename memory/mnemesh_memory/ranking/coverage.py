@@ -5,15 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from mnemesh_memory.ranking.scores import SCORE_DECIMALS, unit
+from mnemesh_memory.ranking.scores import SCORE_DECIMALS, Fused, unit
 from mnemesh_memory.text.counted_words import humps, may_spell, spaced, spellings
 from mnemesh_memory.text.traits import QUESTIONS_KEPT
 from mnemesh_memory.wordlists import COMMON_WORDS
-
-if TYPE_CHECKING:
-    from mnemesh_memory.ranking.fusion import Fused
 
 TERM_CHARS: Final = 6
 SHARES_KEPT: Final = 64

@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final, NamedTuple, overload
+from typing import Final, overload
 
 import numpy as np
 
 from mnemesh_memory.ranking.candidates import Candidate, Candidates, Column, Measured
-from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
+from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS, Fused
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, FORM, SIGNALS, Mix, Signal
 from mnemesh_memory.text.traits import Question
 from mnemesh_memory.values.errors import InvalidArgument
@@ -24,24 +23,6 @@ from mnemesh_memory.values.errors import InvalidArgument
 _BY_PART: Final = {
     part: tuple(row for row in SIGNALS.values() if row.part == part) for part in (*DEFAULT_WEIGHTS, FORM)
 }
-
-
-class Fused(NamedTuple):
-    """A memory with its relevance in [0, 1], and each signal's part of it, which sum to the score; None for a signal
-    that says nothing of it. `form` is what substance, time, date and speaker add, `more` what a second look changed,
-    `useful` what ratings add or take.
-
-    `cosine` is its raw dense score, or the lowest of the list when the list lacks it; None without a dense list.
-    """
-
-    id: str
-    score: float
-    dense: float | None = None
-    bm25: float | None = None
-    cosine: float | None = None
-    form: float | None = None
-    useful: float | None = None
-    more: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
