@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from mnemesh_actors.index.engine_port import DenseVector
-from mnemesh_actors.index.points import IndexItem
+from mnemesh_actors.index.index_item import IndexItem
 from mnemesh_actors.index.scope import Search
 from mnemesh_actors.index.storage import ShardStatus
 from mnemesh_actors.ledger.backup.snapshot import Copied

@@ -10,6 +10,7 @@ from typing import Final
 from mnemesh_actors.consumers.contradiction_judge import ContradictionJudge
 from mnemesh_actors.consumers.derived_texts import DerivedTexts
 from mnemesh_actors.consumers.engram_follower import EngramFollower
+from mnemesh_actors.consumers.follower import PAGE_ENTRIES
 from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.consumers.tag_follower import TagFollower
 from mnemesh_actors.embedding.embedder import Embedder
@@ -56,7 +57,9 @@ class ConsumerRow:
     make: Callable[[ConsumerParts], Consumer | None] | None = None
 
 
-INDEX: Final = ConsumerRow(name="index", page_entries=256, share=1.0, cursor="beside the index: writers wait for it")
+INDEX: Final = ConsumerRow(
+    name="index", page_entries=PAGE_ENTRIES, share=1.0, cursor="beside the index: writers wait for it"
+)
 # The next model yields to the present one.
 NEXT_INDEX: Final = ConsumerRow(name="next index", page_entries=64, share=1.0, cursor="beside the next index")
 WATCH: Final = ConsumerRow(

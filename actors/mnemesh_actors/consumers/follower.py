@@ -14,7 +14,6 @@ from typing import TypeVar
 
 import structlog
 
-from mnemesh_actors.consumers.consumer_table import INDEX
 from mnemesh_actors.consumers.handover import Handover
 from mnemesh_actors.consumers.index_items import IndexItems
 from mnemesh_actors.consumers.index_presence import SUBJECT, IndexPresence
@@ -38,6 +37,8 @@ from mnemesh_memory.values.errors import (
 
 # A flush holds the interpreter for tens of milliseconds. Unflushed entries are applied again from the ledger.
 FLUSH_S = 10.0
+# The most entries of a step.
+PAGE_ENTRIES = 256
 Answer = TypeVar("Answer")
 log = structlog.get_logger("mnemesh.index")
 
@@ -54,7 +55,7 @@ class IndexFollower(IndexPresence):
         notice: Callable[[str], None],
         wait_s: float = limits.WRITE_TIMEOUT_S,
         news: News | None = None,
-        page_entries: int = INDEX.page_entries,
+        page_entries: int = PAGE_ENTRIES,
         answers: Callable[[], Awaitable[bool]] | None = None,
     ) -> None:
         super().__init__(notice, answers)

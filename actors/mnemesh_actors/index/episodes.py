@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_actors.index.engine_port import Filter, IndexBackend, Record
-from mnemesh_actors.index.points import IndexItem, episode_of
+from mnemesh_actors.index.index_item import IndexItem
+from mnemesh_actors.index.points import episode_of
 from mnemesh_actors.index.ranked import records_of
 from mnemesh_actors.ledger.feeds.index_feed import WINDOW_BEFORE
 from mnemesh_memory.ranking.candidates import NOT_ASKED, TRAITS, Candidates, Column, Context, traits_row

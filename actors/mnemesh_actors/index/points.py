@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID, uuid5
 
 import numpy as np
 
 from mnemesh_actors.index.engine_port import DenseVector, PayloadValue, Point, QueryRequest, Schema, SparseVector
+from mnemesh_actors.index.index_item import IndexItem
 from mnemesh_actors.index.scope import SCOPE, scope_of
-from mnemesh_memory.text.traits import Traits
 from mnemesh_memory.values.errors import InvalidArgument
 
 if TYPE_CHECKING:
@@ -30,42 +29,6 @@ BM25 = "bm25"
 WINDOW = "window"
 PASSAGES_MAX = 1024
 _ID: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class IndexText:
-    """One passage: its L2-normalised embedding (dimensions,) float32, and its words for BM25."""
-
-    dense: DenseVector
-    lexical: str
-
-
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class IndexItem:
-    """A memory as the index sees it: times in ms since the epoch, `state` and `tier` as in kinds, passages.
-
-    `seq` is the ledger entry. `place` is its writer's count in its session. `before` are the words of the memories just
-    before it there, oldest first. Fields that only the ledger filters by (directory, paths, importance) are no part of
-    it.
-    """
-
-    id: str
-    space: str
-    kind: str
-    tags: tuple[str, ...] = ()
-    agent: str = ""
-    session: str = ""
-    seq: int | None = None
-    created_at: int
-    updated_at: int
-    valid_from: int | None = None
-    valid_to: int | None = None
-    state: str = "active"
-    tier: str = "normal"
-    place: int = 0
-    before: tuple[str, ...] = ()
-    traits: Traits | None = None
-    texts: tuple[IndexText, ...]
 
 
 def schema(dimensions: int) -> Schema:

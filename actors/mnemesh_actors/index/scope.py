@@ -23,7 +23,7 @@ from mnemesh_memory.values.rules import IS, Rule
 
 if TYPE_CHECKING:
     from mnemesh_actors.index.engine_port import DenseVector
-    from mnemesh_actors.index.points import IndexItem
+    from mnemesh_actors.index.index_item import IndexItem
 
 
 SCOPE = "scope"

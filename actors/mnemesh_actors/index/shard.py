@@ -17,14 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnemesh_actors.index import scope
+from mnemesh_actors.index.chosen_storage import storage_of
 from mnemesh_actors.index.engine_port import Condition, Filter, HasId, IndexBackend, Point, QueryRequest
 from mnemesh_actors.index.episodes import Episodes
+from mnemesh_actors.index.index_item import IndexItem, IndexText
 from mnemesh_actors.index.neighbours import of_words, pooled, sharing
-from mnemesh_actors.index.points import BM25, DENSE, WINDOW, IndexItem, IndexText, check_id, points_of, schema
+from mnemesh_actors.index.points import BM25, DENSE, WINDOW, check_id, points_of, schema
 from mnemesh_actors.index.probe import probe
 from mnemesh_actors.index.ranked import Passages, cosines_of, ranked, vectors_of
 from mnemesh_actors.index.scope import Search
-from mnemesh_actors.index.storage import MACHINE, ShardConfig, ShardStatus, storage_of
+from mnemesh_actors.index.storage import MACHINE, ShardConfig, ShardStatus
 from mnemesh_actors.index.vector_table import TabledIndex
 from mnemesh_actors.storage.index_state import IndexMeta
 from mnemesh_memory.ranking.candidates import Candidates

@@ -1,6 +1,6 @@
 """The place of an index: its marks, its lock, how it is opened and cleared. In a directory here, or on a server.
 
-Knows no engine until one is asked for: each is imported when its backend is made.
+Knows no engine until one is asked for: it is imported when its backend is made.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 from mnemesh_actors.index.engine_port import IndexBackend
 from mnemesh_actors.storage.disk import DiskRoom, allocate
 from mnemesh_actors.storage.index_state import DirectoryLock, IndexMeta, read_meta, write_meta
-from mnemesh_memory.values.errors import FailedPrecondition
 
 MACHINE = "{ip}"
 DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -144,17 +143,3 @@ class Storage:
         from mnemesh_actors.index.engines.segments import SegmentedEdge
 
         return SegmentedEdge(self._path / "points", room=self._whole_reserve)
-
-
-def storage_of(server: ServerConfig | None, path: Path, reserve_bytes: int = 0) -> Storage:
-    """The place of an index: on `server`, or in the directory `path`. Raises FailedPrecondition when a server's client
-    is not installed."""
-    if server is None:
-        return Storage(path, reserve_bytes)
-    try:
-        from mnemesh_actors.index.engines.server import ServerStorage
-    except ModuleNotFoundError as error:
-        raise FailedPrecondition(
-            f"qdrant_url: {error.name} is not installed; pip install 'mnemesh[qdrant]'", field="qdrant_url"
-        ) from error
-    return ServerStorage(server, path)

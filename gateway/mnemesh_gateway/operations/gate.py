@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from mnemesh_memory.access.grants import OWNER
 from mnemesh_memory.values.errors import QuotaReached, Unavailable
@@ -19,7 +19,6 @@ from mnemesh_memory.values.quotas import NOTHING, Bucket, Quota, Usage
 if TYPE_CHECKING:
     from mnemesh_actors.node.mesh import Mesh
     from mnemesh_gateway.backup.backups import Backups
-    from mnemesh_gateway.operations.operation import Operation
     from mnemesh_gateway.peers.peers import Peers
     from mnemesh_gateway.security.access import Access
 
@@ -155,6 +154,16 @@ TOTAL_RETRY_S: Final = 3_600.0  # room is made by a person
 SEVERAL: Final = ("items", "ids")
 
 
+class Counted(Protocol):
+    """An operation whose writes are counted: whether it makes memories, and whether it needs no room."""
+
+    @property
+    def begins(self) -> bool: ...
+
+    @property
+    def frees(self) -> bool: ...
+
+
 @dataclass(slots=True)
 class _Account:
     """The account of one principal: bucket, totals of the last answer of the ledger, and estimates of later and
@@ -175,7 +184,7 @@ class Quotas:
     clock: Callable[[], float] = time.monotonic  # In seconds.
     _accounts: dict[str, _Account] = field(default_factory=dict, init=False)
 
-    async def run(self, operation: Operation, caller: Caller, request: Any, work: Callable[[], Awaitable[Any]]) -> Any:
+    async def run(self, operation: Counted, caller: Caller, request: Any, work: Callable[[], Awaitable[Any]]) -> Any:
         """The outcome of `work`, which is what `operation` does. Raises QuotaReached before it begins."""
         if caller.role == OWNER:
             return await work()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from google.protobuf.message import Message
 
@@ -12,14 +12,12 @@ from mnemesh_gateway.contract.descriptors import descriptor_of, fields_of, inner
 from mnemesh_gateway.contract.message_json import from_json, require_known
 from mnemesh_gateway.contract.schema import Schema, brief_response_schema, request_schema
 from mnemesh_gateway.contract.wire import answer_of
+from mnemesh_gateway.operations.gate import MeshGate
 from mnemesh_memory.access import grants
 from mnemesh_memory.values.model import Caller
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
-if TYPE_CHECKING:
-    from mnemesh_gateway.operations.gate import MeshGate
-
-Invoke = Callable[["MeshGate", Caller, Any], Any]
+Invoke = Callable[[MeshGate, Caller, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
