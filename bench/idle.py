@@ -24,7 +24,7 @@ from bench.report import Row, median_row
 from bench.storage import create_command
 
 from mnemesh import Client
-from mnemesh_actors.ledger.commit.commands import Vectors
+from mnemesh_actors.ledger.commands import Vectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_actors.streams.stream_shell import COMPARE_S

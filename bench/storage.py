@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.client import Host
 from bench.report import Row, median_row
 
-from mnemesh_actors.ledger.commit.commands import Command, Committed, Create
+from mnemesh_actors.ledger.commands import Command, Committed, Create
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.local import LocalRuntime

@@ -12,7 +12,7 @@ from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.files.project_files import ProjectFiles
 from mnemesh_actors.generations.active_index import Serving
 from mnemesh_actors.knowledge.graph_store import GraphStore
-from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ports import LedgerPort, Rerank
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.batch import Batcher

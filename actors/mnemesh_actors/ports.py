@@ -13,7 +13,7 @@ from mnemesh_actors.index.index_item import IndexItem
 from mnemesh_actors.index.scope import Search
 from mnemesh_actors.index.storage import ShardStatus
 from mnemesh_actors.ledger.backup.snapshot import Copied
-from mnemesh_actors.ledger.commit.commands import Command, Committed, FeedPage, Lookup, Vectors
+from mnemesh_actors.ledger.commands import Command, Committed, FeedPage, Lookup, Vectors
 from mnemesh_actors.ledger.commit.history_writes import Past
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.ledger.peers.contacts import Contact
@@ -24,7 +24,7 @@ from mnemesh_actors.ledger.peers.put_aside import AsidePage, Which
 from mnemesh_actors.ledger.peers.replica_keys import Identity, UsedKey
 from mnemesh_actors.ledger.replica_ledger import Site
 from mnemesh_actors.ledger.store.vectors import Key
-from mnemesh_actors.ledger.store.views import Changed
+from mnemesh_actors.ledger.views import Changed
 from mnemesh_actors.models.embedding_model import ModelInfo
 from mnemesh_actors.models.worker import Vectors as VectorRows
 from mnemesh_crdt.intake.arrivals import TakenIn

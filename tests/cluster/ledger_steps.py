@@ -13,7 +13,7 @@ from typing import Any
 from ledger_builders import GENERATION, Pen
 from peer_builders import ANAS, EVERYTHING, FEED, NOW, OTHER, Node
 
-from mnemesh_actors.ledger.commit.commands import Command, Forget, Resolve, Restore, Revise, Rollback, Vectors
+from mnemesh_actors.ledger.commands import Command, Forget, Resolve, Restore, Revise, Rollback, Vectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.ledger.peers.exchange import Incoming

@@ -25,7 +25,7 @@ from mnemesh_actors.generations.active_index import Serving, VectorSpace
 from mnemesh_actors.generations.generation_file import Generation
 from mnemesh_actors.index.episodes import Episode, Episodes, Place
 from mnemesh_actors.index.shard import IndexItem, ShardStatus
-from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.node.assembly import _publishing
 from mnemesh_actors.node_ports import MeshConfig, NodePorts

@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from mnemesh_actors.ledger.commit.commands import (
+from mnemesh_actors.ledger.commands import (
     Command,
     Committed,
     Create,

@@ -22,7 +22,7 @@ from peer_builders import NOW
 from stored_transcripts import operations
 
 from mnemesh_actors.ledger.backup.snapshot import copy_file, held_by
-from mnemesh_actors.ledger.commit.commands import Vectors
+from mnemesh_actors.ledger.commands import Vectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy

@@ -17,7 +17,7 @@ from told_texts import EPISODES
 
 from mnemesh_actors.index import neighbours
 from mnemesh_actors.index.neighbours import Asked
-from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices

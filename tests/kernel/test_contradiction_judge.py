@@ -14,7 +14,7 @@ from recall_scene import here as here
 from recall_scene import mesh as mesh
 
 from mnemesh_actors.consumers import contradiction_judge
-from mnemesh_actors.ledger.commit.commands import Committed, Create
+from mnemesh_actors.ledger.commands import Committed, Create
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS

@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from mnemesh_actors.consumers import feed_loop, handover
 from mnemesh_actors.consumers import follower as module
 from mnemesh_actors.consumers.handover import page_of
-from mnemesh_actors.ledger.commit.commands import Command, Committed, FeedPage, Vectors
+from mnemesh_actors.ledger.commands import Command, Committed, FeedPage, Vectors
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.values.errors import Unavailable

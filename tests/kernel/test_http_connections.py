@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh_gateway.doors.http.http_connections import (
+from mnemesh_gateway.doors.http_connections import (
     ConnectionGuard,
     ConnectionLimits,
     RestingListener,

@@ -18,7 +18,7 @@ from mnemesh_actors.consumers.contradiction_judge import _at_once
 from mnemesh_actors.consumers.judge_parts import AGENT
 from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerdicts
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
-from mnemesh_actors.ledger.commit.commands import Absorb, Committed, Create, Judge, Tie
+from mnemesh_actors.ledger.commands import Absorb, Committed, Create, Judge, Tie
 from mnemesh_actors.ledger.feeds.entry_feed import LogEntry
 from mnemesh_actors.models.model_directory import packaged_weights
 from mnemesh_actors.node.mesh import Mesh

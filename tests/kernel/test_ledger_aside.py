@@ -11,7 +11,7 @@ from peer_builders import ANAS, EVERYTHING, FEED, ID, NOW, OTHER, Node, contents
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.ledger.peers.put_aside import PutAside, Which, sender_of
-from mnemesh_actors.ledger.peers.replica_keys import cursor_name
+from mnemesh_actors.ledger.store.replica_cursors import cursor_name
 from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_memory.access.grants import EVERY_SPACE, PeerGrant, principal_name
 from mnemesh_memory.values import limits

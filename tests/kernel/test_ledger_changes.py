@@ -8,7 +8,7 @@ import pytest
 from ledger_builders import FULL, OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_back
 from peer_builders import hand_over
 
-from mnemesh_actors.ledger.commit.commands import Committed, Vectors
+from mnemesh_actors.ledger.commands import Committed, Vectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import (

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ledger_builders import GENERATION, SPACE, Home, Pen, all_done, done, everything, read_back
 
-from mnemesh_actors.ledger.commit.commands import Vectors
+from mnemesh_actors.ledger.commands import Vectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store import schema
 from mnemesh_actors.storage.data_directory import MACHINE_FILE

@@ -12,11 +12,11 @@ import pytest
 from ledger_builders import AGENT, GENERATION, OTHER_SPACE, SPACE, Home, Pen, done
 from peer_builders import ANA, ANAS, BOB, EVERYTHING, ID, NOW, Node, all_entries, contents, hand_over, outcome, taken
 
-from mnemesh_actors.ledger.commit.commands import Vectors
+from mnemesh_actors.ledger.commands import Vectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.erase import Gone
 from mnemesh_actors.ledger.peers.exchange import Incoming
-from mnemesh_actors.ledger.peers.replica_keys import cursor_name
+from mnemesh_actors.ledger.store.replica_cursors import cursor_name
 from mnemesh_actors.ledger.store.vectors import FIRST
 from mnemesh_crdt.changes.envelope import RETRACT, Entry, verify
 from mnemesh_memory.access.grants import EVERY_SPACE

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from ledger_builders import AGENT, GENERATION, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 
-from mnemesh_actors.ledger.commit.commands import Committed, FeedPage, Lookup, Revise, Vectors
+from mnemesh_actors.ledger.commands import Committed, FeedPage, Lookup, Revise, Vectors
 from mnemesh_actors.ledger.feeds import feeds, index_feed
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store import commit_notes

@@ -12,7 +12,7 @@ from diverging import diverge, texts
 from ledger_builders import DAY, GENERATION, OTHER_SPACE, SPACE, START, Home, done, read_back, read_then
 from peer_builders import NOW, Node, all_entries, taken
 
-from mnemesh_actors.ledger.commit.commands import Resolve, Rollback, Vectors
+from mnemesh_actors.ledger.commands import Resolve, Rollback, Vectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_crdt.document.blame import blamed
 from mnemesh_crdt.document.document import Edit

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ledger_builders import FULL, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 
-from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store import rows
 from mnemesh_actors.storage.data_directory import load_key

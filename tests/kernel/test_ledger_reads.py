@@ -17,7 +17,7 @@ from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store.reads import chain_ends
 from mnemesh_actors.ledger.store.row_filters import STOOD, covered
-from mnemesh_actors.ledger.store.views import QUICK_HASHES_MAX, QUICK_ROWS_MAX
+from mnemesh_actors.ledger.views import QUICK_HASHES_MAX, QUICK_ROWS_MAX
 from mnemesh_memory.access.grants import any_matches, check_pattern
 from mnemesh_memory.policy.validity import held, stood_instead
 from mnemesh_memory.text.traits import happened_at

@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from ledger_builders import SPACE, Home, Pen, done, read_back
 from peer_builders import ANA, BOB, ID, OTHER, Node, all_entries, contents, hand_over, outcome, reasons, refused, taken
 
-from mnemesh_actors.ledger.commit.commands import Resolve, Rollback
+from mnemesh_actors.ledger.commands import Resolve, Rollback
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers import exchange
 from mnemesh_actors.ledger.peers.exchange import Incoming
-from mnemesh_actors.ledger.peers.replica_keys import cursor_name
+from mnemesh_actors.ledger.store.replica_cursors import cursor_name
 from mnemesh_crdt.admission.admission import RULES, Refused, admit
 from mnemesh_crdt.changes.chunk import ChangeHead, read_head
 from mnemesh_crdt.changes.envelope import Entry, Key

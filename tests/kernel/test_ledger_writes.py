@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from ledger_builders import AGENT, DAY, FULL, GENERATION, SPACE, Home, Pen, all_done, done, read_back
 
-from mnemesh_actors.ledger.commit.commands import Command, Lookup
+from mnemesh_actors.ledger.commands import Command, Lookup
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_memory.text.text import content_hash, duplicate_key
 from mnemesh_memory.values.errors import AlreadyExists, NotFound

@@ -16,7 +16,7 @@ import pytest_asyncio
 from follower_scene import until
 from ledger_builders import Pen
 
-from mnemesh_actors.ledger.commit.commands import Committed
+from mnemesh_actors.ledger.commands import Committed
 from mnemesh_actors.ledger.replica_ledger import Scout, site_root
 from mnemesh_actors.replication.replica_record import REPLICAS_FILE, Known, ReplicaRecord, read_record, refuse_elsewhere
 from mnemesh_actors.replication.replicas import REPLICAS, Fleet

@@ -15,7 +15,7 @@ import pytest_asyncio
 from follower_scene import until
 from ledger_builders import Home, Pen
 
-from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.replication.members import Member, Move

@@ -17,7 +17,7 @@ from ledger_builders import AGENT, SPACE
 
 from mnemesh_actors.embedding.embedder import Embedder, EmbeddingPool
 from mnemesh_actors.index.scope import Search
-from mnemesh_actors.ledger.commit.commands import Command
+from mnemesh_actors.ledger.commands import Command
 from mnemesh_actors.remember import deadlines, writes
 from mnemesh_actors.remember import drafts as preparing
 from mnemesh_actors.remember.writes import Writing

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from hostile_peer import Signer
 
-from mnemesh_actors.ledger.commit.commands import Create
+from mnemesh_actors.ledger.commands import Create
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.storage.data_directory import DataDirectory

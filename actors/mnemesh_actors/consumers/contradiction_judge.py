@@ -26,7 +26,7 @@ from mnemesh_actors.consumers.postponed_verdicts import Postponed, PostponedVerd
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.embedding.readings import judged_at_rest
 from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
-from mnemesh_actors.ledger.commit.commands import Tie
+from mnemesh_actors.ledger.commands import Tie
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage, LogEntry
 from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.runtime.base import Handle

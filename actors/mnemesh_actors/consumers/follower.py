@@ -19,7 +19,7 @@ from mnemesh_actors.consumers.index_items import IndexItems
 from mnemesh_actors.consumers.index_presence import SUBJECT, IndexPresence
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.index.shard import ShardStatus
-from mnemesh_actors.ledger.commit.commands import FeedPage
+from mnemesh_actors.ledger.commands import FeedPage
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.ports import IndexPort, LedgerFeed
 from mnemesh_actors.runtime.base import Handle

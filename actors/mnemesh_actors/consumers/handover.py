@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, FeedPage
+from mnemesh_actors.ledger.commands import Command, Committed, Create, FeedPage
 from mnemesh_actors.ledger.feeds.index_feed import FEED_BYTES_MAX
 from mnemesh_memory.values.model import Memory
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.index.shard import IndexItem, IndexText
-from mnemesh_actors.ledger.commit.commands import FeedPage, Vectors
+from mnemesh_actors.ledger.commands import FeedPage, Vectors
 from mnemesh_actors.ports import IndexPort, LedgerFeed
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.text.passages import index_texts

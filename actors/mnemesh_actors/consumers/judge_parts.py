@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from mnemesh_actors.embedding.embedder import Embedder
-from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.ports import LedgerPort
 from mnemesh_actors.runtime.base import Handle
 

@@ -20,7 +20,7 @@ import structlog
 
 from mnemesh_actors.consumers.judge_parts import AGENT, OPERATION_BYTES, JudgeParts
 from mnemesh_actors.embedding.readings import judged_at_rest
-from mnemesh_actors.ledger.commit.commands import Absorb, Committed, Judge
+from mnemesh_actors.ledger.commands import Absorb, Committed, Judge
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.neighbourhood import candidates, says_no_more

@@ -15,7 +15,7 @@ from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.consumers.handover import page_of
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.generations.generation_file import Generation
-from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.models.embedding_model import NO_PREFIXES
 from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.runtime.base import Handle

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mnemesh_actors.index.storage import ServerConfig, Storage
+from mnemesh_actors.index.engines.directory import Storage
+from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_memory.values.errors import FailedPrecondition
 
 

@@ -13,16 +13,16 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from mnemesh_actors.ledger import commands
 from mnemesh_actors.ledger.backup.snapshot import Copies
-from mnemesh_actors.ledger.commit import commands, write_admission
-from mnemesh_actors.ledger.commit.commands import Command, Committed, Lookup
+from mnemesh_actors.ledger.commands import Command, Committed, Lookup
+from mnemesh_actors.ledger.commit import write_admission
 from mnemesh_actors.ledger.commit.link_writes import Linking
 from mnemesh_actors.ledger.commit.merge_writes import Merging
 from mnemesh_actors.ledger.commit.verdicts import Decisions, Verdicts, links_of
 from mnemesh_actors.ledger.commit.write_admission import Admission, edit_of, refuse_endless, replaces, revision_of
 from mnemesh_actors.ledger.feeds.feeds import Feeds
 from mnemesh_actors.ledger.integrity import alarms, incarnation
-from mnemesh_actors.ledger.integrity.faults import explained, reading
 from mnemesh_actors.ledger.integrity.file_identity import FileIdentity
 from mnemesh_actors.ledger.integrity.log_check import check_log
 from mnemesh_actors.ledger.integrity.scrub import Scrub
@@ -32,10 +32,11 @@ from mnemesh_actors.ledger.peers.replica_keys import Identity, Twin
 from mnemesh_actors.ledger.peers.sqlite_shelf import SqliteShelf
 from mnemesh_actors.ledger.store import schema
 from mnemesh_actors.ledger.store.commit_notes import Cursors, Uses
+from mnemesh_actors.ledger.store.faults import explained, reading
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_actors.ledger.store.vectors import keep
-from mnemesh_actors.ledger.store.views import Views
+from mnemesh_actors.ledger.views import Views
 from mnemesh_actors.storage.data_directory import load_key
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_crdt.document.document import Edit, MemoryDocument

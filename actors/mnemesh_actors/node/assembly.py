@@ -26,7 +26,7 @@ from mnemesh_actors.generations.space_factory import Workshop, spawn_embedders
 from mnemesh_actors.index.storage import ServerConfig
 from mnemesh_actors.knowledge.graph_operations import Graphing
 from mnemesh_actors.knowledge.graph_store import GraphStore
-from mnemesh_actors.ledger.commit.commands import Command, Committed
+from mnemesh_actors.ledger.commands import Command, Committed
 from mnemesh_actors.models.embedding_model import MODEL_NAME, ModelConfig, ModelInfo
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node.sleep_parts import start_sleep

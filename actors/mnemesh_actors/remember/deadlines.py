@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 from mnemesh_actors.embedding.embedder import CALL_BYTES_MAX, Embedder, Vector, bytes_of
-from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, Lookup, Revise, Vectors
+from mnemesh_actors.ledger.commands import Command, Committed, Create, Lookup, Revise, Vectors
 from mnemesh_actors.memory_lookup import find_one
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.access import grants

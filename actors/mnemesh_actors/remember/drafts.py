@@ -18,7 +18,7 @@ from mnemesh_actors.embedding import readings
 from mnemesh_actors.embedding.embedder import MODEL_BEGINS_S, Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.index.neighbours import cosines, of_words
-from mnemesh_actors.ledger.commit.commands import Committed, Lookup
+from mnemesh_actors.ledger.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import NOTHING_STORED, answered, embedded
 from mnemesh_memory.access import grants

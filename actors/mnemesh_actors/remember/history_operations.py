@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mnemesh_actors.ledger.commit.commands import Decide, Resolve, Rollback
+from mnemesh_actors.ledger.commands import Decide, Resolve, Rollback
 from mnemesh_actors.ledger.commit.history_writes import Past
 from mnemesh_actors.memory_lookup import find_one
 from mnemesh_actors.node_ports import NodePorts

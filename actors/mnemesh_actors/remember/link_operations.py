@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from mnemesh_actors.ledger.commit.commands import Rate, Tie
+from mnemesh_actors.ledger.commands import Rate, Tie
 from mnemesh_actors.ledger.store.link_table import other_end
 from mnemesh_actors.memory_lookup import find_many, find_one, granted, hidden
 from mnemesh_actors.node_ports import NodePorts

@@ -14,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from mnemesh_actors.ledger.commit.commands import Mark
+from mnemesh_actors.ledger.commands import Mark
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import committed, find, refuse_move
 from mnemesh_actors.remember.writes import Writing

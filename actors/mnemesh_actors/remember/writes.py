@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, Forget, Restore, Revise, Vectors
+from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Restore, Revise, Vectors
 from mnemesh_actors.memory_lookup import granted
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import (

@@ -14,7 +14,7 @@ from typing import Final
 
 import structlog
 
-from mnemesh_actors.ledger.peers.replica_keys import cursor_name
+from mnemesh_actors.ledger.store.replica_cursors import cursor_name
 from mnemesh_actors.notices import Notice
 from mnemesh_actors.replication.members import Member, Pipe, Side
 from mnemesh_actors.runtime.bell import News

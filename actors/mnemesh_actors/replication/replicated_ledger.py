@@ -25,7 +25,7 @@ from typing import Any, Final, TypeAlias
 
 import structlog
 
-from mnemesh_actors.ledger.commit.commands import Command, Committed, Create
+from mnemesh_actors.ledger.commands import Command, Committed, Create
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
 from mnemesh_actors.ledger.peers.exchange import Incoming
 from mnemesh_actors.ledger.peers.replica_keys import UsedKey, keys_of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mnemesh_actors.ledger.commit.commands import Absorb, Command, Committed, Create, Forget, Part, Tie, Vectors
+from mnemesh_actors.ledger.commands import Absorb, Command, Committed, Create, Forget, Part, Tie, Vectors
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import committed, committed_many, embedded
 from mnemesh_memory.consolidation.derived_id import step_actor

@@ -9,7 +9,7 @@ from typing import Final
 
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
-from mnemesh_actors.ledger.commit.commands import Committed, Lookup
+from mnemesh_actors.ledger.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.recall.related import stored_vectors

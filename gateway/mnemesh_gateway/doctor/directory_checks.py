@@ -11,9 +11,9 @@ from contextlib import closing
 from pathlib import Path
 
 from mnemesh_actors.generations.generation_file import FILE, GenerationFile
-from mnemesh_actors.ledger.integrity.faults import salvage_advice
 from mnemesh_actors.ledger.integrity.incarnation import emptied, lost
 from mnemesh_actors.ledger.integrity.log_check import unsound
+from mnemesh_actors.ledger.store.faults import salvage_advice
 from mnemesh_actors.ledger.store.schema import MIGRATIONS, read_only, version_of
 from mnemesh_actors.models.model_directory import cache_folder, configured, installed_weights, packaged_weights
 from mnemesh_actors.storage.data_directory import FORMAT, KEY_FILE, MANIFEST, check_directory

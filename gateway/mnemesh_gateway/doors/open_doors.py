@@ -14,13 +14,13 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 import uvicorn
 
 from mnemesh_gateway.doors.grpc.grpc_door import GrpcDoor
-from mnemesh_gateway.doors.http.http_connections import (
+from mnemesh_gateway.doors.http.http_door import build_app
+from mnemesh_gateway.doors.http_connections import (
     ConnectionGuard,
     ConnectionLimits,
     GuardedProtocol,
     RestingListener,
 )
-from mnemesh_gateway.doors.http.http_door import build_app
 from mnemesh_gateway.doors.mcp.mcp_door import McpDoor
 from mnemesh_gateway.doors.metrics import Metrics
 from mnemesh_gateway.operations.gate import MeshGate

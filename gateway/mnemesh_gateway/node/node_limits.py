@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import structlog
 
-from mnemesh_gateway.doors.http.http_connections import ConnectionLimits, connections_of_a_door, raise_open_files_limit
+from mnemesh_gateway.doors.http_connections import ConnectionLimits, connections_of_a_door, raise_open_files_limit
 from mnemesh_gateway.node.settings import Settings
 from mnemesh_gateway.security.access import Access
 from mnemesh_memory.values.quotas import MOST, UNLIMITED, Quota

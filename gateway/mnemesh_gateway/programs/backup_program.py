@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from mnemesh_actors.ledger.backup.snapshot import Held, held_by
-from mnemesh_actors.ledger.integrity.faults import explained
 from mnemesh_actors.ledger.store import schema
+from mnemesh_actors.ledger.store.faults import explained
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_actors.storage.file_format import format_of, refuse_newer
 from mnemesh_actors.transcripts import transcript_file

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from mnemesh_actors.ledger.integrity.faults import explained, reading
-from mnemesh_actors.ledger.integrity.view_repair import Mending
+from mnemesh_actors.ledger.commit.view_repair import Mending
+from mnemesh_actors.ledger.store.faults import explained, reading
 from mnemesh_memory.values.errors import Aborted, FailedPrecondition
 
 # Made again from the texts. Half of a ledger's bytes.

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
-from mnemesh_actors.ledger.commit.commands import Committed, Resolve, Restore, Rollback
-from mnemesh_actors.ledger.integrity.faults import reading
-from mnemesh_actors.ledger.integrity.view_repair import Mending
+from mnemesh_actors.ledger.commands import Committed, Resolve, Restore, Rollback
+from mnemesh_actors.ledger.commit.view_repair import Mending
 from mnemesh_actors.ledger.store import link_table
+from mnemesh_actors.ledger.store.faults import reading
 from mnemesh_actors.ledger.store.reads import cursor_in, cursor_out
 from mnemesh_actors.ledger.store.row_filters import covered
 from mnemesh_actors.ledger.store.rows import COLUMNS, from_row

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sqlite3
 
-from mnemesh_actors.ledger.commit.commands import Committed, Mark, Rate, Tie
+from mnemesh_actors.ledger.commands import Committed, Mark, Rate, Tie
 from mnemesh_actors.ledger.commit.write_admission import BY_PRINCIPAL, by_principal, refuse_endless
-from mnemesh_actors.ledger.peers.replica_keys import twins
 from mnemesh_actors.ledger.store import link_table
 from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_actors.ledger.store.replica_cursors import twins
 from mnemesh_crdt.document.document import Edit
 from mnemesh_memory.access.grants import principal_of
 from mnemesh_memory.values import limits

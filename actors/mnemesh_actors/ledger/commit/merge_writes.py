@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from mnemesh_actors.ledger.commit.commands import Absorb, Committed, Part
+from mnemesh_actors.ledger.commands import Absorb, Committed, Part
 from mnemesh_actors.ledger.commit.write_admission import Admission
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_crdt.document.document import Edit

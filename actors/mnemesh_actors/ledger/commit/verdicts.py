@@ -9,7 +9,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from mnemesh_actors.ledger.commit.commands import Committed, Create, Decide, Judge
+from mnemesh_actors.ledger.commands import Committed, Create, Decide, Judge
 from mnemesh_actors.ledger.commit.write_admission import Admission, refuse_endless
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_crdt.document.document import Edit

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
-from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, Vectors, action_of
+from mnemesh_actors.ledger.commands import Command, Committed, Create, Vectors, action_of
 from mnemesh_actors.ledger.store import reads, rows
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.vectors import keep

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from mnemesh_actors.ledger.commit.commands import FeedPage, Vectors
+from mnemesh_actors.ledger.commands import FeedPage, Vectors
+from mnemesh_actors.ledger.commit.view_repair import Mending
 from mnemesh_actors.ledger.feeds import entry_feed, index_feed
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
-from mnemesh_actors.ledger.integrity.faults import question, reading
-from mnemesh_actors.ledger.integrity.view_repair import Mending
+from mnemesh_actors.ledger.store.faults import question, reading
 from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_actors.ledger.store.vectors import Key, cached, fill, generations, sweep
 from mnemesh_crdt.admission.budget import within

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from mnemesh_actors.ledger.commit.commands import FeedPage
+from mnemesh_actors.ledger.commands import FeedPage
 from mnemesh_actors.ledger.store.reads import by_ids
 from mnemesh_actors.ledger.store.vectors import cached
 from mnemesh_memory.text.passages import index_texts

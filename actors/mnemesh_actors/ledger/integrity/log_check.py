@@ -9,7 +9,7 @@ import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
-from mnemesh_actors.ledger.integrity.faults import damaged
+from mnemesh_actors.ledger.store.faults import damaged
 from mnemesh_crdt.changes.chunk import read_head
 from mnemesh_crdt.changes.envelope import CHANGE, erase_hash
 from mnemesh_memory.values.errors import DataLoss

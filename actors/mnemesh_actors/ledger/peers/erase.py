@@ -11,9 +11,9 @@ import sqlite3
 from collections.abc import Sequence, Set
 from dataclasses import dataclass
 
-from mnemesh_actors.ledger.commit.commands import Command
-from mnemesh_actors.ledger.peers.replica_keys import twin_of, twins
+from mnemesh_actors.ledger.commands import Command
 from mnemesh_actors.ledger.store.journal import Journal
+from mnemesh_actors.ledger.store.replica_cursors import twin_of, twins
 from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_crdt.admission.erasure import begun_by, kind_of_erasure
 from mnemesh_crdt.changes.envelope import ERASURES, Entry, Key

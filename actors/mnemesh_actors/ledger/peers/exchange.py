@@ -13,8 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from mnemesh_actors.ledger.integrity.faults import question, reading
-from mnemesh_actors.ledger.integrity.view_repair import Mending
+from mnemesh_actors.ledger.commit.view_repair import Mending
 from mnemesh_actors.ledger.peers import contacts, erase
 from mnemesh_actors.ledger.peers import peer_log as peers
 from mnemesh_actors.ledger.peers import put_aside as aside
@@ -22,6 +21,7 @@ from mnemesh_actors.ledger.peers.contacts import Contact
 from mnemesh_actors.ledger.peers.erase import Erase, Gone
 from mnemesh_actors.ledger.peers.put_aside import Which
 from mnemesh_actors.ledger.store import tally
+from mnemesh_actors.ledger.store.faults import question, reading
 from mnemesh_crdt.admission.admission import RULES
 from mnemesh_crdt.changes.envelope import ERASURES, Entry
 from mnemesh_crdt.intake.arrivals import TakenIn

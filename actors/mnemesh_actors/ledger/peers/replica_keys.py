@@ -6,36 +6,12 @@ Entries go by the same feeds as between nodes (exchange). A key is told only aft
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
-from mnemesh_actors.ledger.commit.commands import Command, Committed, Create, Revise
-from mnemesh_actors.ledger.integrity.faults import reading
-from mnemesh_actors.ledger.integrity.view_repair import Mending
-
-_REPLICA: Final = "*replica:"  # no token bears a name with a star
-
-
-def cursor_name(node_id: str) -> str:
-    """The name of a ledger's cursors in the feeds of another ledger of its node."""
-    return f"{_REPLICA}{node_id}"
-
-
-def twin_of(peer: str) -> str:
-    """The id of the ledger of this node with cursors under that name, "" for a peer's."""
-    return peer.removeprefix(_REPLICA) if peer.startswith(_REPLICA) else ""
-
-
-def twins(db: sqlite3.Connection) -> list[str]:
-    """The ids of the other ledgers of this node, present and former, that brought anything here."""
-    # In the order of SQLite's texts ";" is what follows ":".
-    rows = db.execute(
-        "SELECT DISTINCT substr(peer, ?) FROM peer_cursor WHERE peer >= ? AND peer < ?",
-        (len(_REPLICA) + 1, _REPLICA, _REPLICA[:-1] + ";"),
-    )
-    return [str(node) for (node,) in rows]
+from mnemesh_actors.ledger.commands import Command, Committed, Create, Revise
+from mnemesh_actors.ledger.commit.view_repair import Mending
+from mnemesh_actors.ledger.store.faults import reading
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from typing import Final
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from mnemesh_actors.ledger.commit import crowding
-from mnemesh_actors.ledger.commit.commands import Command, Committed, Vectors
+from mnemesh_actors.ledger import crowding
+from mnemesh_actors.ledger.commands import Command, Committed, Vectors
 from mnemesh_actors.ledger.store import file_table, link_table, reads, rows, schema
 from mnemesh_actors.ledger.store.entry_rows import values_of
 from mnemesh_actors.ledger.store.space_digest import Digest

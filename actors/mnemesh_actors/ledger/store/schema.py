@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from mnemesh_actors.ledger.integrity.faults import damaged, explained
 from mnemesh_actors.ledger.store import rows
+from mnemesh_actors.ledger.store.faults import damaged, explained
 from mnemesh_actors.storage.file_format import migrate, refuse_newer, settled
 
 BUSY_TIMEOUT_S = 5.0

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from mnemesh_actors.ledger.commit.commands import Vectors
+from mnemesh_actors.ledger.commands import Vectors
 from mnemesh_actors.ledger.store.rows import marks
 
 HASHES_A_QUERY = 500

@@ -28,7 +28,7 @@ from mnemesh_gateway.contract import status
 from mnemesh_gateway.contract.descriptors import descriptor_of
 from mnemesh_gateway.contract.message_json import parse_body, query_object, to_json
 from mnemesh_gateway.doors.http import openapi
-from mnemesh_gateway.doors.http.http_connections import token_shown
+from mnemesh_gateway.doors.http_connections import token_shown
 from mnemesh_gateway.doors.metrics import CONTENT_TYPE, Metrics
 from mnemesh_gateway.doors.standing_streams import EVENT_STREAM, LAST_EVENT_ID, EventStream, require_unchanged
 from mnemesh_gateway.operations import operation_table

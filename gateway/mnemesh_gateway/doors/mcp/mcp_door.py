@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from mnemesh_actors.runtime.tasks import first_done
 from mnemesh_gateway.contract import status
-from mnemesh_gateway.doors.http.http_connections import token_shown
+from mnemesh_gateway.doors.http_connections import token_shown
 from mnemesh_gateway.doors.mcp.tools.toolsets import select
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.values.errors import MnemeshError, Unavailable

@@ -11,8 +11,8 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 from mnemesh_actors.ledger.commit.history_writes import Histories
-from mnemesh_actors.ledger.integrity.faults import question, reading
 from mnemesh_actors.ledger.store import file_table, link_table, reads, session_reads
+from mnemesh_actors.ledger.store.faults import question, reading
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.values.errors import DataLoss, MnemeshError, NotFound

@@ -11,11 +11,11 @@ import structlog
 
 from mnemesh_actors.ledger.commit.write_admission import Admission
 from mnemesh_actors.ledger.integrity import alarms
-from mnemesh_actors.ledger.integrity.faults import explained
 from mnemesh_actors.ledger.integrity.file_identity import FileIdentity
 from mnemesh_actors.ledger.integrity.incarnation import HighWater
 from mnemesh_actors.ledger.integrity.scrub import Scrub, damage_told
 from mnemesh_actors.ledger.store.commit_notes import Cursors, Uses
+from mnemesh_actors.ledger.store.faults import explained
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.rows import RowDamaged
 from mnemesh_actors.storage.disk import DiskRoom
