@@ -111,7 +111,7 @@ lock: $(VENV)/lock/bin/uv ## Pin the dependencies of pyproject.toml anew, with h
 	@! grep -nE '://|^torch==' requirements/*.txt || { echo "requirements names a host or torch"; exit 1; }
 
 clean: ## Remove what the recipes made
-	rm -rf $(VENV) tools/node_modules .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage
+	rm -rf $(VENV) tools/node_modules .mypy_cache .ruff_cache .import_linter_cache .grimp_cache .hypothesis .coverage
 
 $(VENV)/bin/python:
 	@test -n "$(PYTHON)" || { echo "Mnemesh needs Python 3.11 or newer; none was found. Install one or say make PYTHON=..."; exit 1; }

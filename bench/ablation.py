@@ -41,8 +41,8 @@ from mnemesh_actors.recall.retrieval import second_look
 from mnemesh_actors.recall.search_calls import search_of
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.coverage import coverage
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import Ranking, fuse
-from mnemesh_memory.ranking.scores import Fused
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, OPTIONAL, SIGNALS, Mix
 from mnemesh_memory.text.traits import question_of
 from mnemesh_memory.values.model import Memory, Query

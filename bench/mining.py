@@ -20,9 +20,9 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from mnemesh.mining.sentence_rules.rules import CLASSES, CONVENTION
 from mnemesh.mining.session import Extraction, Session
 from mnemesh.mining.transcript import EDITING_TOOLS, events_of
-from mnemesh.mining.wording.rules import CLASSES, CONVENTION
 
 DATA: Final = Path(__file__).resolve().parent.parent / "tests" / "data" / "mining"
 # Sessions of the half `tuned` were written after the rules. Its first misses changed the rules.

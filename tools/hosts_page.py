@@ -11,7 +11,7 @@ from tools.markdown_table import table_text
 from mnemesh.hooks import context, events, gating, injection
 from mnemesh.hooks.installation.host_table import HOSTS, NAME, Part
 from mnemesh.hooks.installation.registration import installed
-from mnemesh.hooks.session import captures, citations, marks, notes, transcript_tail
+from mnemesh.hooks.kept import captures, citations, marks, notes, transcript_tail
 from mnemesh.hooks.shim import TIMEOUT_S
 
 BUNDLE_SCHEMA: Final = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"

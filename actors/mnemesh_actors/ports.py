@@ -11,7 +11,7 @@ from typing import Protocol, runtime_checkable
 from mnemesh_actors.index.engine_port import DenseVector
 from mnemesh_actors.index.index_item import IndexItem
 from mnemesh_actors.index.scope import Search
-from mnemesh_actors.index.storage import ShardStatus
+from mnemesh_actors.index.shard_config import ShardStatus
 from mnemesh_actors.ledger.backup.snapshot import Copied
 from mnemesh_actors.ledger.commands import Command, Committed, FeedPage, Lookup, Vectors
 from mnemesh_actors.ledger.commit.history_writes import Past

@@ -17,7 +17,7 @@ from scenario_doors import McpDoor
 from test_hook_shim import Host, remembered
 from test_hook_shim import host as host
 
-from mnemesh.hooks.session.notes import MINING, SPOOL
+from mnemesh.hooks.kept.notes import MINING, SPOOL
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 TASK = "Fix the login loop of the mobile app"

@@ -19,7 +19,7 @@ from node_process import NodeUnderTest
 from scenario_doors import McpDoor
 
 from mnemesh.hooks.context import CLOSING, OPENING, READ_CHARS_MAX, READ_RESULTS_MAX
-from mnemesh.hooks.session.shown_memories import FOLDER
+from mnemesh.hooks.kept.shown_memories import FOLDER
 from mnemesh.hooks.shim import INPUT_BYTES_MAX
 from mnemesh_proto.rendezvous import NODE_FILE, NodeAddress, write_node
 

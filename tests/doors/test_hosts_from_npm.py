@@ -19,8 +19,8 @@ from scenario_doors import McpDoor
 
 from mnemesh.hooks.context import CLOSING, OPENING
 from mnemesh.hooks.events import CLIENT_NAMES, EVENTS
-from mnemesh.hooks.session.notes import MINING
-from mnemesh.hooks.session.shown_memories import FOLDER as SESSIONS
+from mnemesh.hooks.kept.notes import MINING
+from mnemesh.hooks.kept.shown_memories import FOLDER as SESSIONS
 
 # Hosts whose programs no package of npm holds. A package of a like name is somebody else's.
 NOT_ON_NPM = {

@@ -20,7 +20,7 @@ from npm_packages import INSTALL_S, install, run
 from scenario_doors import McpDoor
 
 from mnemesh.hooks.context import CLOSING, OPENING
-from mnemesh.hooks.session.notes import MINING
+from mnemesh.hooks.kept.notes import MINING
 from mnemesh_gateway.doors.mcp.answers.answer_text import NOTE
 from mnemesh_memory.text.text import estimate_tokens
 

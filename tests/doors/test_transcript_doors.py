@@ -11,7 +11,7 @@ from fake_mesh import FakeGate, FakeMesh
 
 from mnemesh.api import values
 from mnemesh.api.json_form import as_json
-from mnemesh.cli.commands.work import transcripts
+from mnemesh.cli.commands.sessions import transcripts
 from mnemesh.cli.shell import json_lines
 from mnemesh.errors import InvalidArgument
 from mnemesh_gateway.contract.message_json import to_json

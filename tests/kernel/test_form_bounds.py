@@ -10,8 +10,8 @@ from plain_memories import plain_memory
 
 from mnemesh_actors.recall.results import Found, judged
 from mnemesh_memory.ranking.candidates import Candidate, Context
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import fuse
-from mnemesh_memory.ranking.scores import Fused
 from mnemesh_memory.ranking.signals import DEFAULT_MIX
 from mnemesh_memory.text.traits import MESSAGE_WORDS, PERSONS, SUBSTANCE_WORDS, TIME_WORDS_MAX, question_of, traits_of
 from mnemesh_memory.values.model import Memory, Query

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from mnemesh_memory.ranking import fusion as ranking
 from mnemesh_memory.ranking.candidates import NOT_ASKED, Candidate, Candidates, Context, Measured
 from mnemesh_memory.ranking.coverage import coverage, terms
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import scaled_weights
-from mnemesh_memory.ranking.scores import SCORE_DECIMALS, Fused
+from mnemesh_memory.ranking.scores import SCORE_DECIMALS
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, SIGNALS, Mix
 from mnemesh_memory.text.counted_words import may_spell, spellings
 from mnemesh_memory.text.traits import PERSONS, SUBSTANCE_WORDS, TIME_WORDS_MAX, Question, Traits

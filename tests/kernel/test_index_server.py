@@ -31,7 +31,7 @@ from mnemesh_actors.index.engine_port import Schema
 from mnemesh_actors.index.engines.qdrant_client import ClientBackend
 from mnemesh_actors.index.engines.server import ATTEMPTS_MAX, PatientSender
 from mnemesh_actors.index.shard import RetrievalShard, ShardConfig, ShardStatus
-from mnemesh_actors.index.storage import ServerConfig
+from mnemesh_actors.index.shard_config import ServerConfig
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
 OWNER = "a" * 32

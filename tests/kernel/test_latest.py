@@ -19,10 +19,10 @@ from plain_memories import plain_memory
 from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Search, ShardConfig
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.recall.results import TIE, Found, doubtful, newer_of_ties_first
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import fuse
-from mnemesh_memory.ranking.scores import Fused
 from mnemesh_memory.ranking.second_look.latest import SCORE_OF_TOPIC, asks_for_latest, newest_first
-from mnemesh_memory.ranking.second_look.looks import Look, Sight, in_order
+from mnemesh_memory.ranking.second_look.optional_signal import Look, Sight, in_order
 from mnemesh_memory.text.traits import question_of, traits_of
 from mnemesh_memory.values.model import Memory, Query
 

@@ -20,7 +20,7 @@ from mnemesh_actors.consumers import follower as follower_module
 from mnemesh_actors.consumers.consumer_table import NEXT_INDEX
 from mnemesh_actors.generations import reembedding, space_factory
 from mnemesh_actors.index.engines import server as server_module
-from mnemesh_actors.index.storage import ServerConfig
+from mnemesh_actors.index.shard_config import ServerConfig
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.recall import recall as recalling_module
 from mnemesh_actors.recall import retrieval

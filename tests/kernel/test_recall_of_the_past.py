@@ -26,7 +26,7 @@ from mnemesh_actors.recall.results import Found
 from mnemesh_actors.rows import row_source
 from mnemesh_actors.rows.row_source import PastRows, rows_of
 from mnemesh_gateway.contract.wire import list_response
-from mnemesh_memory.ranking.scores import Fused
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.values.errors import DataLoss
 from mnemesh_memory.values.model import Link, ListQuery, Memory, Patch, Query
 

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 from plain_memories import plain_memory as memory
 
 from mnemesh_actors.recall.results import Found, heat_of, ordered, redirected
-from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS, USEFULNESS, Fused, liking, rated
+from mnemesh_memory.ranking.fused import Fused
+from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS, USEFULNESS, liking, rated
 from mnemesh_memory.ranking.second_look.diversity import diverse
 from mnemesh_memory.ranking.second_look.hopfield import REST, completed, resemblance
 from mnemesh_memory.ranking.second_look.hyperdimensional import BITS, atom, bound, bundled, likeness
-from mnemesh_memory.ranking.second_look.looks import Look, in_order, lifted, lowered
+from mnemesh_memory.ranking.second_look.optional_signal import Look, in_order, lifted, lowered
 from mnemesh_memory.ranking.second_look.quoted_phrases import PHRASES_MAX, held, phrases_of
 from mnemesh_memory.ranking.second_look.rerank import mixed
 from mnemesh_memory.ranking.second_look.structure import pairs_asked, pairs_of

@@ -14,7 +14,7 @@ from qdrant_edge import Bm25, Bm25Config
 from mnemesh_actors.index.bm25 import AVERAGE_TERMS, LENGTH_B, SATURATION_K, Bm25Encoder
 from mnemesh_actors.rows.row_source import scored
 from mnemesh_memory.ranking.coverage import coverage
-from mnemesh_memory.ranking.scores import Fused
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.text.counted_words import ENDS_MAX, HASH_CHARS, spaced, spellings, stated, unaccented
 from mnemesh_memory.text.text import marks, snippet
 from mnemesh_memory.values.model import Memory

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemesh.hooks import context
-from mnemesh.hooks.session import captures, notes, transcript_tail
-from mnemesh.hooks.session.captures import CaptureBuffer
-from mnemesh.hooks.session.notes import Notes
-from mnemesh.hooks.session.session_file import FILE_BYTES_MAX, FILES_MAX
+from mnemesh.hooks.kept import captures, notes, transcript_tail
+from mnemesh.hooks.kept.captures import CaptureBuffer
+from mnemesh.hooks.kept.notes import Notes
+from mnemesh.hooks.kept.session_file import FILE_BYTES_MAX, FILES_MAX
 
 PROPERTY = settings(max_examples=100, derandomize=True, database=None)
 

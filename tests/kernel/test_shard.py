@@ -37,7 +37,7 @@ from mnemesh_actors.index.shard import (
     ShardConfig,
     ShardStatus,
 )
-from mnemesh_actors.index.storage import ServerConfig
+from mnemesh_actors.index.shard_config import ServerConfig
 from mnemesh_memory.ranking.candidates import Candidate, Candidates
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.values.errors import InvalidArgument, Unavailable

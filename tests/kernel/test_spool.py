@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import pytest
 
+from mnemesh.hooks.kept import spool as spools
+from mnemesh.hooks.kept.notes import NOTES_MAX, SPOOL, Notes
+from mnemesh.hooks.kept.spool import Spool
 from mnemesh.hooks.node_http import NodeHttp, Unanswered
-from mnemesh.hooks.session import spool as spools
-from mnemesh.hooks.session.notes import NOTES_MAX, SPOOL, Notes
-from mnemesh.hooks.session.spool import Spool
 
 HEADERS = (("x-mnemesh-space", "team"),)
 

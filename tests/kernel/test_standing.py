@@ -18,7 +18,7 @@ from mnemesh_actors.recall.results import Found, answering, likely_first, newest
 from mnemesh_actors.remember.history_operations import MARKS_PAGE
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.sessions.session_context import ContextQuery
-from mnemesh_memory.ranking.scores import Fused
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.memory_links import BOTH_HOLD, CONTRADICTS, MAY_REPLACE
 from mnemesh_memory.values.model import Caller, Link, Memory, Patch

@@ -12,7 +12,7 @@ from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.embedding.embedder import Embedder, EmbeddingPool
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.generations.generation_file import Choice, Generation
-from mnemesh_actors.index.storage import MACHINE, ServerConfig, ShardConfig
+from mnemesh_actors.index.shard_config import MACHINE, ServerConfig, ShardConfig
 from mnemesh_actors.ledger.replica_ledger import DEFAULT_ROOT
 from mnemesh_actors.models.embedding_model import ModelConfig, ModelInfo
 from mnemesh_actors.notices import Notice, Notices

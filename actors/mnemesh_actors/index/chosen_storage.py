@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mnemesh_actors.index.engines.directory import Storage
-from mnemesh_actors.index.storage import ServerConfig
+from mnemesh_actors.index.shard_config import ServerConfig
 from mnemesh_memory.values.errors import FailedPrecondition
 
 

@@ -21,7 +21,6 @@ from mnemesh_memory.values.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from mnemesh_actors.index.bm25 import Bm25Encoder
-    from mnemesh_actors.index.engine_port import DenseVector, SparseVector
 
 
 DENSE = "dense"

@@ -26,7 +26,7 @@ from mnemesh_actors.index.points import BM25, DENSE, WINDOW, check_id, points_of
 from mnemesh_actors.index.probe import probe
 from mnemesh_actors.index.ranked import Passages, cosines_of, ranked, vectors_of
 from mnemesh_actors.index.scope import Search
-from mnemesh_actors.index.storage import MACHINE, ShardConfig, ShardStatus
+from mnemesh_actors.index.shard_config import MACHINE, ShardConfig, ShardStatus
 from mnemesh_actors.index.vector_table import TabledIndex
 from mnemesh_actors.storage.index_state import IndexMeta
 from mnemesh_memory.ranking.candidates import Candidates

@@ -23,7 +23,7 @@ from mnemesh_actors.generations.active_index import Serving
 from mnemesh_actors.generations.generation_file import Choice, Generation, GenerationFile, Generations, choice_of
 from mnemesh_actors.generations.reembedding import Reembedding
 from mnemesh_actors.generations.space_factory import Workshop, spawn_embedders
-from mnemesh_actors.index.storage import ServerConfig
+from mnemesh_actors.index.shard_config import ServerConfig
 from mnemesh_actors.knowledge.graph_operations import Graphing
 from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ledger.commands import Command, Committed

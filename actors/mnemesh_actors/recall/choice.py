@@ -13,7 +13,7 @@ from mnemesh_actors.recall.results import Found, end_of_equals, heat_of, redirec
 from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_memory.policy import trust
 from mnemesh_memory.policy.validity import held, replaced, stood_instead, successors
-from mnemesh_memory.ranking.scores import Fused
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.validation.filters import passes
 from mnemesh_memory.values.model import Memory, Query

@@ -22,9 +22,10 @@ from mnemesh_memory.ranking.answers import Hit, Recalled
 from mnemesh_memory.ranking.candidates import Candidate
 from mnemesh_memory.ranking.coverage import share, terms
 from mnemesh_memory.ranking.explanation import Explainer, estimate_of
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import scores_of
 from mnemesh_memory.ranking.relevance import NO_EVIDENCE, NOTHING_AROUND, Evidence, Surroundings, relevances
-from mnemesh_memory.ranking.scores import Fused, liking, rated
+from mnemesh_memory.ranking.scores import liking, rated
 from mnemesh_memory.ranking.session_coherence import coherence, told
 from mnemesh_memory.text.text import estimate_tokens, marks, snippet
 from mnemesh_memory.text.traits import happened_at

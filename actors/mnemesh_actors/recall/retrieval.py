@@ -27,10 +27,10 @@ from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.coverage import coverage
 from mnemesh_memory.ranking.explanation import Explainer
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import fuse
 from mnemesh_memory.ranking.relevance import COMPANY_AMONG, answered, surroundings
-from mnemesh_memory.ranking.scores import Fused
-from mnemesh_memory.ranking.second_look.looks import LOOKED_AT, Look, Sight, lifted, lowered
+from mnemesh_memory.ranking.second_look.optional_signal import LOOKED_AT, Look, Sight, lifted, lowered
 from mnemesh_memory.ranking.signals import OPTIONAL
 from mnemesh_memory.text.traits import happened_at, question_of
 from mnemesh_memory.values import limits

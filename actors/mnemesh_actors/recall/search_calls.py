@@ -22,7 +22,7 @@ from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_memory.policy.sessions.session_runs import APART
 from mnemesh_memory.ranking.candidates import Candidates
 from mnemesh_memory.ranking.coverage import coverage
-from mnemesh_memory.ranking.scores import Fused
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.signals import DEFAULT_WEIGHTS, OPTIONAL
 from mnemesh_memory.text.text import marks
 from mnemesh_memory.text.traits import question_of

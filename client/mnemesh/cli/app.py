@@ -35,49 +35,52 @@ Exit status: 0 done, 2 bad usage, 3 no node answers, 4 refused, 130 interrupted,
 # The headings of `mnemesh --help` with their commands. The value is the module that has the command, ""
 # for a program.
 PANELS: Final[Mapping[str, Mapping[str, str]]] = {
-    "Start here": {"up": "", "mcp": "", "remember": "write", "recall": "recall"},
+    "Start here": {"up": "", "mcp": "", "remember": "memories.write", "recall": "memories.recall"},
     "Sessions": {
-        "context": "sessions", "checkpoint": "sessions", "resume": "sessions", "runs": "sessions",
-        "record-run": "sessions", "requirements": "sessions", "settle": "sessions", "seed": "seed",
+        "context": "sessions.sessions", "checkpoint": "sessions.sessions", "resume": "sessions.sessions",
+        "runs": "sessions.sessions",
+        "record-run": "sessions.sessions", "requirements": "sessions.sessions", "settle": "sessions.sessions",
+        "seed": "sessions.seed",
     },
     "Memories": {
-        "get": "read", "list": "read", "related": "related", "timeline": "read", "stats": "read", "check": "write",
-        "duplicates": "upkeep", "hygiene": "upkeep", "consolidate": "upkeep",
-        "update": "write", "supersede": "write", "forget": "write", "restore": "write", "bulk-forget": "write",
-        "purge": "write", "link": "write", "unlink": "write", "rate": "write", "anchor": "upkeep", "validate": "upkeep",
-        "tidy": "upkeep", "reconcile": "reconcile",
-        "recall-batch": "related",
+        "get": "memories.read", "list": "memories.read", "related": "memories.related", "timeline": "memories.read",
+        "stats": "memories.read", "check": "memories.write",
+        "duplicates": "memories.upkeep", "hygiene": "memories.upkeep", "consolidate": "memories.upkeep",
+        "update": "memories.write", "supersede": "memories.write", "forget": "memories.write",
+        "restore": "memories.write", "bulk-forget": "memories.write",
+        "purge": "memories.write", "link": "memories.write", "unlink": "memories.write", "rate": "memories.write",
+        "anchor": "memories.upkeep", "validate": "memories.upkeep",
+        "tidy": "memories.upkeep", "reconcile": "memories.reconcile",
+        "recall-batch": "memories.related",
     },
     "The past": {
-        "history": "history", "blame": "history", "rollback": "history", "conflicts": "history", "resolve": "history",
-        "watch": "watch",
+        "history": "memories.history", "blame": "memories.history", "rollback": "memories.history",
+        "conflicts": "memories.history", "resolve": "memories.history",
+        "watch": "memories.watch",
     },
     "Knowledge": {
-        "graph": "knowledge", "graph-audit": "knowledge", "graph-rebuild": "knowledge", "causal-chain": "knowledge",
-        "story": "knowledge", "gaps": "knowledge", "coverage": "knowledge", "recall-hierarchical": "knowledge",
-        "drill-down": "knowledge", "navigate": "knowledge",
+        "graph": "memories.knowledge", "graph-audit": "memories.knowledge", "graph-rebuild": "memories.knowledge",
+        "causal-chain": "memories.knowledge",
+        "story": "memories.knowledge", "gaps": "memories.knowledge", "coverage": "memories.knowledge",
+        "recall-hierarchical": "memories.knowledge",
+        "drill-down": "memories.knowledge", "navigate": "memories.knowledge",
     },
     "Files and sessions": {
-        "import": "imports.memories", "export": "export", "vault": "imports.vault",
-        "import-transcript": "imports.transcripts", "transcript": "transcripts", "trigger": "triggers",
-        "rule": "rules", "mine": "mine",
+        "import": "imports.memories", "export": "memories.export", "vault": "imports.vault",
+        "import-transcript": "imports.transcripts", "transcript": "sessions.transcripts",
+        "trigger": "memories.triggers",
+        "rule": "memories.rules", "mine": "sessions.mine",
     },
-    "Agent hosts": {"install": "hosts", "uninstall": "hosts", "hook": "", "statusline": ""},
-    "Agents and other nodes": {"whoami": "read", "agent": "agents", "peer": "peers", "sync": "peers"},
+    "Agent hosts": {"install": "node.hosts", "uninstall": "node.hosts", "hook": "", "statusline": ""},
+    "Agents and other nodes": {
+        "whoami": "memories.read", "agent": "node.agents", "peer": "node.peers", "sync": "node.peers",
+    },
     "The node": {
-        "status": "read", "down": "read", "doctor": "", "backup": "backups", "reembed": "embedding", "model": "",
-        "service": "service", "node": "", "space": "read", "bench": "", "version": "read",
+        "status": "memories.read", "down": "memories.read", "doctor": "", "backup": "node.backups",
+        "reembed": "node.embedding", "model": "",
+        "service": "node.service", "node": "", "space": "memories.read", "bench": "", "version": "memories.read",
     },
 }  # fmt: skip
-# The folder of each module in `mnemesh.cli.commands`.
-FOLDERS: Final[Mapping[str, str]] = {
-    **dict.fromkeys(
-        ("write", "read", "recall", "related", "history", "watch", "export", "upkeep", "reconcile", "knowledge"),
-        "memories",
-    ),
-    **dict.fromkeys(("sessions", "seed", "transcripts", "mine", "rules", "triggers"), "work"),
-    **dict.fromkeys(("agents", "backups", "embedding", "hosts", "peers", "service"), "node"),
-}
 # Programs of their own, dispatched by mnemesh.entry before this module is loaded; listed here for --help.
 PROGRAMS: Final[Mapping[str, str]] = {
     "up": "Start a node in the foreground.",
@@ -175,7 +178,7 @@ def _group(name: str, module: str) -> typer.Typer:
     members: Sequence[tuple[str, Callable[..., None]]] = ()
     if module:
         source = vars(_module(module))
-        prefix = f"{name.upper()}_" if module == "peers" else ""
+        prefix = f"{name.upper()}_" if module == "node.peers" else ""
         help_text, members = source[f"{prefix}HELP"], source[f"{prefix}COMMANDS"]
     group = typer.Typer(cls=_Commands, help=help_text, no_args_is_help=True)
     for member, function in members:
@@ -185,7 +188,7 @@ def _group(name: str, module: str) -> typer.Typer:
 
 
 def _module(name: str) -> ModuleType:
-    return import_module(f"mnemesh.cli.{name}" if "." in name else f"mnemesh.cli.commands.{FOLDERS[name]}.{name}")
+    return import_module(f"mnemesh.cli.{name}" if name.startswith("imports.") else f"mnemesh.cli.commands.{name}")
 
 
 def _add(commands: typer.Typer, name: str, function: Callable[..., None], panel: str | None = None) -> None:

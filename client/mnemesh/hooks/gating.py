@@ -11,7 +11,7 @@ import os
 import zlib
 
 from mnemesh.hooks.context import TRIVIAL_WORDS, words_in
-from mnemesh.hooks.session.session_file import SessionFile
+from mnemesh.hooks.kept.session_file import SessionFile
 from mnemesh_proto.plain_json import dumps, loads
 
 TYPE_CHECKING = False

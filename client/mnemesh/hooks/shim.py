@@ -13,8 +13,8 @@ import time
 from mnemesh.errors import InvalidArgument
 from mnemesh.exit_status import EXIT_OK
 from mnemesh.hooks import context, events, injection
+from mnemesh.hooks.kept.shown_memories import ShownMemories
 from mnemesh.hooks.node_http import NodeHttp, Unanswered
-from mnemesh.hooks.session.shown_memories import ShownMemories
 from mnemesh.transport.project import Project, project_of
 from mnemesh.transport.space import BadSpaceFile, project_files, tree_of
 from mnemesh_proto.plain_json import dumps, loads
@@ -153,7 +153,7 @@ def _keep(
     until: float,
 ) -> None:
     """Keep something of an event that gets no answer. Its module is loaded here, so no prompt pays for it."""
-    from mnemesh.hooks.session.session_record import SessionRecord
+    from mnemesh.hooks.kept.session_record import SessionRecord
 
     data_dir = default_data_path(environ)
     headers = _headers(host, _project(cwd, files, environ), environ)
@@ -207,7 +207,7 @@ def _context(
     if meaning == events.PROMPT:
         text, ids = _prompted(node, headers, given["prompt"], mode, session, shown)
     elif meaning == events.READ:
-        from mnemesh.hooks.session.captures import paths_of  # for those who want it
+        from mnemesh.hooks.kept.captures import paths_of  # for those who want it
 
         paths = paths_of(given, cwd, project.tree or tree_of(cwd))
         if not paths:

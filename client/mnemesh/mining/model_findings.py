@@ -13,8 +13,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from mnemesh.mining.credentials import masked_for_model
+from mnemesh.mining.sentence_rules import rules
 from mnemesh.mining.transcript import MODEL_MARK, Words
-from mnemesh.mining.wording import rules
 from mnemesh.transport.model_reply import listed
 
 FINDINGS_MAX: Final = 12  # of one question

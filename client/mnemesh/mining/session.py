@@ -14,6 +14,9 @@ from typing import Any, Final, NamedTuple
 
 from mnemesh.mining.commands import group_of, parts_of, worth_knowing
 from mnemesh.mining.credentials import masked
+from mnemesh.mining.sentence_rules import decisions, fixes, rules
+from mnemesh.mining.sentence_rules.phrases import WordedPhrases
+from mnemesh.mining.sentence_rules.sentences import paragraphs_of
 from mnemesh.mining.session_tally import INTERRUPTED, SessionTally
 from mnemesh.mining.transcript import (
     ASSISTANT,
@@ -27,9 +30,6 @@ from mnemesh.mining.transcript import (
     Usage,
     Words,
 )
-from mnemesh.mining.wording import decisions, fixes, rules
-from mnemesh.mining.wording.phrases import WordedPhrases
-from mnemesh.mining.wording.sentences import paragraphs_of
 from mnemesh_memory.values.injection import is_suspicious
 
 CARRIED_MAX: Final = 200  # files, and open calls

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from mnemesh.errors import FailedPrecondition
-from mnemesh.hooks.session.notes import MINING_ON
-from mnemesh.hooks.session.session_file import made_private
+from mnemesh.hooks.kept.notes import MINING_ON
+from mnemesh.hooks.kept.session_file import made_private
 from mnemesh.mining.session import Session
 
 FOLDER: Final = "mining"

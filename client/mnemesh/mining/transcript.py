@@ -12,7 +12,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from mnemesh.hooks.session.transcript_tail import own_words
+from mnemesh.hooks.kept.transcript_tail import own_words
 from mnemesh.importing.claude_code import sound
 
 _read: Final = json.JSONDecoder().raw_decode  # json.loads looks for an encoding and for blanks, which takes long

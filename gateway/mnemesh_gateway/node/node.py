@@ -243,7 +243,7 @@ class Node:
 
 
 def _start_config(settings: Settings) -> StartConfig:
-    from mnemesh_actors.index.storage import ServerConfig
+    from mnemesh_actors.index.shard_config import ServerConfig
     from mnemesh_actors.models import ModelConfig
     from mnemesh_actors.node.assembly import StartConfig
     from mnemesh_actors.node_ports import MeshConfig

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from mnemesh_memory.ranking.scores import SCORE_DECIMALS, Fused, unit
+from mnemesh_memory.ranking.fused import Fused
+from mnemesh_memory.ranking.scores import SCORE_DECIMALS, unit
 from mnemesh_memory.text.counted_words import humps, may_spell, spaced, spellings
 from mnemesh_memory.text.traits import QUESTIONS_KEPT
 from mnemesh_memory.wordlists import COMMON_WORDS

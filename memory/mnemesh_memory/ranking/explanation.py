@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from mnemesh_memory.ranking.candidates import Candidate, Candidates, Column, Measured, known_at
+from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.fusion import scaled_weights
 from mnemesh_memory.ranking.relevance import Evidence, logit, probability
-from mnemesh_memory.ranking.scores import SCORE_DECIMALS, Fused, room
+from mnemesh_memory.ranking.scores import SCORE_DECIMALS, room
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, FORM, SIGNALS, Mix, Signal
 from mnemesh_memory.text.traits import Question
 

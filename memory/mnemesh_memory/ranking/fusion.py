@@ -15,7 +15,8 @@ from typing import Final, overload
 import numpy as np
 
 from mnemesh_memory.ranking.candidates import Candidate, Candidates, Column, Measured
-from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS, Fused
+from mnemesh_memory.ranking.fused import Fused
+from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, DEFAULT_WEIGHTS, FORM, SIGNALS, Mix, Signal
 from mnemesh_memory.text.traits import Question
 from mnemesh_memory.values.errors import InvalidArgument

@@ -1,5 +1,5 @@
-"""A memory with its score, the scale of a score, from 0 to 1 with SCORE_DECIMALS, and the part of ratings in it:
-little, and nothing for an irrelevant memory.
+"""The scale of a score, from 0 to 1 with SCORE_DECIMALS, and the part of ratings in it: little, and nothing for an
+irrelevant memory.
 
 Votes say that a memory helped somebody with something, not that it answers this question. So they move a score by at
 most USEFULNESS, in proportion to its evidence as form does, and tell memories apart that match about equally well. They
@@ -8,31 +8,13 @@ are part of the documents: replicas with the same ledger order alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
+
+from mnemesh_memory.ranking.fused import Fused
 
 SCORE_DECIMALS: Final = 6
 # With so much evidence a memory gets all that form and date are worth, with less in proportion.
 FULL_EVIDENCE: Final = 0.3
-
-
-class Fused(NamedTuple):
-    """A memory with its relevance in [0, 1], and each signal's part of it, which sum to the score; None for a signal
-    that says nothing of it. `form` is what substance, time, date and speaker add, `more` what a second look changed,
-    `useful` what ratings add or take.
-
-    `cosine` is its raw dense score, or the lowest of the list when the list lacks it; None without a dense list.
-    """
-
-    id: str
-    score: float
-    dense: float | None = None
-    bm25: float | None = None
-    cosine: float | None = None
-    form: float | None = None
-    useful: float | None = None
-    more: Mapping[str, float] = MappingProxyType({})
 
 
 def unit(value: float) -> float:

@@ -23,7 +23,7 @@ from mnemesh_memory.ranking.second_look import (
     rerank,
     structure,
 )
-from mnemesh_memory.ranking.second_look.looks import OptionalSignal
+from mnemesh_memory.ranking.second_look.optional_signal import OptionalSignal
 
 if TYPE_CHECKING:
     from mnemesh_memory.ranking.candidates import Column, Measured

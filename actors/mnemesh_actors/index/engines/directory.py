@@ -1,6 +1,6 @@
 """The place of an index in a directory: its marks, its lock, how it is opened and cleared.
 
-Knows no engine until one is asked for: it is imported when its backend is made.
+Edge is imported when its backend is made, so a node with a server loads none.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from qdrant_client.http.exceptions import ResponseHandlingException
 
 from mnemesh_actors.index.engines.directory import Storage
 from mnemesh_actors.index.engines.qdrant_client import ClientBackend, translated
-from mnemesh_actors.index.storage import ServerConfig
+from mnemesh_actors.index.shard_config import ServerConfig
 from mnemesh_actors.storage.index_state import IndexMeta, meta_of
 from mnemesh_memory.values.errors import FailedPrecondition, Unavailable
 

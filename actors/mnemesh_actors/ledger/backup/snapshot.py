@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from mnemesh_actors.ledger.commit.view_repair import Mending
+from mnemesh_actors.ledger.ledger_side import LedgerSide
 from mnemesh_actors.ledger.store.faults import explained, reading
 from mnemesh_memory.values.errors import Aborted, FailedPrecondition
 
@@ -96,7 +96,7 @@ class Copying:
         return Copied(bytes=self._target.stat().st_size, sha256=hashed, held=held)
 
 
-class Copies(Mending):
+class Copies(LedgerSide):
     """The part of a ledger for backups. Mixed into Ledger, which has the file."""
 
     _copying: Copying | None = None

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
 from mnemesh_actors.ledger.commands import Committed, Resolve, Restore, Rollback
-from mnemesh_actors.ledger.commit.view_repair import Mending
+from mnemesh_actors.ledger.commit.write_admission import Admission
+from mnemesh_actors.ledger.ledger_side import LedgerSide
 from mnemesh_actors.ledger.store import link_table
 from mnemesh_actors.ledger.store.faults import reading
 from mnemesh_actors.ledger.store.reads import cursor_in, cursor_out
@@ -50,8 +51,10 @@ FIRST_PAIR: Final = (0, "", "")
 BESIDE_MAX: Final = 10_000  # entries looked at for one that a right clock dated
 
 
-class Histories(Mending):
+class Histories(LedgerSide):
     """The side of a ledger for the past. Mixed into Ledger."""
+
+    _admission: Admission
 
     # ---- reading ----------------------------------------------------------------------------------------------
 

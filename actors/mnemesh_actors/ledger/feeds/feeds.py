@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from mnemesh_actors.ledger.commands import FeedPage, Vectors
-from mnemesh_actors.ledger.commit.view_repair import Mending
 from mnemesh_actors.ledger.feeds import entry_feed, index_feed
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
+from mnemesh_actors.ledger.ledger_side import LedgerSide
 from mnemesh_actors.ledger.store.faults import question, reading
 from mnemesh_actors.ledger.store.rows import marks
 from mnemesh_actors.ledger.store.vectors import Key, cached, fill, generations, sweep
@@ -27,7 +27,7 @@ from mnemesh_memory.watch.watch_values import ERASED, FORGOTTEN, Change, Changes
 VECTORS_A_STEP = 1024
 
 
-class Feeds(Mending):
+class Feeds(LedgerSide):
     """The pages that a ledger gives to its consumers."""
 
     @reading

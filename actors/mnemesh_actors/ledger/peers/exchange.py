@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from mnemesh_actors.ledger.commit.view_repair import Mending
+from mnemesh_actors.ledger.ledger_side import LedgerSide
 from mnemesh_actors.ledger.peers import contacts, erase
 from mnemesh_actors.ledger.peers import peer_log as peers
 from mnemesh_actors.ledger.peers import put_aside as aside
@@ -59,7 +59,7 @@ def pack(batch: Incoming) -> bytes:
     return zlib.compress(pickle.dumps(batch, pickle.HIGHEST_PROTOCOL), PACKING)
 
 
-class Exchange(Mending):
+class Exchange(LedgerSide):
     """The part of a ledger for its peers. Mixed into Ledger, which has the connection and the journal."""
 
     def prove(self, claim: Claim) -> bytes:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mnemesh_actors.ledger.commands import Command, Committed, Create, Revise
-from mnemesh_actors.ledger.commit.view_repair import Mending
+from mnemesh_actors.ledger.ledger_side import LedgerSide
 from mnemesh_actors.ledger.store.faults import reading
 
 
@@ -48,7 +48,7 @@ def keys_of(commands: Sequence[Command], results: Sequence[Committed | Exception
     return found
 
 
-class Twin(Mending):
+class Twin(LedgerSide):
     """Mixed into Ledger, which has the connection and the identity."""
 
     _identity: Identity

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from mnemesh.hooks.installation.settings_file import RefusedFile
-from mnemesh.hooks.session.notes import MINING_ON
+from mnemesh.hooks.kept.notes import MINING_ON
 
 NODE: Final = "node"
 MINE: Final = "mine"

@@ -1,0 +1,1 @@
+"""Optional signals, a file each: they look again at the best memories of an answer."""

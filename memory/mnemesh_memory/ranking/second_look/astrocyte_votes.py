@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from mnemesh_memory.ranking.second_look.looks import OptionalSignal, Sight
+from mnemesh_memory.ranking.second_look.optional_signal import OptionalSignal, Sight
 
 
 def _gain(sight: Sight) -> Mapping[str, float]:

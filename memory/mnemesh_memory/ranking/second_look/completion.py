@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mnemesh_memory.ranking.second_look.looks import OptionalSignal, Sight
+from mnemesh_memory.ranking.second_look.optional_signal import OptionalSignal, Sight
 
 
 def _gain(sight: Sight) -> dict[str, float]:

@@ -7,7 +7,7 @@ from typing import Final
 
 from mnemesh_memory.ranking.coverage import terms
 from mnemesh_memory.ranking.scores import rounded
-from mnemesh_memory.ranking.second_look.looks import Look, OptionalSignal, Sight, in_order
+from mnemesh_memory.ranking.second_look.optional_signal import Look, OptionalSignal, Sight, in_order
 
 
 def diverse(looks: Sequence[Look], texts: Mapping[str, str], weight: float, limit: int) -> list[Look]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mnemesh_memory.ranking.coverage import share
-from mnemesh_memory.ranking.second_look.looks import Look, OptionalSignal, Sight, in_order
+from mnemesh_memory.ranking.second_look.optional_signal import Look, OptionalSignal, Sight, in_order
 from mnemesh_memory.text.traits import happened_at
 
 # Of the best score, and of the largest share of the question's words: at least so much is of one topic.

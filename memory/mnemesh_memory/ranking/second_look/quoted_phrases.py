@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from mnemesh_memory.ranking.second_look.looks import OptionalSignal, Sight
+from mnemesh_memory.ranking.second_look.optional_signal import OptionalSignal, Sight
 from mnemesh_memory.wordlists import UNSPACED
 
 PHRASES_MAX: Final = 8

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mnemesh_memory.ranking.scores import rounded
-from mnemesh_memory.ranking.second_look.looks import Look, OptionalSignal, Sight, in_order
+from mnemesh_memory.ranking.second_look.optional_signal import Look, OptionalSignal, Sight, in_order
 
 
 def mixed(looks: Sequence[Look], relevance: Mapping[str, float], weight: float) -> list[Look]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from mnemesh_memory.ranking.second_look.looks import OptionalSignal, Sight
+from mnemesh_memory.ranking.second_look.optional_signal import OptionalSignal, Sight
 from mnemesh_memory.text.counted_words import spellings
 from mnemesh_memory.text.traits import LOOKED_AT_CHARS, Question, month_of, question_of, traits_of
 from mnemesh_memory.values.model import Memory

@@ -1,1 +1,1 @@
-"""Commands on memories: written, read, their past, what is derived from them."""
+"""Commands on memories: written, read, their past, rules and triggers, what is derived from them."""

@@ -1,7 +1,4 @@
-"""The commands on the knowledge that a node derives from memories.
-
-The commands on whole spaces.
-"""
+"""The commands on whole spaces, and on the knowledge that a node derives from memories."""
 
 from __future__ import annotations
 

@@ -25,7 +25,6 @@ from mnemesh.cli.options import (
     option,
 )
 from mnemesh.cli.people import memories as people
-from mnemesh.cli.people import node as people_identity
 from mnemesh.cli.people import node as people_node
 from mnemesh.cli.shell import Shell, one_line, print_json
 from mnemesh.errors import FailedPrecondition, NotFound, NotReachable
@@ -89,7 +88,7 @@ def stats(shell: Shell, space: Texts = None) -> None:
 
 def whoami(shell: Shell, space: Space = None) -> None:
     """Say for whom this token and these options speak. Changes nothing."""
-    shell.ask(lambda client: client.whoami(), people_identity.identity, space)
+    shell.ask(lambda client: client.whoami(), people_node.identity, space)
 
 
 def status(shell: Shell) -> None:

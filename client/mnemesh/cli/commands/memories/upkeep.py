@@ -1,9 +1,4 @@
-"""`mnemesh anchor`: what must stay. `mnemesh validate`: whether the files that memories name are as they were.
-
-The commands of a person who tidies up: duplicates and hygiene. They change nothing.
-
-`mnemesh consolidate`: what sleep makes of the memories of a space, the runs, and the way back.
-"""
+"""The commands of a person who looks after a space: anchor, validate, duplicates, hygiene, tidy, consolidate."""
 
 from __future__ import annotations
 
@@ -16,7 +11,6 @@ from mnemesh.api import values
 from mnemesh.cli.given import given
 from mnemesh.cli.options import Number, Space, Text, Texts, Wait, argument, option
 from mnemesh.cli.people import hygiene as people_hygiene
-from mnemesh.cli.people import hygiene as people_sleep
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
 from mnemesh.cli.shell import Shell, count_of, one_line
@@ -121,11 +115,11 @@ def consolidate(
     if dry_run and (runs or undo is not None):
         raise typer.BadParameter("--dry-run tells of a new run: leave it out beside --runs and --undo")
     if undo is not None:
-        shell.ask(lambda client: client.undo_run(undo), people_sleep.undone)
+        shell.ask(lambda client: client.undo_run(undo), people_hygiene.undone)
     elif runs:
-        shell.ask(lambda client: client.list_runs(space=space, limit=limit), people_sleep.runs)
+        shell.ask(lambda client: client.list_runs(space=space, limit=limit), people_hygiene.runs)
     else:
-        shell.ask(lambda client: client.consolidate(space=space or "", dry_run=dry_run), people_sleep.consolidated)
+        shell.ask(lambda client: client.consolidate(space=space or "", dry_run=dry_run), people_hygiene.consolidated)
 
 
 COMMANDS: Final = tuple(

@@ -1,0 +1,1 @@
+"""The answers of tools, as text and as structure."""

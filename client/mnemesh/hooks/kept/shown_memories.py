@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mnemesh.hooks.session.session_file import SessionFile
+from mnemesh.hooks.kept.session_file import SessionFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,6 @@ class ShownMemories(SessionFile):
 
     def add(self, ids: list[str], block: str = "") -> None:
         """Note more, which stand in `block`."""
-        from mnemesh.hooks.session.marks import with_marks  # most prompts bring nothing new
+        from mnemesh.hooks.kept.marks import with_marks  # most prompts bring nothing new
 
         self.append(with_marks(ids, block))

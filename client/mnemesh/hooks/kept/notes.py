@@ -10,7 +10,7 @@ import json
 import os
 import time
 
-from mnemesh.hooks.session.session_file import made_private
+from mnemesh.hooks.kept.session_file import made_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from mnemesh.mining.wording.phrases import (
+from mnemesh.mining.sentence_rules.phrases import (
     BROKEN,
     ELSEWHERE,
     ERRAND,
@@ -20,7 +20,7 @@ from mnemesh.mining.wording.phrases import (
     WordedPhrases,
     any_of,
 )
-from mnemesh.mining.wording.rule_forms import is_rule_by_form, tells_of_a_fault
+from mnemesh.mining.sentence_rules.rule_forms import is_rule_by_form, tells_of_a_fault
 
 # A word that makes a sentence about this project a rule by itself. "Our server always restarts" is a report.
 # A rule in so many words.

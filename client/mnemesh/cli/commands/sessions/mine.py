@@ -16,7 +16,7 @@ from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, paint
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import FailedPrecondition
 from mnemesh.exit_status import EXIT_REFUSED
-from mnemesh.hooks.session.notes import MINING, NOTES_MAX, Notes
+from mnemesh.hooks.kept.notes import MINING, NOTES_MAX, Notes
 from mnemesh.mining.run import Miner, Model, summary_of
 from mnemesh.mining.session_files import further_folders, host_files, is_of_repository, named_files
 from mnemesh.mining.state import MiningState, only_miner

@@ -10,7 +10,7 @@ import json
 import re
 
 from mnemesh.hooks import context
-from mnemesh.hooks.session.captures import relative
+from mnemesh.hooks.kept.captures import relative
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import time
 
+from mnemesh.hooks.kept.citations import CitedMemories
+from mnemesh.hooks.kept.notes import SPOOL, VERSION, Notes
+from mnemesh.hooks.kept.session_file import session_name
+from mnemesh.hooks.kept.transcript_tail import standing_of
 from mnemesh.hooks.node_http import RefusedQuestion, Unanswered
-from mnemesh.hooks.session.citations import CitedMemories
-from mnemesh.hooks.session.notes import SPOOL, VERSION, Notes
-from mnemesh.hooks.session.session_file import session_name
-from mnemesh.hooks.session.transcript_tail import standing_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The place of an index as a configuration names it, and what a shard tells of itself."""
+"""What a shard is configured with, and what it tells of itself."""
 
 from __future__ import annotations
 

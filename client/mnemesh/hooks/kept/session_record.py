@@ -16,14 +16,14 @@ import sys
 import time
 
 from mnemesh.hooks import events
+from mnemesh.hooks.kept.captures import CHECKPOINT_EVERY, CaptureBuffer
+from mnemesh.hooks.kept.citations import CitedMemories, cited
+from mnemesh.hooks.kept.notes import MINING, MINING_ON, VERSION, Notes
+from mnemesh.hooks.kept.session_file import session_name
+from mnemesh.hooks.kept.shown_memories import ShownMemories
+from mnemesh.hooks.kept.spool import CHECKPOINT, RATE, Spool
+from mnemesh.hooks.kept.transcript_tail import SUMMARY_CHARS_MAX, last_words, own_words, standing_of
 from mnemesh.hooks.node_http import NodeHttp, RefusedQuestion, Unanswered
-from mnemesh.hooks.session.captures import CHECKPOINT_EVERY, CaptureBuffer
-from mnemesh.hooks.session.citations import CitedMemories, cited
-from mnemesh.hooks.session.notes import MINING, MINING_ON, VERSION, Notes
-from mnemesh.hooks.session.session_file import session_name
-from mnemesh.hooks.session.shown_memories import ShownMemories
-from mnemesh.hooks.session.spool import CHECKPOINT, RATE, Spool
-from mnemesh.hooks.session.transcript_tail import SUMMARY_CHARS_MAX, last_words, own_words, standing_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mnemesh.mining.wording.phrases import HEDGE, PLAN, TROUBLE, Phrases, any_of, words_of
+from mnemesh.mining.sentence_rules.phrases import HEDGE, PLAN, TROUBLE, Phrases, any_of, words_of
 
 _FIX_WORDS: Final = frozenset(
     (

@@ -1,4 +1,4 @@
-"""The common ground of a ledger's sides: its parts, its transactions, and the repair of its view, with an alarm."""
+"""The base of a ledger's sides: its parts, its transactions, and the repair of its view, with an alarm."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 
 import structlog
 
-from mnemesh_actors.ledger.commit.write_admission import Admission
 from mnemesh_actors.ledger.integrity import alarms
 from mnemesh_actors.ledger.integrity.file_identity import FileIdentity
 from mnemesh_actors.ledger.integrity.incarnation import HighWater
@@ -24,7 +23,7 @@ from mnemesh_crdt.intake.intake import Intake
 log = structlog.get_logger("mnemesh.ledger")
 
 
-class Mending:
+class LedgerSide:
     """Base of the sides of Ledger, whose constructor sets every attribute."""
 
     path: Path
@@ -35,7 +34,6 @@ class Mending:
     _intake: Intake
     _uses: Uses
     _cursors: Cursors
-    _admission: Admission
     _files: FileIdentity
     _mark: HighWater
     _incarnation: str

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from mnemesh.mining.sentence_rules.phrases import ELSEWHERE, LASTING, PLAN, SUPPOSED, CuedPhrases, WordedPhrases, any_of
 from mnemesh.mining.transcript import ASSISTANT
-from mnemesh.mining.wording.phrases import ELSEWHERE, LASTING, PLAN, SUPPOSED, CuedPhrases, WordedPhrases, any_of
 
 _NEVER_MIND: Final = r"(?:it|them|me|us|you|lunch|the flow|an?)\b"  # "go with it", "we went for a walk"
 # Words that point at something said before, or begin a step of the work.

@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from mnemesh.mining.transcript import USER
-from mnemesh.mining.wording.conventions import is_convention
-from mnemesh.mining.wording.decisions import is_decision
-from mnemesh.mining.wording.phrases import (
+from mnemesh.mining.sentence_rules.conventions import is_convention
+from mnemesh.mining.sentence_rules.decisions import is_decision
+from mnemesh.mining.sentence_rules.phrases import (
     BROKEN,
     ELSEWHERE,
     ERRAND,
@@ -27,6 +26,7 @@ from mnemesh.mining.wording.phrases import (
     any_of,
     words_of,
 )
+from mnemesh.mining.transcript import USER
 
 DECISION: Final = "decision"
 FIX: Final = "fix"

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import re
 
-from mnemesh.hooks.session.marks import runs_of
-from mnemesh.hooks.session.session_file import SessionFile
+from mnemesh.hooks.kept.marks import runs_of
+from mnemesh.hooks.kept.session_file import SessionFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from mnemesh.mining.wording.phrases import TROUBLE, WordedPhrases, any_of
+from mnemesh.mining.sentence_rules.phrases import TROUBLE, WordedPhrases, any_of
 
 _LEAD: Final = r"^(?:and |also |btw,? )?"
 # Things that stand in a repository. Events of run time (a retry, a request, a reload) are not among them.

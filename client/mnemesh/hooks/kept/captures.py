@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 
-from mnemesh.hooks.session.session_file import SessionFile
+from mnemesh.hooks.kept.session_file import SessionFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

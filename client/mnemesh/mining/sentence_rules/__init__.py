@@ -1,0 +1,1 @@
+"""The rules that class a sentence by its words alone."""

@@ -1,1 +1,0 @@
-"""The class of a sentence by its words alone."""
