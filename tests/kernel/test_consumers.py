@@ -275,6 +275,17 @@ async def test_a_rest_is_in_proportion_to_the_step_and_bounded(
     assert rests == pytest.approx([rest_s, 0.0]), "and what lies back is no reason to rest"
 
 
+async def test_news_waits_for_the_end_of_an_operation_but_not_for_long() -> None:
+    budget, told = Budget(foreground := Foreground()), asyncio.Event()
+    with foreground.operation():
+        budget.afterwards(told.set)
+        assert not told.is_set()
+        await asyncio.wait_for(told.wait(), REST_MAX_S)
+        told.clear()
+        budget.afterwards(told.set)
+    assert told.is_set()
+
+
 async def test_a_step_that_lingers_begins_at_once_when_somebody_waits_for_it() -> None:
     foreground = Foreground()
     budget = Budget(foreground, 0.5, quiet_s=REST_MAX_S, linger_s=REST_MAX_S)

@@ -89,7 +89,8 @@ class ConsumerRunner(FeedLoop):
 
     def _heard(self) -> None:
         self.head = max(self.head, self._bell.head)
-        self.look()
+        # A writer waits for the index and its answer, and for none of these.
+        self._budget.afterwards(self.look)
 
     async def _step(self) -> bool:
         reader, moves = self._reader, self._moves

@@ -62,8 +62,11 @@ class IndexItems:
     async def of(self, page: FeedPage) -> list[IndexItem]:
         """The memories of the page, in its order. A text whose vector is missing or damaged is embedded, and the ledger
         keeps the new vector."""
-        texts = {memory.id: index_texts(memory) for _, memory in page.memories}
-        dense = {content_hash(pair[0]): pair[0] for pairs in texts.values() for pair in pairs}
+        texts = {
+            memory.id: [(content_hash(dense), dense, lexical) for dense, lexical in index_texts(memory)]
+            for _, memory in page.memories
+        }
+        dense = {key: text for one in texts.values() for key, text, _ in one}
         vectors = self._embedder.stored(page.vectors)
         if missing := [key for key in dense if key not in vectors]:
             made = await self._embedder.embed([dense[key] for key in missing])
@@ -74,7 +77,7 @@ class IndexItems:
             item_of(
                 seq,
                 memory,
-                tuple(IndexText(vectors[content_hash(a)], b) for a, b in texts[memory.id]),
+                tuple(IndexText(vectors[key], lexical) for key, _, lexical in texts[memory.id]),
                 page.before.get(memory.id, ()),
             )
             for seq, memory in page.memories

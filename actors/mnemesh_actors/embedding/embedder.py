@@ -254,6 +254,8 @@ class Embedder:
     def stored(self, kept: Mapping[str, bytes]) -> dict[str, Vector]:
         """Vectors that the ledger has kept, each under its key. A vector of another width, not finite or not of length
         1 was damaged on disk. It is left out and made again."""
+        if not kept:
+            return {}
         keys = [key for key, data in kept.items() if len(data) == self.dimensions * _FLOAT_BYTES]
         rows = np.frombuffer(b"".join(map(kept.__getitem__, keys)), np.float32).reshape(len(keys), self.dimensions)
         with np.errstate(over="ignore", invalid="ignore"):

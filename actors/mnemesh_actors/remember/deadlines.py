@@ -80,6 +80,8 @@ async def embedded(parts: NodePorts, embedder: Embedder, texts: Sequence[str]) -
     made: list[list[Vector]] = [[] for _ in portions]
     left = iter(enumerate(portions))
     async with answered(parts, "embedder") as progress:
+        if len(portions) == 1:  # in this task: another one costs two turns of the event loop
+            return await embedder.embed(portions[0])
 
         async def lane() -> None:
             for at, portion in left:

@@ -53,6 +53,7 @@ class Prepared:
     fingerprint: bytes = b""
     texts: tuple[str, ...] = ()
     hashes: tuple[str, ...] = ()
+    words: str = ""  # Of its subject, once they were looked for.
     vectors: list[Vector] = field(default_factory=list)
     generation: str = ""  # of the vectors
     related: tuple[Related, ...] = ()
@@ -190,7 +191,7 @@ class Preparing:
         if not items:
             return
         asked = [(item.vectors[0], item.draft.space) for item in items]
-        words = [" ".join(guard.subject_terms(item.draft.content)) for item in items]
+        words = [item.words or " ".join(guard.subject_terms(item.draft.content)) for item in items]
         async with answered(self._parts, "index", outcome, share):
             near: list[list[tuple[str, float]]] = await space.follower.read(
                 lambda shard: shard.neighbours_batch(asked, guard.RELATED_MAX, space.embedder.generation, words)
@@ -273,9 +274,10 @@ async def _look_ahead(follower: IndexFollower, item: Prepared) -> None:
     """Read the sentences of a draft as the guard will, and look for its words in the index, while the model works. Both
     are kept. An error here shows again when the neighbours are asked for."""
     await asyncio.sleep(MODEL_BEGINS_S)
-    if words := " ".join(guard.subject_terms(item.draft.content)):
+    item.words = " ".join(guard.subject_terms(item.draft.content))
+    if item.words:
         with suppress(MnemeshError):
-            await follower.read(lambda shard: shard.prepare(of_words(words, item.draft.space)))
+            await follower.read(lambda shard: shard.prepare(of_words(item.words, item.draft.space)))
 
 
 def _judged(item: Prepared, candidates: Sequence[guard.Candidate]) -> guard.Verdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from typing import Final
 
@@ -13,6 +13,8 @@ from mnemesh_actors.runtime.tasks import first_done
 REST_MAX_S: Final = 10.0
 # While a step of another budget is under way, the end of its rest is not known yet.
 LOOK_S: Final = 0.05
+# The longest time for which operations that follow each other hold up the calls of `afterwards`.
+AFTERWARDS_S: Final = 0.05
 
 
 class Foreground:
@@ -23,6 +25,8 @@ class Foreground:
         self._idle = asyncio.Event()
         self._idle.set()
         self._last: float | None = None  # end of the last operation, by the clock of the loop
+        self._calls: dict[Callable[[], None], None] = {}  # to be made when no operation is under way
+        self._limit: asyncio.TimerHandle | None = None
 
     def idle_for(self) -> float:
         """Seconds since the last operation ended, 0 while one is under way."""
@@ -45,6 +49,24 @@ class Foreground:
             self._last = asyncio.get_running_loop().time()
             if not self._under_way:
                 self._idle.set()
+                self._make_calls()
+
+    def afterwards(self, call: Callable[[], None]) -> None:
+        """Make `call` once, as soon as no operation is under way, or after AFTERWARDS_S."""
+        if not self._under_way:
+            call()
+            return
+        if not self._calls:
+            self._limit = asyncio.get_running_loop().call_later(AFTERWARDS_S, self._make_calls)
+        self._calls[call] = None
+
+    def _make_calls(self) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
+            self._limit = None
+        calls, self._calls = self._calls, {}
+        for call in calls:
+            call()
 
     async def idle(self, limit_s: float, quiet_s: float = 0.0) -> None:
         """Return once no operation is under way, with `quiet_s` for so long, or after `limit_s`."""
@@ -124,6 +146,10 @@ class Budget:
     def hurry(self) -> None:
         """Somebody waits for the next step, so it does not linger."""
         self._wanted.set()
+
+    def afterwards(self, call: Callable[[], None]) -> None:
+        """Make `call` once the operations under way have ended. See Foreground."""
+        self._foreground.afterwards(call)
 
     def step(self) -> AbstractContextManager[None]:
         """One step is done inside. The longer a step takes, the longer is the rest."""

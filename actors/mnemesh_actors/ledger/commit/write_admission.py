@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Final
 
@@ -149,11 +148,8 @@ class Admission:
 
     def memories_here(self, ids: Sequence[str], space: str) -> list[Memory]:
         """Those of `ids` that are memories of the space."""
-        found: list[Memory] = []
-        for id_ in ids:
-            with suppress(NotFound):
-                found.append(self._journal.memory(id_))
-        return [memory for memory in found if memory.space == space]
+        found = reads.by_ids(self._db, ids) if ids else {}
+        return [found[id_] for id_ in ids if id_ in found and found[id_].space == space]
 
     def refuse_twin(self, memory: Memory, key: str, way_out: str) -> None:
         """No update and no restore may make a memory say what another of its space and purpose says."""
