@@ -90,16 +90,6 @@ async def test_a_call_takes_at_most_its_limit_and_the_rest_follows() -> None:
     assert clerk.calls == [[0], [1, 2, 3], [4, 5, 6], [7]]
 
 
-async def test_an_error_of_one_item_goes_to_its_own_caller_only() -> None:
-    clerk = Clerk(gated=False)
-    batch = batcher(clerk)
-    tasks = await waiting(batch, 1, -2, 3)
-    good, bad, other = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), PATIENCE_S)
-    assert (good, other) == (2, 6)
-    assert isinstance(bad, NotFound)
-    assert "-2" in bad.message
-
-
 async def test_a_call_that_fails_fails_for_all_of_its_batch_and_for_no_other() -> None:
     clerk, batch, before = await busy()
     failing = await waiting(batch, 2, 666)
