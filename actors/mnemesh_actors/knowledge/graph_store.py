@@ -108,7 +108,8 @@ class GraphStore:
     def ended_by(self, ids: Sequence[str]) -> list[str]:
         """The memories whose statements one of `ids` ended."""
         with self._file.reading() as db:
-            return [id_ for (id_,) in rows_in(db, "SELECT id FROM memory WHERE ended_by IN ({})", ids)]
+            found = rows_in(db, "SELECT id FROM memory WHERE ended_by <> '' AND ended_by IN ({})", ids)
+            return [id_ for (id_,) in found]
 
     def take(self, memories: Sequence[Memory], ends: dict[str, int], gone: Sequence[str], erased: bool) -> None:
         """Put memories in the place of their former selves and take out `gone`. After an erasure no byte of it is left
