@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from doubles import vector_traces
 
+from mnemesh_actors.index import engine_port
 from mnemesh_actors.index.engine_port import Filter, HasId, Match, MatchAny, Point, QueryRequest, Schema, SparseVector
 from mnemesh_actors.index.engines import segment_files, segments
 from mnemesh_actors.index.engines.edge import EdgeBackend
@@ -26,7 +27,7 @@ DIMENSIONS = 32
 FULL = 400
 POINTS = 500
 WAIT_S = 60
-SCHEMA = Schema(dense={"dense": DIMENSIONS}, sparse=("bm25",), tenant="space", stored=("seq",))
+SCHEMA = Schema(dense={"dense": DIMENSIONS}, sparse=("bm25",), tenant="space", times=("seq",))
 RANDOM = np.random.default_rng(7)
 # Texts of a kind lie together, as embeddings do.
 CENTRES = RANDOM.normal(size=(40, DIMENSIONS))
@@ -110,9 +111,10 @@ def test_sealed_segments_find_what_exact_search_finds_in_every_filter(index: Seg
     assert len(sealed_names(index)) >= 2
     assert index.count() == last
     assert share_found(index, range(last)) >= 0.98
-    few = list(range(0, last, 10))
+    early = engine_port.Range("seq", lt=FULL)
     for n in range(50):
-        assert found(index, VECTORS[n], Filter(must=(Match("space", "few"),))) == exact(VECTORS[n], few)
+        assert found(index, VECTORS[n], Filter(must=(Match("space", "few"),))) == exact(VECTORS[n], range(0, last, 10))
+        assert found(index, VECTORS[n], Filter((*ALL.must, early))) == exact(VECTORS[n], range(FULL))
     # Words weigh the same as in one segment: rarity is counted over all of them.
     assert words(index, 6) == pytest.approx({UUID(id_).int - 1: score for id_, score in right}, abs=1e-5)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["exact", "points"]

@@ -416,8 +416,7 @@ def test_neighbours_are_the_nearest_that_are_neither_forgotten_nor_superseded(sh
     assert [cosine for _, cosine in near3] == pytest.approx([1.0, 1.0], abs=1e-4)
     assert near4[0] == (memory(4), pytest.approx(1.0, abs=1e-4))
     assert [near4] == shard.neighbours_batch([(direction(4), SPACE)], 2, "model-1")
-    assert none == []
-    assert shard.neighbours_batch([], 3, "model-1") == []
+    assert none == shard.neighbours_batch([], 3, "model-1") == []
 
 
 @pytest.mark.parametrize("limit", [0, -1, SEARCH_LIMIT_MAX + 1])

@@ -62,10 +62,11 @@ class ContradictionJudge:
         self._recent: deque[LogEntry] | None = None  # None until the entries before the first page are read
         self._verdicts = PostponedVerdicts(parts)
         self._judged: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # heads by id
+        self._latest: int | None = None  # time of an entry so far (ms), once a text was postponed
 
     async def reset(self) -> None:
         """Another log goes on."""
-        self._recent = None
+        self._recent = self._latest = None
         self._judged.clear()
 
     async def take(self, page: EntryPage) -> None:
@@ -79,9 +80,9 @@ class ContradictionJudge:
         known: dict[str, Memory] = await self._parts.ledger.read(ids)
         fresh = [one for one in known.values() if one.id in asked and self._is_fresh(one)]
         late = [known[id_] for id_ in postponed if id_ in known]
-        near = await self._neighbours(list({one.id: one for one in (*fresh, *late)}.values()), NEAREST)
+        near = await self._neighbours(fresh, NEAREST)
         firsts: Firsts = {}
-        before = await self._before(late, near, firsts)
+        before = await self._before(late, await self._neighbours(late, NEAREST, self._latest), firsts)
         await self._read(known, (id_ for one in fresh for id_ in near.get(one.id, ())))
         await self._read(known, (id_ for found in before.values() for id_ in found))
         await self._learn(firsts, known)
@@ -117,7 +118,7 @@ class ContradictionJudge:
         for one in waiting:
             if not closed.isdisjoint(before[one.id]):
                 await self._indexed(seq)
-                near = await self._neighbours([known[one.id]], NEAREST)
+                near = await self._neighbours([known[one.id]], NEAREST, self._latest)
                 before |= await self._before([known[one.id]], near, {})
                 await self._read(known, before[one.id])
             if (done := await self._verdicts.judge(one, before[one.id], known)) is not None:
@@ -152,12 +153,16 @@ class ContradictionJudge:
                 and sum(cosine >= guard.NEAR_MIN for cosine in near.get(one.id, {}).values()) >= limit
             ]
             limit = min(4 * limit, WIDEST)
-            near = await self._neighbours(wider, limit)
+            near = await self._neighbours(wider, limit, self._latest)
         return found
 
     async def _postponed(self, page: EntryPage) -> dict[str, Postponed]:
         """The memories of a page that wait for a verdict, in the order of the log."""
         waiting = await self._parts.ledger.postponed(page.changed) if page.changed else {}
+        if self._latest is not None:
+            self._latest = max(self._latest, *(entry.at for entry in page.entries))
+        elif waiting:
+            self._latest = await self._parts.ledger.latest_time(page.seq)
         first = {entry.id: entry.at for entry in reversed(page.entries)}
         return {
             id_: Postponed(id=id_, agent=waiting[id_][0], role=waiting[id_][1], at=first[id_])
@@ -196,9 +201,12 @@ class ContradictionJudge:
             except DeadlineExceeded:
                 log.debug("index_awaited", seq=seq, applied=index.applied)
 
-    async def _neighbours(self, memories: Sequence[Memory], limit: int) -> dict[str, Mapping[str, float]]:
+    async def _neighbours(
+        self, memories: Sequence[Memory], limit: int, until: int | None = None
+    ) -> dict[str, Mapping[str, float]]:
         """By id the memories that each may concern, with their cosines. A memory without a vector has none, nor has a
-        memory that the index refuses to compare: asking again would hold up every later entry."""
+        memory that the index refuses to compare: asking again would hold up every later entry. With `until` (ms) a
+        large index leaves out memories that were created later."""
         if not memories:
             return {}
         embedder, index = self._parts.embedder(), self._parts.index()
@@ -213,7 +221,7 @@ class ContradictionJudge:
             part = parts.popleft()
             asked = [(vectors[hashes[memory.id]], memory.space) for memory in part]
             words = [" ".join(guard.subject_terms(memory.content)) for memory in part]
-            question = partial(_ask, asked, limit, embedder.generation, words)
+            question = partial(_ask, asked, limit, embedder.generation, words, until)
             try:
                 near: list[list[tuple[str, float]]] = await index.read(question)
             except InvalidArgument as error:
@@ -262,9 +270,14 @@ class ContradictionJudge:
 
 
 def _ask(
-    asked: Sequence[tuple[Vector, str]], limit: int, generation: str, words: Sequence[str], shard: Handle[IndexPort]
+    asked: Sequence[tuple[Vector, str]],
+    limit: int,
+    generation: str,
+    words: Sequence[str],
+    until: int | None,
+    shard: Handle[IndexPort],
 ) -> Awaitable[list[list[tuple[str, float]]]]:
-    return shard.neighbours_batch(asked, limit, generation, words)
+    return shard.neighbours_batch(asked, limit, generation, words, 0, until)
 
 
 def _at_once(one: LogEntry, other: LogEntry) -> bool:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from mnemesh_actors.index.engine_port import Filter, HasId, IndexBackend, QueryRequest, Scored
+from mnemesh_actors.index.engine_port import Filter, HasId, IndexBackend, QueryRequest, Range, Scored
 from mnemesh_actors.index.points import DENSE
 from mnemesh_actors.index.ranked import SCORE_DECIMALS, Passages, ranked, vectors_of
 from mnemesh_actors.index.scope import ARCHIVE, Search, in_spaces
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from mnemesh_actors.index.engine_port import DenseVector
 
 EACH_POINTS_MAX: Final = 5_000
+# A smaller index is compared whole, by a table without times.
+TIMED_POINTS_MIN: Final = 20_000
 # So many texts are worth a pool; fewer are asked for one at a time.
 POOLED_TEXTS_MIN: Final = 16
 GROUP_TEXTS: Final = 16
@@ -39,13 +41,16 @@ Matrix = NDArray[np.float32]
 Asked = Sequence[tuple["DenseVector", str]]
 
 
-def nearest(backend: IndexBackend, passages: Passages, asked: Asked, limit: int, visits: int = 0) -> list[list[Scored]]:
+def nearest(
+    backend: IndexBackend, passages: Passages, asked: Asked, limit: int, visits: int = 0, until: int | None = None
+) -> list[list[Scored]]:
     """The nearest memories of its space to each (vector, space) that are neither forgotten nor superseded. `visits`
-    is that of a QueryRequest."""
+    is that of a QueryRequest. With `until` those that were created up to then (ms)."""
+    created = () if until is None else (Range("created_at", lt=until + 1),)
     legs = [
         (
             (np.asarray(vector).tobytes(), space),
-            QueryRequest(vector, DENSE, limit, in_spaces((space,), ARCHIVE), visits=visits),
+            QueryRequest(vector, DENSE, limit, in_spaces((space,), ARCHIVE, created), visits=visits),
         )
         for vector, space in asked
     ]
@@ -62,10 +67,12 @@ def _ranked_once(
     return [answers[key] for key, _ in legs]
 
 
-def pooled(backend: IndexBackend, passages: Passages, asked: Asked, limit: int, visits: int = 0) -> list[list[Scored]]:
+def pooled(
+    backend: IndexBackend, passages: Passages, asked: Asked, limit: int, visits: int = 0, until: int | None = None
+) -> list[list[Scored]]:
     """As `nearest`, for many texts, by one query of a few means."""
     if len(asked) < POOLED_TEXTS_MIN or backend.count() <= EACH_POINTS_MAX:
-        return nearest(backend, passages, asked, limit, visits)
+        return nearest(backend, passages, asked, limit, visits, until)
     texts: dict[str, list[int]] = {}
     for number, (_, space) in enumerate(asked):
         texts.setdefault(space, []).append(number)
@@ -75,7 +82,7 @@ def pooled(backend: IndexBackend, passages: Passages, asked: Asked, limit: int, 
         for start in range(0, len(numbers), GROUP_TEXTS)
     ]
     pools: dict[str, dict[str, None]] = {space: {} for space in texts}
-    for (_, space), near in zip(groups, nearest(backend, passages, groups, GROUP_MEMORIES), strict=True):
+    for (_, space), near in zip(groups, nearest(backend, passages, groups, GROUP_MEMORIES, until=until), strict=True):
         pools[space] |= dict.fromkeys(id_ for id_, _ in near)
     found: list[list[Scored]] = [[] for _ in asked]
     for space, numbers in texts.items():
@@ -91,9 +98,10 @@ def pooled(backend: IndexBackend, passages: Passages, asked: Asked, limit: int, 
     return found
 
 
-def of_words(words: str, space: str) -> Search:
-    """The search for the memories of a space with the most of these words."""
-    return Search(words, None, (space,), include_archive=True, limit=SHARING_MAX, windows=False)
+def of_words(words: str, space: str, until: int | None = None) -> Search:
+    """The search for the memories of a space with the most of these words, created up to `until` (ms)."""
+    before = None if until is None else until + 1
+    return Search(words, None, (space,), before=before, include_archive=True, limit=SHARING_MAX, windows=False)
 
 
 def sharing(

@@ -21,7 +21,7 @@ from mnemesh_actors.index.chosen_storage import storage_of
 from mnemesh_actors.index.engine_port import Condition, Filter, HasId, IndexBackend, Point, QueryRequest
 from mnemesh_actors.index.episodes import Episodes
 from mnemesh_actors.index.index_item import IndexItem, IndexText
-from mnemesh_actors.index.neighbours import of_words, pooled, sharing
+from mnemesh_actors.index.neighbours import TIMED_POINTS_MIN, of_words, pooled, sharing
 from mnemesh_actors.index.points import BM25, DENSE, WINDOW, check_id, points_of, schema
 from mnemesh_actors.index.probe import probe
 from mnemesh_actors.index.ranked import Passages, cosines_of, ranked, vectors_of
@@ -249,16 +249,19 @@ class RetrievalShard:
         generation: str,
         words: Sequence[str] = (),
         visits: int = 0,
+        until: int | None = None,
     ) -> list[list[tuple[str, float]]]:
         """For each (vector, space) the nearest memories there that are neither forgotten nor superseded: (id, cosine),
         nearest first. `generation` is that of the vectors. Many texts at once are compared with few memories alone in a
         large index. With `words`, a text for each vector, memories with these words follow the nearest. With `visits` a
-        graph is walked with so many candidates: few are cheap, and overlook neighbours that are far."""
+        graph is walked with so many candidates: few are cheap, and overlook neighbours that are far. With `until` (ms)
+        a large index leaves out memories that were created later."""
         self._refuse_other(generation)
         backend = self._opened()[0]
+        until = until if backend.count() >= TIMED_POINTS_MIN else None
         with self._damage_noted():
-            near = pooled(backend, self._passages, asked, limit, visits)
-        shared = self._sharing({n: of_words(text, asked[n][1]) for n, text in enumerate(words) if text})
+            near = pooled(backend, self._passages, asked, limit, visits, until)
+        shared = self._sharing({n: of_words(text, asked[n][1], until) for n, text in enumerate(words) if text})
         with self._damage_noted():
             return sharing(backend, asked, near, shared)
 

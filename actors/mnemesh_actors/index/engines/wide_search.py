@@ -2,8 +2,8 @@
 
 Edge looks up each point of a walk, and of the lists of a question's words, by the filter. In a graph of 86,000 points
 that takes four of five milliseconds. So the best points are asked for without the filter, some more than wanted, and
-the filter is asked about these alone. With too few left the search is made again, with the filter. No point that the
-filter refuses is ever given out.
+the filter is asked about these alone. Only times are looked up on the walk: that is fast, and passes over all later
+points. With too few left the search is made again, with the filter. No point that the filter refuses is ever given out.
 
 Edge counts a word in the wanted spaces by walking the whole list of the word, for each search. So a word is counted
 there once, beside its count in the whole index. Later searches weigh the word by the quotient of the two, until
@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX, Filter, Point, QueryRequest, Scored, SparseVector
+from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX, Filter, Point, QueryRequest, Range, Scored, SparseVector
 from mnemesh_actors.index.engines.edge import EdgeBackend
 
 # The filter leaves at least this share of the points, by Edge's estimate.
@@ -61,7 +61,7 @@ class WideSearch(EdgeBackend):
         if not fetched:
             return super().query(requests)
         wide = [
-            self._weighed(replace(one, limit=fetched[place], filter=EVERYWHERE)) if place in fetched else one
+            self._weighed(replace(one, limit=fetched[place], filter=_times(one.filter))) if place in fetched else one
             for place, one in enumerate(requests)
         ]
         found = super().query(wide)
@@ -81,10 +81,10 @@ class WideSearch(EdgeBackend):
         return found
 
     def _fetch(self, request: QueryRequest) -> int:
-        """How many points are to be asked for without the filter; 0 for a search with the filter."""
-        if not self.graphs or request.filter == EVERYWHERE:
+        """How many points are to be asked for by times alone; 0 for a search with the filter."""
+        if not self.graphs or request.filter == (times := _times(request.filter)):
             return 0
-        left = self.estimate(request.filter) / max(1, self.count())
+        left = self.estimate(request.filter) / max(1, self.count() if times == EVERYWHERE else self.estimate(times))
         return int(request.limit * FETCH_TIMES / min(1.0, left)) + FETCH_MORE if left >= WIDE_SHARE_MIN else 0
 
     def _weighed(self, request: QueryRequest) -> QueryRequest:
@@ -114,3 +114,8 @@ class WideSearch(EdgeBackend):
         best = [hits[0][1] if hits else 0.0 for hits in super().query(alone)]
         for key, within, whole in zip(keys, best[::2], best[1::2], strict=True):
             self._weights[key] = within / whole if whole else 1.0
+
+
+def _times(where: Filter) -> Filter:
+    """What a filter says of times."""
+    return Filter(must=tuple(one for one in where.must if isinstance(one, Range)))

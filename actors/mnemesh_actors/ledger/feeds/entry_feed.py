@@ -62,6 +62,11 @@ def first_entries(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple
     return {doc: (seq, node) for doc, seq, node in rows}
 
 
+def latest_time(db: sqlite3.Connection, upto: int) -> int:
+    """The latest time of the entries up to `upto` (ms)."""
+    return int(db.execute("SELECT coalesce(max(at), 0) FROM entry WHERE seq <= ?", (upto,)).fetchone()[0])
+
+
 def postponed(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[str, str]]:
     """Those of `ids` that the write guard judges at rest, each with the agent that wrote it and the agent's role."""
     rows = db.execute(f"SELECT doc, agent, role FROM postponed WHERE doc IN ({marks(ids)})", ids)

@@ -47,6 +47,7 @@ class Feeds(LedgerSide):
         return page(self._db, after, spaces, limit, self._journal.last_seq(), self._incarnation)
 
     first_entries = question(entry_feed.first_entries)
+    latest_time = question(entry_feed.latest_time)
     postponed = question(entry_feed.postponed)
     changed_by = question(entry_feed.changed_by)
 
