@@ -28,6 +28,8 @@ WIDE_SHARE_MIN: Final = 0.5
 # more.
 FETCH_TIMES: Final = 1.1
 FETCH_MORE: Final = 8
+# Times that leave more than this share are not worth the look on the walk.
+TIMES_SHARE_MAX: Final = 0.9
 CHANGED_SHARE_MAX: Final = 0.01
 WORDS_KEPT_MAX: Final = 50_000
 EVERYWHERE: Final = Filter()
@@ -40,6 +42,7 @@ class WideSearch(EdgeBackend):
         super().__init__(path, segment_points, whole)
         self._weights: dict[tuple[str, Filter, int], float] = {}  # of a word of a field, within a corpus
         self._changed_points = 0  # since these were counted
+        self._estimates: dict[Filter, int] = {}  # of one query
 
     def upsert(self, points: Sequence[Point]) -> None:
         self._changed_points += len(points)
@@ -57,13 +60,15 @@ class WideSearch(EdgeBackend):
 
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
         self._opened()
+        self._estimates.clear()
         fetched = {place: fetch for place, one in enumerate(requests) if (fetch := self._fetch(one))}
         if not fetched:
             return super().query(requests)
-        wide = [
-            self._weighed(replace(one, limit=fetched[place], filter=_times(one.filter))) if place in fetched else one
-            for place, one in enumerate(requests)
-        ]
+        walks = {
+            place: replace(requests[place], limit=fetch, filter=self._walked(requests[place].filter))
+            for place, fetch in fetched.items()
+        }
+        wide = [self._weighed(walks[place]) if place in walks else one for place, one in enumerate(requests)]
         found = super().query(wide)
         passing = {
             where: self.passing(where, list({id_ for place in fetched for id_, _ in found[place]}))
@@ -82,9 +87,9 @@ class WideSearch(EdgeBackend):
 
     def _fetch(self, request: QueryRequest) -> int:
         """How many points are to be asked for by times alone; 0 for a search with the filter."""
-        if not self.graphs or request.filter == (times := _times(request.filter)):
+        if not self.graphs or request.filter == (walked := self._walked(request.filter)):
             return 0
-        left = self.estimate(request.filter) / max(1, self.count() if times == EVERYWHERE else self.estimate(times))
+        left = self.estimate(request.filter) / max(1, self.count() if walked == EVERYWHERE else self.estimate(walked))
         return int(request.limit * FETCH_TIMES / min(1.0, left)) + FETCH_MORE if left >= WIDE_SHARE_MIN else 0
 
     def _weighed(self, request: QueryRequest) -> QueryRequest:
@@ -115,7 +120,13 @@ class WideSearch(EdgeBackend):
         for key, within, whole in zip(keys, best[::2], best[1::2], strict=True):
             self._weights[key] = within / whole if whole else 1.0
 
+    def _walked(self, where: Filter) -> Filter:
+        """The part of a filter that is looked up on the walk: its times, where they leave out enough."""
+        times = Filter(must=tuple(one for one in where.must if isinstance(one, Range)))
+        worth = times != EVERYWHERE and self.estimate(times) <= self.count() * TIMES_SHARE_MAX
+        return times if worth else EVERYWHERE
 
-def _times(where: Filter) -> Filter:
-    """What a filter says of times."""
-    return Filter(must=tuple(one for one in where.must if isinstance(one, Range)))
+    def estimate(self, where: Filter) -> int:
+        if where not in self._estimates:
+            self._estimates[where] = super().estimate(where)
+        return self._estimates[where]
