@@ -160,7 +160,7 @@ class ContradictionJudge:
         """The memories of a page that wait for a verdict, in the order of the log."""
         waiting = await self._parts.ledger.postponed(page.changed) if page.changed else {}
         if self._latest is not None:
-            self._latest = max(self._latest, *(entry.at for entry in page.entries))
+            self._latest = max((self._latest, *(entry.at for entry in page.entries)))
         elif waiting:
             self._latest = await self._parts.ledger.latest_time(page.seq)
         first = {entry.id: entry.at for entry in reversed(page.entries)}

@@ -9,7 +9,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from mnemesh_memory.access.grants import OWNER
 from mnemesh_memory.values.errors import QuotaReached, Unavailable
@@ -154,16 +154,6 @@ TOTAL_RETRY_S: Final = 3_600.0  # room is made by a person
 SEVERAL: Final = ("items", "ids")
 
 
-class Counted(Protocol):
-    """An operation whose writes are counted: whether it makes memories, and whether it needs no room."""
-
-    @property
-    def begins(self) -> bool: ...
-
-    @property
-    def frees(self) -> bool: ...
-
-
 @dataclass(slots=True)
 class _Account:
     """The account of one principal: bucket, totals of the last answer of the ledger, and estimates of later and
@@ -184,8 +174,10 @@ class Quotas:
     clock: Callable[[], float] = time.monotonic  # In seconds.
     _accounts: dict[str, _Account] = field(default_factory=dict, init=False)
 
-    async def run(self, operation: Counted, caller: Caller, request: Any, work: Callable[[], Awaitable[Any]]) -> Any:
-        """The outcome of `work`, which is what `operation` does. Raises QuotaReached before it begins."""
+    async def run(
+        self, caller: Caller, request: Any, work: Callable[[], Awaitable[Any]], *, begins: bool, frees: bool
+    ) -> Any:
+        """The outcome of `work`, which `begins` memories or `frees` room. Raises QuotaReached before it begins."""
         if caller.role == OWNER:
             return await work()
         quota = self.access.quota(caller.principal)
@@ -196,9 +188,9 @@ class Quotas:
         self._refuse_fast(caller.principal, account, quota)
         if quota.writes_per_second:
             account.bucket.take(writes + size // BYTES_A_WRITE)
-        if operation.frees:
+        if frees:
             return await work()
-        more = (writes if operation.begins else 0, size + writes * ENTRY_BYTES)
+        more = (writes if begins else 0, size + writes * ENTRY_BYTES)
         await self._refuse_full(caller.principal, account, quota, more)
         account.inside = account.inside.and_also(*more)
         try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from google.protobuf.message import Message
@@ -69,7 +70,8 @@ class Operation:
         PermissionDenied, and QuotaReached when the outcome is awaited."""
         grants.require(caller, self.needs, self.name, self.toolset)
         if self.needs == grants.WRITE and not self.read_only and (quotas := gate.quotas) is not None:
-            return quotas.run(self, caller, request, lambda: self._answer(gate, caller, request))
+            work = partial(self._answer, gate, caller, request)
+            return quotas.run(caller, request, work, begins=self.begins, frees=self.frees)
         return self.invoke(gate, caller, request) if self.streaming else self._answer(gate, caller, request)
 
     async def _answer(self, gate: MeshGate, caller: Caller, request: Any) -> Message:

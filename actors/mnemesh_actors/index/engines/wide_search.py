@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX, Filter, Point, QueryRequest, Range, Scored, SparseVector
-from mnemesh_actors.index.engines.edge import EdgeBackend
+from mnemesh_actors.index.engines.edge import WHOLE_SEGMENTS_MAX, EdgeBackend
 
 # The filter leaves at least this share of the points, by Edge's estimate.
 WIDE_SHARE_MIN: Final = 0.5
@@ -89,7 +89,10 @@ class WideSearch(EdgeBackend):
         """How many points are to be asked for by times alone; 0 for a search with the filter."""
         if not self.graphs or request.filter == (walked := self._walked(request.filter)):
             return 0
-        left = self.estimate(request.filter) / max(1, self.count() if walked == EVERYWHERE else self.estimate(walked))
+        inside, around = self.estimate(request.filter), self.count() if walked == EVERYWHERE else self.estimate(walked)
+        if walked != EVERYWHERE and inside <= self._segment_points * WHOLE_SEGMENTS_MAX < around:
+            return 0  # a search that is exact with the whole filter stays exact
+        left = inside / max(1, around)
         return int(request.limit * FETCH_TIMES / min(1.0, left)) + FETCH_MORE if left >= WIDE_SHARE_MIN else 0
 
     def _weighed(self, request: QueryRequest) -> QueryRequest:
