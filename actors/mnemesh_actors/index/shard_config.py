@@ -1,4 +1,4 @@
-"""What a shard is configured with, and what it tells of itself."""
+"""The configuration of a shard, and the status that a shard reports."""
 
 from __future__ import annotations
 

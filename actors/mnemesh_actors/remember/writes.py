@@ -27,7 +27,6 @@ from mnemesh_actors.remember.deadlines import (
 )
 from mnemesh_actors.remember.drafts import Prepared, Preparing, Siblings, rounds
 from mnemesh_actors.remember.trust_marks import keeping, trusted
-from mnemesh_actors.runtime.tasks import gathered
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.patches import anchored, patched, reason_of, succeeding
@@ -147,7 +146,7 @@ class Writing:
                 item.failed = error
 
         async def commit_all(chosen: Sequence[Prepared]) -> None:
-            for fault in await gathered([complete(item) for item in chosen]):
+            for fault in await asyncio.gather(*map(complete, chosen), return_exceptions=True):
                 if fault is not None:
                     raise fault
             await self._create_all(caller, [item for item in chosen if item.is_open])

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from mnemesh_actors.runtime.tasks import begin_beside, gathered
+from mnemesh_actors.runtime.tasks import begin_beside
 from mnemesh_memory.values.errors import Overloaded
 
 Item = TypeVar("Item")
@@ -66,7 +66,7 @@ class Batcher(Generic[Item, Result]):
         """Results in order; an item that failed gives its exception."""
         waiting = [self._enqueue(item, self._queue) for item in items]
         self._start()
-        return await gathered(waiting)
+        return await asyncio.gather(*waiting, return_exceptions=True)
 
     def _enqueue(self, item: Item, queue: deque[tuple[Item, asyncio.Future[Result]]]) -> asyncio.Future[Result]:
         future: asyncio.Future[Result] = asyncio.get_running_loop().create_future()

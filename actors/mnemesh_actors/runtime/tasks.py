@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine, Sequence
-from typing import Any, TypeVar
-
-Answer = TypeVar("Answer")
+from collections.abc import Awaitable, Coroutine
+from typing import Any
 
 
 def begin_beside(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None], name: str) -> None:
@@ -14,17 +12,6 @@ def begin_beside(tasks: set[asyncio.Task[None]], work: Coroutine[Any, Any, None]
     task = asyncio.create_task(work, name=name)
     tasks.add(task)
     task.add_done_callback(tasks.discard)
-
-
-async def gathered(work: Sequence[Awaitable[Answer]]) -> list[Answer | BaseException]:
-    """The result or the error of each of `work`, which go on together. Waiting for one alone needs no task and no turn
-    of the event loop."""
-    if len(work) != 1:
-        return await asyncio.gather(*work, return_exceptions=True)
-    try:
-        return [await work[0]]
-    except Exception as error:  # noqa: BLE001  boundary: the caller looks at it
-        return [error]
 
 
 async def first_done(*work: Awaitable[Any]) -> list[asyncio.Future[Any] | None]:
