@@ -355,7 +355,8 @@ def test_a_sealed_segment_that_lost_many_is_made_anew_alone(
     settle(index)
     after = index.segments()
     assert first.name in thin
-    assert {one.name for one in before} - {one.name for one in after} == thin
+    # Not the open one: Edge may put a mark for each erased point there, and so fill it.
+    assert {one.name for one in before if one.sealed} - {one.name for one in after} == thin
     assert all(one.gone == 0 for one in after if one.sealed)
     assert index.count() == 3 * FULL - len(gone)
     assert share_found(index, sorted(set(range(3 * FULL)) - set(gone))) >= 0.98
