@@ -73,12 +73,12 @@ PANELS: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "Agent hosts": {"install": "node.hosts", "uninstall": "node.hosts", "hook": "", "statusline": ""},
     "Agents and other nodes": {
-        "whoami": "memories.read", "agent": "node.agents", "peer": "node.peers", "sync": "node.peers",
+        "whoami": "node.this_node", "agent": "node.agents", "peer": "node.peers", "sync": "node.peers",
     },
     "The node": {
-        "status": "memories.read", "down": "memories.read", "doctor": "", "backup": "node.backups",
+        "status": "node.this_node", "down": "node.this_node", "doctor": "", "backup": "node.backups",
         "reembed": "node.embedding", "model": "",
-        "service": "node.service", "node": "", "space": "memories.read", "bench": "", "version": "memories.read",
+        "service": "node.service", "node": "", "space": "node.this_node", "bench": "", "version": "node.this_node",
     },
 }  # fmt: skip
 # Programs of their own, dispatched by mnemesh.entry before this module is loaded; listed here for --help.
