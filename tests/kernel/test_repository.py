@@ -136,8 +136,9 @@ def test_every_relative_link_of_the_documents_leads_somewhere() -> None:
 
 def test_every_file_that_the_architecture_names_exists() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text("utf-8")
-    there = "\n".join(f"/{path.relative_to(ROOT)}" for path in tracked(""))
-    assert [name for name in re.findall(r"`([\w.-]+/[\w./-]*)`", text) if f"/{name}" not in there] == []
+    there = "".join(f"/{path.relative_to(ROOT)}\n" for path in tracked(""))
+    named = [f"/{name.removesuffix('/')}" for name in re.findall(r"`([\w.-]+/[\w./-]*)`", text)]
+    assert [name for name in named if f"{name}/" not in there and f"{name}\n" not in there] == []
 
 
 def test_the_readme_opens_with_the_two_commands_and_names_only_recipes_that_exist() -> None:
