@@ -80,6 +80,19 @@ async def test_the_pages_commands_work_as_printed_and_a_second_time(node: NodeUn
     assert (clone / "memories.jsonl").read_text("utf-8").count("\n") > 5
 
 
+async def test_the_conversation_in_the_readme_is_what_the_node_answers(node: NodeUnderTest, tmp_path: Path) -> None:
+    (tmp_path / ".mnemesh.toml").write_text('space = "acme/payments"\n', "utf-8")
+    (told,) = re.findall(r"^```text\n(\$ export .*?)^```", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
+    parts = re.split(r"^\$ (.*)\n", told, flags=re.M)[1:]
+    steps = [step for step in zip(parts[::2], parts[1::2], strict=True) if step[1]]
+    answers = "".join(run("sh", said, node, tmp_path).stdout for said, _ in steps)
+    own = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}|\d{4}-\d\d-\d\d")  # ids and days
+    printed, shown = (own.sub("", text).split() for text in ("".join(answer for _, answer in steps), answers))
+    assert len(steps) == 5
+    for word, answered in zip(printed, shown, strict=True):  # processors round the model's figures differently
+        assert word == answered or abs(float(word.rstrip(")")) - float(answered.rstrip(")"))) <= 0.03
+
+
 @pytest.mark.skipif(
     shutil.which("npm") is None or not (ROOT / "tools/node_modules/.bin/buf").exists(),
     reason="buf is not installed here; `make proto-check` installs it",

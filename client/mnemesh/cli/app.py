@@ -138,7 +138,8 @@ def _refuse_usage(error: typer.TyperException, as_json: bool) -> int:
     message = error.format_message() + _dash_hint(error, context)
     if not message and context is not None:  # the command alone, without any word: its help is printed already
         return EXIT_USAGE
-    report({"code": InvalidArgument.code, "message": message}, as_json)
+    param = getattr(error, "param", None)
+    report({"code": InvalidArgument.code, "message": message} | ({"field": param.name} if param else {}), as_json)
     if context is not None and not as_json:
         print(f"Try `{context.command_path} --help`.", file=sys.stderr)
     return EXIT_USAGE
@@ -289,4 +290,4 @@ def _read(param: Any, kind: type | None, ctx: Any, value: Any) -> Any:
         return kind(value)
     except ValueError:
         rule = "a number" if kind is float else "a whole number"
-        raise typer.BadParameter(f"{value!r} is not {rule}", ctx=ctx, param=param) from None
+        raise InvalidArgument(param.name, value, rule) from None
