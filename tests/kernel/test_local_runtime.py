@@ -334,8 +334,7 @@ async def test_callers_who_gave_up_fill_the_inbox_to_twice_its_limit_and_no_furt
     actor.gate.set()
     async with asyncio.timeout(PATIENCE_S):
         assert await busy == "FIRST"
-        while handle._inbox.qsize():  # the thread may still be passing over those who gave up
-            await asyncio.sleep(0)
+        await handle._queued(int)  # which comes after those who gave up
         assert await handle.write("room again") == "ROOM AGAIN"
     await handle.shut()
 

@@ -307,7 +307,7 @@ async def _no_such_path(request: Request, error: Exception) -> Response:
     if error.status_code == 405:
         message = f"{request.method} is not a method of this path"
         return _error_answer("UNIMPLEMENTED", message, 405, error.headers)
-    return _error_answer("NOT_FOUND", "no such path; /v1/openapi.json lists all paths", error.status_code, error.headers)
+    return _error_answer("NOT_FOUND", "no such path; /v1/openapi.json lists all", error.status_code, error.headers)
 
 
 async def _bug(request: Request, error: Exception) -> Response:
