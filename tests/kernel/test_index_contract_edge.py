@@ -194,17 +194,6 @@ def test_optimising_a_small_index_builds_no_graph_and_changes_no_answer(tmp_path
     assert not list(tmp_path.glob("segments/*/vector_index-dense/graph*"))
 
 
-def test_no_field_asks_for_links_in_a_graph_not_even_of_an_index_that_had_them(intact: Path, tmp_path: Path) -> None:
-    old = qdrant_edge.EdgeShard.load(shutil.copytree(intact, tmp_path / "old"))
-    old.update(qdrant_edge.UpdateOperation.create_field_index("made", qdrant_edge.IntegerIndexParams(True, True)))
-    old.close()
-    index = EdgeBackend(tmp_path / "old")
-    index.open(replace(SCHEMA, times=("made",)))
-    fields = index._opened().info().payload_schema
-    assert {name: field.params.enable_hnsw for name, field in fields.items()} == dict.fromkeys(fields, False)
-    index.close()
-
-
 def test_every_error_of_a_backend_is_one_of_ours(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "notes.txt").write_text("someone else's")

@@ -144,7 +144,7 @@ def grown_without_rest(index: SegmentedEdge, last: int, monkeypatch: pytest.Monk
 
 
 def test_at_rest_small_sealed_segments_become_one_that_finds_the_same(
-    index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch
+    index: SegmentedEdge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     last = 4 * FULL
     before = grown_without_rest(index, last, monkeypatch)
@@ -154,6 +154,9 @@ def test_at_rest_small_sealed_segments_become_one_that_finds_the_same(
     assert len(merged) < len(before)
     assert sum(one.present < segments.MERGED_ENOUGH * FULL / 2 for one in merged) <= 1
     assert index.graphs == len(merged)
+    files = [tmp_path / "points" / "segments" / one.name / "segment.json" for one in merged]
+    linked = {one.points for one, file in zip(merged, files, strict=True) if '"payload_m":0' not in file.read_text()}
+    assert linked == {one.points for one in merged if one.points > 1.5 * FULL / 2} != set()
     assert index.count() == last
     assert share_found(index, range(last)) >= 0.98
     assert words(index, 6).keys() == {n for n in range(last) if n % 7 == 6}
@@ -532,7 +535,7 @@ def test_closing_ends_the_child_and_leaves_nothing_of_it(index: SegmentedEdge, t
 
 def test_an_index_that_was_sealed_as_a_whole_opens_as_it_is(tmp_path: Path) -> None:
     points = tmp_path / "points"
-    one = EdgeBackend(points, segment_points=FULL, whole=True)
+    one = EdgeBackend(points, segment_points=FULL, whole=POINTS)
     one.open(SCHEMA)
     one.upsert([point(n) for n in range(POINTS)])
     one.optimise()

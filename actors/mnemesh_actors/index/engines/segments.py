@@ -195,7 +195,7 @@ class SegmentedEdge(WideSearch):
             copy = Path(tempfile.mkdtemp(prefix=f"{self._path.name}.next-", dir=self._path.parent))
             segment_files.copy_segments(self._path, [one.name for one in wanted], copy)
             fields = {"dense": dict(self._schema.dense), "sparse": list(self._schema.sparse)}
-            asked = json.dumps({"segment_points": self._full, **fields})
+            asked = json.dumps({"segment_points": self._full, "points": sum(one.present for one in wanted), **fields})
             child = subprocess.Popen(command(__name__, str(copy), asked), stdin=subprocess.DEVNULL)
         except OSError as error:  # a full disk, say: search goes on without
             if copy is not None:
@@ -289,10 +289,10 @@ class SegmentedEdge(WideSearch):
         super().close()
 
 
-def seal(path: str, segment_points: int, dense: dict[str, int], sparse: list[str]) -> None:
-    """Make one sealed segment of all that the index in the directory `path` holds."""
+def seal(path: str, segment_points: int, points: int, dense: dict[str, int], sparse: list[str]) -> None:
+    """Make one sealed segment of all `points` that the index in the directory `path` holds."""
     step_down()
-    whole = EdgeBackend(path, segment_points=segment_points, whole=True)
+    whole = EdgeBackend(path, segment_points=segment_points, whole=points)
     whole.open(Schema(dense=dense, sparse=tuple(sparse)))
     whole.optimise()
     whole.close()
