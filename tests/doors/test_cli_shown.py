@@ -192,7 +192,7 @@ def test_what_comes_after_the_first_page_is_counted_as_far_as_it_is_known(
 
 def test_a_peer_that_does_not_erase_may_never_have_had_the_memory() -> None:
     gone = value(values.Bulk, matched=1, ids=("a",), not_told=("hub",))
-    assert list(people.held(gone)) == ["hub: does not erase it with this node; if it has it, it stays there"]
+    assert list(people.held(gone)) == ["hub: does not erase with this node, and keeps its copy of the memory, if any"]
 
 
 def test_of_no_memory_it_is_not_said_how_it_would_be_forgotten(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:

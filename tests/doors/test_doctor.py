@@ -677,10 +677,10 @@ def test_the_settings_are_said_to_be_this_shells_when_no_node_tells_its_own(
 ) -> None:
     with node_that_says(held, BEHIND):  # a node of a version before
         printed = settings_printed(held, capsys)
-    assert printed[""] == "Settings of this shell; those of the running node may differ, it does not tell them"
+    assert printed[""] == "Settings of this shell; the running node does not tell its own, which may differ"
     assert printed["drain_s"] == "4.0 s flag --drain-s"
     (held.data_dir / "node.json").unlink()
-    assert settings_printed(held, capsys)[""] == "Settings of this shell, which a node that it starts would have"
+    assert settings_printed(held, capsys)[""] == "Settings of this shell, for a node that is started here"
 
 
 def test_the_index_of_a_model_that_took_over_is_the_one_that_is_looked_at(place: Place, tmp_path: Path) -> None:

@@ -351,7 +351,7 @@ def test_a_proof_that_is_not_of_this_stream_node_and_role_is_refused_with_what_t
     scene.got(hello())
     scene.tell(Proved(b"ours"))
     assert refused(scene.got(wrong)) == "identity"
-    assert "revoke it" in scene.status.reason
+    assert "revoke a token" in scene.status.reason
     assert THEM in scene.status.reason
 
 

@@ -110,12 +110,11 @@ def test_a_stretch_of_time_is_a_filter_of_its_own_and_named_with_its_words() -> 
 def test_the_rules_that_hide_what_matches_are_named_as_the_settings_write_them() -> None:
     rules = rules_of("kind=run hide; tag=draft hide; kind=fact hide; tag=draft +0.3")
     assert left_out(asked(), [memory(kind="run"), memory(tags=("draft",))], rules) == (
-        "recall_rules: this node hides what matches by kind=run hide; tag=draft hide; "
-        "who names that kind or tag sees it",
+        "recall_rules: this node hides the matches by kind=run hide; tag=draft hide; name that kind or tag to see them",
     )
     assert left_out(asked(kinds=("run",)), [memory(kind="run")], rules) == ()
     assert left_out(asked(), [memory(), memory(kind="run", tier="archive")], rules)[1:] == (
-        "include_archive: what matches is in the archive tier, which is left out unless it is set",
+        "include_archive: the matches are in the archive tier, which needs include_archive",
     )
     assert left_out(asked(include_archive=True), [memory(tier="archive")], ()) == ()
     assert left_out(asked(), [memory()], ()) == ()

@@ -789,7 +789,7 @@ async def test_an_empty_answer_names_the_filter(here: Here, fields: dict[str, An
 async def test_what_rules_hide_is_not_blamed_on_filters(here: Here, text: str) -> None:
     here.ruled("kind=run hide; tag=draft hide")
     await here.remember("The harbour closes at nine", kind="run")
-    told = ("recall_rules: this node hides what matches by kind=run hide; who names that kind or tag sees it",)
+    told = ("recall_rules: this node hides the matches by kind=run hide; name that kind or tag to see them",)
     assert (await here.recall(text)).notes == told
     await here.remember("Ferries leave at ten", kind="fact")
     assert (await here.recall("harbour", mode="keyword")).notes == told
@@ -805,7 +805,7 @@ async def test_the_archive_is_named_only_when_it_holds_what_matches(here: Here) 
     asked = {"text": "ferries", "mode": "keyword"}
     assert (await here.recall(**asked)).notes == (mode,)
     await here.remember("Ferries leave at ten", tier="archive")
-    told = ("include_archive: what matches is in the archive tier, which is left out unless it is set",)
+    told = ("include_archive: the matches are in the archive tier, which needs include_archive",)
     assert (await here.recall(**asked)).notes == told
     assert (await here.recall("lanterns", mode="keyword")).notes == (mode,)
     other = Here(here.mesh, f"{here.space}/archive")

@@ -198,8 +198,7 @@ async def test_what_a_rule_hides_is_named_when_nothing_else_is_there(here: Here)
     answer = await here.recall("harbour", mode="keyword")
     assert answer.results == ()
     assert answer.notes == (
-        f"rules: what matches is hidden by kind != preference hide (rule {rule.id}); "
-        "who names that kind or tag sees it",
+        f"rules: the matches are hidden by kind != preference hide (rule {rule.id}); name that kind or tag to see them",
     )
 
 

@@ -259,8 +259,8 @@ class RayRuntime:
             handle: RayHandle[Actor] = RayHandle(name, cls.__name__, host.options(**options).remote(cls, args))
         except ActorAlreadyExistsError as error:
             raise FailedPrecondition(
-                f"this node's {name} runs in the Ray cluster already ({self._namespace}); stop the other node that has "
-                "the same identity: one of them was started on a copy of the other's data directory",
+                f"this node's {name} runs in the Ray cluster already ({self._namespace}); stop the other node with "
+                "the same identity: one of the two was started on a copy of the other's data directory",
                 field="ray_address",
                 value=self._address,
                 limit="one node an identity",

@@ -229,6 +229,6 @@ def _full(name: str, value: int, most: int, known: Usage) -> QuotaReached:
     has = f"{known.memories:,} memories" if name == "max_memories" else f"{known.bytes:,} bytes"
     return QuotaReached(
         f"stopped at a quota: this peer has brought {has} of at most {most:,} (peer_{name}, or {name} of its token); "
-        "nothing is lost, and it goes on when the node has a larger one",
+        "nothing is lost, and the exchange goes on with a larger quota",
         field=name, value=value - 1, limit=most, retry_after_s=TOTAL_RETRY_S,
     )  # fmt: skip

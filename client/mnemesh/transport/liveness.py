@@ -45,8 +45,8 @@ def hung(address: str, node: NodeAddress | None, answers: Callable[[], bool]) ->
 def advice(node: NodeAddress | None) -> str:
     """The advice for a node that hangs."""
     if node is None:
-        return "it hangs; restart it where it runs. What it acknowledged is on its disk"
-    after = "What it acknowledged is on disk; a write under way may be, too"
+        return "restart it where it runs. Acknowledged writes are on its disk"
+    after = "Acknowledged writes are on disk; a write under way may be, too"
     if is_stopped(node.pid):
         return f"its process {node.pid} is stopped; `kill -CONT {node.pid}` lets it go on. {after}"
     return f"its process {node.pid} hangs; end it with `kill -9 {node.pid}`, then `mnemesh up`. {after}"

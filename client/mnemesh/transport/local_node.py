@@ -131,7 +131,7 @@ def stop_node(data_dir: Path, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
         if holds and rendezvous.is_stopped(pid):
             raise NodeNotStopped(
                 f"the node on {data_dir} can't end: its process {pid} is stopped; `kill -CONT {pid}` lets it go on "
-                f"and end, `kill -9 {pid}` ends it at once. What it acknowledged is on disk"
+                f"and end, `kill -9 {pid}` ends it at once. Acknowledged writes are on disk"
             )
         if time.monotonic() > deadline:
             if holds:

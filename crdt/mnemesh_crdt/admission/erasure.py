@@ -39,7 +39,7 @@ def misshapen(entry: Entry) -> str:
 def not_granted(entry: Entry, grant: PeerGrant) -> str:
     """Why a stream with `grant` may not bring this erasure, whatever it erases, or ""."""
     if entry.type == ERASE and not grant.relay:
-        return "only a peer that relays may bring what an admin erased; who began a memory may retract it"
+        return "only a peer that relays may bring an erasure by an admin; the first writer may retract a memory"
     return ""
 
 

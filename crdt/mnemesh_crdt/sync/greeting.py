@@ -218,7 +218,7 @@ class Greeting:
             raise StreamRefused(
                 "identity",
                 f"who says to be node {self._peer.node_id} has not proved it: {error.message}. Look who "
-                "answers at the address, and who holds the token; revoke it when it is in other hands",
+                "answers at the address, and who holds the token; revoke a token in other hands",
             ) from error
         self._proof = proof
         return True

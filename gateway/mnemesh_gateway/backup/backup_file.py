@@ -241,7 +241,7 @@ class Reader:
 
     def _truncated(self) -> MnemeshError:
         return DataLoss(
-            f"{self.path} is truncated: it ends before all that it announces; take another copy of this backup",
+            f"{self.path} is truncated: the file ends before all announced bytes; take another copy of this backup",
             field="file",
             value=str(self.path),
         )

@@ -234,7 +234,7 @@ def read_register(data_dir: Path) -> list[Backup]:
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
-        way_out = "it only says which backups were made: keep a copy and delete it"
+        way_out = "the file only lists the backups that were made: keep a copy and delete it"
         raise lost(path, f"is damaged ({error}); {way_out}") from error
 
 

@@ -36,7 +36,7 @@ def missing_entries(place: Place) -> Iterator[Finding]:
     if known == incarnation and last < reached:
         yield Finding(
             "data", f"{reached - last} entries are lost: {place.ledger} ends at {last}, and {reached} were committed",
-            "restore a backup, or start the node: it takes back what its peers hold, and makes the index new",
+            "restore a backup, or start the node: its peers bring back entries, and the index is made anew",
         )  # fmt: skip
 
 

@@ -151,7 +151,7 @@ def _why_not(place: Place, memory: Json, question: str, places: int) -> str:
         return "; ".join(map(str, reasons))
     if found:
         return f"{count_of(found - 1, 'memory')} stand before it"
-    return f"it is not among the first {LOOKED_AT}; a rule may hide it, or its vector is missing"
+    return f"it is not among the first {LOOKED_AT}; a rule may hide this memory, or the vector is missing"
 
 
 def _is_answered(place: Place, question: str) -> bool:

@@ -37,7 +37,7 @@ def view(place: Place) -> Iterator[Finding]:
     except sqlite3.DatabaseError as error:
         yield Finding(
             "view", f"{place.ledger} can't be read to its end ({error})",
-            "restore a backup, or start the node: it makes the view anew from the log",
+            "restore a backup, or start the node: a start makes the view anew from the log",
         )  # fmt: skip
         return
     if damaged:
@@ -45,7 +45,7 @@ def view(place: Place) -> Iterator[Finding]:
         more = f"; {len(damaged) - SHOWN_MAX} more" if len(damaged) > SHOWN_MAX else ""
         yield Finding(
             "view", f"{count_of(len(damaged), 'memory')} damaged on disk ({named}{more})",
-            "read one of them, or leave the node running: it makes the view anew from the log. Where the log is "
+            "read one of them, or leave the node running, which makes the view anew from the log. Where the log is "
             "damaged, `mnemesh sync now` brings back what a peer holds, otherwise restore a backup",
         )  # fmt: skip
     else:

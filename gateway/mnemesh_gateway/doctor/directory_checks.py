@@ -123,7 +123,7 @@ def owner_token(place: Place) -> Iterator[Finding]:
         if (place.data_dir / MANIFEST).exists():
             yield Finding(
                 "owner token", f"{path} is missing: no client can speak to the node",
-                "restart the node (`mnemesh up`): it makes a new token; clients that keep a copy need the new one",
+                "restart the node (`mnemesh up`), which makes a new token, and give this to clients with a copy",
             )  # fmt: skip
         return
     if not path.read_text("utf-8", "replace").strip():
@@ -222,7 +222,7 @@ def model(place: Place) -> Iterator[Finding]:
     if settings.model_download and cache.is_dir() and any(cache.iterdir()):
         return
     later = (
-        "the next start fetches one from its hub, which needs a network"
+        "the next start fetches the model from its hub, and needs a network"
         if settings.model_download
         else "a start is refused"
     )

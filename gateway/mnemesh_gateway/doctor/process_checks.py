@@ -59,7 +59,7 @@ def running_node(place: Place) -> Iterator[Finding]:
     if node is not None and is_stopped(node.pid):
         yield Finding(
             "running node", f"process {node.pid}, the node of {place.data_dir}, is stopped",
-            f"`kill -CONT {node.pid}` lets it go on; what it acknowledged is on disk",
+            f"`kill -CONT {node.pid}` lets it go on; acknowledged writes are on disk",
         )  # fmt: skip
         return
     if node is not None and answers(place, node.http):
@@ -70,8 +70,8 @@ def running_node(place: Place) -> Iterator[Finding]:
     yield Finding(
         "running node",
         f"process {holder} holds {place.data_dir} but does not answer" + (f" on {node.http}" if node else ""),
-        f"if it has only just started, wait; else stop it (kill {holder}, after 30 s kill -9 {holder}) and start the "
-        "node again: acknowledged writes are on disk",
+        f"wait after a start; else stop the node (kill {holder}, after 30 s kill -9 {holder}) and start the node "
+        "again: acknowledged writes are on disk",
     )  # fmt: skip
 
 
@@ -200,14 +200,14 @@ def ports(place: Place) -> Iterator[Finding]:
         if fault == errno.EADDRINUSE and is_node(address):
             yield Finding(
                 "ports", f"another Mnemesh node listens on {address}, where this node's {name} door should open",
-                f"to run both, start this one with --{name} {host}:0, which takes any free port; clients find it by "
+                f"to run both, start this one with --{name} {host}:0 for any free port; clients find the port by "
                 "themselves", remark=True,
             )  # fmt: skip
         elif fault == errno.EADDRINUSE:
             yield Finding(
                 "ports", f"another program listens on {address}, where this node's {name} door should open",
-                f"stop it (`ss -ltnp 'sport = :{port}'` names it), or choose another port: --{name} {host}:0 takes "
-                "any free one and clients find it by themselves",
+                f"stop that program (`ss -ltnp 'sport = :{port}'` names it), or choose another port: --{name} {host}:0 "
+                "takes any free one, and clients find the port by themselves",
             )  # fmt: skip
         elif fault:
             yield Finding(

@@ -34,7 +34,7 @@ def server(place: Place) -> Iterator[Finding]:
         yield Finding(
             "qdrant", f"Qdrant not reachable: {host} {why or f'answers {status}'}",
             "start it (`docker run -p 6333:6333 qdrant/qdrant`) or correct qdrant_url; while the server is away a node "
-            "keeps every write and matches by words, and then it catches up by itself",
+            "keeps every write and matches by words; afterwards the index catches up by itself",
         )  # fmt: skip
         return
     version = _version(body)

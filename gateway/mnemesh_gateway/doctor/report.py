@@ -46,7 +46,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> int:
 def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser = Parser(
         prog="mnemesh doctor",
-        description="Say what is wrong with a node, and what mends it. Changes nothing but alarms.",
+        description="Name the faults of a node, with the remedy of each. Changes nothing but alarms.",
     )
     parser.add_argument("--data", dest="data_dir", metavar="DIR", help="data directory of the node")
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings")
@@ -184,9 +184,9 @@ def _settings_lines(loaded: Loaded, node: Mapping[str, Any] | None) -> Iterator[
     if known:
         yield "Settings of the running node; `here` is what a start from this shell would have instead"
     elif node:
-        yield "Settings of this shell; those of the running node may differ, it does not tell them"
+        yield "Settings of this shell; the running node does not tell its own, which may differ"
     else:
-        yield "Settings of this shell, which a node that it starts would have"
+        yield "Settings of this shell, for a node that is started here"
     in_node, rows = _in_node(loaded, node), []
     for name, value, unit, origin in _settings_rows(loaded):
         here = as_value(value)

@@ -164,7 +164,7 @@ class Node:
         if lost:
             raise Unavailable(
                 f"the node has ended: {lost}. Every acknowledged write is kept. Start the node again; with "
-                "--ray-address, see to it first that Ray runs on its machines",
+                "--ray-address, first start Ray on its machines",
                 part="ray",
             )
 

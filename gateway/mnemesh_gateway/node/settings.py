@@ -77,8 +77,8 @@ class Settings:
     )
     ray_ledger_wait_s: float = _setting(
         30.0,
-        "How long a start waits for the ledger that may hold acknowledged writes which the others in the Ray cluster "
-        "lack, before it goes on as degraded.",
+        "Wait of a start for a ledger of the Ray cluster that may hold acknowledged writes of its own. Afterwards the "
+        "node starts as degraded.",
         _number(0.0, 3600.0),
         "s",
     )
@@ -88,7 +88,7 @@ class Settings:
     qdrant_api_key: str = _setting("", "Key for that server; by variable or file only.", KEY, secret=True)
     qdrant_ca_file: str = _setting(
         "",
-        "Certificates (PEM) of who signed that server's own; empty means those that the system trusts.",
+        "Certificates (PEM) of the authority behind that server's own; empty means the system's.",
         TEXT,
         "path",
     )
@@ -109,7 +109,7 @@ class Settings:
     model_workers: int = _setting(
         0,
         "Calls of the embedding model at once; of several, one is kept for questions. 0 means two in this process, "
-        "which share the model's memory, and on Ray one process for each machine but the gateway's.",
+        "with the model in memory once. On Ray 0 means one process for each machine but the gateway's.",
         _whole(0, 64),
         "workers",
     )
@@ -122,7 +122,7 @@ class Settings:
     )
     astrocyte_workers: int = _setting(
         0,
-        "Workers that plan consolidation. 0 means one in this process, and on Ray one a machine but the gateway's.",
+        "Workers that plan consolidation. 0 means one in this process; on Ray, a worker a machine but the gateway's.",
         _whole(0, 64),
         "workers",
     )
@@ -157,7 +157,7 @@ class Settings:
     reranker_model: str = _setting(
         "", "Cross-encoder of fastembed's list, for recall_weight_rerank; empty for none.", TEXT, "name"
     )
-    recall_rules: str = _setting("", "What counts more, less or not at all in recall.", RULES, "RULE; ...")
+    recall_rules: str = _setting("", "Memories that count more, less or not at all in recall.", RULES, "RULE; ...")
     abstain_below: float = _setting(0.15, "Probability of an answer below which recall flags abstain.", _number(0, 1))
     shows_gists: bool = _setting(
         True, "Show cold memories as gist or tags in recall, list and timeline; get gives the whole text.", FLAG

@@ -94,22 +94,22 @@ def note(peer: PeerStatus, owner: str) -> str:
     if peer.wants and not common_patterns(peer.wants, peer.spaces):
         return (
             f"nothing is exchanged with this peer: its token covers {', '.join(peer.wants)}, and none of "
-            f"{', '.join(peer.spaces)}. Remove it and add it with spaces of the former, or ask the "
-            "peer for a token that covers the latter"
+            f"{', '.join(peer.spaces)}. Remove the peer and add it with spaces of the former, or "
+            "ask for a token for the latter"
         )
     if peer.direction == "pull":
         return ""
     if not peer.takes:
         return (
-            "this peer takes nothing from here, and gives only what its token covers, if any of these: it does not "
-            "let this node bring anything. Ask the peer for one with --role admin, which may bring what anyone "
-            "wrote, or with --role writer, and call this node's owner as that token is called (--owner NAME)"
+            "this peer takes nothing from here, and gives only the spaces of its token: the token does not let this "
+            "node bring anything. Ask the peer for a token with --role admin, for entries of every writer, or with "
+            "--role writer, and call this node's owner as that token is called (--owner NAME)"
         )
     if peer.only_by not in ("", owner):
         return (
             f"this peer takes only what {peer.only_by} wrote, and this node's owner is called {owner}: nothing that "
             f"the owner writes here goes there. Start this node with --owner {peer.only_by}, or ask the peer for a "
-            "token with --role admin, which may bring what anyone wrote"
+            "token with --role admin, for entries of every writer"
         )
     if peer.takes != common_patterns(peer.spaces, peer.spaces):
         return f"this peer takes only entries of {', '.join(peer.takes)} from here: its token covers no more"

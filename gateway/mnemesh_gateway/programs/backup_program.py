@@ -107,7 +107,7 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
 def _advice(data_dir: Path) -> list[str]:
     return [
         f"loaded into {data_dir}; start it: mnemesh up --data {data_dir}",
-        "the node that it was made of must not run any more: two nodes with one id refuse each other",
+        "the node of this backup must not run any more: two nodes with one id refuse each other",
         "tokens revoked since are valid again (`mnemesh agent list`), memories erased since are back until a peer's",
         "tombstone comes; the index and the vectors are made anew at the first start",
     ]

@@ -64,7 +64,7 @@ class Rescued:
         for table in self.ledger.partly:
             yield f"read in part: table {table} beside the log"
         yield f"start it: mnemesh up --data {shlex.quote(self.data_dir)}"
-        yield "Peers bring what they have of it; without one, what is missing is in no place but a backup."
+        yield "Peers bring lost entries that they hold. Without a peer only a backup holds the lost entries."
         yield "The damaged directory is as it was. Run no node on it any more: two nodes with one id refuse each other."
 
 
@@ -122,12 +122,12 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> int:
 def _parser(environ: Mapping[str, str]) -> Parser:
     parser = Parser(prog="mnemesh node", description="Work on a data directory while no node runs.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    words = "Give a copied data directory a node id of its own; what was written in it stays."
+    words = "Give a copied data directory a node id of its own. Its memories stay."
     renew = commands.add_parser("new-identity", help=words, description=words)
     words = "Copy what is sound of a damaged data directory into a new one, and list the rest."
     salvage = commands.add_parser("salvage", help=words, description=words)
     salvage.add_argument("new_dir", metavar="NEW_DIR", type=Path, help="an empty directory, or one to be made")
-    for command, whose in ((renew, "the copy"), (salvage, "what is damaged; it stays as it is")):
+    for command, whose in ((renew, "the copy"), (salvage, "the damaged node, which stays as it is")):
         command.add_argument(
             "--data", metavar="DIR", type=Path, default=default_data_dir(environ),
             help=f"data directory of {whose} (default: the user's data directory)",
@@ -150,7 +150,7 @@ class Renewed:
         """For a person."""
         return (
             f"{self.data_dir} is node {self.node_id} now; it was {self.old_node_id}. Its {self.memories} memories "
-            "stay, signed by the node that it was.\nPeers that call it have to remove it and add it again."
+            "stay, signed by the former node.\nPeers that call this node have to remove it and add it again."
         )
 
 

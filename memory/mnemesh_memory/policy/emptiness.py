@@ -107,15 +107,15 @@ def left_out(query: Query, kept_back: Iterable[Memory], rules: Sequence[Rule]) -
     found = []
     hides = hiding(open_query, memories, rules)
     if APART in hides:
-        found.append("session-run: what matches is the record of a session; who names that tag or the kind run sees it")
+        found.append("session-run: the match is the record of a session; name that tag or the kind run to see records")
     if names := [rule.text for rule in hides if not rule.id and rule is not APART]:
         found.append(
-            f"recall_rules: this node hides what matches by {'; '.join(names)}; who names that kind or tag sees it"
+            f"recall_rules: this node hides the matches by {'; '.join(names)}; name that kind or tag to see them"
         )
     if names := [f"{rule.text} (rule {rule.id})" for rule in hides if rule.id]:
-        found.append(f"rules: what matches is hidden by {'; '.join(names)}; who names that kind or tag sees it")
+        found.append(f"rules: the matches are hidden by {'; '.join(names)}; name that kind or tag to see them")
     if not query.include_archive and any(memory.tier == "archive" for memory in memories):
-        found.append("include_archive: what matches is in the archive tier, which is left out unless it is set")
+        found.append("include_archive: the matches are in the archive tier, which needs include_archive")
     return tuple(found)
 
 

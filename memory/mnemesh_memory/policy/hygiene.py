@@ -183,7 +183,7 @@ def judged(one: Tidy, other: Tidy, similarity: float) -> Pair:
     if found.supersedes or found.contradicts:
         return Pair(
             older=older, newer=newer, similarity=similarity, verdict=CONTESTED,
-            reason="the newer gives another value of what the older says: forget the one that does not hold",
+            reason="the newer gives another value of what the older says: forget the wrong memory",
             command=_older_goes(before, after),
         )  # fmt: skip
     return Pair(

@@ -96,7 +96,7 @@ def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Seq
         if len(same) == 1:
             return same[0]
         if same:
-            raise InvalidArgument("id", key, f"a title that one memory only bears; it is that of {', '.join(same)}")
+            raise InvalidArgument("id", key, f"the title of one memory only; this is the title of {', '.join(same)}")
     raise NotFound("memory", key, "give a whole id, a unique prefix of 6 characters or more, or a title")
 
 

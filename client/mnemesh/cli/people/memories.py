@@ -157,7 +157,7 @@ def held(gone: values.Bulk | values.Purged) -> Iterator[str]:
     for backup in gone.backups:
         yield f"may still be in {one_line(backup)}"
     for peer in gone.not_told:
-        yield f"{one_line(peer)}: does not erase it with this node; if it has it, it stays there"
+        yield f"{one_line(peer)}: does not erase with this node, and keeps its copy of the memory, if any"
 
 
 def written(done: values.Written) -> Iterator[str]:

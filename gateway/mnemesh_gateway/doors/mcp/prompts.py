@@ -59,7 +59,7 @@ ROWS: Final = (
         argument="text",
         argument_help="The text to remember.",
         text="Store this in the long-term memory with the tool `remember`: one clear statement of a fitting kind. "
-        "When the answer names a near memory, do what its hint says if it fits. Then say what was stored.\n\n{given}",
+        "When the answer names a near memory, follow the hint if it fits. Then say what was stored.\n\n{given}",
     ),
     PromptRow(
         name="recall",

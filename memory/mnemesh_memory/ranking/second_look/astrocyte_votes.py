@@ -13,4 +13,4 @@ def _gain(sight: Sight) -> Mapping[str, float]:
     return votes
 
 
-ROW: Final = OptionalSignal("votes", 0.0, "What the votes of the astrocytes of its domains make good.", gain=_gain)
+ROW: Final = OptionalSignal("votes", 0.0, "Gain by the votes of the astrocytes of its domains.", gain=_gain)

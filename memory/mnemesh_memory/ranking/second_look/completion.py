@@ -18,6 +18,4 @@ def _gain(sight: Sight) -> dict[str, float]:
     return dict(zip(vectors, alike.tolist(), strict=True))
 
 
-ROW: Final = OptionalSignal(
-    "completion", 0.0, "What likeness to the completed pattern of a question makes good.", gain=_gain
-)
+ROW: Final = OptionalSignal("completion", 0.0, "Gain by likeness to the completed pattern of a question.", gain=_gain)

@@ -45,5 +45,5 @@ def _change(looks: Sequence[Look], sight: Sight) -> list[Look]:
 
 
 ROW: Final = OptionalSignal(
-    "diversity", 0.0, "What repeating an earlier result costs, as a share of the score.", change=_change
+    "diversity", 0.0, "Loss by repeating an earlier result, as a share of the score.", change=_change
 )

@@ -13,4 +13,4 @@ def _gain(sight: Sight) -> Mapping[str, float]:
     return shares
 
 
-ROW: Final = OptionalSignal("graph", 0.0, "What nearness in the knowledge graph makes good.", gain=_gain)
+ROW: Final = OptionalSignal("graph", 0.0, "Gain by nearness in the knowledge graph.", gain=_gain)

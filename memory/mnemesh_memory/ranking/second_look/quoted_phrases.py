@@ -46,6 +46,6 @@ def _gain(sight: Sight) -> dict[str, float]:
 
 
 ROW: Final = OptionalSignal(
-    "phrases", 0.8, "What holding the quoted phrases of a question makes good.", gain=_gain,
+    "phrases", 0.8, "Gain by the quoted phrases of a question.", gain=_gain,
     concerns=lambda question: bool(phrases_of(question)),
 )  # fmt: skip

@@ -54,5 +54,5 @@ def _gain(sight: Sight) -> dict[str, float]:
 
 
 ROW: Final = OptionalSignal(
-    "structure", 0.0, "What likeness of kind, tag, speaker, date and identifier makes good.", gain=_gain
+    "structure", 0.0, "Gain by likeness of kind, tag, speaker, date and identifier.", gain=_gain
 )

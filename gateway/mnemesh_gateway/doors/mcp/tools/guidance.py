@@ -20,21 +20,20 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     "get": ("Read memories", "Use it for whole texts after snippets, or for ids that you were given."),
     "bulk_forget": (
         "Forget in bulk",
-        "Use it to clean up: first as it is, which only tells what would go; with dry_run=false once a person agreed.",
+        "Use it to clean up. The first call only lists; with dry_run=false, once a person agreed, memories go.",
     ),
     "purge": (
         "Purge",
-        "Use it only when a person asks for it in so many words: nothing brings the memory back. `forget` takes one "
-        "out of use.",
+        "Only when a person asks for exactly this: nothing brings the memory back. `forget` takes a memory out of use.",
     ),
-    "peer_remove": ("Remove a peer", "Use it only when a person asks for it; what was exchanged stays."),
+    "peer_remove": ("Remove a peer", "Only when a person asks for this. Entries that were exchanged stay."),
     "sync_status": ("Sync status", "Use it when something that another machine wrote is missing here."),
     "sync_now": ("Sync now", "Use it when you can't wait until the nodes exchange entries by themselves."),
     "sync_quarantine": ("Quarantine", "Use it to see why entries of a peer were not let in."),
     "timeline": ("Timeline", "Use it to see what happened around a memory."),
     "related": (
         "Related",
-        "Use it on a memory that you found, to see what else belongs to it; `get` gives the texts.",
+        "Use it to see the surroundings of a memory; `get` gives the texts.",
     ),
     "forget": ("Forget", "Use it for what is wrong or unwanted. To correct, use `supersede`."),
     "check": ("Check", "Use it before `remember` when you are not sure that something is new."),
@@ -46,17 +45,17 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     "restore": ("Restore", "Use it to undo `forget` or `supersede`. A successor stays beside the restored memory."),
     "link": (
         "Link",
-        "Use it when one memory belongs to another: what resolves an error, what it is part of, what contradicts it.",
+        "Use it when one memory belongs to another: a fix to its error, a part to its whole, a contradiction.",
     ),
     "unlink": ("Unlink", "Use it to take back a link that is wrong."),
     "rate": ("Rate", "Use it after a memory helped or misled you."),
     "anchor": ("Anchor", "For what must always hold or be known, such as a rule of the project."),
-    "validate": ("Validate", "Use it before you trust memories about code: what they name may have changed since."),
+    "validate": ("Validate", "Use it before you trust memories about code: the named files may have changed since."),
     "tidy": (
         "Tidy up",
-        "Use it on a finding of `hygiene`: first as it is, which only tells; with dry_run=false once a person agreed.",
+        "Use it on a finding of `hygiene`. The first call only lists; use dry_run=false once a person agreed.",
     ),
-    "history": ("History", "Use it to see how a memory came to say what it says, or to find what to roll back to."),
+    "history": ("History", "Use it to see how a memory came to its text, or to find a revision for `rollback`."),
     "blame": ("Blame", "Use it to see whom to ask about a line or field, and how old it is."),
     "rollback": (
         "Roll back",
@@ -66,22 +65,21 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Conflicts",
         "Use it to find memories that say two things at once, or contradict each other; `resolve` decides.",
     ),
-    "duplicates": ("Duplicates", "Use it to find what was stored twice; read both texts before you forget one."),
+    "duplicates": ("Duplicates", "Use it to find repeated memories. Read both texts before you forget one."),
     "hygiene": (
         "Hygiene",
         "Use it to clean up: each finding has a verdict and a command. Forget only what a person agreed to.",
     ),
     "resolve": (
         "Resolve",
-        "Use it after reading every version: keep the right one, or give one text that says what holds of all. "
+        "Read every version first. Then keep the right one, or give one text with everything that holds. "
         "With other: keep is the id that holds, or both.",
     ),
     "list": ("List", "Use it to go through memories by filter and time; use `recall` to find by meaning."),
     "stats": ("Statistics", "Use it to see what kinds, tags and spaces exist."),
     "transcript_add": (
         "Add to a transcript",
-        "Use it to keep what was said in a session as it was said. What will matter later is a memory: `remember` "
-        "that.",
+        "Use it to keep the words of a session. `remember` facts that matter later.",
     ),
     "transcript_search": (
         "Search transcripts",
@@ -89,10 +87,10 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "sessions.",
     ),
     "transcript_read": ("Read a transcript", "Use it to read on around a turn that `transcript_search` found."),
-    "transcript_list": ("List transcripts", "Use it to see which sessions are stored, and when they were held."),
+    "transcript_list": ("List transcripts", "Use it to see the stored sessions and their times."),
     "transcript_erase": (
         "Erase a transcript",
-        "Use it only when a person asks for it in so many words: nothing brings the session back.",
+        "Only when a person asks for exactly this: nothing brings the session back.",
     ),
     "checkpoint": (
         "Checkpoint",
@@ -105,9 +103,9 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "record_run": (
         "Record a session",
-        "Use it at the end of a session, where no miner reads it: what was asked and changed, and how it ended.",
+        "Use it at the end of a session that no miner reads: requests, changes and the outcome.",
     ),
-    "session_runs": ("Sessions before", "Use it to see what earlier sessions did, how they ended and what they cost."),
+    "session_runs": ("Sessions before", "Use it to see the work, outcome and cost of earlier sessions."),
     "settle": (
         "Settle a requirement",
         "Use it as soon as a requirement is met or given up. `remember` with kind requirement begins one.",
@@ -118,7 +116,7 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
         "Use it for what must come up by itself later: `remember` and `recall` then name it under triggered, and `get` "
         "reads it.",
     ),
-    "list_triggers": ("List triggers", "Use it to see which triggers wait and which have fired."),
+    "list_triggers": ("List triggers", "Use it to see waiting triggers, and those that have fired."),
     "delete_trigger": ("Delete a trigger", "Use it when a trigger has done its work or was a mistake."),
     "consolidate": (
         "Consolidate a space",
@@ -131,12 +129,12 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     "delete_rule": ("Delete a rule", "Use it when a rule no longer holds or was a mistake."),
     "graph": (
         "Graph of a name",
-        "Use it to see what a package, file, error, person or decision depends on, caused, replaced or belongs to, "
-        "with the memories that say so; `get` reads them.",
+        "Use it to see what a package, file, error, person or decision depends on, caused, replaced or belongs to. "
+        "`get` reads the memories behind each relation.",
     ),
     "causal_chain": (
         "Causal chain",
-        "Use it when an error keeps coming back, to see what tends to come before it and what follows.",
+        "Use it when an error keeps coming back, to see its usual causes and effects.",
     ),
     "graph_audit": (
         "Graph audit",
@@ -144,26 +142,26 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "graph_rebuild": ("Rebuild the graph", "Use it when an audit or the status says that the graph is wrong."),
     "story": ("Story", "Use it to learn how a project came to be as it is: decisions and failures in order of time."),
-    "gaps": ("Gaps", "Use it to find names that nobody explained and questions that nobody answered."),
+    "gaps": ("Gaps", "Use it to find unexplained names and open questions."),
     "coverage": ("Coverage", "Use it to see which words of a question no memory holds, before you search further."),
-    "recall_hierarchical": ("Topics", "Use it to see what a space is about, or which topics answer a question."),
+    "recall_hierarchical": ("Topics", "Use it to see the topics of a space, or those for a question."),
     "navigate": ("Used together", "Use it to see which memories agents use together with a memory or for a question."),
     "drill_down": ("Topic", "Use it with the id of a topic to see the topics within and its memories."),
-    "whoami": ("Who am I", "Use it to see under which name you write and which space is used when you name none."),
-    "agent_list": ("Agents", "Use it when someone asks who has access, to what, and who still uses it."),
+    "whoami": ("Who am I", "Use it to see your name as a writer, and your default space."),
+    "agent_list": ("Agents", "Use it when someone asks who has access, to which spaces, and who still calls."),
     "reembed": (
         "Change the embedding model",
-        "Use it only when the person who administers this node names a model; with no argument it tells how far it is.",
+        "Only when an administrator of this node names a model. Without arguments the progress is told.",
     ),
-    "agent_revoke": ("Revoke an agent", "Use it only when the person who administers this node asks for it by name."),
+    "agent_revoke": ("Revoke an agent", "Only when an administrator of this node asks for exactly this."),
 }  # fmt: skip
 # In place of an operation's own words.
 INSTEAD: Final[Mapping[str, str]] = {
     "remember": "Store a memory. A text that is there already is not stored again (NOOP, with its id).",
     "context": "Pins, preferences, rules, recent work, open questions, hot memories. A session gets none twice.",
     "supersede": (
-        "Replace a memory by a new text. The new one keeps its space, and kind and tags unless given; the old one is "
-        "recalled no longer."
+        "Replace a memory by a new text. The new one keeps the space, and kind and tags unless given. Recall "
+        "leaves the old one out."
     ),
     "anchor": "Keep a memory for good, or let it go.",
     "rate": "Say whether a memory was useful, or hand in an answer: ids that it cites count as useful.",

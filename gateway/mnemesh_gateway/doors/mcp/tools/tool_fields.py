@@ -105,7 +105,7 @@ WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "recall.kinds": "Only these kinds, see remember.",
         "recall.limit": "Default 10.",
         "recall.token_budget": "Most tokens of the whole answer.",
-        "context.query": "What the work is about.",
+        "context.query": "The subject of the work.",
         "context.session": "Any name of this session.",
         "context.token_budget": "Default 1500.",
         "checkpoint.session": "Any name of this session.",

@@ -71,7 +71,7 @@ FORMS: Final = (
     ToolForm(
         name="save_prompt", of="remember", title="Save a prompt",
         description="Store a prompt or runbook under its title, the same title again as its next revision. Use it for "
-        "steps that somebody will want again. What a person stores becomes a prompt of the host, too.",
+        "steps that somebody will want again. A prompt by a person becomes a prompt of the host, too.",
         # A title tells prompts apart, so a text that another memory has is stored as well.
         shown="title content space tags", fixed={"kind": "prompt", "force": True}, required="title", revises=True,
     ),
@@ -93,12 +93,12 @@ FORMS: Final = (
     ),
     ToolForm(
         name="log_run", of="record_run", title="Log a run",
-        description="Store what a session was, as `record_run` does, with the saved prompt that it followed.",
+        description="Store the record of a session, as `record_run` does, with the saved prompt behind it.",
         shown="session prompts prompt_id files errors outcome status model tokens_in tokens_out cost_usd space",
     ),
     ToolForm(
         name="log_error", of="remember", title="Log an error",
-        description="Store an error with its type and stack. Use it, not `remember`, for one that took time to "
+        description="Store an error with its type and stack. Use it, not `remember`, for errors that took time to "
         "understand.",
         shown="content title space paths", fixed={"kind": "error"},
         attrs={
