@@ -76,7 +76,7 @@ class KnowledgeServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def CausalChain(self, request, context):
-        """What an entity is caused by and what it causes, out of errors, decisions and deployments in time. Refuses when the data are too few, and says how much is missing.
+        """Causes and effects of an entity, out of errors, decisions and deployments in time. Refuses when the data are too few, and says how much is missing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -107,7 +107,7 @@ class MapServiceServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Navigate(self, request, context):
-        """The memories that agents use together with a memory, or with those that answer a question; else the most used ones.
+        """The memories that agents use together with a memory, or with the answers to a question; else the most used ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class SessionServiceStub:
-    """Sessions of agents: what one begins with, where it stands, and how it goes on. A checkpoint is a memory of kind summary with the tag checkpoint, so it is exchanged, has a history and can be purged.
+    """Sessions of agents: the beginning, the state and the way on. A checkpoint is a memory of kind summary with the tag checkpoint, so it is exchanged, has a history and can be purged.
     """
 
     def __init__(self, channel):
@@ -73,7 +73,7 @@ class SessionServiceStub:
 
 
 class SessionServiceServicer:
-    """Sessions of agents: what one begins with, where it stands, and how it goes on. A checkpoint is a memory of kind summary with the tag checkpoint, so it is exchanged, has a history and can be purged.
+    """Sessions of agents: the beginning, the state and the way on. A checkpoint is a memory of kind summary with the tag checkpoint, so it is exchanged, has a history and can be purged.
     """
 
     def Checkpoint(self, request, context):
@@ -172,7 +172,7 @@ def add_SessionServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class SessionService:
-    """Sessions of agents: what one begins with, where it stands, and how it goes on. A checkpoint is a memory of kind summary with the tag checkpoint, so it is exchanged, has a history and can be purged.
+    """Sessions of agents: the beginning, the state and the way on. A checkpoint is a memory of kind summary with the tag checkpoint, so it is exchanged, has a history and can be purged.
     """
 
     @staticmethod
