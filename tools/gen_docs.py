@@ -20,6 +20,7 @@ import typer
 from tools.calibration_tables import calibration, passing
 from tools.hosts_page import bundle_server, hosts_page, plugin_hooks, plugin_server
 from tools.markdown_table import table_text
+from tools.program_options import program_options
 from tools.reliability_plot import reliability_plot
 
 from mnemesh.cli import app, plain
@@ -138,11 +139,7 @@ def cli_page() -> str:
             parts.append("\n" + "".join(f"- `{p.metavar or p.name.upper()}`: {_sentence(p.help)}\n" for p in arguments))
         own = [option for option in _options(command) if shared.get(_flags(option)) != option.help]
         parts += ["\n", *_table(own)] if own else []
-    parts.append("\n`mnemesh up` takes every setting as a flag: [settings.md](settings.md). `mnemesh doctor` takes\n")
-    parts.append("`--data DIR`, `--config FILE` and `--json`; `mnemesh mcp --help` lists the flags of the MCP proxy.\n")
-    parts.append(
-        "`mnemesh node salvage NEW_DIR --data DIR` copies the sound entries of DIR to NEW_DIR, also with `--json`.\n"
-    )
+        parts.append(program_options(name))
     return "".join(parts)
 
 

@@ -28,8 +28,8 @@ HELP: Final = """One memory for all your agents.
 
 The node of this machine is found through its data directory. MNEMESH_ENDPOINT, MNEMESH_TOKEN and MNEMESH_DATA_DIR
 name another. MNEMESH_SPACE is the default space, MNEMESH_AGENT the author of writes. With --json a command prints
-exactly one JSON object (watch one a line), for errors {"error": {"code", "message", ...}}. `mnemesh --version`
-prints the version.
+exactly one JSON object, for errors {"error": {"code", "message", ...}}. `watch` prints one a line. `up`, `mcp`,
+`bench`, `hook` and `statusline` have no --json. `mnemesh --version` prints the version.
 
 Exit status: 0 done, 2 bad usage, 3 no node answers, 4 refused, 130 interrupted, 141 output pipe closed."""
 # The headings of `mnemesh --help` with their commands. The value is the module that has the command, ""
