@@ -21,7 +21,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar, TypeVarTuple
 
 import structlog
 
@@ -46,6 +46,8 @@ HUNG_S: Final = 4.0
 WATCH_S: Final = 0.5
 ANSWER_S: Final = 1.0
 OPERATION_BYTES: Final = 16
+Answer = TypeVar("Answer")
+Args = TypeVarTuple("Args")
 Heard: TypeAlias = Callable[[Sequence[Command], Sequence[Committed | Exception]], None]
 log = structlog.get_logger("mnemesh.replication")
 
@@ -123,11 +125,11 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
     def __getattr__(self, method: str) -> Callable[..., Awaitable[Any]]:
         if method.startswith("_"):
             raise AttributeError(method)
-        bound = partial(self._ask, method)
+        bound = partial(self._ask, getattr(LedgerPort, method))
         self.__dict__[method] = bound
         return bound
 
-    async def _ask(self, method: str, *args: Any) -> Any:
+    async def _ask(self, method: Callable[[LedgerPort, *Args], Answer], *args: *Args) -> Answer:
         """The answer of the primary, or of the next one when the primary is lost meanwhile."""
         while True:
             try:
@@ -135,10 +137,10 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
             except _Moved:
                 continue
 
-    async def _call(self, method: str, *args: Any) -> Any:
+    async def _call(self, method: Callable[[LedgerPort, *Args], Answer], *args: *Args) -> Answer:
         """The answer of the present primary. Raises _Moved when another ledger is primary before the answer."""
         primary, moved = self.primary, self._moved
-        call = asyncio.ensure_future(getattr(primary.handle, method)(*args))
+        call: asyncio.Future[Answer] = asyncio.ensure_future(getattr(primary.handle, method.__name__)(*args))
         waiting = asyncio.ensure_future(moved.wait())
         try:
             await asyncio.wait((call, waiting), return_when=asyncio.FIRST_COMPLETED)
@@ -166,7 +168,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
                 if moves != self._moves:
                     moves = self._moves
                     asked = await self._renewed(asked)
-                results: list[Committed | Exception] = await self._call("commit", asked)
+                results = await self._call(LedgerPort.commit, asked)
                 results = [_as_told(result, told.get(at)) for at, result in enumerate(results)]
                 if moves == first:
                     self._committed(asked, results)
@@ -174,7 +176,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
                 told |= done
                 keys = keys_of(asked, results)
                 if keys and moves != first:
-                    await self._call("learn", keys)
+                    await self._call(LedgerPort.learn, keys)
                 why = await self._on_two(max((result.seq for result in done.values()), default=0), keys)
             except _Moved:
                 continue
@@ -183,7 +185,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
 
     async def _renewed(self, commands: Sequence[Command]) -> list[Command]:
         """`commands` for a ledger that may not know them, or may: see rule 3."""
-        known: list[bool] = await self._call("known", [command.actor for command in commands])
+        known = await self._call(LedgerPort.known, [command.actor for command in commands])
         return [
             command
             if here or (isinstance(command, Create) and not command.replaces)
@@ -226,7 +228,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         """A write on one machine only is acknowledged when that machine still answers. Mostly its own death keeps the
         second from taking the write in. Raises _Moved, and Unavailable when no ledger answers."""
         try:
-            await self._call("position")
+            await self._call(LedgerPort.position)
         except Unavailable:
             if await self._head_of(self.primary) is None:  # its process may be back
                 raise
@@ -236,7 +238,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         changes = 0
         while True:
             try:
-                gone: Gone = await self._call("erase", command)
+                gone = await self._call(LedgerPort.erase, command)
                 changes = max(changes, gone.changes)
                 why = await self._on_two(gone.seq)
             except _Moved:
@@ -246,15 +248,15 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
 
     async def take_in(self, batch: Incoming, now: int) -> TakenIn:
         """As Ledger.take_in. A peer keeps what it brings, so the second machine is not waited for."""
-        return await self._taken("take_in", batch, now)
+        return await self._taken(LedgerPort.take_in, batch, now)
 
     async def release(self, ids: Sequence[int], now: int, grants: Mapping[str, PeerGrant] | None = None) -> TakenIn:
         """As Ledger.release. Quarantine is the primary's own."""
-        return await self._taken("release", ids, now, grants)
+        return await self._taken(LedgerPort.release, ids, now, grants)
 
-    async def _taken(self, method: str, *args: Any) -> TakenIn:
+    async def _taken(self, method: Callable[[LedgerPort, *Args], TakenIn], *args: *Args) -> TakenIn:
         try:
-            taken: TakenIn = await self._call(method, *args)
+            taken = await self._call(method, *args)
         except _Moved:
             raise Unavailable("the ledger of another machine goes on; send it again", part="ledger") from None
         self.primary.bell.tell(taken.last)
@@ -262,7 +264,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
 
     async def status(self) -> LedgerStatus:
         """The primary's, with every replica: the first is the primary."""
-        found: LedgerStatus = await self._ask("status")
+        found = await self._ask(LedgerPort.status)
         head = max(found.seq, self.primary.bell.head)
         replicas = tuple(self._shown(member, head) for member in (self.primary, *self._others()))
         alarms = [f"ledger {one.place}: {alarm}" for one in self._others() for alarm in await self._alarms_of(one)]
@@ -272,7 +274,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         """The alarms of a ledger that is not the primary. Without an answer there are none, and the replicas tell
         why."""
         try:
-            status: LedgerStatus = await asyncio.wait_for(member.handle.status(), ANSWER_S)
+            status = await asyncio.wait_for(member.handle.status(), ANSWER_S)
         except (TimeoutError, MnemeshError):
             return ()
         return status.alarms
@@ -313,7 +315,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         except (TimeoutError, MnemeshError):
             return None
         member.bell.tell(head)
-        return int(head)
+        return head
 
     def _switch(self, to: Member) -> None:
         """All at once: nothing is asked of the new primary before everyone who follows the log was told."""
