@@ -24,7 +24,7 @@ from mnemesh_actors.ledger.peers.put_aside import AsidePage, Which
 from mnemesh_actors.ledger.peers.replica_keys import Identity, UsedKey
 from mnemesh_actors.ledger.replica_ledger import Site
 from mnemesh_actors.ledger.store.vectors import Key
-from mnemesh_actors.ledger.views import Changed
+from mnemesh_actors.ledger.views import QUICK, Changed
 from mnemesh_actors.models.embedding_model import ModelInfo
 from mnemesh_actors.models.worker import Vectors as VectorRows
 from mnemesh_crdt.intake.arrivals import TakenIn
@@ -255,6 +255,9 @@ class LedgerPort(LedgerRead, LedgerWrite, LedgerFeed, LedgerPeers, LedgerCopies,
     """A whole ledger."""
 
     def close(self) -> None: ...
+
+
+assert QUICK.keys() <= set(dir(LedgerPort)), f"not in LedgerPort: {QUICK.keys() - set(dir(LedgerPort))}"
 
 
 class IndexPort(Protocol):

@@ -75,11 +75,12 @@ class RetrievalShard:
         waited for."""
         if self._config.server is not None:
             return False
-        if method == "neighbours_batch":
+        if method == self.neighbours_batch.__name__:
             return len(args[0]) == 1
-        if method == "apply":
+        if method == self.apply.__name__:
             return len(args[0]) + len(args[1]) <= 1 and all(len(item.texts) == 1 for item in args[0])
-        searches = args if method in ("prepare", "search") else args[0] if method == "search_batch" else ()
+        batch, single = self.search_batch.__name__, (self.prepare.__name__, self.search.__name__)
+        searches = args[0] if method == batch else args if method in single else ()
         return bool(searches) and all(one.ids is None and one.limit <= QUICK_LIMIT_MAX for one in searches)
 
     def arrive(self, address: str) -> None:

@@ -5,10 +5,10 @@ Thin: what a question means stands in reads and histories.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from mnemesh_actors.ledger.commit.history_writes import Histories
 from mnemesh_actors.ledger.store import file_table, link_table, reads, session_reads
@@ -18,11 +18,17 @@ from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.values.errors import DataLoss, MnemeshError, NotFound
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query
 
-# Reads of memories by id, for a recall, for the marks of results and for a table that follows the log.
-QUICK = ("read", "touch", "from_peers", "activity", "ties", "hidden", "tagged")
 QUICK_ROWS_MAX = 64
 # The texts of a draft for a quick lookup with its vectors.
 QUICK_HASHES_MAX = 8
+# Reads of memories by id, for a recall, for the marks of results and for a table that follows the log.
+QUICK_BY_ID = ("read", "touch", "from_peers", "activity", "ties", "hidden", "tagged")
+# By method, whether a call is quick. `ports.py` refuses a name that no method has.
+QUICK: Final[Mapping[str, Callable[..., bool]]] = {
+    **dict.fromkeys(QUICK_BY_ID, lambda ids, *_: len(ids) <= QUICK_ROWS_MAX),
+    "prepare": lambda lookups, hashes, *_: len(lookups) == 1 and len(hashes) <= QUICK_HASHES_MAX,
+    "entries": lambda after, limit, *_: limit <= QUICK_ROWS_MAX,
+}
 
 
 class Changed(NamedTuple):
@@ -40,11 +46,7 @@ class Views(Histories):
     def quick(self, method: str, args: tuple[Any, ...]) -> bool:
         """Few rows by their keys, and notes in memory: some tenths of a millisecond, which no reader or writer of the
         file delays."""
-        if method == "prepare":
-            return len(args[0]) == 1 and len(args[1]) <= QUICK_HASHES_MAX
-        if method == "entries":
-            return bool(args[1] <= QUICK_ROWS_MAX)
-        return method in QUICK and len(args[0]) <= QUICK_ROWS_MAX
+        return method in QUICK and QUICK[method](*args)
 
     @reading
     def read(self, ids: Sequence[str]) -> dict[str, Memory]:
