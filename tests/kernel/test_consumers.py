@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 
 from mnemesh_actors.consumers import feed_loop
 from mnemesh_actors.consumers.consumer import ConsumerSet, status_of
-from mnemesh_actors.consumers.consumer_table import CONSUMERS, ConsumerParts, ConsumerRow
+from mnemesh_actors.consumers.consumer_table import CONSUMERS, INDEX, NEXT_INDEX, ConsumerParts, ConsumerRow
 from mnemesh_actors.consumers.feed_loop import LogReader
 from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.ledger.feeds import entry_feed
@@ -447,8 +447,8 @@ async def test_a_reader_says_that_another_log_goes_on_and_begins_it(scene: Scene
 
 
 def test_names_of_consumers_are_their_own() -> None:
-    assert len({row.name for row in CONSUMERS}) == len(CONSUMERS)
-    assert all(row.page_entries > 0 and 0 < row.share <= 1 and row.cursor for row in CONSUMERS)
+    assert len({row.name for row in (INDEX, NEXT_INDEX, *CONSUMERS)}) == 2 + len(CONSUMERS)
+    assert all(row.page_entries > 0 and 0 < row.share <= 1 for row in CONSUMERS)
 
 
 async def test_one_class_and_one_row_are_a_consumer_of_the_node(scene: Scene) -> None:
@@ -458,7 +458,7 @@ async def test_one_class_and_one_row_are_a_consumer_of_the_node(scene: Scene) ->
         made.append(RunnerSubject(scene, Tally, Foreground()).tally)
         return made[0]
 
-    row = ConsumerRow(name="tally", page_entries=3, share=0.5, cursor="in the ledger", make=make)
+    row = ConsumerRow(name="tally", page_entries=3, share=0.5, make=make)
     nobody: Any = None  # whom the judge would ask, had two writers written at once here
     judge = JudgeParts(ledger=scene.ledger, embedder=nobody, index=nobody, commit=nobody, clock=nobody, entropy=nobody)
     parts = ConsumerParts(ledger=scene.ledger, embedder=nobody, home=scene.home.file, judge=judge)

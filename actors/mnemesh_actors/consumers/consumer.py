@@ -148,7 +148,7 @@ class ConsumerRunner(FeedLoop):
 
 
 class ConsumerSet:
-    """The consumers of a node, started, moved, shown and stopped together: every row of `rows` with `make`."""
+    """The consumers of a node, started, moved, shown and stopped together: every row of `rows`."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class ConsumerSet:
                 Budget(foreground, row.share, min(QUIET_S, row.linger_s), row.linger_s, rest if row.linger_s else None),
             )
             for row in rows
-            if row.make is not None and (consumer := row.make(parts)) is not None
+            if (consumer := row.make(parts)) is not None
         )
 
     def start(self) -> None:

@@ -1,4 +1,4 @@
-"""Everything that follows the log, one row each. A new consumer is one class and one row with `make`."""
+"""The consumers of the log, one row each. A new consumer is one class and one row."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ from mnemesh_memory.policy.rules import stored_rules
 from mnemesh_memory.policy.rules import triggers as trigger_table
 from mnemesh_memory.policy.rules.stored_rules import RuleTable
 from mnemesh_memory.policy.rules.triggers import TriggerTable
-from mnemesh_memory.values import limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,56 +44,50 @@ class ConsumerParts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConsumerRow:
-    """One consumer of the log."""
+class LogRow:
+    """A consumer that another part starts."""
 
     name: str  # A name never changes.
     page_entries: int  # The most entries of a step.
-    share: float  # The share of time while somebody waits. Consumers that linger share the time among them.
-    cursor: str  # Where the cursor is kept.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConsumerRow(LogRow):
+    """A consumer that `ConsumerSet` starts."""
+
+    share: float = 1.0  # The share of time while somebody waits. Consumers that linger share the time among them.
     linger_s: float = 0.0  # The longest wait for a quiet moment. Entries that come meanwhile are taken together.
-    # None when another part starts the consumer, or the node has none.
-    make: Callable[[ConsumerParts], Consumer | None] | None = None
+    make: Callable[[ConsumerParts], Consumer | None]  # Makes None when the node has none.
 
 
-INDEX: Final = ConsumerRow(
-    name="index", page_entries=PAGE_ENTRIES, share=1.0, cursor="beside the index: writers wait for it"
-)
+# The cursors of indexes lie beside them, and writers wait for the first.
+INDEX: Final = LogRow(name="index", page_entries=PAGE_ENTRIES)
 # The next model yields to the present one.
-NEXT_INDEX: Final = ConsumerRow(name="next index", page_entries=64, share=1.0, cursor="beside the next index")
-WATCH: Final = ConsumerRow(
-    name="watch", page_entries=limits.WATCH_PAGE_ENTRIES_MAX, share=1.0, cursor="in the client's token"
-)
-SUBSCRIPTIONS: Final = ConsumerRow(name="mcp subscriptions", page_entries=1000, share=1.0, cursor="nowhere")
+NEXT_INDEX: Final = LogRow(name="next index", page_entries=64)
+# The tables are filled at every start, and engrams read the log again: their cursors are in memory.
 TRIGGERS: Final = ConsumerRow(
     name="triggers",
     page_entries=256,
-    share=1.0,
-    cursor="in memory: the table is filled at every start",
     make=lambda parts: TagFollower(parts.triggers, parts.ledger, trigger_table.TAG, (trigger_table.FIRED_TAG,)),
 )
 RULES: Final = ConsumerRow(
     name="rules",
     page_entries=256,
-    share=1.0,
-    cursor="in memory: the table is filled at every start",
     make=lambda parts: TagFollower(parts.rules, parts.ledger, stored_rules.TAG),
 )
 ENGRAMS: Final = ConsumerRow(
     name="engrams",
     page_entries=1000,
     share=0.2,
-    cursor="in memory: the log is read at every start",
     make=lambda parts: EngramFollower(parts.temporal),
 )
 LINGER_S: Final = 0.5
-# Reading a text takes a millisecond, so it yields to whoever waits for the node.
+# Reading a text takes a millisecond, so it yields to whoever waits for the node. Its cursor is in its file.
 GRAPH: Final = ConsumerRow(
     name=GRAPH_NAME,
     page_entries=32,
     share=0.1,
     linger_s=LINGER_S,
-    cursor="in derived/graph.sqlite",
     make=lambda parts: None if parts.graph is None else GraphFollower(parts.graph, parts.ledger, parts.notice),
 )
 # A judgement reads, compares and writes, so somebody who waits for the node goes first. Steps are short, because a
@@ -104,7 +97,6 @@ CONTRADICTIONS: Final = ConsumerRow(
     page_entries=8,
     share=0.1,
     linger_s=LINGER_S,
-    cursor="in the ledger",
     make=lambda parts: ContradictionJudge(parts.judge),
 )
 DERIVED_TEXTS: Final = ConsumerRow(
@@ -112,10 +104,6 @@ DERIVED_TEXTS: Final = ConsumerRow(
     page_entries=256,
     share=0.2,
     linger_s=LINGER_S,
-    cursor="in the ledger",
     make=lambda parts: DerivedTexts(parts.ledger, parts.clock, parts.publish),
 )
-CONSUMERS: Final[tuple[ConsumerRow, ...]] = (
-    *(INDEX, NEXT_INDEX, WATCH, SUBSCRIPTIONS, TRIGGERS, RULES, ENGRAMS, GRAPH),
-    *(CONTRADICTIONS, DERIVED_TEXTS),
-)
+CONSUMERS: Final[tuple[ConsumerRow, ...]] = (TRIGGERS, RULES, ENGRAMS, GRAPH, CONTRADICTIONS, DERIVED_TEXTS)

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from mnemesh_actors.consumers.consumer_table import SUBSCRIPTIONS
 from mnemesh_actors.consumers.feed_loop import LogReader
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.node_ports import NodePorts
@@ -24,6 +23,8 @@ from mnemesh_memory.watch.watch_values import Change, ChangesPage, Watched, Watc
 
 # Watchers never fill the ledger's inbox, however many wake at once.
 READS_AT_ONCE_MAX = 4
+# The most entries of a step for the MCP sessions that follow resources.
+TOUCHED_ENTRIES_MAX = 1000
 # After so many entries of other spaces, a watcher is told how far it has come.
 POSITION_EVERY_ENTRIES = 1000
 
@@ -121,7 +122,7 @@ class Watching:
                 reader.passed(page)
 
     async def _entries(self, after: int) -> EntryPage:
-        return await self._parts.ledger.entries(after, SUBSCRIPTIONS.page_entries)
+        return await self._parts.ledger.entries(after, TOUCHED_ENTRIES_MAX)
 
     def _ended(self, key: tuple[int, int, tuple[str, ...]], task: asyncio.Task[ChangesPage]) -> None:
         del self._asked[key]
