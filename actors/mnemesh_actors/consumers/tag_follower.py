@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
-from mnemesh_actors.ports import LedgerPort
+from mnemesh_actors.ports import LedgerRead
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.access.grants import EVERY_SPACE
 from mnemesh_memory.values import limits
@@ -32,7 +32,7 @@ class TagTable(Protocol):
         """The memory has the tag no longer."""
 
 
-async def fill(table: TagTable, ledger: Handle[LedgerPort], tag: str, without: Sequence[str] = ()) -> None:
+async def fill(table: TagTable, ledger: Handle[LedgerRead], tag: str, without: Sequence[str] = ()) -> None:
     """Put every memory of the ledger with the tag, and none of the tags `without`, into the table."""
     table.clear()
     table.position = await ledger.position()
@@ -51,7 +51,7 @@ async def fill(table: TagTable, ledger: Handle[LedgerPort], tag: str, without: S
 class TagFollower:
     """A consumer that keeps its own cursor, together with the table."""
 
-    def __init__(self, table: TagTable, ledger: Handle[LedgerPort], tag: str, without: Sequence[str] = ()) -> None:
+    def __init__(self, table: TagTable, ledger: Handle[LedgerRead], tag: str, without: Sequence[str] = ()) -> None:
         self._table = table
         self._ledger = ledger
         self._tag = tag

@@ -16,7 +16,7 @@ from typing import Final, Self
 import structlog
 
 from mnemesh_actors.files.project_files import GIT_S, ProjectFiles
-from mnemesh_actors.ports import LedgerPort
+from mnemesh_actors.ports import LedgerRead
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_memory.values.errors import MnemeshError
@@ -53,7 +53,7 @@ class Plan:
 class FileWatch:
     """One task. `on` is the setting."""
 
-    def __init__(self, ledger: Handle[LedgerPort], files: ProjectFiles, *, on: bool) -> None:
+    def __init__(self, ledger: Handle[LedgerRead], files: ProjectFiles, *, on: bool) -> None:
         self._ledger = ledger
         self._files = files
         self._on = on
