@@ -12,15 +12,17 @@ import json
 import secrets
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
 
 import structlog
 
+from mnemesh_actors.actor_table import EMBEDDER
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.node.assembly import StartConfig, start_mesh
 from mnemesh_actors.node.mesh import Mesh
-from mnemesh_actors.runtime.base import Actor
+from mnemesh_actors.runtime.base import ANYWHERE, Actor, Args, Place
 from mnemesh_actors.runtime.local import LocalHandle, LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_gateway.doors.grpc.grpc_door import GrpcDoor
@@ -51,10 +53,12 @@ class MeteredRuntime(LocalRuntime):
     worker: type[MeteredWorker] = MeteredWorker
     embedder: LocalHandle[Any]  # of a worker of this benchmark
 
-    async def spawn(self, name: str, cls: type[Actor], *args: Any, **where: Any) -> LocalHandle[Actor]:
-        metered = cls is EmbeddingWorker
-        actor = cast(type[Actor], self.worker) if metered else cls
-        handle = await super().spawn(name, actor, *args, **where)
+    async def spawn(
+        self, name: str, cls: Callable[[*Args], Actor], *args: *Args, place: Place = ANYWHERE
+    ) -> LocalHandle[Actor]:
+        metered = name.startswith(EMBEDDER.name)
+        actor = cast(Callable[[*Args], Actor], self.worker) if metered else cls
+        handle = await super().spawn(name, actor, *args, place=place)
         if metered:
             self.embedder = handle
         return handle

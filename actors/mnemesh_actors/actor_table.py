@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar, cast
+from dataclasses import dataclass, replace
+from typing import Final, Generic, TypeVar, TypeVarTuple
 
 from mnemesh_actors.astrocytes.astrocyte import Astrocyte
 from mnemesh_actors.astrocytes.sleep_record import SleepRecord
 from mnemesh_actors.index.shard import RetrievalShard
+from mnemesh_actors.index.shard_config import ShardConfig
 from mnemesh_actors.knowledge.access_store import AccessStore
 from mnemesh_actors.knowledge.graph_store import GraphStore
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.replica_ledger import ReplicaLedger, Scout
+from mnemesh_actors.models.embedding_model import ModelConfig
 from mnemesh_actors.models.reranker import Reranker
 from mnemesh_actors.models.worker import EmbeddingWorker
 from mnemesh_actors.ports import Embed, IndexPort, LedgerPort, Rerank, ScoutPort
@@ -22,36 +24,37 @@ from mnemesh_actors.runtime.local import LocalHandle
 from mnemesh_actors.transcripts.transcript_store import TranscriptStore
 
 Port = TypeVar("Port")
+Args = TypeVarTuple("Args")
 PINNED: Final = Place(pinned=True)
+ROAMING: Final = Place(roams=True, works=True)
+HERE: Final = Place(here=True)
 
 
 @dataclass(frozen=True)  # no slots: a subscripted generic is noted on the row
-class ActorRow(Generic[Port]):
-    """An actor `name-0`, `name-1` and so on. Its handle has the methods of `Port`."""
+class ActorRow(Generic[Port, *Args]):
+    """An actor `name-0`, `name-1` and so on, made from `Args`. Its handle has the methods of `Port`."""
 
     name: str
-    make: Callable[..., Port]
+    make: Callable[[*Args], Port]
     place: Place  # unless whoever makes it knows better
+    count: int  # the usual number: settings, machines and models may ask for others
+    restart: bool  # Ray makes it anew when its process has died
 
-    @property
-    def _cls(self) -> type[Port]:
-        """A class is a callable that makes its port."""
-        return cast("type[Port]", self.make)
-
-    async def spawn(self, runtime: Runtime, *args: Any, name: str = "0", place: Place | None = None) -> Handle[Port]:
+    async def spawn(self, runtime: Runtime, *args: *Args, name: str = "0", place: Place | None = None) -> Handle[Port]:
         """One of them, constructed with `args`. Raises what the constructor raises."""
-        return await runtime.spawn(f"{self.name}-{name}", self._cls, *args, place=place or self.place)
+        place = replace(place or self.place, restarts=self.restart)
+        return await runtime.spawn(f"{self.name}-{name}", self.make, *args, place=place)
 
-    async def spawn_here(self, undo: AsyncExitStack, *args: Any) -> Handle[Port]:
+    async def spawn_here(self, undo: AsyncExitStack, *args: *Args) -> Handle[Port]:
         """The only one, in this process whatever the runtime: its file lies in the data directory, and another process
         gains nothing. `undo` ends it."""
         actor: LocalHandle[Port] = LocalHandle(f"{self.name}-0")
-        await actor.construct(self._cls, *args)
+        await actor.construct(self.make, *args)
         undo.push_async_callback(actor.shut)
         return actor
 
     async def spawn_each(
-        self, runtime: Runtime, *args: Any, places: Sequence[Place], suffix: str = ""
+        self, runtime: Runtime, *args: *Args, places: Sequence[Place], suffix: str = ""
     ) -> list[Handle[Port]]:
         """One at each place. When one can't be made, none is left."""
         made: list[Handle[Port]] = []
@@ -65,25 +68,24 @@ class ActorRow(Generic[Port]):
         return made
 
 
-# One, on the machine of the data directory. Restarts in place, from its files.
-LEDGER: Final = ActorRow[LedgerPort]("ledger", Ledger, PINNED)
-# One a machine, two at least. Restarts in place, or is made on another machine.
-REPLICA: Final = ActorRow[LedgerPort]("ledger", ReplicaLedger, Place())
-# One a machine while a place is looked for. Never restarts.
-SCOUT: Final = ActorRow[ScoutPort]("scout", Scout, Place())
-# One a generation, beside a ledger that is not primary. Restarts empty or from its files.
-SHARD: Final = ActorRow[IndexPort]("shard", RetrievalShard, PINNED)
-# `embedding_workers` of them. Restarts on any machine.
-EMBEDDER: Final = ActorRow[Embed]("embedder", EmbeddingWorker, Place(roams=True, works=True))
-# `astrocyte_workers` of them. Restarts on any machine.
-ASTROCYTE: Final = ActorRow[Astrocyte]("astrocyte", Astrocyte, Place(roams=True, works=True))
-# One, in the process of the doors.
-SLEEP_RECORD: Final = ActorRow[SleepRecord]("sleep-record", SleepRecord, Place(here=True))
-# One if configured, on the machine of the data directory. Restarts in place.
-RERANKER: Final = ActorRow[Rerank]("reranker", Reranker, PINNED)
-# One, in the process of the doors.
-TRANSCRIPTS: Final = ActorRow[TranscriptStore]("transcripts", TranscriptStore, Place(here=True))
-# One, in the process of the doors: its file can be made anew.
-GRAPH: Final = ActorRow[GraphStore]("graph", GraphStore, Place(here=True))
-# One, in the process of the doors: a lost file is a loss of hints.
-ACCESS: Final = ActorRow[AccessStore]("access", AccessStore, Place(here=True))
+# Of the data directory.
+LEDGER: Final = ActorRow[LedgerPort, str, str, str, int]("ledger", Ledger, PINNED, count=1, restart=True)
+# On several machines, each with a directory of its own. Of a lost machine another one is made elsewhere.
+REPLICA: Final = ActorRow[LedgerPort, str, int]("ledger", ReplicaLedger, Place(), count=2, restart=True)
+# Of a machine, while a place is looked for.
+SCOUT: Final = ActorRow[ScoutPort, str, str]("scout", Scout, Place(), count=1, restart=False)
+# Of a generation. On several machines beside a ledger that is not primary.
+SHARD: Final = ActorRow[IndexPort, ShardConfig]("shard", RetrievalShard, PINNED, count=1, restart=True)
+# One for texts to store and one more for questions, so that a question never waits for a text.
+EMBEDDER: Final = ActorRow[Embed, ModelConfig]("embedder", EmbeddingWorker, ROAMING, count=2, restart=True)
+# On Ray one a machine with processors.
+ASTROCYTE: Final = ActorRow[Astrocyte, bool]("astrocyte", Astrocyte, ROAMING, count=1, restart=True)
+SLEEP_RECORD: Final = ActorRow[SleepRecord, str]("sleep-record", SleepRecord, HERE, count=1, restart=False)
+# If configured.
+RERANKER: Final = ActorRow[Rerank, ModelConfig]("reranker", Reranker, PINNED, count=1, restart=True)
+TRANSCRIPTS: Final = ActorRow[TranscriptStore, str, int]("transcripts", TranscriptStore, HERE, count=1, restart=False)
+# Its file can be made anew.
+GRAPH: Final = ActorRow[GraphStore, str]("graph", GraphStore, HERE, count=1, restart=False)
+# A lost file is a loss of hints.
+ACCESS: Final = ActorRow[AccessStore, str]("access", AccessStore, HERE, count=1, restart=False)
+ACTORS: Final = (LEDGER, REPLICA, SCOUT, SHARD, EMBEDDER, ASTROCYTE, SLEEP_RECORD, RERANKER, TRANSCRIPTS, GRAPH, ACCESS)

@@ -11,7 +11,7 @@ from typing import Any
 import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from mnemesh_actors.actor_table import ACCESS, GRAPH, LEDGER, RERANKER, TRANSCRIPTS
+from mnemesh_actors.actor_table import ACCESS, EMBEDDER, GRAPH, LEDGER, RERANKER, TRANSCRIPTS
 from mnemesh_actors.consumers.consumer import ConsumerSet
 from mnemesh_actors.consumers.consumer_table import ConsumerParts
 from mnemesh_actors.consumers.follower import IndexFollower
@@ -51,8 +51,6 @@ from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
 
 COMMIT_COMMANDS_MAX = 256
-# One for texts to store and one more for questions, so that a question never waits for a text.
-WORKERS_HERE = 2
 log = structlog.get_logger("mnemesh.start")
 
 
@@ -296,7 +294,7 @@ def _machine_of_index(fleet: Fleet | None, machines: Sequence[Machine]) -> str:
 def _usual_workers(runtime: Runtime, machines: Sequence[Machine]) -> int:
     """Two in this process, which share the weights. On Ray one for each machine with processors, except the machine of
     the doors."""
-    return WORKERS_HERE if runtime.name == "local" else max(1, sum(one.processors for one in machines[1:]))
+    return EMBEDDER.count if runtime.name == "local" else max(1, sum(one.processors for one in machines[1:]))
 
 
 def _where_to_embed(machines: Sequence[Machine], workers: int) -> list[Place]:

@@ -36,7 +36,7 @@ async def start_sleep(
     """Consolidation with as many astrocytes as `config` says: usually one, on Ray one a machine with processors."""
     record = await SLEEP_RECORD.spawn_here(undo, str(directory.path / FILE))
     machines = await runtime.machines()
-    usual = max(1, sum(machine.processors for machine in machines[1:]))
+    usual = max(ASTROCYTE.count, sum(machine.processors for machine in machines[1:]))
     places = [ASTROCYTE.place] * (config.astrocytes or usual)
     alone = runtime.name != "local"
     astrocytes = WorkerPool(await ASTROCYTE.spawn_each(runtime, alone, places=places))

@@ -30,7 +30,7 @@ from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_actors.storage.data_directory import DataDirectory
 from mnemesh_memory.values.errors import MnemeshError, Unavailable
 
-REPLICAS: Final = 2
+REPLICAS: Final = REPLICA.count
 # A machine that is started again within this time finds its own ledger, and nothing has to be filled.
 REPLACE_AFTER_S: Final = 5.0
 # How long a start waits for ledgers that may hold more, and how often it looks.

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, TypeVarTuple
 
 from mnemesh_memory.values.model_status import ActorStatus
 
 Port = TypeVar("Port", covariant=True)
 Actor = TypeVar("Actor")
+Args = TypeVarTuple("Args")
 
 
 class Handle(Generic[Port]):
@@ -36,13 +37,14 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an actor lives."""
+    """Where an actor lives, and whether it lives again."""
 
     pinned: bool = False  # on this machine, where its files are
     machine: str = ""  # on that one, by its id
     roams: bool = False  # elsewhere when that machine is gone
     works: bool = False  # never on a machine that offers no processors
     here: bool = False  # in this process, whatever the runtime
+    restarts: bool = True  # when its own process has died
 
 
 ANYWHERE = Place()
@@ -56,7 +58,9 @@ class Runtime(Protocol):
     @property
     def name(self) -> str: ...
 
-    async def spawn(self, name: str, cls: type[Actor], *args: Any, place: Place = ANYWHERE) -> Handle[Actor]:
+    async def spawn(
+        self, name: str, cls: Callable[[*Args], Actor], *args: *Args, place: Place = ANYWHERE
+    ) -> Handle[Actor]:
         """Construct `cls(*args)` as an actor at `place`."""
 
     async def answers(self, handle: Handle[object]) -> bool:

@@ -18,7 +18,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, TypeAlias
 
-from mnemesh_actors.runtime.base import ANYWHERE, Actor, Handle, Machine, Place, Port
+from mnemesh_actors.runtime.base import ANYWHERE, Actor, Args, Handle, Machine, Place, Port
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Overloaded, Unavailable
 from mnemesh_memory.values.model_status import ActorStatus
@@ -51,7 +51,7 @@ class LocalHandle(Handle[Port]):
         self._waiting = 0
         self._closed = False
 
-    async def construct(self, cls: type, *args: Any) -> None:
+    async def construct(self, cls: Callable[[*Args], Port], *args: *Args) -> None:
         """Build the object in its own thread. When that fails, or is not waited for, nothing stays behind."""
         self.type = cls.__name__
         try:
@@ -63,7 +63,7 @@ class LocalHandle(Handle[Port]):
             raise
         self._quick = getattr(self._actor, "quick", _never)
 
-    def _make(self, cls: type, args: tuple[Any, ...]) -> None:
+    def _make(self, cls: Callable[[*Args], Port], args: tuple[*Args]) -> None:
         self._actor = cls(*args)
         if arrive := getattr(self._actor, "arrive", None):
             arrive(HERE)
@@ -143,7 +143,9 @@ class LocalRuntime:
         self._handles: list[LocalHandle[object]] = []
         sys.setswitchinterval(SWITCH_S)
 
-    async def spawn(self, name: str, cls: type[Actor], *args: Any, place: Place = ANYWHERE) -> LocalHandle[Actor]:
+    async def spawn(
+        self, name: str, cls: Callable[[*Args], Actor], *args: *Args, place: Place = ANYWHERE
+    ) -> LocalHandle[Actor]:
         handle: LocalHandle[Actor] = LocalHandle(name)
         await handle.construct(cls, *args)
         self._handles.append(handle)

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mnemesh_actors.runtime.base import ANYWHERE, Actor, Handle, Machine, Place, Port
+from mnemesh_actors.runtime.base import ANYWHERE, Actor, Args, Handle, Machine, Place, Port
 from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.runtime.ray_cluster import RayCluster, beside, log_what_ray_prints, reachable
 from mnemesh_memory.values import limits
@@ -43,7 +43,7 @@ class _Host:
     a damaged file, reaches the caller as it is. The next call tries again.
     """
 
-    def __init__(self, cls: type, args: tuple[Any, ...]) -> None:
+    def __init__(self, cls: Callable[..., object], args: tuple[Any, ...]) -> None:
         self._cls = cls
         self._args = args
         self._object: Any = None
@@ -231,7 +231,9 @@ class RayRuntime:
                 file.write(secrets.token_hex(32))
         return path
 
-    async def spawn(self, name: str, cls: type[Actor], *args: Any, place: Place = ANYWHERE) -> Handle[Actor]:
+    async def spawn(
+        self, name: str, cls: Callable[[*Args], Actor], *args: *Args, place: Place = ANYWHERE
+    ) -> Handle[Actor]:
         if place.here:
             return await self._here.spawn(name, cls, *args)
         import ray
@@ -241,8 +243,8 @@ class RayRuntime:
         options: dict[str, Any] = {
             "name": name,
             "num_cpus": WORKING_CPUS if place.works else 0,
-            "max_restarts": -1,
-            "max_task_retries": TASK_RETRIES,
+            "max_restarts": -1 if place.restarts else 0,
+            "max_task_retries": TASK_RETRIES if place.restarts else 0,
             "max_pending_calls": limits.INBOX_MESSAGES_MAX,
         }
         machine = ray.get_runtime_context().get_node_id() if place.pinned else place.machine
