@@ -25,10 +25,10 @@ from mnemesh_memory.policy.dynamics.forgetting import (
     GIST_BELOW,
     TAGS,
     TAGS_BELOW,
-    distortion,
     is_kept_whole,
     level_of,
     shown,
+    term_weights,
 )
 from mnemesh_memory.text.text import estimate_tokens, sentences
 from mnemesh_memory.values.model import Draft, ListQuery, Memory, Query
@@ -55,8 +55,9 @@ heats = st.floats(0.0, 1.0)
 @given(texts, heats, texts | st.just(""))
 @example(LONG, 0.01, "when may we deploy?")
 def test_a_form_keeps_within_the_distortion_of_its_level(text: str, heat: float, question: str) -> None:
-    form = shown(text, heat, question)
-    assert distortion(text, form.text) <= DISTORTION_MAX[form.level] + 1e-9
+    form, weights = shown(text, heat, question), term_weights(text)
+    lost = sum(weights[term] for term in weights.keys() - term_weights(form.text).keys())
+    assert lost <= DISTORTION_MAX[form.level] * sum(weights.values()) + 1e-9
     assert estimate_tokens(form.text) <= estimate_tokens(text)
 
 

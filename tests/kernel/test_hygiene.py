@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +24,7 @@ from mnemesh_memory.policy.hygiene import Finding, is_idle, near_pairs, tidy
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, PermissionDenied
 from mnemesh_memory.values.kinds import KINDS, TIERS
-from mnemesh_memory.values.model import Caller, Draft, Link, Memory, Query
+from mnemesh_memory.values.model import Caller, Draft, Link, Query
 
 PROPERTY = settings(max_examples=100, derandomize=True, database=None)
 GUEST_SPACE = "test/guests"
@@ -139,10 +138,7 @@ async def test_texts_without_vectors_are_compared_word_for_word_and_the_answer_s
     first = await here.remember("Lamps are trimmed at dusk.")
     await here.remember("Lamps are trimmed at dusk.", force=True)
 
-    async def none(parts: Any, space: Any, memories: Sequence[Memory]) -> dict[str, list[Any]]:
-        return {memory.id: [] for memory in memories}
-
-    here.patch.setattr(hygiene_report, "stored_vectors", none)
+    here.patch.setattr(here.mesh._parts.embedder, "stored", lambda kept: {})
     found = await here.mesh.duplicates(READER, (here.space,))
     assert [(pair.older.memory.id, pair.similarity) for pair in found.pairs] == [(first.id, 1.0)]
     assert (found.total, "2 texts are not embedded yet" in found.degraded[0]) == (1, True)

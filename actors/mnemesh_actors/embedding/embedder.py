@@ -24,13 +24,16 @@ from numpy.typing import NDArray
 
 from mnemesh_actors.models.embedding_model import LENGTH_TOLERANCE, NO_PREFIXES, PAIRS_OFF, ModelInfo, Prefixes
 from mnemesh_actors.models.worker import Vectors
-from mnemesh_actors.ports import Embed
+from mnemesh_actors.ports import Embed, LedgerPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.worker_pool import WorkerPool
 from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading, reading_of
+from mnemesh_memory.text.passages import index_texts
+from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, Unavailable
+from mnemesh_memory.values.model import Memory
 
 Vector = NDArray[np.float32]
 BATCH_TEXTS_MAX = 64
@@ -54,6 +57,8 @@ YIELDING_BYTES_MAX = 2_000
 YIELDED_S = 0.5
 # A longer text is no question, and hardly comes again.
 CACHED_TEXT_CHARS_MAX = 2_000
+# Of a long memory that is compared with others.
+PASSAGES_COMPARED_MAX: Final = 8
 _FLOAT_BYTES: Final = 4
 # WordPiece gives up on a word of more than 100 characters.
 _PLAIN_WORD: Final = re.compile(r"(?<!\w)[A-Za-z0-9]{1,100}(?!\w)")
@@ -266,6 +271,16 @@ class Embedder:
             log.warning("cached_vectors_damaged", damaged=len(kept) - len(found), generation=self.generation)
         return found
 
+    async def stored_of(self, ledger: Handle[LedgerPort], memories: Sequence[Memory]) -> dict[str, list[Vector]]:
+        """The vectors that the ledger has kept of each memory's passages, the first PASSAGES_COMPARED_MAX."""
+        hashes = {
+            memory.id: [content_hash(dense) for dense, _ in index_texts(memory)[:PASSAGES_COMPARED_MAX]]
+            for memory in memories
+        }
+        wanted = [digest for part in hashes.values() for digest in part]
+        stored = self.stored(await ledger.vectors(wanted, self.generation) if wanted else {})
+        return {id_: [stored[digest] for digest in part if digest in stored] for id_, part in hashes.items()}
+
     def forget(self) -> None:
         """Drop every text from the cache: which of them an erased memory said, in any revision, nobody knows any
         more."""
@@ -285,3 +300,12 @@ class Embedder:
 def bytes_of(text: str) -> int:
     """A measure of a text's tokens that holds for any script."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+
+
+def mean_vector(vectors: Sequence[Vector]) -> Vector | None:
+    """The direction of the first passages of a text, None without any."""
+    if not vectors:
+        return None
+    mean = np.mean(np.stack(vectors), axis=0)
+    length = float(np.linalg.norm(mean))
+    return (mean / length).astype(np.float32) if length > 0.0 else None

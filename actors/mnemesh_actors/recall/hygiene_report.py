@@ -14,10 +14,10 @@ from typing import Final
 
 import numpy as np
 
+from mnemesh_actors.embedding.embedder import mean_vector
 from mnemesh_actors.files.project_files import GIT_S, FileState
 from mnemesh_actors.memory_lookup import find_one, hidden, newest_pages
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.related import mean_vector, stored_vectors
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import file_references, hygiene
 from mnemesh_memory.policy.hygiene import Duplicates, Finding, Pair, Report, Tidy, tidy
@@ -110,7 +110,7 @@ class Hygiene:
         with self._parts.serving.current.held() as space:
             async for page in self._pages(named, "active"):
                 total, degraded = page.total, left_out(page.lost)
-                stored = await stored_vectors(self._parts, space, page.memories)
+                stored = await space.embedder.stored_of(self._parts.ledger, page.memories)
                 ids += [memory.id for memory in page.memories]
                 keys += [(memory.space, duplicate_key(memory.content)) for memory in page.memories]
                 vectors += [mean_vector(stored[memory.id]) for memory in page.memories]

@@ -11,7 +11,6 @@ from typing import Final
 import structlog
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.related import stored_vectors
 from mnemesh_actors.runtime.tasks import begin_beside, cancelled
 from mnemesh_memory.policy.dynamics.surprisal import SAMPLES_MAX
 from mnemesh_memory.values import limits
@@ -46,7 +45,7 @@ class NoveltyFilling:
         try:
             page = await parts.ledger.page(ListQuery(within=(space,), limit=FILLED_WITH))
             with parts.serving.current.held() as vectors:
-                stored = await stored_vectors(parts, vectors, page.memories)
+                stored = await vectors.embedder.stored_of(parts.ledger, page.memories)
                 known = [(id_, of[0]) for id_, of in stored.items() if of]
                 asked = [(vector, space) for _, vector in known]
                 near: list[list[tuple[str, float]]] = await vectors.follower.read(

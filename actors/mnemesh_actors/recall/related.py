@@ -18,8 +18,7 @@ from mnemesh_memory.access import grants
 from mnemesh_memory.policy.dynamics.engram import in_words
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.ranking.answers import Nearby, Neighbourhood, left_out
-from mnemesh_memory.text.passages import index_texts
-from mnemesh_memory.text.text import content_hash, snippet
+from mnemesh_memory.text.text import snippet
 from mnemesh_memory.validation import field_checks
 from mnemesh_memory.validation.filters import states_rule
 from mnemesh_memory.values import limits
@@ -31,8 +30,6 @@ from mnemesh_memory.values.model import Caller, Memory
 BESIDE: Final = 3
 # One of so many results is a neighbour in time, if there is any.
 IN_TIME_SHARE: Final = 4
-# Of a long memory so many passages are compared.
-PASSAGES_MAX: Final = 8
 SCORE_DECIMALS: Final = 6
 
 
@@ -67,7 +64,7 @@ async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: 
     in_time = parts.temporal.neighbours(middle.id) if parts.config.temporal_neighbours else []
     for one in in_time:
         reasons.setdefault(one.id, []).append(in_words(one))
-    own = (await stored_vectors(parts, space, [middle]))[middle.id]
+    own = (await space.embedder.stored_of(parts.ledger, [middle]))[middle.id]
     near, degraded = await _nearest(space, middle, own, limit + 1)
     for id_ in near:
         reasons.setdefault(id_, []).append("similar text")
@@ -78,7 +75,7 @@ async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: 
     shown = [one for one in memories.values() if one.state == "active" and grants.may_read(caller, one.space)]
     shown = [one for one in shown if not states_rule(one)]
     shown = await granted(parts, caller, shown)
-    theirs = await stored_vectors(parts, space, [one for one in shown if one.id not in near])
+    theirs = await space.embedder.stored_of(parts.ledger, [one for one in shown if one.id not in near])
     found = [
         Nearby(
             memory=one,
@@ -119,26 +116,6 @@ async def _nearest(
     for id_, cosine in (pair for found in lists for pair in found if pair[1] >= guard.NEAR_MIN):
         best[id_] = max(cosine, best.get(id_, 0.0))
     return best, ()
-
-
-async def stored_vectors(parts: NodePorts, space: VectorSpace, memories: Sequence[Memory]) -> dict[str, list[Vector]]:
-    """The stored vectors of each memory's passages, the first ones."""
-    hashes = {
-        memory.id: [content_hash(dense) for dense, _ in index_texts(memory)[:PASSAGES_MAX]] for memory in memories
-    }
-    wanted = [digest for part in hashes.values() for digest in part]
-    kept = await parts.ledger.vectors(wanted, space.embedder.generation) if wanted else {}
-    stored = space.embedder.stored(kept)
-    return {id_: [stored[digest] for digest in part if digest in stored] for id_, part in hashes.items()}
-
-
-def mean_vector(vectors: Sequence[Vector]) -> Vector | None:
-    """The direction of the first passages of a text, None without any."""
-    if not vectors:
-        return None
-    mean = np.mean(np.stack(vectors), axis=0)
-    length = float(np.linalg.norm(mean))
-    return (mean / length).astype(np.float32) if length > 0.0 else None
 
 
 def _cosine(some: list[Vector], others: list[Vector]) -> float:

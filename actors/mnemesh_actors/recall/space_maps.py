@@ -14,9 +14,9 @@ from typing import Final
 
 import numpy as np
 
+from mnemesh_actors.embedding.embedder import mean_vector
 from mnemesh_actors.memory_lookup import newest_pages
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.related import mean_vector, stored_vectors
 from mnemesh_memory.consolidation import gaps as consolidation_gaps
 from mnemesh_memory.consolidation.domains import DOMAINS
 from mnemesh_memory.maps import answers
@@ -177,7 +177,7 @@ class SpaceMaps:
             with self._parts.serving.current.held() as space:
                 async for page in newest_pages(self._parts, query, limits.MAP_MEMORIES_MAX):
                     lost = left_out(page.lost)
-                    stored = await stored_vectors(self._parts, space, page.memories)
+                    stored = await space.embedder.stored_of(self._parts.ledger, page.memories)
                     for memory in page.memories:
                         if is_record(memory):
                             continue  # a record tells of work, and every one begins with the same words

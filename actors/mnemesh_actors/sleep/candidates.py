@@ -12,7 +12,6 @@ from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.ledger.commands import Committed, Lookup
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.ports import IndexPort
-from mnemesh_actors.recall.related import stored_vectors
 from mnemesh_actors.remember.trust_marks import classes_of
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.budget import Budget
@@ -106,7 +105,7 @@ async def _near(
 ) -> tuple[dict[str, tuple[tuple[str, float], ...]], tuple[str, ...]]:
     """By memory its neighbours of the space, nearest first, and how many memories have no vector yet. Of memories with
     one text a single search stands for all."""
-    stored = await stored_vectors(parts, vectors, memories)
+    stored = await vectors.embedder.stored_of(parts.ledger, memories)
     known = {memory.id: stored[memory.id][0].tobytes() for memory in memories if stored[memory.id]}
     distinct = {text: stored[id_][0] for id_, text in known.items()}
     found: list[list[tuple[str, float]]] = []

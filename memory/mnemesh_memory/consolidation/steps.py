@@ -9,7 +9,7 @@ from typing import Final
 from mnemesh_memory.values.model import Memory
 
 MERGE, PROMOTE, EXTEND, LINK = ACTIONS = ("merge", "promote", "extend", "link")
-PLANNED, APPLIED, REFUSED, UNDONE = STEP_STATES = ("planned", "applied", "refused", "undone")
+PLANNED, APPLIED, REFUSED, UNDONE = "planned", "applied", "refused", "undone"
 UNEXPLAINED, UNANSWERED = GAP_TYPES = ("unexplained", "unanswered")
 RUNNING, DONE = "running", "done"  # states of a run, beside UNDONE
 # The part of an agent's name that consolidation signs with: `owner/sleep`.
@@ -29,7 +29,7 @@ class Step:
     why: str
     domain: str = ""
     tags: tuple[str, ...] = ()  # Of a merge: the tags that the survivor takes over.
-    state: str = PLANNED  # One of STEP_STATES.
+    state: str = PLANNED  # Or APPLIED, REFUSED, UNDONE.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

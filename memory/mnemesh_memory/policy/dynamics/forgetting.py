@@ -45,11 +45,10 @@ _TERM: Final = re.compile(r"[^\W_]+(?:[._/:@#-][^\W_]+)*")
 
 
 class Shown(NamedTuple):
-    """The shown form of a text."""
+    """The shown form of a text, with at most DISTORTION_MAX of its level."""
 
     level: str  # FULL, GIST or TAGS.
     text: str
-    distortion: float  # At most DISTORTION_MAX of the level.
 
 
 def level_of(heat: float) -> str:
@@ -74,7 +73,7 @@ def is_kept_whole(memory: Memory) -> bool:
 def shown(content: str, heat: float, question: str = "") -> Shown:
     """The form of a text at a heat, for a reader with a question."""
     whole, level = estimate_tokens(content), level_of(heat)
-    full = Shown(FULL, content, 0.0)
+    full = Shown(FULL, content)
     if level == FULL or whole <= WHOLE_TOKENS:
         return full
     weights = term_weights(content)
@@ -82,18 +81,11 @@ def shown(content: str, heat: float, question: str = "") -> Shown:
         return full  # no words by which to choose
     parts = sentences(content)
     fitting = _fitting(question, parts)
-    forms = [Shown(GIST, *_gist(parts, weights, fitting))]
+    forms = [Shown(GIST, _gist(parts, weights, fitting))]
     if level == TAGS:
-        forms.append(Shown(TAGS, *_tags(content, weights, [parts[place].strip() for place in fitting])))
+        forms.append(Shown(TAGS, _tags(content, weights, [parts[place].strip() for place in fitting])))
     best = min((full, *forms), key=lambda form: estimate_tokens(form.text))
     return best if estimate_tokens(best.text) <= (1.0 - SAVING_MIN) * whole else full
-
-
-def distortion(content: str, part: str) -> float:
-    """The share of a text's weighted terms that a part of it lacks, in [0, 1]."""
-    weights = term_weights(content)
-    kept = sum(weights[term] for term in _terms(part) if term in weights)
-    return max(0.0, 1.0 - kept / math.fsum(weights.values())) if weights else 0.0
 
 
 def term_weights(content: str) -> dict[str, float]:
@@ -127,8 +119,8 @@ def _fitting(question: str, parts: Sequence[str]) -> list[int]:
     return sorted(place for place in best if scores[place])
 
 
-def _gist(parts: Sequence[str], weights: Mapping[str, float], fitting: Sequence[int]) -> tuple[str, float]:
-    """Sentences whose terms reach the bound of a gist, and their distortion."""
+def _gist(parts: Sequence[str], weights: Mapping[str, float], fitting: Sequence[int]) -> str:
+    """Sentences whose terms reach the bound of a gist."""
     terms = [_terms(part) & weights.keys() for part in parts]
     costs = [max(1, estimate_tokens(part)) for part in parts]
     total = math.fsum(weights.values())
@@ -162,10 +154,10 @@ def _gist(parts: Sequence[str], weights: Mapping[str, float], fitting: Sequence[
         joined = parts[place] if place == last + 1 else GAP.lstrip() + parts[place].lstrip()
         text += joined if text.endswith((" ", "\n")) or not text else f" {joined.lstrip()}"
         last = place
-    return (text.rstrip() + (GAP.rstrip() if last < len(parts) - 1 else "")), lost
+    return text.rstrip() + (GAP.rstrip() if last < len(parts) - 1 else "")
 
 
-def _tags(content: str, weights: Mapping[str, float], fitting: Sequence[str]) -> tuple[str, float]:
+def _tags(content: str, weights: Mapping[str, float], fitting: Sequence[str]) -> str:
     """The heaviest terms up to the bound of tags, with the sentences that fit the question."""
     total = math.fsum(weights.values())
     covered = _terms(" ".join(fitting)) & weights.keys()
@@ -178,7 +170,7 @@ def _tags(content: str, weights: Mapping[str, float], fitting: Sequence[str]) ->
             covered.add(term)
     spelled = _spellings(content)
     named = ", ".join(spelled[term] for term in tags)
-    return GAP.join((f"about: {named}", *fitting)), _lost(covered, weights, total)
+    return GAP.join((f"about: {named}", *fitting))
 
 
 def _lost(covered: set[str], weights: Mapping[str, float], total: float) -> float:
