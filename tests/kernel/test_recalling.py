@@ -705,7 +705,7 @@ async def test_a_recall_that_runs_out_of_time_declares_nobody_away(here: Here) -
     here.patch.setattr(follower, "read", hanging)
     here.patch.setattr(follower, "went_away", lambda error: away.append(error.message))
     config = replace(here.mesh._parts.config, recall_timeout_s=3.0)
-    recalling = module.Recalling(replace(here.mesh._parts, config=config), here.mesh._recalling._linking)
+    recalling = module.Recalling(replace(here.mesh._parts, config=config), here.mesh._recalling._attached)
     recalling._index = IndexCalls(PATIENCE_S)  # what the index itself may take
     answer = await recalling.recall(READER, Query(text="harbour key", spaces=(here.space,)))
     assert found(answer) == ["The harbour key hangs in the shed"]

@@ -103,7 +103,7 @@ class Mesh:
         self._reembedding, self._notices = reembedding, notices
         self._writing = writing = Writing(parts)
         self._linking = linking = Linking(parts, writing)
-        self._recalling = Recalling(parts, linking)
+        self._recalling = Recalling(parts, linking.attached)
         self._filling = NoveltyFilling(parts)
         self._histories = histories = Histories(parts, writing)
         self._triggering = triggering = Triggering(parts, writing)

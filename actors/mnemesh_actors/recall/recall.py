@@ -6,10 +6,11 @@ Reading changes no memory: accesses are noted outside the documents.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from datetime import tzinfo
 from math import ceil
+from typing import TypeAlias
 
 import structlog
 
@@ -17,7 +18,6 @@ from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall.plan import Role, answer_of, plan_of, steps
 from mnemesh_actors.recall.retrieval import Ends, Retrieval, optional_weights
 from mnemesh_actors.recall.search_calls import SEARCHES_A_CALL_MAX, IndexCalls, weights_of
-from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.runtime.tasks import begin_beside
 from mnemesh_actors.runtime.zones import zone_named
 from mnemesh_memory.policy import emptiness
@@ -38,15 +38,16 @@ INDEX_SHARE = 0.8
 ATTACHING_SHARE = 0.9
 # Uses on their way to a slow ledger; beyond, a use is not noted, because it is only a hint.
 NOTING_MAX = 256
+Attach: TypeAlias = Callable[[Caller, Query, Recalled, float], Awaitable[Recalled]]
 log = structlog.get_logger("mnemesh.recall")
 
 
 class Recalling:
-    """The operation recall. `linking` adds what belongs with each result."""
+    """The operation recall. `attached` adds what belongs with each result; see Linking.attached."""
 
-    def __init__(self, parts: NodePorts, linking: Linking) -> None:
+    def __init__(self, parts: NodePorts, attached: Attach) -> None:
         self._parts = parts
-        self._linking = linking
+        self._attached = attached
         self._index = IndexCalls(parts.config.recall_timeout_s)
         self._noting: set[asyncio.Task[None]] = set()
 
@@ -68,7 +69,7 @@ class Recalling:
                 answer = await self._answer(asked, rules, zone, ends)
                 if not answer.results:
                     return replace(answer, notes=await self._reasons(own, answer, rules, zone, ends))
-                answer = await self._linking.attached(caller, asked, answer, ends.rows)
+                answer = await self._attached(caller, asked, answer, ends.rows)
         except TimeoutError:
             raise DeadlineExceeded(f"recall took longer than {limit_s:g} s; ask again or narrow the spaces") from None
         if own.probe:
