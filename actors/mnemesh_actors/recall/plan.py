@@ -135,7 +135,14 @@ class Plan:
     query: Query
     words: TimeWords | None  # None without words of time.
     zone: tzinfo
-    rules: Sequence[Rule] = ()
+    rules: Sequence[Rule]
+    own: Query  # The reader's own, without the rules.
+
+    def kept_back(self) -> Plan | None:
+        """The plan for the matches that the rules or the archive may keep back; None when neither does."""
+        if self.own.include_archive and all(rule.weight is not None for rule in self.rules):
+            return None
+        return replace(self, query=replace(self.own, include_archive=True, token_budget=None), rules=())
 
     def asked_at(self, event: Memory | None) -> int | None:
         """The last moment of the stretch that words name, of a question about the past: a memory that was superseded
@@ -174,10 +181,11 @@ class Plan:
         return InTime(asked, window, kind)
 
 
-def plan_of(query: Query, now: int, zone: tzinfo, rules: Sequence[Rule] = ()) -> Plan:
-    """The plan for a question that is asked at `now` (ms). Words of time are meant in `zone`."""
-    moment = now if query.as_of is None else query.as_of
-    return Plan(query, None if query.time_words == "off" else read(query.text, moment, zone), zone, rules)
+def plan_of(own: Query, now: int, zone: tzinfo, rules: Sequence[Rule] = ()) -> Plan:
+    """The plan for a reader's question that is asked at `now` (ms). Words of time are meant in `zone`."""
+    moment = now if own.as_of is None else own.as_of
+    words = None if own.time_words == "off" else read(own.text, moment, zone)
+    return Plan(narrowed(own, rules), words, zone, rules, own)
 
 
 def steps(plan: Plan, answers: Answers) -> Iterator[Step]:

@@ -15,13 +15,12 @@ from typing import TypeAlias
 import structlog
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.plan import Role, answer_of, plan_of, steps
+from mnemesh_actors.recall.plan import Plan, Role, answer_of, plan_of, steps
 from mnemesh_actors.recall.retrieval import Ends, Retrieval, optional_weights
 from mnemesh_actors.recall.search_calls import SEARCHES_A_CALL_MAX, IndexCalls, weights_of
 from mnemesh_actors.runtime.tasks import begin_beside
 from mnemesh_actors.runtime.zones import zone_named
 from mnemesh_memory.policy import emptiness
-from mnemesh_memory.policy.rules.stored_rules import narrowed
 from mnemesh_memory.policy.sessions import session_runs
 from mnemesh_memory.policy.trust import asked_of
 from mnemesh_memory.ranking.answers import Recalled
@@ -30,7 +29,6 @@ from mnemesh_memory.times.window import Window, stretch_told
 from mnemesh_memory.validation import request_checks
 from mnemesh_memory.values.errors import DeadlineExceeded, MnemeshError
 from mnemesh_memory.values.model import Caller, Query
-from mnemesh_memory.values.rules import Rule
 
 # The share of a recall's time by whose end the index must have answered; then the words of the newest memories are
 # counted here. No row of the past is read after the other share.
@@ -65,11 +63,11 @@ class Recalling:
                 ends = Ends(start + limit_s * INDEX_SHARE, start + limit_s * ATTACHING_SHARE)
                 stated = (*self._parts.config.rules, *self._parts.rules.of(own.spaces, caller.private_space))
                 rules = (session_runs.APART, *stated)
-                asked = narrowed(own, rules)
-                answer = await self._answer(asked, rules, zone, ends)
+                plan = plan_of(own, self._parts.clock(), zone, rules)
+                answer = await self._answer(plan, ends)
                 if not answer.results:
-                    return replace(answer, notes=await self._reasons(own, answer, rules, zone, ends))
-                answer = await self._attached(caller, asked, answer, ends.rows)
+                    return replace(answer, notes=await self._reasons(plan, answer, ends))
+                answer = await self._attached(caller, own, answer, ends.rows)
         except TimeoutError:
             raise DeadlineExceeded(f"recall took longer than {limit_s:g} s; ask again or narrow the spaces") from None
         if own.probe:
@@ -96,24 +94,21 @@ class Recalling:
             answers.append(outcome)
         return answers
 
-    async def _answer(self, query: Query, rules: Sequence[Rule], zone: tzinfo, ends: Ends) -> Recalled:
-        plan = plan_of(query, self._parts.clock(), zone, rules)
+    async def _answer(self, plan: Plan, ends: Ends) -> Recalled:
         answers: dict[Role, Recalled] = {}
         for step in steps(plan, answers):
             answers[step.role] = await Retrieval(self._parts, self._index, step.query, ends).answer()
         return answer_of(plan, answers)
 
-    async def _reasons(
-        self, query: Query, answer: Recalled, rules: Sequence[Rule], zone: tzinfo, ends: Ends
-    ) -> tuple[str, ...]:
-        """Why `answer` to `query`, the reader's own question, is empty."""
-        if reasons := await empty_by_filters(self._parts, query, answer, zone):
+    async def _reasons(self, plan: Plan, answer: Recalled, ends: Ends) -> tuple[str, ...]:
+        """Why the answer of a plan is empty."""
+        if reasons := await empty_by_filters(self._parts, plan.own, answer, plan.zone):
             return reasons
-        if not answer.degraded and (everything := kept_back(query, rules)) is not None:
-            matching = await self._answer(everything, (), zone, ends)
-            if reasons := emptiness.left_out(query, [hit.memory for hit in matching.results], rules):
+        if not answer.degraded and (everything := plan.kept_back()) is not None:
+            matching = await self._answer(everything, ends)
+            if reasons := emptiness.left_out(plan.own, [hit.memory for hit in matching.results], plan.rules):
                 return reasons
-        return await empty_by_match(self._parts, query, answer, zone)
+        return await empty_by_match(self._parts, plan.own, answer, plan.zone)
 
     def _note_use(self, ids: list[str]) -> None:
         """Accesses are noted beside the answer, which does not wait for it."""
@@ -149,13 +144,6 @@ async def empty_by_filters(parts: NodePorts, query: Query, answer: Recalled, zon
         if not page.total:
             return (reason,)
     return ()
-
-
-def kept_back(query: Query, rules: Sequence[Rule]) -> Query | None:
-    """The question for the matches that the node's rules or the archive may keep back; None when neither does."""
-    if query.include_archive and all(rule.weight is not None for rule in rules):
-        return None
-    return replace(query, include_archive=True, token_budget=None)
 
 
 async def empty_by_match(parts: NodePorts, query: Query, answer: Recalled, zone: tzinfo) -> tuple[str, ...]:
