@@ -219,8 +219,8 @@ class Index:
     ) -> Pools:
         def asked(space: str, among: tuple[str, ...] | None = None) -> Candidates:
             query = Query(text=text, spaces=(space,), limit=TOP)
-            search = search_of(query, self._shard.generation, among, late=False, as_stated=as_stated, akin=akin)
-            return self._shard.search(replace(search, vector=vector))
+            search = search_of(query, self._shard.generation, among, late=False)
+            return self._shard.search(replace(search, vector=vector, as_stated=as_stated, akin=akin))
 
         if as_recalled:
             return Pools(asked(space), NOTHING, NOTHING)

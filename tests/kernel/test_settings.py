@@ -300,8 +300,7 @@ def test_recall_needs_a_signal_with_a_weight(tmp_path: Path) -> None:
     fields = refusal(tmp_path, file="recall_weight_dense = 0\nrecall_weight_bm25 = 0").fields
     assert fields["field"] == "recall_weight_dense, recall_weight_bm25"
     fields = refusal(tmp_path, file="recall_weight_rerank = 0.5").fields
-    assert fields["field"] == "recall_weight_rerank"
-    assert "reranker_model" in fields["limit"]
+    assert (fields["field"], "reranker_model" in fields["limit"]) == ("recall_weight_rerank", True)
     assert loaded(tmp_path, file="recall_weight_dense = 0").settings.recall_weight_bm25 > 0
 
 

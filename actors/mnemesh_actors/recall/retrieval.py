@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
@@ -18,8 +18,8 @@ from mnemesh_actors.recall import results, search_calls
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
 from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vector
+from mnemesh_actors.recall.signal_fetches import FETCHES
 from mnemesh_actors.rows.row_source import rows_of, scored
-from mnemesh_memory.consolidation.votes import votes
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS
 from mnemesh_memory.policy.rules.stored_rules import weighed
@@ -147,8 +147,7 @@ class Retrieval:
         among = search_calls.among_of(ids)
         late = not rows.indexed or (ids is not None and among is None)
         weights, generation = optional_weights(self._parts, query), space.embedder.generation
-        stated, akin = weights["statement"] > 0, weights["akin"]
-        search = rows.searched(search_calls.search_of(query, generation, among, late, as_stated=stated, akin=akin))
+        search = rows.searched(search_calls.search_of(query, generation, among, late, weights))
         limit_s = self._parts.config.recall_timeout_s * EMBEDDING_SHARE
         vector, degraded = await question_vector(space, query, None if among == () else search, limit_s)
         search = replace(search, vector=vector)
@@ -253,11 +252,8 @@ class Retrieval:
 
 
 # ---- the second look at the best -------------------------------------------------------------------------------------
-# Reads their texts, fetches vectors, asks a cross-encoder, and decides nothing. Nothing without a weight is fetched, so
-# a recall without weights costs one look at the question's text.
-
-# A cross-encoder reads each pair anew, some 10 ms of one core.
-RERANKED = 20
+# Reads their texts, fetches what signals need, and decides nothing. Nothing without a weight is fetched, so a recall
+# without weights costs one look at the question's text.
 
 
 async def second_look(
@@ -271,31 +267,31 @@ async def second_look(
     """The candidates, best first, and which signal could not be had, with the reason. `read` gives memories as they
     are shown."""
     weights = optional_weights(parts, query)
-    signals = [row for row in OPTIONAL.values() if weights[row.name] and row.concerns(query.text)]
-    gains = [(row.name, row.gain) for row in signals if row.gain]
-    changes = [(row.name, row.change) for row in signals if row.change]
+    used = [row for name, row in OPTIONAL.items() if weights[name] and not row.search and row.concerns(query.text)]
     rules = query.weighing
-    if not fused or not (gains or changes or rules):
+    if not fused or not (used or rules):
         return fused, ()
     first = fused[:LOOKED_AT]
-    sight = Sight(query, weights, await read([item.id for item in first]))
     looks = [Look(item.id, item.score) for item in first]
+    sight = Sight(query, weights, await read([item.id for item in first]), looks, vector)
     failed: list[str] = []
 
     async def seen(name: str) -> Sight:
+        if name not in FETCHES:
+            return sight
         try:
-            return sight._replace(fetched=await _fetched(name, parts, space, vector, looks, sight))
+            return sight._replace(fetched=await FETCHES[name](parts, space, sight._replace(looks=looks)))
         except MnemeshError as error:
-            failed.append(f"{'reranker' if name == 'rerank' else name}: {error.message}")
+            failed.append(f"{OPTIONAL[name].part or name}: {error.message}")
             return sight
 
-    values = {name: gain(await seen(name)) for name, gain in gains}
+    values = {row.name: row.gain(await seen(row.name)) for row in used if row.gain}
     by_rules = {id_: weighed(memory, rules) for id_, memory in sight.memories.items()} if rules else {}
     values["rules"] = {id_: more for id_, (more, _) in by_rules.items()}
     looks = lifted(looks, values, {**weights, "rules": 1.0})
     looks = lowered(looks, {id_: less for id_, (_, less) in by_rules.items()}, "rules")
-    for name, change in changes:
-        looks = change(looks, await seen(name))
+    for row in used:
+        looks = row.change(looks, await seen(row.name)) if row.change else looks
     by_id = {item.id: item for item in first}
     again = [by_id[look.id]._replace(score=look.score, more=look.parts) for look in looks]
     return sorted([*again, *fused[LOOKED_AT:]], key=lambda item: (-item.score, item.id)), tuple(failed)
@@ -305,26 +301,7 @@ def optional_weights(parts: NodePorts, query: Query) -> dict[str, float]:
     """How much each optional signal counts in this recall. Raises InvalidArgument for one that is not to be had."""
     given = {**parts.config.weights, **query.weights}
     weights = {name: given.get(name, row.weight) for name, row in OPTIONAL.items()}
-    if weights["rerank"] and parts.reranker is None:
-        raise InvalidArgument("weights.rerank", weights["rerank"], "0 on this node: it has no reranker_model")
+    for name, row in OPTIONAL.items():
+        if row.part and weights[name] and getattr(parts, row.part) is None:
+            raise InvalidArgument(f"weights.{name}", weights[name], f"0 on this node: it has no {row.part}_model")
     return weights
-
-
-async def _fetched(
-    name: str, parts: NodePorts, space: VectorSpace, vector: Vector | None, looks: Sequence[Look], sight: Sight
-) -> Any:
-    """The needs of a signal beside the memories: vectors from the index, judgements of the cross-encoder."""
-    if name == "completion" and vector is not None:
-        ids = list(sight.memories)
-        vectors = await space.follower.read(lambda shard: shard.vectors(ids, space.embedder.generation))
-        return (vector, vectors) if vectors else None
-    if name == "votes":
-        return votes(sight.query.text, sight.memories, parts.clock())
-    if name == "graph" and parts.graph is not None:
-        spaces = {memory.space for memory in sight.memories.values()}
-        return await parts.graph.nearness(sight.query.text, list(sight.memories), sorted(spaces), parts.clock())
-    if name == "rerank" and parts.reranker is not None:
-        shown = [look.id for look in looks[:RERANKED] if look.id in sight.memories]
-        texts = [sight.memories[id_].content for id_ in shown]
-        return dict(zip(shown, await parts.reranker.relevance(sight.query.text, texts), strict=True))
-    return None

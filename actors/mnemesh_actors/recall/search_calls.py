@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
+from types import MappingProxyType
 from typing import Any, Final
 
 from mnemesh_actors.consumers.follower import IndexFollower
@@ -80,25 +81,27 @@ def search_of(
     generation: str,
     ids: tuple[str, ...] | None,
     late: bool,
-    as_stated: bool = True,
-    akin: float = OPTIONAL["akin"].weight,
+    weights: Mapping[str, float] = MappingProxyType({}),
 ) -> Search:
     """The search for candidates, still without the question's vector, which will be of that `generation`. `ids`: among
-    these alone. `late`: candidates will be taken away after the search. `as_stated`: words may be looked for in the
-    form of a statement. `akin`: the weight of akin words."""
+    these alone. `late`: candidates will be taken away after the search. `weights`: those of optional signals that
+    are not the usual ones."""
     best = query.sort == "relevance" and not late
     few = min(max(CANDIDATES, CANDIDATES_A_RESULT * query.limit), SEARCH_LIMIT_MAX)
     limit = CANDIDATES_JUDGED_LATE if late else few if best else CANDIDATES_SORTED
     few_words = max(CANDIDATES_BY_WORDS, CANDIDATES_A_RESULT * query.limit)
     hybrid = query.mode == "hybrid"
+    # A keyword question wants its words, as they stand, in the memory itself.
+    forms: dict[str, Any] = {}
+    for name, row in OPTIONAL.items():
+        forms |= row.search(weights.get(name, row.weight) if hybrid else 0.0) if row.search else {}
     # Records are few, and a filter against them doubles the time of a large index. So they go after the search.
     filters = {**_filters(query), "hidden": tuple(rule for rule in query.hidden if rule != APART)}
     return Search(
         text=query.text, vector=None, **filters, ids=ids, generation=generation, include_superseded=True,
         include_archive=query.include_archive, limit=max(query.limit, limit),
         words_limit=few_words if best and hybrid else SEARCH_LIMIT_MAX, bm25=query.mode != "semantic",
-        # A keyword question wants the words in the memory itself.
-        windows=hybrid, as_stated=as_stated and hybrid, akin=akin if hybrid else 0.0,
+        windows=hybrid, **forms,
     )  # fmt: skip
 
 

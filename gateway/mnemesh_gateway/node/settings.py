@@ -39,12 +39,6 @@ FOREIGN_PREFIXES = ("TEST_", "BENCH_")
 SECRET_SET = "(set, not shown)"
 
 
-def _weight(signal: str) -> float:
-    row = OPTIONAL[signal]
-    weight: float = _setting(row.weight, row.meaning, _number(0, 1))
-    return weight
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The table. Every field is a setting: its flag is --name-with-dashes, its variable MNEMESH_NAME."""
@@ -144,16 +138,10 @@ class Settings:
     )
     recall_weight_dense: float = _setting(DEFAULT_WEIGHTS["dense"], "Weight of meaning in recall.", _number(0, 100))
     recall_weight_bm25: float = _setting(DEFAULT_WEIGHTS["bm25"], "Weight of words in recall.", _number(0, 100))
-    recall_weight_statement: float = _weight("statement")
-    recall_weight_akin: float = _weight("akin")
-    recall_weight_phrases: float = _weight("phrases")
-    recall_weight_structure: float = _weight("structure")
-    recall_weight_votes: float = _weight("votes")
-    recall_weight_graph: float = _weight("graph")
-    recall_weight_completion: float = _weight("completion")
-    recall_weight_rerank: float = _weight("rerank")
-    recall_weight_diversity: float = _weight("diversity")
-    recall_weight_latest: float = _weight("latest")
+    for _row in OPTIONAL.values():  # One field each: the signals are a table of their own.
+        __annotations__[f"recall_weight_{_row.name}"] = "float"
+        locals()[f"recall_weight_{_row.name}"] = _setting(_row.weight, _row.meaning, _number(0, 1))
+    del _row
     reranker_model: str = _setting(
         "", "Cross-encoder of fastembed's list, for recall_weight_rerank; empty for none.", TEXT, "name"
     )
@@ -303,8 +291,10 @@ def load(flags: Mapping[str, str], environ: Mapping[str, str], config: Path | No
     settings = Settings(**values)
     if settings.recall_weight_dense == settings.recall_weight_bm25 == 0:
         raise InvalidArgument("recall_weight_dense, recall_weight_bm25", 0, "at least one of the two above 0")
-    if settings.recall_weight_rerank and not settings.reranker_model:
-        raise InvalidArgument("recall_weight_rerank", settings.recall_weight_rerank, "0 without a reranker_model")
+    for row in OPTIONAL.values():
+        weight = getattr(settings, name := f"recall_weight_{row.name}")
+        if row.part and weight and not getattr(settings, f"{row.part}_model"):
+            raise InvalidArgument(name, weight, f"0 without a {row.part}_model")
     _check_key_travels_safely(settings)
     if settings.qdrant_write_consistency > settings.qdrant_replicas:
         limit = f"at most qdrant_replicas, {settings.qdrant_replicas}"

@@ -3,8 +3,8 @@
 A signal of fusion is a row here and a column in `measured`. Those of `dense` and of `bm25` share the weight of their
 part and sum to 1 in each. Those of `form` make good so much of what the evidence lacks, together less
 than 1 for any question: `substance` counts less for a message and `opening` less for a short question. An optional
-signal is a row in a file of its own, and a place in OPTIONAL. Importing this table loads no numpy, which a client alone
-has not.
+signal is a row in a file of its own, but for two of the search, and a place in OPTIONAL. Importing this table loads no
+numpy, which a client alone has not.
 """
 
 from __future__ import annotations
@@ -73,22 +73,20 @@ SIGNALS: Final[Mapping[str, Signal]] = MappingProxyType({row.name: row for row i
 # How much each signal counts.
 Mix: TypeAlias = Mapping[str, float]
 DEFAULT_MIX: Final[Mix] = MappingProxyType({row.name: row.weight for row in _ROWS})
-# Signals of a second look, in the order in which they change a score. An ablation set their defaults
-# (docs/decisions/score-fusion.md), and most are off.
-OPTIONAL: Final[Mapping[str, OptionalSignal]] = MappingProxyType(
-    {
-        row.name: row
-        for row in (
-            OptionalSignal("statement", 1.0, "Above 0: a question's words are looked for in the form of a statement."),
-            OptionalSignal("akin", 0.8, "Weight of words akin to those of a question, such as 'puppy' for 'dog'."),
-            quoted_phrases.ROW,
-            structure.ROW,
-            astrocyte_votes.ROW,
-            graph_nearness.ROW,
-            completion.ROW,
-            rerank.ROW,
-            diversity.ROW,
-            latest.ROW,
-        )
-    }
-)
+# Two signals of the search, then those of a second look, in the order in which they change a score. An ablation set
+# their defaults (docs/decisions/score-fusion.md), and most are off.
+_OPTIONAL: Final = (
+    OptionalSignal("statement", 1.0, "Above 0: a question's words are looked for in the form of a statement.",
+        search=lambda weight: {"as_stated": weight > 0}),
+    OptionalSignal("akin", 0.8, "Weight of words akin to those of a question, such as 'puppy' for 'dog'.",
+        search=lambda weight: {"akin": weight}),
+    quoted_phrases.ROW,
+    structure.ROW,
+    astrocyte_votes.ROW,
+    graph_nearness.ROW,
+    completion.ROW,
+    rerank.ROW,
+    diversity.ROW,
+    latest.ROW,
+)  # fmt: skip
+OPTIONAL: Final[Mapping[str, OptionalSignal]] = MappingProxyType({row.name: row for row in _OPTIONAL})

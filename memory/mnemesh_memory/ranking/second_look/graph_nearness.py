@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
-from mnemesh_memory.ranking.second_look.optional_signal import OptionalSignal, Sight
+from mnemesh_memory.ranking.second_look.optional_signal import OptionalSignal, fetched
 
-
-def _gain(sight: Sight) -> Mapping[str, float]:
-    shares: Mapping[str, float] = sight.fetched or {}
-    return shares
-
-
-ROW: Final = OptionalSignal("graph", 0.0, "Gain by nearness in the knowledge graph.", gain=_gain)
+ROW: Final = OptionalSignal("graph", 0.0, "Gain by nearness in the knowledge graph.", gain=fetched)

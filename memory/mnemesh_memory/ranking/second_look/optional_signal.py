@@ -32,11 +32,14 @@ class Sight(NamedTuple):
     query: Query
     weights: Mapping[str, float]  # Of all optional signals.
     memories: Mapping[str, Memory]  # By id.
+    looks: Sequence[Look] = ()  # The scores so far.
+    vector: Any = None  # Of the question, in numpy; None without one.
     fetched: Any = None  # What the signal needs beside the memories.
 
 
 class OptionalSignal(NamedTuple):
-    """A signal of the second look: a gain or a change. One with neither says how candidates are searched for."""
+    """A signal of the second look: a gain or a change. One with neither says how candidates are searched for. A
+    row of FETCHES (`recall/signal_fetches.py` in the actors) fetches its needs beside the memories."""
 
     name: str
     weight: float  # From 0, which is off, to 1.
@@ -44,6 +47,14 @@ class OptionalSignal(NamedTuple):
     gain: Callable[[Sight], Mapping[str, float]] | None = None
     change: Callable[[Sequence[Look], Sight], list[Look]] | None = None
     concerns: Callable[[str], bool] = bool  # Whether a question gives it anything to do.
+    search: Callable[[float], Mapping[str, Any]] | None = None  # Fields of the search, by the weight.
+    part: str = ""  # The part of a node without which it is not to be had; its model is the setting PART_model.
+
+
+def fetched(sight: Sight) -> Mapping[str, float]:
+    """The gain of a signal whose values were fetched."""
+    values: Mapping[str, float] = sight.fetched or {}
+    return values
 
 
 def lifted(

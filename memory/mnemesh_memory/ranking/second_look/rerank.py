@@ -24,4 +24,6 @@ def _change(looks: Sequence[Look], sight: Sight) -> list[Look]:
     return mixed(looks, sight.fetched, sight.weights["rerank"]) if sight.fetched else list(looks)
 
 
-ROW: Final = OptionalSignal("rerank", 0.0, "The cross-encoder's share of the score of the best.", change=_change)
+ROW: Final = OptionalSignal(
+    "rerank", 0.0, "The cross-encoder's share of the score of the best.", change=_change, part="reranker"
+)
