@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.rows.row_source import RowSource, Tie
+from mnemesh_actors.rows.row_source import RowSource, Tie, present
 from mnemesh_memory.access import grants
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.validity import replaced
 from mnemesh_memory.validation import field_checks, request_checks
-from mnemesh_memory.values.errors import MnemeshError, NotFound
+from mnemesh_memory.values.errors import MnemeshError
 from mnemesh_memory.values.memory_links import OPEN_TYPES
 from mnemesh_memory.values.model import Caller, ListQuery, Memory, Page
 
@@ -23,7 +23,7 @@ async def find_many(
     for key in keys:
         field_checks.bounded_text("id", key, 200, empty=False)
     found = await parts.ledger.find(list(keys), request_checks.title_spaces(spaces, caller), grants.readable(caller))
-    return [_shown(item, forgotten) for item in found]
+    return [present(item, forgotten) for item in found]
 
 
 async def find_one(parts: NodePorts, caller: Caller, key: str, *, forgotten: bool = False) -> Memory:
@@ -72,12 +72,6 @@ async def beside(
     wanted = {other for _, type_, _, other in followed if type_ in OPEN_TYPES}
     others = await rows.view(sorted((wanted | replaced(memories)) - known.keys()))
     return known | {id_: one for id_, one in others.items() if grants.may_read(caller, one.space)}
-
-
-def _shown(item: Memory | MnemeshError, forgotten: bool) -> Memory | MnemeshError:
-    if isinstance(item, Memory) and item.state == "forgotten" and not forgotten:
-        return NotFound("memory", item.id, "it was forgotten; `restore` brings it back, include_forgotten shows it")
-    return item
 
 
 def _without(memory: Memory, unseen: set[str]) -> Memory:

@@ -266,7 +266,7 @@ async def test_a_predecessor_that_is_judged_after_its_successor_has_its_own_begi
     second = await replaced(here, first, "Bob", valid_to=2000)
     third = await replaced(here, second, "Carl", valid_from=5000)
     query = Query(text="x", spaces=(here.space,), valid_at=500)
-    source = rows_of(here.mesh._parts, query, math.inf)
+    source = rows_of(here.mesh._parts, query.spaces, query.as_of)
     choice, rows = Choice(here.mesh._parts, query, source), await source.view([first.id, second.id, third.id])
     kept = [await choice.passing(query, [Found(rows[one.id], Fused(one.id, 0.5))]) for one in (third, second, first)]
     assert [[item.memory.content for item in some] for some in kept] == [[], [], ["Ann"]]

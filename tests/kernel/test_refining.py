@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from plain_memories import plain_memory as memory
 
-from mnemesh_actors.recall.results import Found, heat_of, ordered, redirected
+from mnemesh_actors.recall.results import Found, ordered, redirected
+from mnemesh_memory.policy.dynamics.heat import heat_of
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.ranking.scores import FULL_EVIDENCE, SCORE_DECIMALS, USEFULNESS, liking, rated
 from mnemesh_memory.ranking.second_look.diversity import diverse

@@ -6,7 +6,6 @@ Takes and gives values of mnemesh_memory.values.model only, raises leaves of mne
 from __future__ import annotations
 
 import asyncio
-import math
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
@@ -25,7 +24,6 @@ from mnemesh_actors.node.sleep_parts import Sleep
 from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.notices import Notices
-from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.hygiene_report import Hygiene, Validating
 from mnemesh_actors.recall.navigation import Navigating
 from mnemesh_actors.recall.novelty_filling import NoveltyFilling
@@ -40,7 +38,8 @@ from mnemesh_actors.remember.rule_operations import Ruling
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.trust_marks import with_trust
 from mnemesh_actors.remember.writes import Writing
-from mnemesh_actors.rows.row_source import PastRows
+from mnemesh_actors.rows.display import displayed
+from mnemesh_actors.rows.row_source import rows_of
 from mnemesh_actors.runtime.base import Handle, Runtime
 from mnemesh_actors.storage.disk import DiskRoom
 from mnemesh_actors.streams.sync_port import Syncing
@@ -235,10 +234,9 @@ class Mesh:
         if not 1 <= len(keys) <= limits.GET_IDS_MAX:
             raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}", missing=not keys)
         field_checks.moment("as_of", as_of)
-        past = as_of is not None
-        found = await find_many(self._parts, caller, keys, forgotten=include_forgotten or past, spaces=spaces)
-        if as_of is not None:
-            found = await self._histories.as_of(found, as_of, include_forgotten)
+        rows = rows_of(self._parts, grants.readable(caller), as_of)
+        found = await find_many(self._parts, caller, keys, forgotten=True, spaces=spaces)
+        found = await rows.present(found, include_forgotten)
         if len(found) == 1 and isinstance(found[0], MnemeshError):
             raise found[0]
         for item in found:
@@ -248,8 +246,7 @@ class Mesh:
         missing = [key for key, item in zip(keys, found, strict=True) if isinstance(item, MnemeshError)]
         if memories:
             await self._parts.ledger.touch([memory.id for memory in memories], self._parts.clock())
-            then = None if as_of is None else PastRows(self._parts, grants.readable(caller), as_of, math.inf)
-            memories = await granted(self._parts, caller, memories, then)
+            memories = await granted(self._parts, caller, memories, rows)
             if as_of is None:
                 self._navigating.note(caller, memories)
                 memories = await self._marked(caller, await self._linking.with_ends(caller, memories))

@@ -13,12 +13,12 @@ from typing import Final
 
 from mnemesh_actors.memory_lookup import find_many, granted
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.recall import Recalling
 from mnemesh_actors.remember.deadlines import answered, find
 from mnemesh_actors.remember.link_operations import Linking
 from mnemesh_actors.remember.trigger_operations import Triggering
 from mnemesh_actors.remember.writes import Writing
+from mnemesh_actors.rows.display import displayed
 from mnemesh_memory.policy import standing as precedence
 from mnemesh_memory.policy.sessions import checkpoints, requirements, session_context, session_runs
 from mnemesh_memory.policy.sessions.checkpoints import Checkpoint, Standing

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.results import Found, end_of_equals, heat_of, redirected, with_ratings
+from mnemesh_actors.recall.results import Found, end_of_equals, redirected, with_ratings
 from mnemesh_actors.rows.row_source import RowSource
 from mnemesh_memory.policy import trust
+from mnemesh_memory.policy.dynamics.heat import heat_of
 from mnemesh_memory.policy.validity import held, replaced, stood_instead, successors
 from mnemesh_memory.ranking.fused import Fused
 from mnemesh_memory.text.traits import happened_at

@@ -14,8 +14,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from mnemesh_actors.embedding.embedder import Vector
-from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, HalfLives, heat
-from mnemesh_memory.policy.dynamics.valence import valence
+from mnemesh_memory.policy.dynamics.heat import heat_used
 from mnemesh_memory.policy.sessions import preferences
 from mnemesh_memory.policy.standing import newer_first
 from mnemesh_memory.ranking.answers import Hit, Recalled
@@ -30,7 +29,6 @@ from mnemesh_memory.ranking.session_coherence import coherence, told
 from mnemesh_memory.text.text import estimate_tokens, marks, snippet
 from mnemesh_memory.text.traits import happened_at
 from mnemesh_memory.times.window import Window
-from mnemesh_memory.values.heat_channels import Heat
 from mnemesh_memory.values.model import Memory, Query
 
 SNIPPET_CHARS: Final = 240
@@ -233,28 +231,13 @@ def _among_equals(item: Found, query: Query, now: int) -> tuple[float | str | tu
     """Words of the asking session, how they were rated, how sure a preference is, importance, heat, id. Heat counts
     without uses and arrival, which every node has for itself, and by the usual half-lives: equal ledgers give equal
     answers."""
-    own, heat_now = _coherence(item.memory, query, now), _heat(item.memory, (0, item.memory.updated_at), now).value
+    own, heat_now = _coherence(item.memory, query, now), heat_used(item.memory, 0, item.memory.updated_at, now).value
     importance = item.memory.importance or 0.0
     return -own, -item.liking, preferences.rank(item.memory), -importance, -heat_now, item.memory.id
 
 
 def _coherence(memory: Memory, query: Query, now: int) -> float:
     return coherence(memory.source.session, memory.created_at, query.current_session, now)
-
-
-def heat_of(
-    memory: Memory, used: Mapping[str, tuple[int, int]], now: int, half_lives: HalfLives = HALF_LIFE_DAYS
-) -> Heat:
-    """The heat of a memory with its parts. `used` has by id how often and when last a memory was shown."""
-    accesses, last = used.get(memory.id, (0, 0))
-    # Nobody could use a memory here before it arrived: an import with old dates is warm.
-    return _heat(memory, (accesses, max(last, memory.updated_at, memory.arrived_at)), now, half_lives)
-
-
-def _heat(memory: Memory, used: tuple[int, int], now: int, half_lives: HalfLives = HALF_LIFE_DAYS) -> Heat:
-    """The heat of a memory that was `used` so often, and last at that time (ms)."""
-    liked, felt = liking(memory.useful, memory.not_useful), valence(memory.content, memory.kind)
-    return heat(memory.kind, memory.tier, memory.importance, used[1], used[0], now, liked, felt, half_lives)
 
 
 def cost_of(hit: Hit) -> int:

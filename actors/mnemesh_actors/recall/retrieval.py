@@ -16,12 +16,11 @@ from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.recall import results, search_calls
 from mnemesh_actors.recall.choice import BEST_FOR_COVERAGE, Choice
-from mnemesh_actors.recall.display import displayed
 from mnemesh_actors.recall.search_calls import IndexCalls, behind, question_vector
 from mnemesh_actors.recall.signal_fetches import FETCHES
 from mnemesh_actors.rows.row_source import rows_of, scored
 from mnemesh_memory.policy import standing
-from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS
+from mnemesh_memory.policy.dynamics.heat import HALF_LIFE_DAYS, heat_of
 from mnemesh_memory.policy.rules.stored_rules import weighed
 from mnemesh_memory.ranking.answers import Recalled
 from mnemesh_memory.ranking.candidates import Candidates
@@ -61,7 +60,7 @@ class Retrieval:
         self._index = index
         self._query = query
         self._by = ends.search
-        self._rows = rows_of(parts, query, ends.rows)
+        self._rows = rows_of(parts, query.spaces, query.as_of, ends.rows)
         self._choice = Choice(parts, query, self._rows)
         self._question = question_of(query.text, query.window)
         self._weights = search_calls.weights_of(query, parts.config.weights)
@@ -73,10 +72,8 @@ class Retrieval:
                 matches = await self._by_index(space)
         else:
             matches = await self._newest()
-        forms: dict[str, Memory] = {}
-        if self._query.as_of is None:  # the past is told as it was
-            shown = [item.memory for item in matches.found[: self._query.limit]]
-            forms = {memory.id: memory for memory in await displayed(self._parts, shown, self._query.text)}
+        shown = [item.memory for item in matches.found[: self._query.limit]]
+        forms = {memory.id: memory for memory in await self._rows.forms(shown, self._query.text)}
         now = self._parts.clock()
         answer = results.shaped(self._query, matches, self._parts.config.abstain_below, forms, now)
         return await self._with_heat(answer, now) if self._query.explain else answer
@@ -86,10 +83,7 @@ class Retrieval:
         memories = [hit.memory for hit in answer.results]
         used = await self._parts.ledger.activity([memory.id for memory in memories]) if memories else {}
         whole = await self._rows.view([memory.id for memory in memories if memory.shown or not memory.content])
-        heats = (
-            results.heat_of(whole.get(memory.id, memory), used, now, self._parts.config.half_lives)
-            for memory in memories
-        )
+        heats = (heat_of(whole.get(memory.id, memory), used, now, self._parts.config.half_lives) for memory in memories)
         hits = (replace(hit, heat=heat) for hit, heat in zip(answer.results, heats, strict=True))
         return replace(answer, results=tuple(hits))
 
@@ -97,7 +91,7 @@ class Retrieval:
         """Without words there is nothing to match: the newest memories that pass the filters, with relevance 0. In a
         stretch of time the latest by their own date come first."""
         query, rows = self._query, self._rows
-        in_order = rows.indexed or query.window is None  # by the date in the stretch
+        in_order = rows.listed(search_calls.listing_of(query)).window == query.window  # by the date in the stretch
         wanted = query.limit if query.sort == "relevance" and in_order else search_calls.CANDIDATES_SORTED
         kept, _, judged = ([], False, 0) if query.min_score > 0 else await self._passing(wanted)
         if not in_order:
@@ -145,32 +139,30 @@ class Retrieval:
         query, rows, follower = self._query, self._rows, space.follower
         ids = await self._matching()
         among = search_calls.among_of(ids)
-        late = not rows.indexed or (ids is not None and among is None)
+        late = ids is not None and among is None
         weights, generation = optional_weights(self._parts, query), space.embedder.generation
         search = rows.searched(search_calls.search_of(query, generation, among, late, weights))
         limit_s = self._parts.config.recall_timeout_s * EMBEDDING_SHARE
         vector, degraded = await question_vector(space, query, None if among == () else search, limit_s)
         search = replace(search, vector=vector)
-        gaps, lacking = follower.gaps, behind(follower)
-        candidates = Candidates.of(()) if among == () else await self._index.candidates(follower, search, self._by)
-        if isinstance(candidates, str):
-            return await self._by_words(candidates)
-        if search.bm25:
-            candidates, beyond = await rows.worded(query.text, search_calls.listing_of(query), candidates, self._by)
-            degraded = (*degraded, *beyond)
-        fused, failed = await self._ranked(space, vector, candidates)
-        kept, best, old = await self._choice.pick(query, fused)
-        crowded = rows.indexed and old and len(candidates) >= search.limit
-        if crowded and (len(kept) < query.limit or old > query.limit):
-            # Replaced versions may have crowded out active ones: a second question asks for the active ones alone.
-            apart = search_calls.without_replaced(search, fused, None if query.valid_at is None else ids)
-            candidates = await self._index.candidates(follower, apart, self._by)
-            if isinstance(candidates, str):
-                return await self._by_words(candidates)
+        gaps, lacking, limit = follower.gaps, behind(follower), search.limit
+        for first in (True, False):
+            reply = Candidates.of(()) if among == () else await self._index.candidates(follower, search, self._by)
+            if isinstance(reply, str):
+                return await self._by_words(reply)
+            candidates, beyond = reply, Reasons()
+            if search.bm25:
+                candidates, beyond = await rows.worded(query.text, search_calls.listing_of(query), reply, self._by)
             fused, failed = await self._ranked(space, vector, candidates)
-            kept, best, _ = await self._choice.pick(query, fused)
-        degraded = (*degraded, *failed, *(behind(follower, gaps) or lacking))
-        if search.limit == search_calls.CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
+            kept, best, old = await self._choice.pick(query, fused)
+            # Replaced versions may have crowded out active ones: a second round asks for the active ones alone. There
+            # is none for a search in all states, forgotten ones among them.
+            crowded = first and old and not search.include_forgotten and len(candidates) >= limit
+            if not crowded or len(kept) >= query.limit >= old:
+                break
+            search = search_calls.without_replaced(search, fused, None if query.valid_at is None else ids)
+        degraded = (*degraded, *beyond, *failed, *(behind(follower, gaps) or lacking))
+        if limit == search_calls.CANDIDATES_JUDGED_LATE <= len(candidates) and len(kept) < query.limit:
             degraded = (*degraded, f"filters: judged for the best {len(candidates)} matches only")
         return await self._matches(kept, best, fused, candidates, degraded, space)
 

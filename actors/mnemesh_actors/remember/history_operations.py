@@ -16,13 +16,12 @@ from mnemesh_actors.memory_lookup import find_one
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import answered, find, vectors_of_change
 from mnemesh_actors.remember.writes import Writing
-from mnemesh_actors.rows.row_source import read_then
 from mnemesh_crdt.document.blame import blamed
 from mnemesh_crdt.document.revisions import named, shown
 from mnemesh_crdt.document.shape import FORGET
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, MnemeshError, NotFound, shown_time
+from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.model import Caller, Memory, Patch, Revision, Written
 from mnemesh_memory.values.past import BOTH, Blame, ConflictPage, HistoryPage
 
@@ -52,15 +51,6 @@ class Histories:
         past = await self._parts.ledger.past(memory.id)
         # Comparing many long texts takes a while, and the node has other callers.
         return await asyncio.to_thread(_blame, memory, past, wanted)
-
-    async def as_of(
-        self, found: Sequence[Memory | MnemeshError], at: int, forgotten: bool
-    ) -> list[Memory | MnemeshError]:
-        """The memories of `found` as recorded at `at`. Memories that did not exist then, or were `forgotten` then, are
-        not found."""
-        ids = [item.id for item in found if isinstance(item, Memory)]
-        then, _ = await read_then(self._parts, ids, at)
-        return [item if isinstance(item, MnemeshError) else _then(item, then, at, forgotten) for item in found]
 
     async def conflicts(
         self, caller: Caller, spaces: Sequence[str] = (), limit: int | None = None, cursor: str = ""
@@ -169,11 +159,3 @@ def _blame(memory: Memory, past: Past, wanted: str) -> Blame:
         raise InvalidArgument("revision", of.id, "a revision that says something; in this one the memory is forgotten")
     lines, fields = blamed(state, of.id, origins)
     return Blame(memory=memory, revision=of.id, lines=lines, fields=fields)
-
-
-def _then(memory: Memory, then: dict[str, Memory], at: int, forgotten: bool) -> Memory | MnemeshError:
-    if memory.id not in then:
-        return NotFound("memory", memory.id, f"it was not there yet at {shown_time(at)}")
-    if then[memory.id].state == "forgotten" and not forgotten:
-        return NotFound("memory", memory.id, f"at {shown_time(at)} it was forgotten; include_forgotten shows it")
-    return then[memory.id]

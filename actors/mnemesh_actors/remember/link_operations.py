@@ -132,7 +132,7 @@ class Linking:
         nothing is read after `by`, in the event loop's time."""
         if not any(hit.memory.tied for hit in answer.results):
             return answer
-        rows = rows_of(self._parts, query, by)
+        rows = rows_of(self._parts, query.spaces, query.as_of, by)
         ties: dict[str, Ties] = {}
         followed = await rows.ties([hit.memory for hit in answer.results])
         for id_, type_, direction, other in followed:

@@ -14,15 +14,17 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import Any, Final, TypeAlias, TypeVar
 
+from mnemesh_actors.index.scope import SEARCH_LIMIT_MAX
 from mnemesh_actors.index.shard import Search
 from mnemesh_actors.ledger.store.reads import chain_ends
 from mnemesh_actors.node_ports import NodePorts
+from mnemesh_actors.rows.display import displayed
 from mnemesh_memory.policy.validity import replaced
 from mnemesh_memory.ranking.answers import left_out
 from mnemesh_memory.ranking.candidates import Candidate, Candidates
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.traits import traits_of
-from mnemesh_memory.values.errors import count_of
+from mnemesh_memory.values.errors import MnemeshError, NotFound, count_of, shown_time
 from mnemesh_memory.values.memory_links import ATTACHED_TYPES, MAY_REPLACE, OUT
 from mnemesh_memory.values.model import ListQuery, Memory, Page, Query
 
@@ -52,13 +54,14 @@ _OPEN: Final[dict[str, Any]] = {
 # Memory, type, direction and the id of the other end.
 Tie: TypeAlias = tuple[str, str, str, str]
 Portion = TypeVar("Portion")
+FORGOTTEN: Final = "it was forgotten; `restore` brings it back, include_forgotten shows it"
 
 
 class RowSource:
     """Rows of some spaces, from the view of the ledger."""
 
     # Whether index and view hold these very rows. Otherwise most filters are judged after the reading.
-    indexed = True
+    _indexed = True
 
     def __init__(self, parts: NodePorts, spaces: tuple[str, ...]) -> None:
         self._parts = parts
@@ -78,7 +81,7 @@ class RowSource:
     async def _note_lost(self, absent: Sequence[str]) -> None:
         """Memories among `absent` that are damaged may belong to the answer."""
         if absent:
-            self._lost |= dict.fromkeys(await self._parts.ledger.lost(absent, self._spaces, not self.indexed))
+            self._lost |= dict.fromkeys(await self._parts.ledger.lost(absent, self._spaces, not self._indexed))
 
     async def view(self, ids: Sequence[str]) -> dict[str, Memory]:
         """Rows by id; unknown ids are absent."""
@@ -122,10 +125,14 @@ class RowSource:
         return [tie for id_ in ids for tie in self._ties[id_]]
 
     async def page(self, listing: ListQuery) -> Page:
-        """A page of a listing, with the filters that the view can judge for these rows."""
-        page = await self._parts.ledger.page(listing)
+        """A page of a listing, as `listed`."""
+        page = await self._parts.ledger.page(self.listed(listing))
         self._lost |= dict.fromkeys(page.lost)
         return page
+
+    def listed(self, listing: ListQuery) -> ListQuery:
+        """The listing with the filters that the view can judge for these rows."""
+        return listing
 
     async def matching(self, query: Query) -> tuple[list[str], list[str]] | None:
         """Ids that pass the filters of a query, and ids that lead to such; None when they are judged one by one."""
@@ -135,6 +142,14 @@ class RowSource:
         """The search with the filters that the index can judge for these rows."""
         return search
 
+    async def forms(self, memories: Sequence[Memory], question: str) -> list[Memory]:
+        """These memories in the form in which they are shown."""
+        return await displayed(self._parts, memories, question)
+
+    async def present(self, found: Sequence[Memory | MnemeshError], forgotten: bool) -> list[Memory | MnemeshError]:
+        """Of memories that are there now those that a reader sees: forgotten ones only when asked."""
+        return [present(item, forgotten) for item in found]
+
     async def worded(
         self, text: str, listing: ListQuery, candidates: Candidates, by: float
     ) -> tuple[Candidates, tuple[str, ...]]:
@@ -143,10 +158,17 @@ class RowSource:
         return candidates, ()
 
 
-def rows_of(parts: NodePorts, query: Query, by: float) -> RowSource:
-    """The rows for a query: of now, or of its moment. Of the past nothing is read after `by`, in the event loop's
+def present(item: Memory | MnemeshError, forgotten: bool, why: str = FORGOTTEN) -> Memory | MnemeshError:
+    """The item, or NotFound with the reason for a forgotten memory that nobody asked for."""
+    if isinstance(item, Memory) and item.state == "forgotten" and not forgotten:
+        return NotFound("memory", item.id, why)
+    return item
+
+
+def rows_of(parts: NodePorts, spaces: tuple[str, ...], as_of: int | None, by: float = math.inf) -> RowSource:
+    """The rows of now, or of the moment `as_of` (ms). Of the past nothing is read after `by`, in the event loop's
     time."""
-    return RowSource(parts, query.spaces) if query.as_of is None else PastRows(parts, query.spaces, query.as_of, by)
+    return RowSource(parts, spaces) if as_of is None else PastRows(parts, spaces, as_of, by)
 
 
 class PastRows(RowSource):
@@ -157,7 +179,7 @@ class PastRows(RowSource):
     A recall reads each row once, and none when the time for reading is over.
     """
 
-    indexed = False
+    _indexed = False
 
     def __init__(self, parts: NodePorts, spaces: tuple[str, ...], at: int, by: float) -> None:
         super().__init__(parts, spaces)
@@ -207,7 +229,7 @@ class PastRows(RowSource):
         ]
 
     async def page(self, listing: ListQuery) -> Page:
-        page = await super().page(self._listed(listing))
+        page = await super().page(listing)
         ids = [memory.id for memory in page.memories]
         rows = await self.view(ids)
         return replace(page, memories=tuple(rows[id_] for id_ in ids if id_ in rows))
@@ -216,10 +238,23 @@ class PastRows(RowSource):
         return None
 
     def searched(self, search: Search) -> Search:
-        before = self._before(search.before)
-        return replace(search, before=before, include_archive=True, include_forgotten=True, windows=False, **_OPEN)
+        # Filters are judged after the search, so as many candidates as the index gives are asked for.
+        return replace(
+            search, before=self._before(search.before), include_archive=True, include_forgotten=True, windows=False,
+            limit=SEARCH_LIMIT_MAX, words_limit=SEARCH_LIMIT_MAX, **_OPEN,
+        )  # fmt: skip
 
-    def _listed(self, listing: ListQuery) -> ListQuery:
+    async def forms(self, memories: Sequence[Memory], question: str) -> list[Memory]:
+        return []  # the past is told as it was
+
+    async def present(self, found: Sequence[Memory | MnemeshError], forgotten: bool) -> list[Memory | MnemeshError]:
+        at, ids = shown_time(self._at), [item.id for item in found if isinstance(item, Memory)]
+        then, _ = await read_then(self._parts, ids, self._at)
+        known = {id_: then.get(id_) or NotFound("memory", id_, f"it was not there yet at {at}") for id_ in ids}
+        why = f"at {at} it was forgotten; include_forgotten shows it"
+        return [present(known[item.id], forgotten, why) if isinstance(item, Memory) else item for item in found]
+
+    def listed(self, listing: ListQuery) -> ListQuery:
         return replace(listing, before=self._before(listing.before), state="all", **_OPEN)
 
     def _before(self, before: int | None) -> int:
@@ -228,7 +263,7 @@ class PastRows(RowSource):
     async def worded(
         self, text: str, listing: ListQuery, candidates: Candidates, by: float
     ) -> tuple[Candidates, tuple[str, ...]]:
-        return await as_worded(self._parts, text, self._listed(listing), self._at, candidates, by)
+        return await as_worded(self._parts, text, self.listed(listing), self._at, candidates, by)
 
 
 def _next(chain: Mapping[str, Memory], id_: str) -> str:

@@ -23,9 +23,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from mnemesh_memory.policy.dynamics.valence import stretch
+from mnemesh_memory.policy.dynamics.valence import valence as valence_of
+from mnemesh_memory.ranking import scores
 from mnemesh_memory.values.errors import InvalidArgument
 from mnemesh_memory.values.heat_channels import Heat
 from mnemesh_memory.values.kinds import KINDS
+from mnemesh_memory.values.model import Memory
 
 if TYPE_CHECKING:
     import numpy as np
@@ -99,6 +102,21 @@ def heat(
         age_days=age_days,
         uses=accesses,
     )
+
+
+def heat_of(
+    memory: Memory, used: Mapping[str, tuple[int, int]], now: int, half_lives: HalfLives = HALF_LIFE_DAYS
+) -> Heat:
+    """The heat of a memory with its parts. `used` has by id how often and when last a memory was shown."""
+    accesses, last = used.get(memory.id, (0, 0))
+    # Nobody could use a memory here before it arrived: an import with old dates is warm.
+    return heat_used(memory, accesses, max(last, memory.updated_at, memory.arrived_at), now, half_lives)
+
+
+def heat_used(memory: Memory, accesses: int, last: int, now: int, half_lives: HalfLives = HALF_LIFE_DAYS) -> Heat:
+    """The heat of a memory with so many accesses, the last one at `last` (ms)."""
+    liked, felt = scores.liking(memory.useful, memory.not_useful), valence_of(memory.content, memory.kind)
+    return heat(memory.kind, memory.tier, memory.importance, last, accesses, now, liked, felt, half_lives)
 
 
 # Arguments of `heat` for a memory: kind, tier, importance, last use (ms), accesses, liking, valence.

@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Final
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.recall.results import heat_of
 from mnemesh_memory.policy.dynamics import forgetting
-from mnemesh_memory.policy.dynamics.heat import HalfLives
+from mnemesh_memory.policy.dynamics.heat import HalfLives, heat_of
 from mnemesh_memory.values.model import Memory
 
 # So many characters of an id tell it from any other of a node, as in the command line.
