@@ -38,8 +38,9 @@ QUANTILE = 0.995
 # so many full segments, search is exact everywhere.
 WHOLE_SHARE_MAX = 0.25
 WHOLE_SEGMENTS_MAX = 2
-# Up to so many full segments a graph is made without further links for ranges of times. They double its cost, and bring
-# nothing there (.999 of the ten nearest of 21,000 real texts). Without them a graph of 84,000 found .92, and .999 with.
+# Up to so many full segments a graph is made without further links for ranges of times. They are a seventh of its cost
+# and bring nothing there (.999 of the ten nearest of 21,000 real texts). Without them a graph of 84,000 found .92, and
+# .999 with, for twice the cost.
 UNLINKED_SEGMENTS_MAX = 1.5
 # Of a segment that is made anew: less than this share of it gone is not worth Edge's while.
 GONE_SHARE_MIN = 0.01
