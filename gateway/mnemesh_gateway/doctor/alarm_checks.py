@@ -36,7 +36,8 @@ def missing_entries(place: Place) -> Iterator[Finding]:
     if known == incarnation and last < reached:
         yield Finding(
             "data", f"{reached - last} entries are lost: {place.ledger} ends at {last}, and {reached} were committed",
-            "restore a backup, or start the node: its peers bring back entries, and the index is made anew",
+            "restore a backup, or start the node: its peers bring back the entries that they hold, "
+            "and the index is made anew",
         )  # fmt: skip
 
 

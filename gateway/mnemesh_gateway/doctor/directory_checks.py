@@ -123,7 +123,7 @@ def owner_token(place: Place) -> Iterator[Finding]:
         if (place.data_dir / MANIFEST).exists():
             yield Finding(
                 "owner token", f"{path} is missing: no client can speak to the node",
-                "restart the node (`mnemesh up`), which makes a new token, and give this to clients with a copy",
+                "restart the node (`mnemesh up`), which makes a new token; clients with a copy need the new one",
             )  # fmt: skip
         return
     if not path.read_text("utf-8", "replace").strip():

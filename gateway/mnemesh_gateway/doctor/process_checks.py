@@ -70,8 +70,8 @@ def running_node(place: Place) -> Iterator[Finding]:
     yield Finding(
         "running node",
         f"process {holder} holds {place.data_dir} but does not answer" + (f" on {node.http}" if node else ""),
-        f"wait after a start; else stop the node (kill {holder}, after 30 s kill -9 {holder}) and start the node "
-        "again: acknowledged writes are on disk",
+        f"wait if the node has only just started; else stop it (kill {holder}, after 30 s kill -9 {holder}) and start "
+        "the node again: acknowledged writes are on disk",
     )  # fmt: skip
 
 

@@ -71,8 +71,8 @@ class Settings:
     )
     ray_ledger_wait_s: float = _setting(
         30.0,
-        "Wait of a start for a ledger of the Ray cluster that may hold acknowledged writes of its own. Afterwards the "
-        "node starts as degraded.",
+        "Wait of a start for a ledger of the Ray cluster that may hold acknowledged writes of its own, which the "
+        "others lack. Afterwards the node starts as degraded.",
         _number(0.0, 3600.0),
         "s",
     )

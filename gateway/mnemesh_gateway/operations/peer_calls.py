@@ -101,9 +101,9 @@ def note(peer: PeerStatus, owner: str) -> str:
         return ""
     if not peer.takes:
         return (
-            "this peer takes nothing from here, and gives only the spaces of its token: the token does not let this "
-            "node bring anything. Ask the peer for a token with --role admin, for entries of every writer, or with "
-            "--role writer, and call this node's owner as that token is called (--owner NAME)"
+            "this peer takes nothing from here, and gives at most the spaces of its token: the token does not let "
+            "this node bring anything. Ask the peer for a token with --role admin, for entries of every writer, or "
+            "with --role writer, and call this node's owner as that token is called (--owner NAME)"
         )
     if peer.only_by not in ("", owner):
         return (

@@ -292,7 +292,7 @@ class SegmentedEdge(WideSearch):
 def seal(path: str, segment_points: int, points: int, dense: dict[str, int], sparse: list[str]) -> None:
     """Make one sealed segment of all `points` that the index in the directory `path` holds."""
     step_down()
-    whole = EdgeBackend(path, segment_points=segment_points, whole=points)
+    whole = EdgeBackend(path, segment_points=segment_points, whole=max(1, points))
     whole.open(Schema(dense=dense, sparse=tuple(sparse)))
     whole.optimise()
     whole.close()

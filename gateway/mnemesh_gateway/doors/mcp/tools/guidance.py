@@ -20,7 +20,7 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     "get": ("Read memories", "Use it for whole texts after snippets, or for ids that you were given."),
     "bulk_forget": (
         "Forget in bulk",
-        "Use it to clean up. The first call only lists; with dry_run=false, once a person agreed, memories go.",
+        "Use it to clean up. By default it only lists. With dry_run=false, once a person agreed, memories go.",
     ),
     "purge": (
         "Purge",
@@ -53,7 +53,7 @@ GUIDANCE: Final[Mapping[str, tuple[str, str]]] = {
     "validate": ("Validate", "Use it before you trust memories about code: the named files may have changed since."),
     "tidy": (
         "Tidy up",
-        "Use it on a finding of `hygiene`. The first call only lists; use dry_run=false once a person agreed.",
+        "Use it on a finding of `hygiene`. By default it only lists; use dry_run=false once a person agreed.",
     ),
     "history": ("History", "Use it to see how a memory came to its text, or to find a revision for `rollback`."),
     "blame": ("Blame", "Use it to see whom to ask about a line or field, and how old it is."),
