@@ -96,7 +96,7 @@ async def test_the_status_says_what_a_token_leaves_of_the_direction_and_how_much
         token = (await there.add_agent("rd", role="reader", spaces=["team/*"])).token
         await there.remember("written at the hub", space="team/x")
         added = await here.add_peer(hub.grpc, token=token, spaces=["team/*"], name="hub")
-        assert "takes nothing from here, and gives only the spaces of its token" in added.note
+        assert "takes nothing from here, and gives at most the spaces of its token" in added.note
         assert "--owner rd" not in added.note, "a reader's token brings nothing under any owner"
         assert "--role admin" in added.note
         memory = (await here.remember("written at the laptop", space="team/x")).memory
