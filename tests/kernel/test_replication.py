@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -204,9 +204,23 @@ async def test_when_the_primary_is_gone_the_other_goes_on_with_every_acknowledge
     assert await cluster.contents(cluster.machines[0]) == await cluster.contents(cluster.machines[1])
 
 
-async def test_a_write_whose_answer_went_with_the_machine_is_answered_from_the_others_log(make: Any) -> None:
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_write_whose_answer_went_with_the_machine_is_answered_from_the_others_log(
+    make: Any, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cluster = await make()
     (memory,) = await cluster.done(cluster.pen.create("first"))
+    other = cluster.machines[1]
+    known, arriving = other.known, [True] * late
+
+    async def asked(actors: Sequence[bytes]) -> list[bool]:
+        answer: list[bool] = await known(actors)
+        if arriving:  # the entries come right after the question for them
+            arriving.clear()
+            await other.commit(commands)
+        return answer
+
+    monkeypatch.setattr(other, "known", asked, raising=False)
     cluster.machines[0].loses = "sync_page"  # the entry is on its way when the machine dies
     commands = [cluster.pen.create("kept", idempotency_key="k"), cluster.pen.revise(memory.memory, content="second")]
     results = await cluster.done(*commands)

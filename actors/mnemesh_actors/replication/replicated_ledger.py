@@ -169,6 +169,9 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
                     moves = self._moves
                     asked = await self._renewed(asked)
                 results = await self._call(LedgerPort.commit, asked)
+                if moves != first and (arrived := await self._arrived(commands, asked, results)):
+                    asked = arrived
+                    continue  # what is in the log by now is answered from there
                 results = [_as_told(result, told.get(at)) for at, result in enumerate(results)]
                 if moves == first:
                     self._committed(asked, results)
@@ -192,6 +195,19 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
             else replace(command, actor=self._entropy(OPERATION_BYTES))
             for command, here in zip(commands, known, strict=True)
         ]
+
+    async def _arrived(
+        self, first: Sequence[Command], asked: Sequence[Command], results: Sequence[Committed | Exception]
+    ) -> list[Command]:
+        """`asked` with the first operations of those that changed nothing, because the entry of the ledger that was
+        given up came after the question for it; none when there is no such operation."""
+        idle = [
+            at for at, result in enumerate(results)
+            if isinstance(result, Committed) and result.action == "NOOP" and asked[at] is not first[at]
+        ]  # fmt: skip
+        known = await self._call(LedgerPort.known, [first[at].actor for at in idle]) if idle else []
+        late = {at for at, here in zip(idle, known, strict=True) if here}
+        return [first[at] if at in late else one for at, one in enumerate(asked)] if late else []
 
     async def _on_two(self, seq: int, keys: Sequence[UsedKey] = ()) -> str:
         """Wait until a second ledger durably has the log up to `seq` and `keys`; why that is not so, or "". Raises
