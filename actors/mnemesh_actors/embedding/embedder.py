@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from mnemesh_actors.models.embedding_model import LENGTH_TOLERANCE, NO_PREFIXES, PAIRS_OFF, ModelInfo, Prefixes
 from mnemesh_actors.models.worker import Vectors
-from mnemesh_actors.ports import Embed, LedgerPort
+from mnemesh_actors.ports import Embed, LedgerRead
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.batch import Batcher
 from mnemesh_actors.runtime.worker_pool import WorkerPool
@@ -271,7 +271,7 @@ class Embedder:
             log.warning("cached_vectors_damaged", damaged=len(kept) - len(found), generation=self.generation)
         return found
 
-    async def stored_of(self, ledger: Handle[LedgerPort], memories: Sequence[Memory]) -> dict[str, list[Vector]]:
+    async def stored_of(self, ledger: Handle[LedgerRead], memories: Sequence[Memory]) -> dict[str, list[Vector]]:
         """The vectors that the ledger has kept of each memory's passages, the first PASSAGES_COMPARED_MAX."""
         hashes = {
             memory.id: [content_hash(dense) for dense, _ in index_texts(memory)[:PASSAGES_COMPARED_MAX]]

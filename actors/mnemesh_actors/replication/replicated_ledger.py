@@ -199,8 +199,8 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
     async def _arrived(
         self, first: Sequence[Command], asked: Sequence[Command], results: Sequence[Committed | Exception]
     ) -> list[Command]:
-        """`asked` with the first operations of those that changed nothing, because the entry of the ledger that was
-        given up came after the question for it; none when there is no such operation."""
+        """`asked`, with the first operation where its entry came after the question for it. The repeated one has then
+        changed nothing. Empty when no entry came so late."""
         idle = [
             at for at, result in enumerate(results)
             if isinstance(result, Committed) and result.action == "NOOP" and asked[at] is not first[at]
