@@ -1,7 +1,7 @@
 """The shelf of the intake in memory: a few dictionaries of unchanging values, so that a copy is a snapshot.
 
-The contract suite (tests/kernel/test_shelf_contract.py) holds it to the promises of the one on SQLite. The simulated
-nodes run the product's intake on it, and so do the tests of the intake.
+The contract suite (tests/kernel/merge/test_shelf_contract.py) holds it to the promises of the one on SQLite. The
+simulated nodes run the product's intake on it, and so do the tests of the intake.
 """
 
 from __future__ import annotations

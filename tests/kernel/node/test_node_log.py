@@ -156,7 +156,7 @@ def test_with_json_bad_usage_is_one_object(words: tuple[str, ...], capsys: pytes
 # The Python of a clone, and the doctor's remark on a slow Python.
 
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 CHOOSE = ROOT / "tools" / "choose_python.sh"
 USES = {"PGO_PROF_USE_FLAG": "-fprofile-use -fprofile-correction"}
 

@@ -25,7 +25,7 @@ from mnemesh_memory.policy.judge.vetoes import speaks
 
 PAIRS: Final = [
     json.loads(line)
-    for line in (Path(__file__).parent.parent / "data" / "guard" / "given.jsonl").read_text("utf-8").splitlines()
+    for line in (Path(__file__).parents[2] / "data" / "guard" / "given.jsonl").read_text("utf-8").splitlines()
 ]
 TEXTS: Final = [pair[side] for pair in PAIRS for side in ("older", "newer")]
 PROPERTY = settings(max_examples=150, derandomize=True, database=None, deadline=None)

@@ -24,7 +24,7 @@ from mnemesh_actors.index.engines.edge import ID, EdgeBackend
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, MnemeshError, Unavailable
 
 SCHEMA = Schema(dense={"dense": 4}, sparse=("bm25",), tenant="space", keywords=("gone",))
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WAIT_S = 60
 
 

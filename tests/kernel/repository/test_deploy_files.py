@@ -23,7 +23,7 @@ import yaml
 
 from mnemesh_gateway.node.settings import load
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(__file__).resolve().parents[3]
 CONTAINER: Final = ROOT / "deploy" / "container"
 ROLE_NAMES: Final = ("node", "gateway", "ray-head", "ray-worker", "ray-token")
 PROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]

@@ -11,7 +11,7 @@ import pytest
 
 from mnemesh_actors import actor_table
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 HEAD = """
 from mnemesh_actors.actor_table import LEDGER, PINNED, ActorRow
 from mnemesh_actors.ports import LedgerPort, LedgerRead

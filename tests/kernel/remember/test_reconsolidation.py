@@ -27,7 +27,7 @@ from mnemesh_memory.policy.dynamics.reconsolidation import (
 from mnemesh_memory.policy.judge.guard import Candidate, judge
 from mnemesh_memory.values.model import Caller, Memory, Patch
 
-DATA = Path(__file__).resolve().parent.parent / "data" / "guard"
+DATA = Path(__file__).resolve().parents[2] / "data" / "guard"
 PAIRS = [json.loads(line) for name in ("given", "tuned") for line in (DATA / f"{name}.jsonl").read_text().splitlines()]
 ASIDE = " Petra answers questions about invoices."
 OTHER = Caller("ben/agent", "ben", role="writer", spaces=("test/*",))

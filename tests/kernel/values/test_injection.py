@@ -9,7 +9,7 @@ import pytest
 
 from mnemesh_memory.values.injection import is_suspicious
 
-SETS = Path(__file__).parents[1] / "data" / "injection"
+SETS = Path(__file__).parents[2] / "data" / "injection"
 NOTES_MARKED_MAX = 1  # of 30
 ATTACKS_MARKED_MIN = 27  # of 30
 WIDE = {code: code + 0xFEE0 for code in range(0x21, 0x7F)}

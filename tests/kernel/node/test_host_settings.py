@@ -223,7 +223,7 @@ def test_every_host_with_hooks_has_events() -> None:
 
 
 def test_the_plugin_has_the_version_of_the_package() -> None:
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     version = tomllib.loads((root / "pyproject.toml").read_text())["project"]["version"]
     plugin = json.loads((root / "plugin/.claude-plugin/plugin.json").read_text())
     (listed,) = json.loads((root / ".claude-plugin/marketplace.json").read_text())["plugins"]
@@ -231,7 +231,7 @@ def test_the_plugin_has_the_version_of_the_package() -> None:
 
 
 def test_the_bundle_follows_agent_plugins_and_its_skill_names_tools_that_are_there() -> None:
-    plugin = Path(__file__).resolve().parents[2] / "plugin"
+    plugin = Path(__file__).resolve().parents[3] / "plugin"
     manifest = json.loads((plugin / "plugin.json").read_text())
     claude = json.loads((plugin / ".claude-plugin/plugin.json").read_text())
     assert set(manifest) <= {

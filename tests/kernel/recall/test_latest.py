@@ -27,7 +27,7 @@ from mnemesh_memory.text.traits import question_of, traits_of
 from mnemesh_memory.values.model import Memory, Query
 
 STORIES: list[dict[str, Any]] = json.loads(
-    (Path(__file__).resolve().parent.parent / "data" / "recency.json").read_text("utf-8")
+    (Path(__file__).resolve().parents[2] / "data" / "recency.json").read_text("utf-8")
 )["stories"]
 SPACE = "team/x"
 

