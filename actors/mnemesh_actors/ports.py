@@ -257,7 +257,8 @@ class LedgerPort(LedgerRead, LedgerWrite, LedgerFeed, LedgerPeers, LedgerCopies,
     def close(self) -> None: ...
 
 
-assert QUICK.keys() <= set(dir(LedgerPort)), f"not in LedgerPort: {QUICK.keys() - set(dir(LedgerPort))}"
+if _unknown := QUICK.keys() - set(dir(LedgerPort)):
+    raise TypeError(f"quick calls that LedgerPort does not have: {_unknown}")
 
 
 class IndexPort(Protocol):

@@ -1,4 +1,5 @@
-"""Stand-ins for one method of a part: it notes its calls, fails, or never answers. And a process that is killed."""
+"""Stand-ins for one method of a part: it notes its calls, fails, or never answers. A process that is killed, and the
+growth of a cost."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +60,18 @@ def killed_in(code: str) -> None:
     )
     child = subprocess.run([sys.executable, "-c", start + code], cwd=Path(__file__).parent, timeout=60, check=False)
     assert child.returncode == -signal.SIGKILL
+
+
+def grows_with_length(call: Callable[[str], object], quarter: str, whole: str, least_s: float) -> bool:
+    """Whether a text takes far less than the square of its length. A busy machine spoils a measurement now and then, a
+    square is one each time. Below `least_s` nothing is compared."""
+
+    def seconds(text: str) -> float:
+        start = time.process_time()
+        call(text)
+        return time.process_time() - start
+
+    return any(min(seconds(whole), seconds(whole)) < max(seconds(quarter), least_s) * 9 for _ in range(5))
 
 
 def vector_traces(path: Path, *vectors: np.ndarray) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import secrets
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,7 @@ from mnemesh_actors.runtime.local import LocalRuntime
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.policy.rules.stored_rules import rules_of
 from mnemesh_memory.ranking.answers import Hit, Recalled
-from mnemesh_memory.values.model import Caller, Draft, Memory, Query
+from mnemesh_memory.values.model import Caller, Draft, Memory, Query, Written
 
 READER = Caller("owner/reader", "owner")
 TIMEOUT_S = 20.0
@@ -103,6 +103,12 @@ class Here:
 
     def ruled(self, text: str) -> None:
         self.with_parts(config=replace(self.mesh._parts.config, rules=rules_of(text)))
+
+
+async def memories(here: Here, done: Sequence[Written]) -> list[Memory]:
+    """What was written, as it is now."""
+    found, _ = await here.mesh.get(READER, [one.memory.id for one in done])
+    return list(found)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

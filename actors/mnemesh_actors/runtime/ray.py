@@ -112,7 +112,7 @@ class RayHandle(Handle[Port]):
             raise
         except (RayActorError, ActorUnschedulableError) as error:  # the latter: its machine is gone
             why = str(error).partition("\n")[0]
-            raise Unavailable(f"{self.name} is restarting: {why}", part=self.name) from error
+            raise Unavailable(f"{self.name} does not answer: {why}", part=self.name) from error
         except PendingCallsLimitExceeded as error:
             raise Overloaded(f"inbox of {self.name}", limits.INBOX_MESSAGES_MAX) from error
 

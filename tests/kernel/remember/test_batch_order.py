@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from recall_scene import READER, Here
+from recall_scene import READER, Here, memories
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
 from mnemesh_actors.remember.drafts import Prepared, rounds
 from mnemesh_memory.policy.judge import guard
-from mnemesh_memory.values.model import Draft, Memory, Written
+from mnemesh_memory.values.model import Draft, Written
 
 
 async def written(here: Here, *texts: str, force: bool = False) -> list[Written]:
     done = await here.mesh.remember_batch(READER, [here.draft(text, force=force) for text in texts])
     assert all(isinstance(one, Written) for one in done), done
     return [one for one in done if isinstance(one, Written)]
-
-
-async def memories(here: Here, done: list[Written]) -> list[Memory]:
-    found, _ = await here.mesh.get(READER, [one.memory.id for one in done])
-    return list(found)
 
 
 async def test_each_new_value_in_a_batch_replaces_the_one_before_it(here: Here) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from recall_scene import READER, Here, judge_of, judged, running
+from recall_scene import READER, Here, judge_of, judged, memories, running
 from recall_scene import here as here
 from recall_scene import mesh as mesh
 
@@ -36,11 +36,6 @@ async def imported(here: Here, *texts: str, caller: Caller = READER, force: bool
     done = await here.mesh.remember_batch(caller, drafts, at_rest=True)
     assert all(isinstance(one, Written) for one in done), done
     return [one for one in done if isinstance(one, Written)]
-
-
-async def memories(here: Here, done: Sequence[Written]) -> list[Memory]:
-    found, _ = await here.mesh.get(READER, [one.memory.id for one in done])
-    return list(found)
 
 
 async def test_each_new_value_of_an_import_replaces_the_one_before_it(here: Here) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 import unicodedata
 
 import pytest
+from doubles import grows_with_length
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_memories import plain_memory
@@ -132,13 +132,7 @@ def test_terms_do_not_depend_on_how_accents_are_composed(text: str) -> None:
 
 @pytest.mark.parametrize("char", ["支", "🎉", "é", "\u0301", "ั", "🇩", "\ud83c", "ß"])
 def test_a_long_run_takes_linear_time(char: str) -> None:
-    def seconds(length: int) -> float:
-        begun = time.process_time()
-        spaced(char * length)
-        return time.process_time() - begun
-
-    short = min(seconds(2_000) for _ in range(5))
-    assert min(seconds(20_000) for _ in range(3)) < 60 * short + 0.01
+    assert grows_with_length(spaced, char * 5_000, char * 20_000, least_s=0.001)
 
 
 def test_marks_and_snippets_show_what_was_asked_in_other_scripts() -> None:

@@ -7,13 +7,13 @@ import importlib.util
 import random
 import re
 import sys
-import time
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from bench.secrets_samples import positives
+from doubles import grows_with_length
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -262,31 +262,10 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-ATTEMPTS = 5
-
-
-def _seconds(text: str) -> float:
-    best = float("inf")
-    for _ in range(2):
-        start = time.process_time()
-        find_secret(text)
-        best = min(best, time.process_time() - start)
-    return best
-
-
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_the_cost_of_hostile_text_grows_with_its_length_and_not_with_its_square(unit: str) -> None:
     quarter, whole = ((unit * (size // len(unit.encode()) + 1))[:size] for size in (TEXT_BYTES // 4, TEXT_BYTES))
-    # A busy machine spoils a measurement now and then; a square is one each time.
-    assert any(_seconds(whole) < max(_seconds(quarter), 0.0005) * 9 for _ in range(ATTEMPTS))
-
-
-def test_a_kilobyte_of_ordinary_text_costs_less_than_its_share_of_a_write() -> None:
-    text = ("We decided to keep the session token in memory; the API key rotates monthly. Postgres passed. " * 12)[
-        :1000
-    ]
-    # Five times the promise, because the machine may be slow.
-    assert any(_seconds(text) < 0.0015 for _ in range(ATTEMPTS))
+    assert grows_with_length(find_secret, quarter, whole, least_s=0.0005)
 
 
 # ---- secret forms ----------------------------------------------------------------------------------------------------

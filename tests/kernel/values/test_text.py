@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import time
 import unicodedata
 from itertools import accumulate
 
 import pytest
+from doubles import grows_with_length
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -384,27 +384,17 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-ATTEMPTS = 5
-
-
-def _seconds(text: str) -> float:
-    best = float("inf")
-    for _ in range(2):
-        start = time.process_time()
-        chunks(text)
-        title_of(text)
-        snippet(text, text[:1000])
-        duplicate_key(text)
-        best = min(best, time.process_time() - start)
-    return best
+def _all_of_a_write(text: str) -> None:
+    chunks(text)
+    title_of(text)
+    snippet(text, text[:1000])
+    duplicate_key(text)
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
 def test_cost_grows_with_the_length_of_a_hostile_text_and_not_with_its_square(unit: str) -> None:
     whole = unit * (CONTENT_BYTES_MAX // len(unit.encode()))
-    quarter = whole[: len(whole) // 4]
-    # A busy machine spoils a measurement now and then; a square is one each time.
-    assert any(_seconds(whole) < max(_seconds(quarter), 0.002) * 9 for _ in range(ATTEMPTS))
+    assert grows_with_length(_all_of_a_write, whole[: len(whole) // 4], whole, least_s=0.002)
 
 
 def test_a_snippet_has_its_default_length() -> None:
