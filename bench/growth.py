@@ -32,13 +32,13 @@ from bench.latency import question
 from bench.mixed_host import mixed
 from bench.report import Row, machine, median_row, show, write
 from bench.scale import notes
-from bench.stored import kept, open_shard
+from bench.stored import kept, open_shard, seals_left
 from rich.console import Console
 from rich.progress import Progress
 
 from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX
 from mnemesh_actors.index.engines.segment_files import segments_of
-from mnemesh_actors.index.engines.segments import MERGED_ENOUGH, SEGMENT_SHARE
+from mnemesh_actors.index.engines.segments import SEGMENT_SHARE
 
 SIZES: Final = (5_000, 25_000, 60_000, 100_000, 300_000)
 RECALL_SIZES: Final = (100_000, 300_000)
@@ -178,12 +178,9 @@ def _rested(data_dir: Path, node: psutil.Process, size: int) -> Spent:
     before = Spent.of(node)
     index = data_dir / "index" / "0"
     until = time.monotonic() + REST_S
-    enough = EXACT_POINTS_MAX * SEGMENT_SHARE * MERGED_ENOUGH
     while time.monotonic() < until:
-        with suppress(FileNotFoundError):  # one is taking its place
-            small = [one for one in segments_of(index / "points") if one.sealed and one.present < enough]
-            if len(small) < 2 and not list(index.glob("points.next-*")) and _is_idle(node):
-                return Spent.of(node).since(before)
+        if not seals_left(index) and _is_idle(node):
+            return Spent.of(node).since(before)
         time.sleep(POLL_S)
     raise RuntimeError(f"the node of {size:,} memories was not at rest within {REST_S:g} s")
 

@@ -37,7 +37,7 @@ from bench.latency import WARM_UP_ROUNDS, grpc_row, question
 from bench.mem0_rival import mem0_rows
 from bench.report import Row, machine, median_row, show, write
 from bench.rivals import side_by_side
-from bench.stored import kept, open_shard
+from bench.stored import kept, open_shard, seals_left
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress, TaskID
@@ -68,6 +68,7 @@ PART_CHARS: Final = 160
 BASE_TEXTS: Final = 800
 RECALL_TIMEOUT_S: Final = 60.0  # of CONCURRENT at once the last one waits for all others
 GRAPH_WAIT_S: Final = 1_200.0
+REST_S_MAX: Final = 3_600.0
 POLL_S: Final = 0.5
 RECALL_MS_MAX: Final = {1_000: 4.0, 10_000: 6.0, 100_000: 15.0}
 SMALL_AMONG_MANY_MS_MAX: Final = 6.0
@@ -134,13 +135,14 @@ async def measure(
             await _fill(mesh, notes(texts, SMALL, seed=2), "bench/small", SESSION_MEMORIES, lambda n: tell(size + n))
             await _fill(mesh, notes(texts, SMALL, seed=3), "bench/apart", 0, lambda n: tell(size + SMALL + n))
         built_s = await _settled(mesh, data_dir, size)
+        await _rested(mesh, data_dir)
         rows = await _timed(mesh, runtime, asked, spaces, size, rounds)
         rows += await _together(mesh, asked, f"bench/{size}", size)
     if size > EXACT_POINTS_MAX:
         rows.append(median_row(f"segments sealed beside the node, {size:,}", [built_s], "s after the import"))
     for workers, threads in EMBEDDING:
         async with _running(data_dir, workers, threads) as (mesh, _):
-            await _settled(mesh, data_dir, size)
+            await _rested(mesh, data_dir)
             model = f", model_workers {workers}, model_threads {threads}"
             rows += await _together(mesh, asked, f"bench/{size}", size, model)
     return rows
@@ -193,6 +195,16 @@ async def _settled(mesh: Mesh, data_dir: Path, size: int) -> float:
             return time.monotonic() - began
         await asyncio.sleep(POLL_S)
     raise RuntimeError(f"the index of {size:,} memories was not ready within {GRAPH_WAIT_S:g} s")
+
+
+async def _rested(mesh: Mesh, data_dir: Path) -> None:
+    """Wait until small sealed segments are merged and each consumer of the log is at its end."""
+    until = time.monotonic() + REST_S_MAX
+    while time.monotonic() < until:
+        if not seals_left(data_dir / "index" / "0") and not any(one.lag for one in (await mesh.status()).consumers):
+            return
+        await asyncio.sleep(POLL_S)
+    raise RuntimeError(f"the node was not at rest within {REST_S_MAX:g} s")
 
 
 def sealed_of(index: Path) -> int:

@@ -21,12 +21,10 @@ from typing import Final
 import psutil
 from bench.mixed_host import MixedRuntime
 from bench.sleep import OWNER, SPACE, filled, started, texts
+from bench.stored import seals_left
 from rich.console import Console
 from rich.table import Table
 
-from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX
-from mnemesh_actors.index.engines.segment_files import segments_of
-from mnemesh_actors.index.engines.segments import MERGED_ENOUGH, SEGMENT_SHARE
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.node.mesh import Mesh
 
@@ -68,23 +66,9 @@ async def rest(index: Path) -> None:
     while time.monotonic() < until:
         before = cpu_s()
         await asyncio.sleep(REST_S)
-        if cpu_s() - before < REST_SHARE * REST_S and not _unsealed(index):
+        if cpu_s() - before < REST_SHARE * REST_S and not seals_left(index):
             return
     raise RuntimeError(f"the node was busy for {REST_S_MAX:g} s")
-
-
-def _unsealed(index: Path) -> bool:
-    """Whether a segment of a large index is to be sealed or merged, or on its way."""
-    try:
-        segments = segments_of(index / "points")
-    except FileNotFoundError:  # one is taking its place
-        return True
-    if sum(one.present for one in segments) <= EXACT_POINTS_MAX:
-        return False
-    full = EXACT_POINTS_MAX * SEGMENT_SHARE
-    small = [one for one in segments if one.sealed and one.present < full * MERGED_ENOUGH]
-    left = len(small) > 1 or any(not one.sealed and one.points >= full for one in segments)
-    return left or any(index.glob("points.next-*"))
 
 
 def _peak(pid: int) -> int:

@@ -1,4 +1,4 @@
-"""The data of a stopped node, opened in this process: its index, its texts, their vectors."""
+"""The data of a node: the index, texts and vectors of a stopped one, the segments of one that runs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX
+from mnemesh_actors.index.engines.segment_files import segments_of
+from mnemesh_actors.index.engines.segments import MERGED_ENOUGH, SEGMENT_SHARE
 from mnemesh_actors.index.shard import RetrievalShard, ShardConfig
 from mnemesh_actors.storage.index_state import read_meta
 from mnemesh_memory.text.text import content_hash
@@ -25,6 +28,20 @@ def open_shard(data_dir: Path) -> RetrievalShard:
         shard.close()
         raise RuntimeError(f"{folder} can not be used: {rebuilt}")
     return shard
+
+
+def seals_left(index: Path) -> bool:
+    """Whether a segment of the folder `index` is to be sealed or merged, or on its way."""
+    try:
+        segments = segments_of(index / "points")
+    except FileNotFoundError:  # one is taking its place
+        return True
+    if sum(one.present for one in segments) <= EXACT_POINTS_MAX:
+        return False
+    full = EXACT_POINTS_MAX * SEGMENT_SHARE
+    small = [one for one in segments if one.sealed and one.present < full * MERGED_ENOUGH]
+    left = len(small) > 1 or any(not one.sealed and one.points >= full for one in segments)
+    return left or any(index.glob("points.next-*"))
 
 
 def kept(data_dir: Path, space: str) -> tuple[list[str], NDArray[np.float32]]:
