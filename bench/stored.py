@@ -45,10 +45,12 @@ def seals_left(index: Path) -> bool:
 
 
 def kept(data_dir: Path, space: str) -> tuple[list[str], NDArray[np.float32]]:
-    """The texts of `space` in the ledger, and their kept vectors, (n, dimensions)."""
+    """The texts of the active memories of `space` in the ledger, and their kept vectors, (n, dimensions). Verdicts at
+    rest supersede some, and a search leaves those out."""
     path = data_dir / "ledger" / "0.sqlite"
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
-        texts = [row[0] for row in db.execute("SELECT content FROM memory WHERE space = ? ORDER BY id", (space,))]
+        active = "SELECT content FROM memory WHERE space = ? AND state = 'active' ORDER BY id"
+        texts = [row[0] for row in db.execute(active, (space,))]
         vectors = dict(db.execute("SELECT hash, data FROM vector"))
     rows = [np.frombuffer(vectors[bytes.fromhex(content_hash(text))], np.float32) for text in texts]
     return texts, np.stack(rows)
