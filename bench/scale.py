@@ -43,7 +43,6 @@ from rich.console import Console
 from rich.progress import Progress, TaskID
 
 from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX
-from mnemesh_actors.index.engines.segment_files import segments_of
 from mnemesh_actors.index.shard import RetrievalShard
 from mnemesh_actors.models import EmbeddingWorker, ModelConfig
 from mnemesh_actors.node.assembly import StartConfig, start_mesh
@@ -134,15 +133,14 @@ async def measure(
             await _fill(mesh, notes(texts, SMALL, seed=2), "bench/small", SESSION_MEMORIES, lambda n: tell(size + n))
             await _fill(mesh, notes(texts, SMALL, seed=3), "bench/apart", 0, lambda n: tell(size + SMALL + n))
         built_s = await _settled(mesh, data_dir, size)
-        await _merged(data_dir)
         rows = await _timed(mesh, runtime, asked, spaces, size, rounds)
         rows += await _together(mesh, asked, f"bench/{size}", size)
     if size > EXACT_POINTS_MAX:
-        rows.append(median_row(f"segments sealed beside the node, {size:,}", [built_s], "s after the import"))
+        made = f"segments sealed and merged beside the node, {size:,}"
+        rows.append(median_row(made, [built_s], "s after the import"))
     for workers, threads in EMBEDDING:
         async with _running(data_dir, workers, threads) as (mesh, _):
             await _settled(mesh, data_dir, size)
-            await _merged(data_dir)
             model = f", model_workers {workers}, model_threads {threads}"
             rows += await _together(mesh, asked, f"bench/{size}", size, model)
     return rows
@@ -184,35 +182,14 @@ async def _fill(mesh: Mesh, texts: Sequence[str], space: str, session: int, tell
 
 
 async def _settled(mesh: Mesh, data_dir: Path, size: int) -> float:
-    """Wait until the index holds everything and all of its full segments are sealed; the seconds of that."""
+    """Wait until the index holds everything and its full segments are sealed and merged; the seconds of that. The judge
+    of an import goes on for hours: half of each text stands in others too, so a model reads nearly all of them."""
     began = time.monotonic()
-    points = data_dir / "index" / "0"
     while time.monotonic() - began < GRAPH_WAIT_S:
-        waiting = (await mesh.status()).index[0].lag > 0
-        if size > EXACT_POINTS_MAX and not waiting:
-            waiting = sealed_of(points / "points") < size // EXACT_POINTS_MAX
-        if not waiting and not list(points.glob("points.next-*")):
+        if not (await mesh.status()).index[0].lag and not seals_left(data_dir / "index" / "0"):
             return time.monotonic() - began
         await asyncio.sleep(POLL_S)
     raise RuntimeError(f"the index of {size:,} memories was not ready within {GRAPH_WAIT_S:g} s")
-
-
-async def _merged(data_dir: Path) -> None:
-    """Wait until small sealed segments are merged. The judge of an import goes on, for an hour and more: half of each
-    text stands in others too, so nearly all are read by a model."""
-    until = time.monotonic() + GRAPH_WAIT_S
-    while seals_left(data_dir / "index" / "0"):
-        if time.monotonic() > until:
-            raise RuntimeError(f"the segments were not merged within {GRAPH_WAIT_S:g} s")
-        await asyncio.sleep(POLL_S)
-
-
-def sealed_of(index: Path) -> int:
-    """How many segments of an index, which may be open elsewhere, are sealed."""
-    try:
-        return sum(one.sealed for one in segments_of(index))
-    except FileNotFoundError:  # one is taking its place
-        return 0
 
 
 async def _timed(
