@@ -1,7 +1,7 @@
 """The port between the intake and its storage: the log, the waiting and the refused entries, the keys of nodes.
 
-The ledger keeps a shelf in SQLite, the simulated mesh in memory. tests/kernel/merge/test_shelf_contract.py holds both to
-the same promises. A caller's transaction covers all calls for a batch.
+The ledger keeps a shelf in SQLite, the simulated mesh in memory. tests/kernel/merge/test_shelf_contract.py holds both
+to the same promises. A caller's transaction covers all calls for a batch.
 """
 
 from __future__ import annotations
