@@ -278,7 +278,7 @@ def _recall_row(recalls: dict[int, tuple[float, float]]) -> Row:
 
 def _found_row(data_dir: Path, size: int) -> Row:
     """How many of the ten nearest the index of a stopped node finds; equal cosines are as good."""
-    _, vectors = kept(data_dir, SPACE)
+    _, vectors = kept(data_dir, SPACE, "active")
     shard = open_shard(data_dir)
     shares = []
     for vector in mixed([f"Asked at the end, number {number}" for number in range(FOUND_ROUNDS)]):

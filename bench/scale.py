@@ -264,7 +264,8 @@ def searched(data_dir: Path, size: int, worker: EmbeddingWorker, asked: list[str
     questions = list(zip(asked, worker.embed_questions(asked), strict=True))
     few = size <= RIVALS_SIZE_MAX
     rows = side_by_side(shard, (texts, vectors), questions, space, local=few)
-    shares = [_share(shard, vectors, vector, space) for _, vector in questions]
+    _, active = kept(data_dir, space, "active")
+    shares = [_share(shard, active, vector, space) for _, vector in questions]
     shard.close()
     if mem0 and few:
         rows += mem0_rows(texts, vectors, worker, asked)

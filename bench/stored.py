@@ -44,13 +44,13 @@ def seals_left(index: Path) -> bool:
     return left or any(index.glob("points.next-*"))
 
 
-def kept(data_dir: Path, space: str) -> tuple[list[str], NDArray[np.float32]]:
-    """The texts of the active memories of `space` in the ledger, and their kept vectors, (n, dimensions). Verdicts at
-    rest supersede some, and a search leaves those out."""
+def kept(data_dir: Path, space: str, states: str = "%") -> tuple[list[str], NDArray[np.float32]]:
+    """The texts of `space` in the ledger, and their kept vectors, (n, dimensions). A search leaves out superseded
+    memories, which verdicts at rest make, so exact search beside it takes the state `active` alone."""
     path = data_dir / "ledger" / "0.sqlite"
+    asked = "SELECT content FROM memory WHERE space = ? AND state LIKE ? ORDER BY id"
     with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as db:
-        active = "SELECT content FROM memory WHERE space = ? AND state = 'active' ORDER BY id"
-        texts = [row[0] for row in db.execute(active, (space,))]
+        texts = [row[0] for row in db.execute(asked, (space, states))]
         vectors = dict(db.execute("SELECT hash, data FROM vector"))
     rows = [np.frombuffer(vectors[bytes.fromhex(content_hash(text))], np.float32) for text in texts]
     return texts, np.stack(rows)
