@@ -245,7 +245,7 @@ def _whole_row(size: int, whole: Spent) -> Row:
         f"import of {size:,} in one run",
         [whole.clock / 60],
         "min",
-        at_most=IMPORT_MINUTES_MAX,
+        at_most=IMPORT_MINUTES_MAX if size >= SIZES[-1] else None,
         floor=f"CPU {cpu:.1f} min, without what follows the log",
     )
 
