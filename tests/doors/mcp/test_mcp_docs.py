@@ -14,7 +14,7 @@ from mnemesh_gateway.doors.mcp.tools.operation_tools import build_tools
 from mnemesh_gateway.doors.mcp.tools.toolsets import TOOLSETS
 from mnemesh_gateway.operations.operation_table import by_name
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DOCS = (ROOT / "docs" / "mcp.md").read_text("utf-8")
 
 

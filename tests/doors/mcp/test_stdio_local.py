@@ -30,7 +30,7 @@ from mnemesh.transport.local_node import (
 from mnemesh_proto import rendezvous
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, NodeAddress, read_node, write_node
 
-FAKE_NODE = Path(__file__).with_name("stdio_fake_node.py")
+FAKE_NODE = Path(__file__).parents[1] / "stdio_fake_node.py"
 
 
 @pytest.fixture

@@ -27,7 +27,7 @@ from mnemesh.entry import main
 from mnemesh.transport.local_node import stop_node
 from mnemesh_proto.rendezvous import read_node
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 START_TIMEOUT_S = 60.0
 Run = Callable[..., Any]
 

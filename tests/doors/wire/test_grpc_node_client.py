@@ -13,7 +13,7 @@ from door_clients import TOKEN, Doors, open_grpc
 from google.rpc import status_pb2
 from npm_packages import INSTALL_S, install, run
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 PROTO_ROOT = HERE.parent.parent / "proto"
 RUN_S = 60.0
 

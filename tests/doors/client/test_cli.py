@@ -34,7 +34,7 @@ from mnemesh.cli.shell import one_line, printable
 from mnemesh.transport import connection
 from mnemesh_proto.v1 import memory_pb2
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @dataclass(frozen=True)
@@ -580,7 +580,7 @@ def test_bench_becomes_the_programs_of_the_source_tree_and_says_so_where_there_i
     monkeypatch.setattr(os, "execve", lambda path, words, env: ran.append((words[1:], env["PYTHONPATH"])) or 0)
     monkeypatch.setenv("PYTHONPATH", "elsewhere")
     entry.main(["bench", "--memories", "100"])
-    root = str(Path(__file__).resolve().parents[2])
+    root = str(Path(__file__).resolve().parents[3])
     assert ran == [(["-P", "-m", "bench", "--memories", "100"], f"{root}{os.pathsep}elsewhere")]
     monkeypatch.setattr("mnemesh.programs.SOURCE_TREE", tmp_path)
     assert entry.main(["bench"]) == 2

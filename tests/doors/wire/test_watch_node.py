@@ -150,7 +150,7 @@ async def test_the_command_line_prints_one_object_a_line_and_goes_on_from_a_curs
 
 
 async def test_the_examples_of_the_page_do_what_they_say_each_time(node: NodeUnderTest) -> None:
-    page = (Path(__file__).parents[2] / "docs/watch.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs/watch.md").read_text("utf-8")
     example = page.partition("```python\n")[2].partition("```")[0]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MNEMESH_")}
     for _ in range(2):

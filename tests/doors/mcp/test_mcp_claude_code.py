@@ -24,7 +24,7 @@ from mnemesh.hooks.kept.notes import MINING
 from mnemesh_gateway.doors.mcp.answers.answer_text import NOTE
 from mnemesh_memory.text.text import estimate_tokens
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 PACKAGE, VERSION = "@anthropic-ai/claude-code-linux-x64", "2.1.197"
 RUN_S = 90.0
 PREFIX = "mcp__mnemesh__"

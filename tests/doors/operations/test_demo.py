@@ -8,7 +8,7 @@ from pathlib import Path
 
 from node_process import ended
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+REPOSITORY = Path(__file__).resolve().parents[3]
 RUN_TIMEOUT_S = 240.0
 
 
