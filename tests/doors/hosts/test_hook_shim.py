@@ -335,7 +335,7 @@ async def test_the_notes_on_a_session_are_for_the_user_alone(shared_node: NodeUn
 
 
 def told_and_loaded(host: Host, **given: Any) -> tuple[str, str]:
-    """What a prompt of another session is told, and the libraries of HEAVY that it took."""
+    """The answer to a prompt of another session, and the libraries of HEAVY that were loaded."""
     program = (
         "import sys; from mnemesh.entry import main; main(['hook', 'claude-code', 'UserPromptSubmit']); "
         f"print([name for name in {HEAVY} if name in sys.modules], file=sys.stderr)"

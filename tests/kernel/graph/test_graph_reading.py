@@ -1,4 +1,4 @@
-"""What the graph takes out of a text: right on labelled sentences, bounded on every other."""
+"""Relations that the graph reads in a text: right on labelled sentences, bounded on every other."""
 
 from __future__ import annotations
 

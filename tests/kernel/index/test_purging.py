@@ -193,7 +193,7 @@ def shard(tmp_path: Path) -> Iterator[RetrievalShard]:
 
 @pytest.fixture
 def asked(shard: RetrievalShard, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What the index is asked, call by call."""
+    """The calls of the index, one by one."""
     return noted(monkeypatch, shard._backend, "query")
 
 

@@ -1,4 +1,4 @@
-"""What may be tidied up: pairs of like texts, idle memories, orphaned links, contradictions and superseded chains."""
+"""Candidates to tidy up: pairs of like texts, idle memories, orphaned links, contradictions and superseded chains."""
 
 from __future__ import annotations
 
