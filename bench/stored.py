@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX
 from mnemesh_actors.index.engines.segment_files import segments_of
-from mnemesh_actors.index.engines.segments import MERGED_ENOUGH, SEGMENT_SHARE
+from mnemesh_actors.index.engines.segments import MERGED_ENOUGH, REST_SHARE, SEGMENT_SHARE
 from mnemesh_actors.index.shard import RetrievalShard, ShardConfig
 from mnemesh_actors.storage.index_state import read_meta
 from mnemesh_memory.text.text import content_hash
@@ -40,7 +40,7 @@ def seals_left(index: Path) -> bool:
         return False
     full = EXACT_POINTS_MAX * SEGMENT_SHARE
     small = [one for one in segments if one.sealed and one.present < full * MERGED_ENOUGH]
-    left = len(small) > 1 or any(not one.sealed and one.points >= full for one in segments)
+    left = len(small) > 1 or any(not one.sealed and one.points >= full * REST_SHARE for one in segments)
     return left or any(index.glob("points.next-*"))
 
 

@@ -164,6 +164,31 @@ def test_at_rest_small_sealed_segments_become_one_that_finds_the_same(
     assert sealed_names(index) == {one.name for one in merged}
 
 
+def test_at_rest_an_open_segment_is_sealed_once_it_is_worth_it(
+    index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = 4 * FULL
+    grown_without_rest(index, last, monkeypatch)
+    settle(index)
+    worth = int(segments.REST_SHARE * FULL / 2)
+    index.upsert([point(n) for n in range(last, last + worth - 1)])
+    settle(index)
+    before = sealed_names(index)
+    assert [one.points for one in index.segments() if one.points and not one.sealed] == [worth - 1]
+    index.upsert([point(last + worth - 1)])
+    index.maintain()
+    assert index.building
+    index.upsert([point(n) for n in range(last + worth, last + worth + 10)])  # while it is sealed
+    index.delete([id_of(last), id_of(last + worth)])
+    settle(index)
+    assert sealed_names(index) != before
+    assert sum(one.points for one in index.segments() if not one.sealed) < worth
+    assert index.stored() == index.count() == last + worth + 8
+    there = [n for n in range(last + worth + 10) if n not in (last, last + worth)]
+    assert share_found(index, there) >= 0.98
+    assert words(index, 6).keys() == {n for n in there if n % 7 == 6}
+
+
 def test_merged_segments_stay_below_what_edge_makes_of_several(
     index: SegmentedEdge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
