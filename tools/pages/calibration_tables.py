@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tools.markdown_table import table_text
+from tools.pages.markdown_table import table_text
 
 LET_THROUGH = ("right", "unanswerable", "same_topic")
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from tools.markdown_table import table_text
+from tools.pages.markdown_table import table_text
 
 from mnemesh.hooks import context, events, gating, injection
 from mnemesh.hooks.installation.host_table import HOSTS, NAME, Part
