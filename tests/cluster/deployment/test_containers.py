@@ -23,7 +23,7 @@ import yaml
 
 from mnemesh import Client, MnemeshError
 
-ROOT: Final = Path(__file__).resolve().parents[2]
+ROOT: Final = Path(__file__).resolve().parents[3]
 STANDIN: Final = """FROM {image}
 USER root
 RUN mkdir -p /qdrant/storage && chown 1000:1000 /qdrant/storage

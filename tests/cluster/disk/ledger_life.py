@@ -25,7 +25,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-sys.path.append(str(Path(__file__).parents[1] / "kernel"))  # the builders of the ledger's own tests
+sys.path.append(str(Path(__file__).parents[2] / "kernel"))  # the builders of the ledger's own tests
 
 from ledger_builders import Home
 from ledger_steps import state_of, steps, view_of

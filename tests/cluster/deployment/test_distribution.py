@@ -17,7 +17,7 @@ from mnemesh.transport.local_node import stop_node
 from mnemesh_actors.models.weights import SHA256, VERSION
 
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(900)]
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 INSTALL_TIMEOUT_S = 600
 
 

@@ -16,7 +16,7 @@ from scenario_doors import GrpcDoor, Refused
 pytestmark = [pytest.mark.ray]
 
 SPACE = "team"
-CORPUS = Path(__file__).resolve().parent.parent / "data" / "sleep" / "consistent.jsonl"
+CORPUS = Path(__file__).resolve().parents[2] / "data" / "sleep" / "consistent.jsonl"
 GROUPS = 20
 KILLS = 3
 WAIT_S = 120.0
