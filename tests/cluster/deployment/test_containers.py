@@ -115,7 +115,7 @@ class Composed:
         folder.mkdir()
         (folder / "Dockerfile").write_text(STANDIN.format(image=self.image))
         for name in ("qdrant_double.py", "qdrant_standin.py"):
-            shutil.copy(ROOT / "tests" / "support" / name, folder)
+            shutil.copy(ROOT / "tests" / "support" / "stores" / name, folder)
         run("docker", "build", "-t", self.qdrant, str(folder), timeout_s=BUILD_S, variables=kit)
 
     def up(self) -> float:
