@@ -60,7 +60,7 @@ schema-few: setup $(VENV)/schemathesis/installed.stamp ## The same with a few hu
 	timeout 300 $(BIN)/python -m tools.schema_cases $(VENV)/schemathesis/bin/schemathesis few
 
 dist-proof: setup ## Install the wheel into clean environments: pip, uv, pipx and a git URL
-	$(BIN)/python -m pytest -m proof tests/cluster/test_distribution.py $(ARGS)
+	$(BIN)/python -m pytest -m proof tests/cluster/deployment/test_distribution.py $(ARGS)
 
 proof: setup ## Run the slower evidence: kills, rounds, real clients
 	$(BIN)/python -m pytest -m proof $(ARGS)

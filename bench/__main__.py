@@ -20,25 +20,14 @@ from collections.abc import Callable, Sequence
 from itertools import islice
 from pathlib import Path
 
-from bench import (
-    ablation,
-    beam,
-    carry,
-    fitting,
-    latency,
-    locomo,
-    longmemeval,
-    misses,
-    optional,
-    rivals,
-    scale,
-    storage,
-    subsystems,
-    whole_node,
-)
-from bench.corpus import sentences
+from bench import ablation, carry, latency, locomo, scale
+from bench.compared import rivals
 from bench.counts import from_one, too_few
+from bench.maps import subsystems
+from bench.recall import beam, fitting, longmemeval, misses, optional
 from bench.report import Row, machine, show, write
+from bench.speed import storage, whole_node
+from bench.texts.corpus import sentences
 from rich.console import Console
 from rich.progress import Progress
 

@@ -23,11 +23,23 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple, cast
 
-from bench.columns import mix_without
-from bench.locomo_data import TOP, UNITS, Asked, Talk, Tally, Unit, auroc, harness_at, moment, remember_units, talks
 from bench.node import NodeProcess
+from bench.nodes.stored import open_shard
+from bench.recall.columns import mix_without
 from bench.report import machine
-from bench.stored import open_shard
+from bench.texts.locomo_data import (
+    TOP,
+    UNITS,
+    Asked,
+    Talk,
+    Tally,
+    Unit,
+    auroc,
+    harness_at,
+    moment,
+    remember_units,
+    talks,
+)
 from rich.console import Console
 from rich.table import Table
 
@@ -65,7 +77,7 @@ class Variant(NamedTuple):
 
 
 def variants() -> dict[str, Variant]:
-    """By what is left out: nothing, each signal, groups of them. `bench.optional` adds what is off by default."""
+    """By what is left out: nothing, each signal, groups. `bench.recall.optional` adds what is off by default."""
     parts = {name: row.part for name, row in SIGNALS.items()}
     around = [name for name, part in parts.items() if part != "form" and name not in ("meaning", "words")]
     form = [name for name, part in parts.items() if part == "form"]

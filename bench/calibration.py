@@ -30,13 +30,13 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from bench import corpora
-from bench.corpora import LABELS, Collection, Question, with_absent
-from bench.documents import remember
-from bench.locomo_data import auroc
 from bench.node import NodeProcess
+from bench.nodes.stored import open_shard
 from bench.report import machine
-from bench.stored import open_shard
+from bench.texts import corpora
+from bench.texts.corpora import LABELS, Collection, Question, with_absent
+from bench.texts.documents import remember
+from bench.texts.locomo_data import auroc
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table

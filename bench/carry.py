@@ -1,9 +1,10 @@
 """`python -m bench.carry [FOLDER]`: does recall's order carry over from one corpus to the others?
 
 A node of its own stores each corpus, and every answerable question is put to the index as recall puts it. The order of
-the product is printed beside the untuned sum of windows (`bench.window_sum`), each signal off, and each optional signal
-on, votes and the graph among them. A difference with an asterisk has a paired bootstrap interval (95 %) that does not
-hold 0. Words of time are words here. Nodes and vectors in FOLDER are used again, so a second run takes a minute or two.
+the product is printed beside the untuned sum of windows (`bench.recall.window_sum`), each signal off, and each optional
+signal on, votes and the graph among them. A difference with an asterisk has a paired bootstrap interval (95 %) that
+does not hold 0. Words of time are words here. Nodes and vectors in FOLDER are used again, so a second run takes a
+minute or two.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from types import SimpleNamespace
 from typing import Any, Final, cast
 
 import numpy as np
-from bench import corpora
 from bench.ablation import Variant, fused, searched
 from bench.calibration import stored
-from bench.columns import mix_without
-from bench.corpora import Collection, Question
-from bench.documents import Document
-from bench.embedding_cache import EmbeddingCache
+from bench.nodes.stored import open_shard
+from bench.recall.columns import mix_without
+from bench.recall.window_sum import WindowSum
 from bench.report import machine
-from bench.stored import open_shard
-from bench.window_sum import WindowSum
+from bench.texts import corpora
+from bench.texts.corpora import Collection, Question
+from bench.texts.documents import Document
+from bench.texts.embedding_cache import EmbeddingCache
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table

@@ -1,7 +1,7 @@
 """`python -m bench.growth`: what one long import costs as the space grows; writes bench/results/growth.json.
 
-A node without a model (bench.mixed_host) takes in memories over gRPC, in one run, as `mnemesh import` sends them. Three
-figures stand at each size: CPU time a memory since the size before, the same of children that seal segments, and
+A node without a model (bench.nodes.mixed_host) takes in memories over gRPC, in one run, as `mnemesh import` sends them.
+Three figures stand at each size: CPU time a memory since the size before, the same of children that seal segments, and
 anonymous memory of the node. The first size is the measure for the others, so a busy machine counts for all. The node's
 own time counts until the last acknowledgement, that of its children until all segments are sealed. At REST_SIZES the
 node rests until sealed segments are merged and each consumer of the log is at its end. That rest, with what the node
@@ -25,14 +25,14 @@ from typing import Final
 
 import numpy as np
 import psutil
-from bench.client import GrpcClient, Host, connect
-from bench.corpus import sentences
 from bench.counts import from_one
 from bench.latency import question
-from bench.mixed_host import mixed
+from bench.nodes.client import GrpcClient, Host, connect
+from bench.nodes.mixed_host import mixed
+from bench.nodes.stored import kept, open_shard, seals_left
 from bench.report import Row, machine, median_row, show, write
 from bench.scale import notes
-from bench.stored import kept, open_shard, seals_left
+from bench.texts.corpus import sentences
 from rich.console import Console
 from rich.progress import Progress
 
@@ -101,7 +101,7 @@ def measure(
     rests: dict[int, float] = {}
     recalls: dict[int, tuple[float, float]] = {}
     rested, later = 0, 0.0
-    with Host(data_dir, "bench.mixed_host") as host, connect(host.address, data_dir) as client:
+    with Host(data_dir, "bench.nodes.mixed_host") as host, connect(host.address, data_dir) as client:
         node = psutil.Process(host.pid)
         held = [anonymous_bytes(host.pid)]
         whole = Spent(0.0, 0.0, 0.0)

@@ -21,7 +21,7 @@ import numpy as np
 import psutil
 from bench.node import NodeProcess
 from bench.report import Row, median_row
-from bench.storage import create_command
+from bench.speed.storage import create_command
 
 from mnemesh import Client
 from mnemesh_actors.ledger.commands import Vectors

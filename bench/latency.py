@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from bench.client import GrpcClient, Host, connect
+from bench.nodes.client import GrpcClient, Host, connect
 from bench.report import Row, median_row, percentile
-from bench.whole_node import SPACE
+from bench.speed.whole_node import SPACE
 
 SMALL_SPACE = "bench/one-thousand"
 WRITE_SPACE = "bench/written"

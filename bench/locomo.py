@@ -22,9 +22,20 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from bench.locomo_data import FOUND, TOP, UNITS, Tally, Unit, auroc, harness_at, remember_units, session_tag, talks
 from bench.node import fresh_node
 from bench.report import machine
+from bench.texts.locomo_data import (
+    FOUND,
+    TOP,
+    UNITS,
+    Tally,
+    Unit,
+    auroc,
+    harness_at,
+    remember_units,
+    session_tag,
+    talks,
+)
 from rich.console import Console
 from rich.table import Table
 

@@ -29,15 +29,15 @@ from typing import ClassVar, Final
 from zlib import crc32
 
 import numpy as np
-from bench.client import Host, connect
-from bench.corpus import sentences
+from bench.compared.mem0_rival import mem0_rows
+from bench.compared.rivals import side_by_side
 from bench.counts import from_one
 from bench.host import OWNER, MeteredRuntime, MeteredWorker
 from bench.latency import WARM_UP_ROUNDS, grpc_row, question
-from bench.mem0_rival import mem0_rows
+from bench.nodes.client import Host, connect
+from bench.nodes.stored import kept, open_shard, seals_left
 from bench.report import Row, machine, median_row, show, write
-from bench.rivals import side_by_side
-from bench.stored import kept, open_shard, seals_left
+from bench.texts.corpus import sentences
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress, TaskID

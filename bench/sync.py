@@ -19,12 +19,12 @@ from dataclasses import asdict
 from pathlib import Path
 
 import psutil
-from bench.corpus import sentences
 from bench.counts import from_one, too_few
 from bench.idle import idle_row
 from bench.node import NodeProcess
 from bench.report import Row, machine, median_row, percentile, show
-from bench.storage import create_command
+from bench.speed.storage import create_command
+from bench.texts.corpus import sentences
 from rich.console import Console
 
 from mnemesh import Client

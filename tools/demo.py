@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.corpus import REPOSITORY, sentences, standard_library
 from bench.node import NodeProcess
+from bench.texts.corpus import REPOSITORY, sentences, standard_library
 from mcp import Client as McpClient
 from mcp import StdioServerParameters
 from mcp_types import Implementation

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from tools.calibration_tables import calibration, passing
-from tools.hosts_page import bundle_server, hosts_page, plugin_hooks, plugin_server
-from tools.markdown_table import table_text
-from tools.program_options import program_options
-from tools.reliability_plot import reliability_plot
+from tools.pages.calibration_tables import calibration, passing
+from tools.pages.hosts_page import bundle_server, hosts_page, plugin_hooks, plugin_server
+from tools.pages.markdown_table import table_text
+from tools.pages.program_options import program_options
+from tools.pages.reliability_plot import reliability_plot
 
 from mnemesh.cli import app, plain
 from mnemesh_gateway.node.settings import FILE_NAME, PREFIX, flag_of, table

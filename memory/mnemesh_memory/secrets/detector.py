@@ -2,7 +2,7 @@
 
 Three tables find them: forms of vendors (vendor_tokens.txt), structures (structures.txt) and assignments to a name
 (assignments.py). Each row is anchored at a literal that a plain substring search finds. So a text without an anchor
-costs microseconds, and any text linear time. Every repetition is bounded. bench/secrets_corpus.py measures it.
+costs microseconds, and any text linear time. Every repetition is bounded. bench/writing/secrets_corpus.py measures it.
 """
 
 from __future__ import annotations

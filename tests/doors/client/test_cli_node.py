@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 import typer
-from bench import beam, longmemeval
+from bench.recall import beam, longmemeval
 from quality_files import BEAM_CHAT, BEAM_QUESTIONS, write_beam, write_longmemeval
 from second_model import cut_model
 

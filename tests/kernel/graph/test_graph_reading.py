@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from bench.graph import PRECISION_MIN, RECALL_MIN, SETS, labelled, score
+from bench.knowledge.graph import PRECISION_MIN, RECALL_MIN, SETS, labelled, score
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from zlib import crc32
 
 import pytest
-from bench.columns import mix_without
+from bench.recall.columns import mix_without
 from hypothesis import example, given
 from hypothesis import strategies as st
 from plain_memories import plain_memory

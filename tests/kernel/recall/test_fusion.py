@@ -6,7 +6,7 @@ import math
 import random
 
 import pytest
-from bench.columns import mix_without
+from bench.recall.columns import mix_without
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bench import corpora
 from bench.carry import FIGURES, PRODUCT, Asked, compared, judged, sampled, significant
-from bench.corpora import Collection, Question
-from bench.documents import Document
-from bench.embedding_cache import EmbeddingCache
-from bench.window_sum import WindowSum
+from bench.recall.window_sum import WindowSum
+from bench.texts import corpora
+from bench.texts.corpora import Collection, Question
+from bench.texts.documents import Document
+from bench.texts.embedding_cache import EmbeddingCache
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray

@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 import pytest
 from bench import __main__ as bench
-from bench import ablation, beam, columns, fitting, latency, longmemeval
-from bench.columns import EMBEDDED, Pools, Questions, Weights, stacked, values_of
-from bench.documents import BadFile
+from bench import ablation, latency
+from bench.compared.plain import LENGTH_B, SATURATION_K, PlainSearch
 from bench.growth import anonymous_bytes
-from bench.locomo_data import auroc
-from bench.plain import LENGTH_B, SATURATION_K, PlainSearch
-from bench.ranking import found_at
+from bench.recall import beam, columns, fitting, longmemeval
+from bench.recall.columns import EMBEDDED, Pools, Questions, Weights, stacked, values_of
+from bench.recall.ranking import found_at
 from bench.report import machine, means
-from bench.whole_node import SPACE
+from bench.speed.whole_node import SPACE
+from bench.texts.documents import BadFile
+from bench.texts.locomo_data import auroc
 from quality_files import BEAM_CHAT, BEAM_QUESTIONS, write_beam, write_longmemeval
 
 from mnemesh_memory.ranking.candidates import Candidate, Candidates, Context

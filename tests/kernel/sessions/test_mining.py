@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench import mining as bench_mining
-from bench.secrets_samples import negatives, positives
+from bench.writing import mining as bench_mining
+from bench.writing.secrets_samples import negatives, positives
 from hypothesis import given
 from hypothesis import strategies as st
 

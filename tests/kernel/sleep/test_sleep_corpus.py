@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.sleep import measured_quality
+from bench.consolidation.sleep import measured_quality
 
 
 async def test_the_corpus_is_promoted_merged_and_reported_as_labelled() -> None:

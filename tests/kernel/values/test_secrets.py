@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from bench.secrets_samples import positives
+from bench.writing.secrets_samples import positives
 from doubles import grows_with_length
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -25,7 +25,7 @@ from mnemesh_memory.secrets.structures import STRUCTURES
 from mnemesh_memory.secrets.vocabulary import VOCABULARY
 from mnemesh_memory.wordlists import rows, sections, table, words
 
-BENCH = Path(__file__).parents[3] / "bench"
+BENCH = Path(__file__).parents[3] / "bench" / "writing"
 TEXT_BYTES = 64 * 1024
 
 

@@ -1,6 +1,6 @@
 """Two statements side by side: does the newer one give another value of the same thing?
 
-Boosted trees answer, over the numbers of `pair_features`. `python -m bench.pair_judge` trains them and writes
+Boosted trees answer, over the numbers of `pair_features`. `python -m bench.training.pair_judge` trains them and writes
 `words/pair_trees.json` with its provenance, and docs/decisions/learned-judge.md says why. The thresholds come from
 groups of pairs that the trees had not seen.
 """

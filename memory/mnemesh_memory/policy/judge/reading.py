@@ -1,8 +1,8 @@
 """What a model that has read an older and a newer text side by side says of the two, weighed with the words. Pure.
 
-The model is small and was taught on a few thousand pairs (`python -m bench.judge_training`). So its word and the
-likelihood of the trees are added up, and the limits come from pairs of hands that neither had seen
-(`python -m bench.judge_training --limits`).
+The model is small and was taught on a few thousand pairs (`python -m bench.training.judge_training`). So its word and
+the likelihood of the trees are added up, and the limits come from pairs of hands that neither had seen
+(`python -m bench.training.judge_training --limits`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,136 @@
+"""`python -m bench.writing.histories`: are the facts of a team's history current when an agent writes plainly?
+
+Each history of tests/data/team is written three times into a node, memory by memory. Days lie between two memories of
+a team, so the node rests before the next one: at rest more pairs are read than at a write. First the history is written
+plainly. Then by a writer who carries out the right hints of answers. Then with `supersedes` named by hand. After that
+every contested question is asked. The table has the share of questions with a right first result, and with a stale
+one. It also counts the pairs that the write guard replaced, linked and asked about.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from bench.node import fresh_node
+from bench.report import machine
+from bench.texts.corpora import TEAM
+from bench.texts.locomo_data import moment
+from rich.console import Console
+from rich.table import Table
+
+from mnemesh import Client
+
+RESULT: Final = Path(__file__).resolve().parents[1] / "results" / "histories.json"
+HALVES: Final = ("given", "held_out")
+WAYS: Final = ("plainly", "hints heard", "by hand")
+COUNTS: Final = (
+    "to replace",
+    "replaced",
+    "replaced wrongly",
+    "linked",
+    "marked",
+    "marked wrongly",
+    "asked",
+    "asked needlessly",
+)
+DIGITS: Final = 3
+AT_REST: Final = "contradictions"  # the consumer that judges at rest
+REST_S_MAX: Final = 30.0
+# A node that is asked more often counts as busy.
+REST_POLL_S: Final = 0.25
+_NAMED: Final = re.compile(r'call supersede\(id="([^"]+)"')
+
+
+def main(argv: Sequence[str]) -> int:
+    """Measure, print, write."""
+    if argv:
+        raise SystemExit("python -m bench.writing.histories takes no arguments")
+    rows: dict[str, dict[str, float]] = {}
+    with fresh_node() as client:
+        for half in HALVES:
+            for way in WAYS:
+                counts: dict[str, float] = {}
+                for path in sorted(TEAM.glob(f"{half}_*.json")):
+                    data: dict[str, Any] = json.loads(path.read_text("utf-8"))
+                    found = told(client, data, f"history/{path.stem}-{way.replace(' ', '-')}", way)
+                    counts = {name: counts.get(name, 0.0) + value for name, value in found.items()}
+                rows[f"{half.replace('_', ' ')}, {way}"] = shares(counts)
+    table = Table("histories", *next(iter(rows.values())))
+    for name, row in rows.items():
+        table.add_row(name, *(f"{value:g}" for value in row.values()))
+    Console(width=None if sys.stdout.isatty() else 150).print(table)
+    RESULT.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n", "utf-8")
+    return 0
+
+
+def told(client: Client, data: dict[str, Any], space: str, way: str) -> dict[str, float]:
+    """Counts of one history that is written in one of WAYS and asked."""
+    ids: dict[str, str] = {}
+    by_hand = way == "by hand"
+    counts = dict.fromkeys(("questions", "right", "stale", *COUNTS), 0.0)
+    for memory in data["memories"]:
+        named = [ids[memory["supersedes"]]] if by_hand and memory["supersedes"] else []
+        done = client.remember(
+            memory["content"],
+            space=space,
+            kind=memory["kind"],
+            supersedes=named,
+            force=by_hand,
+            valid_from=moment(memory["at"][:19]),
+        )
+        ids[memory["id"]] = done.memory.id
+        wanted = {ids[memory["supersedes"]]} if memory["supersedes"] else set()
+        named_now = set(_NAMED.findall(done.hint)) if done.action == "ADD" else set()
+        if way == "hints heard" and named_now & wanted:
+            client.supersede(min(wanted), content=memory["content"], valid_from=moment(memory["at"][:19]))
+        rested(client)
+        links = client.get(done.memory.id).links
+        gone = {link.id for link in links if link.type == "supersedes"}
+        beside = {link.id for link in links if link.type == "contradicts"}
+        marked = {link.id for link in links if link.type == "may-replace"}
+        counts["asked"] += len(named_now & wanted)
+        counts["asked needlessly"] += len(named_now - wanted)
+        counts["to replace"] += len(wanted)
+        counts["replaced"] += len(gone & wanted)
+        counts["replaced wrongly"] += len(gone - wanted)
+        counts["linked"] += len(beside & wanted)
+        counts["marked"] += len(marked & wanted)
+        counts["marked wrongly"] += len(marked - wanted)
+    for question in data["questions"]:
+        if question["contested"]:
+            results = client.recall(question["text"], space=space, limit=1).results
+            first = results[0].id if results else ""
+            counts["questions"] += 1
+            counts["right"] += first in {ids[id_] for id_ in question["answers"]}
+            counts["stale"] += first in {ids[id_] for id_ in question["stale"]}
+    return counts
+
+
+def rested(client: Client) -> None:
+    """Wait until the node has judged all that it was told. Raises TimeoutError after REST_S_MAX."""
+    until = time.monotonic() + REST_S_MAX
+    while any(one.lag for one in client.status().consumers if one.name == AT_REST):
+        if time.monotonic() > until:
+            raise TimeoutError(f"the node was not at rest within {REST_S_MAX:g} s")
+        time.sleep(REST_POLL_S)
+
+
+def shares(counts: dict[str, float]) -> dict[str, float]:
+    """The same, with what is right and stale first as shares of the questions."""
+    asked = counts["questions"]
+    return {
+        "questions": asked,
+        "right first": round(counts["right"] / asked, DIGITS),
+        "stale first": round(counts["stale"] / asked, DIGITS),
+        **{name: counts[name] for name in COUNTS},
+    }
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
