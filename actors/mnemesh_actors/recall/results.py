@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_memory.policy.dynamics.heat import heat_used
+from mnemesh_memory.policy.rules.stored_rules import weighed
 from mnemesh_memory.policy.sessions import preferences
 from mnemesh_memory.policy.standing import newer_first
 from mnemesh_memory.ranking.answers import Hit, Recalled
@@ -129,13 +130,17 @@ def evidence_of(query: Query, found: Sequence[Found], around: Surroundings = NOT
 
 
 def judged(query: Query, found: Sequence[Found], around: Surroundings = NOTHING_AROUND) -> list[Found]:
-    """The same with their final scores: estimates of the probability that the memory answers. In the order of
-    relevance, scores agree with the order. In another order each stands for itself. A score of 0 stays, and so do
-    scores with the opinion of a cross-encoder, which estimates that probability from the texts."""
+    """The same with their final scores: estimates of the probability that the memory answers, as rules move them. In
+    the order of relevance, scores agree with the order. In another order each stands for itself. A score of 0 stays,
+    and so do scores with the opinion of a cross-encoder, which estimates that probability from the texts."""
     if any(RERANK in item.fused.more for item in found):
         return list(found)
     evidence = evidence_of(query, found, around)
-    scores = relevances(evidence) if query.sort == "relevance" else [relevances([one])[0] for one in evidence]
+    shares = [weighed(item.memory, query.weighing) if query.weighing else (0.0, 0.0) for item in found]
+    if query.sort == "relevance":
+        scores = relevances(evidence, shares)
+    else:
+        scores = [relevances([one], [moved])[0] for one, moved in zip(evidence, shares, strict=True)]
     return [item.scored(score, one) for item, score, one in zip(found, scores, evidence, strict=True)]
 
 

@@ -34,8 +34,8 @@ class Share(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """How the score was estimated: the shares of `parts` sum to the logit of `probability`. The score is `probability`,
-    or the mean of neighbours in the order whose estimates would rise."""
+    """How the score was estimated: the shares of `parts` sum to the logit of `probability`. The score is `probability`
+    as rules move it, or the mean of neighbours in the order whose estimates would rise."""
 
     parts: tuple[Share, ...]
     probability: float

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from mnemesh_memory.ranking.candidates import Candidates
-from mnemesh_memory.ranking.scores import SCORE_DECIMALS
+from mnemesh_memory.ranking.scores import SCORE_DECIMALS, with_rules
 
 # Company is counted among so many of the best candidates.
 COMPANY_AMONG: Final = 10
@@ -106,9 +106,13 @@ def surroundings(candidates: Candidates, best: Sequence[str], ids: Iterable[str]
     return Surroundings(company, crowd)
 
 
-def relevances(evidence: Iterable[Evidence]) -> list[float]:
-    """The score of each result, in [0, 1] and never rising; `evidence` is in the order of the answer, best first."""
-    return [round(value, SCORE_DECIMALS) for value in falling([probability(one) for one in evidence])]
+def relevances(evidence: Iterable[Evidence], shares: Iterable[tuple[float, float]] | None = None) -> list[float]:
+    """The score of each result, in [0, 1] and never rising; `evidence` is in the order of the answer, best first.
+    `shares` are the shares that rules fill and take, as `with_rules` has them."""
+    told = [probability(one) for one in evidence]
+    if shares is not None:
+        told = [with_rules(value, more, less) for value, (more, less) in zip(told, shares, strict=True)]
+    return [round(value, SCORE_DECIMALS) for value in falling(told)]
 
 
 def probability(evidence: Evidence) -> float:

@@ -27,6 +27,11 @@ def room(score: float) -> float:
     return (1.0 - score) * min(1.0, score / FULL_EVIDENCE)
 
 
+def with_rules(score: float, more: float, less: float) -> float:
+    """A score after rules, which fill a share of its gap to 1 and take a share of it."""
+    return (score + more * room(score)) * (1.0 - less)
+
+
 def rounded(score: float) -> float:
     """A score as it is shown."""
     return round(unit(score), SCORE_DECIMALS)

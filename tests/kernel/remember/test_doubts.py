@@ -172,3 +172,71 @@ def test_a_memory_that_was_decided_to_hold_steps_back_for_a_stated_change_alone(
 def test_the_limits_hold_for_a_memory_that_was_just_recalled(older: Candidate, newer: str) -> None:
     found = reconsolidated(newer, older.kind, judge(newer, older.kind, [older]), [Labile(older, 0)])
     assert found.verdict.action == "ADD", found
+
+
+@pytest.mark.parametrize("read", [None, SURE])
+@each_pair(
+    ("The timeout from checkout to reviews is 8 seconds", "The timeout from reviews to checkout is 27 seconds"),
+    ("The train from Kiel to Hamburg takes 2 hours", "The train from Hamburg to Kiel takes 90 minutes"),
+    ("The euro to dollar rate is 1.10", "The dollar to euro rate is 0.91"),
+    ("The sync from the build server to the laptop takes 5 minutes", "From the laptop to the build server it takes 9"),
+)
+def test_the_way_back_has_a_value_of_its_own(older: str, newer: str, read: Reading | None) -> None:
+    found = judge(newer, "fact", [replace(memory(older), read=read)])
+    assert (found.action, found.contradicts, found.asked) == ("ADD", (), ()), found
+
+
+@each_pair(
+    ("User prefers tabs to spaces.", "User prefers spaces to tabs."),
+    ("The timeout from checkout to reviews is 8 seconds", "The timeout from checkout to reviews is 27 seconds"),
+    ("The timeout to reviews is 8 seconds", "The timeout to reviews was raised from 8 to 27 seconds"),
+)
+def test_a_preference_that_turns_and_a_value_of_the_same_way_replace(older: str, newer: str) -> None:
+    assert judge(newer, "fact", [replace(memory(older), read=SURE)]).action == "SUPERSEDE"
+
+
+@each_pair(
+    ("Run `make load-reviews` before you push to reviews", "Use the flag readonly to turn off reviews at once"),
+    ("Errors go to Sentry", "Set SENTRY_OFF=1 to turn off Sentry in tests"),
+    ("Redis holds the sessions", "Remove Redis from the pool before upgrading it"),
+)
+def test_an_instruction_that_ends_something_for_a_moment_calls_nothing_past(older: str, newer: str) -> None:
+    found = verdict(older, newer)
+    assert (found.action, found.contradicts, "past" in found.reason) == ("ADD", (), False), found
+
+
+@each_pair(
+    ("Redis holds the sessions", "We removed Redis, Valkey holds the sessions"),
+    ("Billing uses Stripe", "Billing dropped Stripe"),
+)
+def test_what_was_ended_for_good_is_past(older: str, newer: str) -> None:
+    assert "past" in verdict(older, newer).reason
+
+
+@each_pair(
+    ("The billing worker retries failed invoices 3 times", "The billing worker retries failed invoices 5 times now"),
+    ("The deploy script waits 10 seconds between hosts", "The deploy script waits 30 seconds between hosts"),
+    ("The free plan includes 5 projects", "The free plan includes 3 projects"),
+    ("Logs of auth go to index auth-12", "Logs of auth go to index auth-13"),
+    ("The cron host is cron01", "The cron host is cron02"),
+)
+def test_a_number_behind_the_verb_is_a_value_and_names_no_other_thing(older: str, newer: str) -> None:
+    assert verdict(older, newer).action == "SUPERSEDE"
+
+
+@each_pair(
+    ("The gauge of valve 3 was calibrated to 5 bar", "The gauge of valve 4 was calibrated to 7 bar"),
+    ("We changed the seal of pump 3", "We changed the seal of pump 4"),
+)
+def test_a_number_of_the_subject_names_another_thing(older: str, newer: str) -> None:
+    assert verdict(older, newer).action == "ADD"
+
+
+def test_words_link_no_memory_for_which_the_model_had_no_turn() -> None:
+    apart = Reading(0.02, 0.02, 0.96, whole=True)
+    others = [replace(memory(f"{area} is owned by Bob"), id=area, cosine=0.6) for area in ("billing", "pricing")]
+    beside = replace(memory("gateway is owned by Bob"), cosine=0.55)
+    assert judge("search is owned by Bob", "fact", [beside]).contradicts == ("old",)
+    read = [replace(one, read=apart) for one in others]
+    found = judge("search is owned by Bob", "fact", [*read, beside])
+    assert (found.action, found.contradicts, found.asked) == ("ADD", (), ()), found

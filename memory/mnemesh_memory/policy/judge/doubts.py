@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Final
 
 from mnemesh_memory.policy.judge.grammar import (
     BE,
+    BOUNDARIES,
     CHANGE,
     CLAUSES,
     NEGATORS,
@@ -20,7 +21,7 @@ from mnemesh_memory.policy.judge.grammar import (
     meaning,
 )
 from mnemesh_memory.policy.judge.pair_features import StatementPair
-from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement
+from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement, statements
 from mnemesh_memory.policy.judge.tokens import is_past
 
 LABELS_KEPT: Final = 64  # of whole texts
@@ -67,6 +68,7 @@ _PLACING: Final = frozenset(
 )
 # A common noun with a number behind it names one of many: valve 3, runner-7, ticket #12.
 _LABEL: Final = re.compile(r"\b([a-z]{3,})[ -]?#?(\d+)\b(?![.:]\d)")
+_COUNTED: Final = "-"
 # Behind "next", as in "from next year".
 _PERIODS: Final = frozenset(("week", "month", "quarter", "year", "spring", "summer", "autumn", "winter"))
 _DATES: Final = frozenset(("month", "day", "date", "year"))
@@ -277,6 +279,33 @@ def _is_participle(word: str) -> bool:
     return word in VERB_FORMS or (len(word) > len("need") and word.endswith("ed"))
 
 
+def is_turned(older: Statement, newer: Statement) -> bool:
+    """Whether two things change their places around "to" and each way has a value of its own: the train from Kiel to
+    Hamburg, and the train from Hamburg to Kiel. No change is told."""
+    if newer.strong or not all(any(token.dimension for token in one.tokens) for one in (older, newer)):
+        return False
+    ways = [(near & other, far & one, near & one) for near, far in _ways(newer) for one, other in _ways(older)]
+    return any(near and far and not same for near, far, same in ways)
+
+
+@lru_cache(maxsize=2 * STATEMENTS_KEPT)
+def _ways(statement: Statement) -> list[tuple[Set[str], Set[str]]]:
+    """For each "to" the meanings of the words before it and behind it, without those on both sides."""
+    found: list[tuple[Set[str], Set[str]]] = []
+    for at, word in enumerate(statement.words):
+        if word == "to":
+            near = _beside(statement, range(at - 1, -1, -1))
+            far = _beside(statement, range(at + 1, len(statement.words)))
+            found.append((near - far, far - near))
+    return found
+
+
+def _beside(statement: Statement, way: Iterable[int]) -> set[str]:
+    """The meanings up to the next boundary, without values."""
+    inside = takewhile(lambda at: statement.words[at] not in BOUNDARIES and at != statement.verb, way)
+    return {statement.meanings[at] for at in inside if at in statement.meanings and not statement.tokens[at].dimension}
+
+
 def is_of_other_things(one: str, other: str, *, stated: bool) -> bool:
     """Whether the texts speak of things with other numbers, such as valve 3 and valve 4. With a stated change one
     label may be the new value, when another is the same in both."""
@@ -289,7 +318,18 @@ def is_of_other_things(one: str, other: str, *, stated: bool) -> bool:
 @lru_cache(maxsize=LABELS_KEPT)
 def _labels(text: str) -> Mapping[str, Set[str]]:
     found: dict[str, set[str]] = {}
-    for noun, number in _LABEL.findall(text):
-        if noun not in NO_LABELS:
-            found.setdefault(noun, set()).add(number)
+    for statement in statements(text):
+        words = (_COUNTED if _is_counted(statement, at) else token.text for at, token in enumerate(statement.tokens))
+        for noun, number in _LABEL.findall(" ".join(words)):
+            if noun not in NO_LABELS:
+                found.setdefault(noun, set()).add(number)
     return found
+
+
+def _is_counted(statement: Statement, at: int) -> bool:
+    """Whether a word behind the verb is a value: it follows the verb, counts something, or is a name with a number."""
+    if not 0 <= statement.verb < at:
+        return False
+    token = statement.tokens[at]
+    named = token.text[0].isalpha() and token.text[-1].isdigit()
+    return named or at == statement.verb + 1 or token.dimension not in ("", "number", "channel")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final
 
@@ -205,7 +205,7 @@ def _worth_reading(text: str, ordered: Sequence[Candidate], seen: Seen, *, widel
 def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool = False) -> bool:
     """Whether a new text may repeat or replace a memory, as far as likeness and trees tell. A memory is never replaced
     or contradicted by words that are not rules, unread."""
-    if len(candidate.text) + len(text) > READ_CHARS_MAX or not (speaks(text) and speaks(candidate.text)):
+    if not _may_be_read(candidate.text, text):
         return False
     if candidate.cosine >= READ_MIN:
         return True
@@ -220,6 +220,10 @@ def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool =
     likely = likelihood >= (WIDE_LIKELIHOOD_MIN if widely else READ_LIKELIHOOD_MIN)
     unknown = widely and not likelihood and candidate.cosine >= WIDE_UNKNOWN_MIN
     return (likely or unknown) and not doubts.is_of_other_things(candidate.text, text, stated=False)
+
+
+def _may_be_read(one: str, other: str) -> bool:
+    return len(one) + len(other) <= READ_CHARS_MAX and speaks(one) and speaks(other)
 
 
 def _nearest_first(candidates: Iterable[Candidate]) -> list[Candidate]:
@@ -272,6 +276,7 @@ def _contests(ordered: Sequence[Candidate], text: str, seen: Seen) -> Contests:
     replaced: list[Replaced] = []
     opposed: list[Opposed] = []
     likely: list[Replaced] = []
+    modelled = any(item.read is not None for item in ordered)
     for item in ordered[:CONTESTED_MAX]:
         if item.cosine < COSINE_MIN:
             break  # the words agree by chance, and so do those of all that follow
@@ -279,6 +284,10 @@ def _contests(ordered: Sequence[Candidate], text: str, seen: Seen) -> Contests:
             continue
         found, whole, *_ = with_reading(_evidence(item, text, seen), item.read, item.text, text)
         if found is None or doubts.is_of_other_things(item.text, text, stated=found.stated):
+            continue
+        if modelled and item.read is None and not found.ruled and _may_be_read(item.text, text):
+            if found.firm:  # of one that the model had no turn for, the writer is asked at most
+                likely.append((item, replace(found, marked=False)))
             continue
         if not found.linked:
             likely.append((item, found))

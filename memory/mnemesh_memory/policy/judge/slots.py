@@ -29,6 +29,7 @@ from mnemesh_memory.policy.judge.grammar import (
     OPPOSED,
     PHRASES,
     SUBORDINATORS,
+    VERB_BASES,
     meaning,
 )
 from mnemesh_memory.policy.judge.tokens import Token, is_cut, is_past, tokens_of
@@ -63,6 +64,7 @@ _GIVING: Final = frozenset(
     for particle in ("over", "down")
 )
 # The first words of a phrase that calls others past.
+_MOMENTS: Final = frozenset(("after", "before", "if", "when", "whenever", "while"))
 _BEFORE_PAST: Final = {first for first, *_ in _BEFORE_OLD | _GIVING}.union(
     ("from", "out", "off", "formerly", "previously", "\u2192", "used", "no", "not", "never", "->", "so")
 )
@@ -302,6 +304,8 @@ def _old(tokens: Sequence[Token], words: Sequence[str], ends: Sequence[int], *, 
             found.update(_reach(tokens, words, at + 2, BOUNDARIES))
         elif (here, *words[at + 1 : at + 2]) in _GIVING:
             found.update(_before(words, at, CLAUSES))
+        elif here == "off" and at and tokens[at - 1].key in CHANGE and _is_purpose(words, at - 1):
+            continue
         elif (here == "off" and at and tokens[at - 1].key in CHANGE) or here in ("formerly", "previously", "\u2192"):
             found.update(_reach(tokens, words, at + 1, BOUNDARIES))
         elif pair in _BEFORE_OLD or triple in _BEFORE_OLD:
@@ -322,12 +326,22 @@ def _old(tokens: Sequence[Token], words: Sequence[str], ends: Sequence[int], *, 
         elif here == "so" and at and words[at - 1] == "," and {"was", "were", "had"} & set(words[:at]):
             found.update(range(at))
     for at in ends:
+        if _is_purpose(words, at):
+            continue
         if any(word in _PASSIVE for word in words[max(0, at - 3) : at]):
             found.update(_before(words, at, CLAUSES))
         else:
             reach = [place for place in _reach(tokens, words, at + 1, BOUNDARIES) if words[place] not in FUNCTION_WORDS]
             found.update(reach or _before(words, at, CLAUSES | SUBORDINATORS))
     return frozenset(place for place in found if not tokens[place].mark)
+
+
+def _is_purpose(words: Sequence[str], at: int) -> bool:
+    """Whether a verb at a place tells what an instruction is for: "Set X=1 to turn off Y". An instruction for a moment
+    is none for good: "Remove X before upgrading it"."""
+    if words[0] not in VERB_BASES:
+        return False
+    return (at > 0 and words[at - 1] == "to") or (at == 0 and not _MOMENTS.isdisjoint(words))
 
 
 def _before(words: Sequence[str], at: int, stops: frozenset[str]) -> Iterator[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from scenario_doors import Door
 from test_scenarios import remember
 from test_scenarios import space as space
@@ -41,3 +42,20 @@ async def test_a_rule_is_no_knowledge_and_is_shown_to_who_asks_for_rules(door: D
     assert rule["id"] not in {memory["id"] for group in groups for memory in group["memories"]}
     (read,) = (await door.call("get", ids=[rule["id"]]))["memories"]
     assert read["content"] == reason
+
+
+async def test_a_soft_rule_takes_its_share_of_a_score_and_moves_no_other(door: Door, space: str) -> None:
+    await remember(door, space, "The load test runs against the staging host.", tags=["hot"])
+    await remember(door, space, "The linter runs before each commit.")
+
+    async def scores(**more: object) -> dict[str, float]:
+        asked = await door.call("recall", query="where does the load test run?", spaces=[space], **more)
+        return {hit["memory"]["id"]: hit["score"] for hit in asked["results"]}
+
+    before = await scores()
+    first, other = before.values()
+    await door.call("add_rule", condition="tag = hot", effect="-0.5", reason="Old news.", space=space)
+    after = await scores()
+    assert after == pytest.approx(dict(zip(before, (first / 2, other), strict=True)), abs=0.01)
+    assert (await scores(min_score=0.75 * first)) == {}
+    assert (await scores(limit=1)) == pytest.approx({next(iter(after)): next(iter(after.values()))}, abs=0.01)
