@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from mnemesh.api.client import Client
     from mnemesh.cli.options import Data, Json, Text
 
+# In a command that a line tells: the options of `Shell.where`.
+HERE = "\0"
 TOKEN_HELP = "Bearer token of the owner or an agent; default: the local owner's. [MNEMESH_TOKEN]"
 AGENT_HELP = "Which client writes: owner/NAME, with a token of ana ana/NAME. [MNEMESH_AGENT]"
 Answer = TypeVar("Answer")
@@ -82,7 +84,7 @@ class Shell:
             print_json(as_json(value))
         else:
             for line in lines():
-                print(line)
+                print(line.replace(HERE, self.where))
 
 
 def print_json(value: object) -> None:

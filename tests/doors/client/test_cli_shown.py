@@ -4,9 +4,11 @@ advises next."""
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import redirect_stdout
 from dataclasses import replace
 from datetime import UTC, datetime
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ from mnemesh.cli.people import node as people_identity
 from mnemesh.cli.people import node as people_node
 from mnemesh.cli.people import standing as people_standing
 from mnemesh.cli.report import advised
-from mnemesh.cli.shell import count_of
+from mnemesh.cli.shell import Shell, count_of
 from mnemesh.errors import FailedPrecondition, MnemeshError, from_node
 from mnemesh.short_id import short_id
 from mnemesh_gateway.doors.mcp.answers.answer_text import render
@@ -242,11 +244,18 @@ def test_a_default_space_that_is_granted_is_not_complained_of(spaces: tuple[str,
 
 HEADS = ("2@861e47aa11", "2@861e47aa22", "2@9f86d081884c")
 ENDS = [
-    f"  mnemesh resolve {short_id(MEMORY.id)} --keep 2@861e47aa1",
-    f"  mnemesh resolve {short_id(MEMORY.id)} --keep 2@861e47aa2",
-    f"  mnemesh resolve {short_id(MEMORY.id)} --keep 2@9f86d081",
-    f"  mnemesh resolve {short_id(MEMORY.id)} --content TEXT",
+    f"  mnemesh resolve --data d {short_id(MEMORY.id)} --keep 2@861e47aa1",
+    f"  mnemesh resolve --data d {short_id(MEMORY.id)} --keep 2@861e47aa2",
+    f"  mnemesh resolve --data d {short_id(MEMORY.id)} --keep 2@9f86d081",
+    f"  mnemesh resolve --data d {short_id(MEMORY.id)} --content TEXT",
 ]
+
+
+def shown_on(lines: Iterable[str]) -> list[str]:
+    """The lines as a command with `--data d` prints them."""
+    with redirect_stdout(StringIO()) as out:
+        Shell(data=Path("d")).answer(None, lambda: lines)
+    return out.getvalue().splitlines()
 
 
 def in_conflict() -> values.Memory:
@@ -259,10 +268,10 @@ def in_conflict() -> values.Memory:
 
 def test_who_reads_or_changes_a_memory_in_conflict_is_told_how_to_end_it() -> None:
     memory = in_conflict()
-    shown = list(people.found(values.Found(memory=memory, memories=(memory,), missing=())))
+    shown = shown_on(people.found(values.Found(memory=memory, memories=(memory,), missing=())))
     assert shown[-4:] == ENDS
     done = values.Written(action="UPDATE", memory=memory, reason="new revision", indexed=True)
-    _, _, hint, *lines = people.written(done)
+    _, _, hint, *lines = shown_on(people.written(done))
     assert hint == "the conflict with 2 other versions goes on; end it with one of:"
     assert lines == ENDS
 
@@ -272,7 +281,7 @@ def test_conflicts_are_listed_with_the_commands_that_end_them() -> None:
         wire.to_value(history_pb2.Revision(id=head, content="x", by="ana"), values.Revision) for head in HEADS
     )
     conflict = values.Conflict(id=MEMORY.id, space="team", versions=versions, state="active")
-    shown = list(people_conflicts.conflicts(values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
+    shown = shown_on(people_conflicts.conflicts(values.Conflicts(conflicts=(conflict,), cursor="", total=1)))
     assert shown[-4:] == ENDS
 
 
@@ -390,7 +399,7 @@ def test_a_check_of_a_replacement_names_the_old_memory_once_and_the_command_to_k
         action="SUPERSEDE", target_id=MEMORY.id, reason=f"replaces {MEMORY.id}", hint=f'call restore(id="{MEMORY.id}")'
     )
     old = short_id(MEMORY.id)
-    assert list(people.checked(wire.to_value(answer, values.Checked), " --data d")) == [
+    assert shown_on(people.checked(wire.to_value(answer, values.Checked))) == [
         f"would SUPERSEDE  replaces {old}",
         f"if both hold, after the write: mnemesh restore --data d {old}",
     ]
@@ -457,8 +466,8 @@ def test_an_update_by_evidence_names_the_command_that_undoes_it() -> None:
     hint = 'to undo, call rollback(id="018bcfe5-6805-85f2-962b-7e4968cb7b33", to="1@aa")'
     message = memory_pb2.RememberResponse(action="UPDATE", reason="updates it", hint=hint, indexed=True)
     message.memory.CopyFrom(memory_pb2.Memory(id=MEMORY.id, content="by day", heads=HEADS[:1], space="team"))
-    lines = people.remembered(wire.to_value(message, values.Remembered))
-    assert "to undo: mnemesh rollback 018bcfe5-6805-85f2-962b --to 1@aa" in list(lines)
+    lines = shown_on(people.remembered(wire.to_value(message, values.Remembered)))
+    assert "to undo: mnemesh rollback --data d 018bcfe5-6805-85f2-962b --to 1@aa" in lines
 
 
 def test_an_undone_run_counts_the_steps_that_it_had() -> None:
@@ -480,10 +489,10 @@ def test_a_paraphrase_that_was_not_stored_names_the_command_that_stores_it() -> 
     done.memory.CopyFrom(SAID)
     check = memory_pb2.CheckResponse(action="NOOP", target_id=SAID.id, reason="says the same", hint=hint)
     for lines in (
-        people.remembered(wire.to_value(done, values.Remembered), " --data d"),
-        people.checked(wire.to_value(check, values.Checked), " --data d"),
+        people.remembered(wire.to_value(done, values.Remembered)),
+        people.checked(wire.to_value(check, values.Checked)),
     ):
-        assert list(lines)[-1] == "to store it all the same: mnemesh remember --force --data d TEXT"
+        assert shown_on(lines)[-1] == "to store it all the same: mnemesh remember --force --data d TEXT"
 
 
 def test_a_writer_who_is_asked_is_told_in_one_line_what_keeps_both() -> None:
@@ -494,7 +503,7 @@ def test_a_writer_who_is_asked_is_told_in_one_line_what_keeps_both() -> None:
     assert not any("both" in line for line in people.remembered(wire.to_value(done, values.Remembered)))
     done.memory.links.add(type="may-replace", id=older)
     new = short_id(SAID.id)
-    assert list(people.remembered(wire.to_value(done, values.Remembered), " --data d"))[-2:] == [
+    assert shown_on(people.remembered(wire.to_value(done, values.Remembered)))[-2:] == [
         f"if this replaces {short_id(older)}: mnemesh supersede --data d {short_id(older)} 'by day'",
         f"if both hold: mnemesh resolve --data d {short_id(older)} --other {new} --keep both",
     ]

@@ -8,54 +8,54 @@ from collections.abc import Sequence
 from typing import Final
 
 from mnemesh.api import values
-from mnemesh.cli.shell import printable
+from mnemesh.cli.shell import HERE, printable
 from mnemesh.short_id import short_id, with_short_ids
 
 TEXT_CHARS_MAX: Final = 80  # of a text that a command repeats
 
 
-def after(done: values.Remembered, where: str) -> str:
-    """The command that may follow a write with a hint. `where` are the options that lead it to the same node."""
+def after(done: values.Remembered) -> str:
+    """The command that may follow a write with a hint."""
     if done.action == "NOOP":
-        return _forced(where)
+        return _forced()
     if done.action == "SUPERSEDE":
-        return f"if both hold: mnemesh restore{where} {short_id(_named(done.hint))}"
+        return f"if both hold: mnemesh restore{HERE} {short_id(_named(done.hint))}"
     if done.action == "UPDATE":
-        return f"to undo: mnemesh rollback{where} {short_id(_named(done.hint))} --to {_revision(done.hint)}"
+        return f"to undo: mnemesh rollback{HERE} {short_id(_named(done.hint))} --to {_revision(done.hint)}"
     if _alike(done.related):
-        return f"if one of the two is enough: mnemesh forget {short_id(done.memory.id)}{where}"
+        return f"if one of the two is enough: mnemesh forget {short_id(done.memory.id)}{HERE}"
     old, text = short_id(_named(done.hint) or done.related[0].id), printable(done.memory.content)
     short = len(text) <= TEXT_CHARS_MAX and "\n" not in text
     given = (
         f"{'-- ' if text.startswith('-') else ''}{shlex.quote(text)}" if short else "--file FILE, with the same text"
     )
-    return f"if this replaces {old}: mnemesh supersede{where} {old} {given}"
+    return f"if this replaces {old}: mnemesh supersede{HERE} {old} {given}"
 
 
-def dismissal(done: values.Remembered, where: str) -> str:
+def dismissal(done: values.Remembered) -> str:
     """The command for a writer who was asked whether a new memory replaces another one, and means both. "" when nobody
     was asked."""
     old = _named(done.hint)
     if not any(link.type == "may-replace" and link.id == old for link in done.memory.links):
         return ""
     new = short_id(done.memory.id)
-    return f"if both hold: mnemesh resolve{where} {short_id(old)} --other {new} --keep both"
+    return f"if both hold: mnemesh resolve{HERE} {short_id(old)} --other {new} --keep both"
 
 
-def before(found: values.Checked, where: str) -> str:
+def before(found: values.Checked) -> str:
     """The command that may take the place of a write that was only checked."""
     if found.action == "NOOP":
-        return _forced(where)
+        return _forced()
     if found.action == "SUPERSEDE":
-        return f"if both hold, after the write: mnemesh restore{where} {short_id(found.target_id)}"
+        return f"if both hold, after the write: mnemesh restore{HERE} {short_id(found.target_id)}"
     if found.action != "ADD" or _alike(found.related):
         return with_short_ids(found.hint)
     old = short_id(found.target_id)
-    return f"if this replaces {old}: mnemesh supersede{where} {old} TEXT"
+    return f"if this replaces {old}: mnemesh supersede{HERE} {old} TEXT"
 
 
-def _forced(where: str) -> str:
-    return f"to store it all the same: mnemesh remember --force{where} TEXT"
+def _forced() -> str:
+    return f"to store it all the same: mnemesh remember --force{HERE} TEXT"
 
 
 def _named(hint: str) -> str:

@@ -8,7 +8,7 @@ from typing import Final
 from mnemesh.api import values
 from mnemesh.cli.people.explanations import heat_parts
 from mnemesh.cli.people.memories import BOLD, CYAN, DIM, GREEN, YELLOW, clip, lacks, paint
-from mnemesh.cli.shell import count_of, one_line
+from mnemesh.cli.shell import HERE, count_of, one_line
 from mnemesh.short_id import short_id, shortened, with_short_ids
 
 
@@ -72,7 +72,7 @@ def consolidated(done: values.Consolidation) -> Iterator[str]:
     told = f"{count_of(done.read, 'memory')} looked at, {count_of(count, 'step')} {what}"
     yield paint(f"{told} in {one_line(done.space)}{f': {counted}' if counted else ''}", DIM)
     if done.run:
-        yield paint(f"undo with: mnemesh consolidate --undo {one_line(done.run)}", CYAN)
+        yield paint(f"undo with: mnemesh consolidate{HERE} --undo {one_line(done.run)}", CYAN)
     yield from lacks(done.degraded_reasons)
 
 

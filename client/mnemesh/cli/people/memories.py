@@ -20,7 +20,7 @@ from mnemesh.cli.people import advice as people_advice
 from mnemesh.cli.people import conflict_commands, explanations
 from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people.standing import SUSPICIOUS, replaced, standing
-from mnemesh.cli.shell import count_of, one_line, printable
+from mnemesh.cli.shell import HERE, count_of, one_line, printable
 from mnemesh.short_id import CHARS, short_id, with_short_ids
 
 ID_CHARS: Final = CHARS
@@ -81,12 +81,12 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
 
 
 def _shortened(memory: values.Memory) -> str:
-    return f"{one_line(memory.shown)}; full text: mnemesh get {short_id(memory.id)}"
+    return f"{one_line(memory.shown)}; full text: mnemesh get{HERE} {short_id(memory.id)}"
 
 
 def _triggered(ids: Sequence[str]) -> Iterator[str]:
     if ids:
-        yield paint(f"triggered; read with: mnemesh get {' '.join(map(short_id, ids))}", CYAN)
+        yield paint(f"triggered; read with: mnemesh get{HERE} {' '.join(map(short_id, ids))}", CYAN)
 
 
 def related(found: values.Neighbourhood) -> Iterator[str]:
@@ -101,21 +101,20 @@ def related(found: values.Neighbourhood) -> Iterator[str]:
     yield from lacks(found.degraded_reasons)
 
 
-def remembered(done: values.Remembered, where: str = "") -> Iterator[str]:
-    """The stored memory, the reason, and its neighbours; `where` are the options that lead a next command to the
-    same node."""
+def remembered(done: values.Remembered) -> Iterator[str]:
+    """The stored memory, the reason, and its neighbours."""
     yield from written(done)
     if done.memory.suspicious:
         yield paint(SUSPICIOUS, YELLOW)
     if done.restorable:
-        yield paint(f"it was forgotten; bring it back with: mnemesh restore {short_id(done.memory.id)}", YELLOW)
+        yield paint(f"it was forgotten; bring it back with: mnemesh restore{HERE} {short_id(done.memory.id)}", YELLOW)
     yield from _triggered(done.triggered)
     if (done.surprisal or 0.0) >= SURPRISING_BITS:
         yield paint(with_short_ids(one_line(done.novelty_reason)), DIM)
     yield from _near(done.related)
     if done.hint:
-        yield paint(people_advice.after(done, where), YELLOW)
-        if dismissal := people_advice.dismissal(done, where):
+        yield paint(people_advice.after(done), YELLOW)
+        if dismissal := people_advice.dismissal(done):
             yield paint(dismissal, YELLOW)
 
 
@@ -177,15 +176,15 @@ def superseded(done: values.Superseded) -> Iterator[str]:
         yield paint(f"closed {short_id(done.superseded.id)}  {clip(title_of(done.superseded))}", DIM)
 
 
-def checked(done: values.Checked, where: str = "") -> Iterator[str]:
-    """The effect that remember would have; `where` as in `remembered`."""
+def checked(done: values.Checked) -> Iterator[str]:
+    """The effect that remember would have."""
     # The reason mostly names the target. Beside an addition there is only a neighbour.
     shown = done.target_id and done.action != "ADD" and done.target_id not in done.reason
     target = f"  {short_id(done.target_id)}" if shown else ""
     yield f"would {paint(done.action, GREEN)}{target}  {with_short_ids(one_line(done.reason))}"
     yield from _near(done.related)
     if done.hint:
-        yield paint(people_advice.before(done, where), YELLOW)
+        yield paint(people_advice.before(done), YELLOW)
 
 
 def found(answer: values.Found) -> Iterator[str]:

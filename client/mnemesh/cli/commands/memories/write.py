@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -58,7 +57,7 @@ def remember(
     space: Space = None,
 ) -> None:
     """Store a memory. An exact duplicate in the same space is not stored again."""
-    fields, lines = described.fields() | origin.fields(), partial(people.remembered, where=shell.where)
+    fields, lines = described.fields() | origin.fields(), people.remembered
     shell.ask(lambda client: client.remember(text_of(text, file), **given(space=space), **fields), lines)
 
 
@@ -71,7 +70,7 @@ def check(
     space: Space = None,
 ) -> None:
     """Say the effect and reason of remember with the same arguments. Writes nothing."""
-    fields, lines = described.fields() | origin.fields(), partial(people.checked, where=shell.where)
+    fields, lines = described.fields() | origin.fields(), people.checked
     shell.ask(lambda client: client.check(text_of(text, file), **given(space=space), **fields), lines)
 
 
