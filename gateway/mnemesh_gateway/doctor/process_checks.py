@@ -150,9 +150,15 @@ def degraded_node(place: Place) -> Iterator[Finding]:
 
 
 def differing_peers(place: Place) -> Iterator[Finding]:
-    """Peers with which a running node does not agree after a comparison."""
+    """Peers that refuse a running node, or with which it does not agree after a comparison."""
     told, _ = ask(place, "/v1/sync")
     for peer in (told or {}).get("peers", ()):
+        if peer.get("state") == "refused":
+            yield Finding(
+                "peers", f"{peer['name']} refuses this node: {peer.get('last_error') or 'it does not say why'}",
+                f"give it another token with `mnemesh peer token {peer['name']} --token -`, or install the newer version "
+                "on both nodes",
+            )  # fmt: skip
         if count := int(peer.get("differs", 0)):
             yield Finding(
                 "peers", f"{peer['name']} differs in {count_of(count, 'memory')} after a comparison",

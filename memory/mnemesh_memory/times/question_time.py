@@ -161,6 +161,9 @@ _BEGINS: Final = pattern(
     r"|(?:release|version|deploy|deployment|rollout|migration|incident|outage|sprint|milestone|upgrade|build|commit|pr"
     r"|issue|ticket) \S*\d|v\d+(?:\.\d+)*\b|\d+(?:\.\d+)+[.-]\w))"
 )
+# "Should I run the linter before committing" asks for a habit, "what did we use before moving" for a time.
+_HABIT: Final = re.compile(r"\b(?:should|must|may|can|shall|do|does|needs?|to)\b")
+_PAST: Final = re.compile(r"\b(?:did|was|were|had)\b")
 _ENDS: Final = frozenset(
     ("what", "who", "which", "how", "why", "when", "where", "did", "do", "does", "since", "after", "before", "until",
      "till", "-", "\u2013", "between")
@@ -190,6 +193,8 @@ def event_at(lower: str, text: str, at: int) -> NamedEvent | None:
     letters."""
     begins = _BEGINS.match(lower, at)
     if begins is None or (begins["side"] == "following" and _FOLLOWS.search(lower, 0, at)):
+        return None
+    if begins["first"].endswith("ing") and _HABIT.search(lower, 0, at) and not _PAST.search(lower, 0, at):
         return None
     start = end = begins.end()
     for number, chunk in enumerate(re.finditer(r"\S+", lower[start:])):

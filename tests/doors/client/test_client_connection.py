@@ -173,6 +173,12 @@ def test_a_timeout_is_a_time(timeout_s: float) -> None:
         Client("127.0.0.1:1", timeout_s=timeout_s)
 
 
+def test_a_text_beyond_what_a_node_takes_in_is_refused_with_both_sizes(node: RecordingNode) -> None:
+    refused = pytest.raises(errors.InvalidArgument, match=r"request: '50\d+ bytes' is not allowed; at most 4194304 bytes")
+    with Client(node.endpoint, TOKEN, space="") as client, refused:
+        client.remember("x" * 5_000_000)
+
+
 def test_pauses_between_attempts_grow_and_end_with_the_time() -> None:
     down = errors.NotReachable("down")
     tries = Tries(60.0, repeatable=True)

@@ -636,6 +636,15 @@ def test_a_peer_with_which_a_running_node_does_not_agree_is_a_finding(held: Plac
     assert not found.remark
 
 
+def test_a_peer_that_refuses_a_running_node_is_a_finding(held: Place) -> None:
+    peer = {"name": "hub", "state": "refused", "last_error": "the token has ended"}
+    with node_that_says(held, {**BEHIND, "index": [], "peers": [peer]}):
+        found = only(held, "peers")
+    assert found.problem == "hub refuses this node: the token has ended"
+    assert "mnemesh peer token hub --token -" in found.fix
+    assert not found.remark
+
+
 def test_the_report_shows_where_the_running_node_listens_and_what_it_says(
     held: Place, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -295,6 +295,13 @@ async def test_by_force_an_identical_text_is_added_and_check_and_write_name_the_
     assert "no identical text" in fresh.reason or "nothing near" in fresh.reason
 
 
+async def test_who_replaces_what_was_replaced_meanwhile_is_told_what_stands_there_now(desk: Desk) -> None:
+    old = (await desk.remember("We deploy on Friday.")).memory.id
+    new = (await desk.remember("We deploy on Monday.", supersedes=(old,))).memory.id
+    with pytest.raises(FailedPrecondition, match=f"{old} is superseded already: recall leads to {new} instead"):
+        await desk.remember("We deploy on Tuesday.", supersedes=(old,))
+
+
 async def test_a_check_refuses_what_remember_would_refuse_to_replace(desk: Desk) -> None:
     old = await desk.remember("We deploy on Friday.", title="Deploys")
     elsewhere = await desk.remember("We deploy on Friday.", space="team/ops")

@@ -239,6 +239,7 @@ def test_two_dates_are_the_stretch_from_the_first_to_the_last(text: str, since: 
         "from the release to last week", "every Monday until Friday", "the Monday through Friday schedule",
         "compare January and February", "introduce June to August", "three days after the release",
         "two days before last week", "a week from yesterday", "a week or two before March 3",
+        "should I run the linter before committing?", "what do I check after deploying",
         # no such day
         "on 2026-02-30", "31.02.2026", "9999 years ago",
     ],
@@ -317,6 +318,7 @@ FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
         ("what broke since v2.3?", "after", "v2.3"),
         ("who changed it before migration 0042", "before", "migration 0042"),
         ("what did we say before PR #123", "before", "PR #123"),
+        ("what did we do before moving to Berlin", "before", "moving to Berlin"),
     ],
 )
 def test_an_event_is_a_boundary_by_its_words(text: str, side: str, event: str) -> None:

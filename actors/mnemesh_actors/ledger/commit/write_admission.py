@@ -189,7 +189,9 @@ class Admission:
                 limit=f"a memory of {space}",
             )
         if old.state != "active":
-            raise FailedPrecondition(f"supersedes: {old.id} is {old.state}", field="supersedes", value=old.id)
+            ended = f" already: {self._what_leads(old)}" if old.state == "superseded" else "; restore it first"
+            message = f"supersedes: {old.id} is {old.state}{ended}"
+            raise FailedPrecondition(message, field="supersedes", value=old.id, limit="an active memory")
         return old
 
     def written(
@@ -206,7 +208,10 @@ class Admission:
         """The part of an answer that says why the memory is still superseded, "" when it is not."""
         if memory.state != "superseded":
             return ""
-        return f"; it stays superseded: {_instead(memory, *self._end(memory.superseded_by, memory.space))}"
+        return f"; it stays superseded: {self._what_leads(memory)}"
+
+    def _what_leads(self, memory: Memory) -> str:
+        return _instead(memory, *self._end(memory.superseded_by, memory.space))
 
     def dead_ends(self, memory: Memory) -> list[Link]:
         """The links to what took the place of a superseded memory and is not to be found any more."""

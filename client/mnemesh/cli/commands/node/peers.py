@@ -133,6 +133,7 @@ ASIDE_COMMANDS: Final = (("quarantine", quarantine), ("pending", pending))
 PEER_HELP: Final = "Add, list and remove the nodes that this one exchanges entries with, and give them other tokens."
 SYNC_HELP: Final = "See how the exchange with other nodes goes, and start it at once."
 STEP_S: Final = 1.0
+WAIT_S_MAX: Final = 600.0  # of the node, too
 Name = Annotated[str, argument("RemovePeerRequest.name", "NAME")]
 
 
@@ -201,6 +202,8 @@ def now(
     meanwhile. Exit status 4 when a peer refuses, 3 when one was not reached or not all is exchanged yet. Absent callers
     count when named.
     """
+    if not 0.0 <= wait <= WAIT_S_MAX:
+        raise InvalidArgument("wait_s", wait, f"0 to {WAIT_S_MAX:g} seconds")
     deadline = time.monotonic() + wait
     with shell.client() as client:
         while True:
