@@ -156,8 +156,8 @@ def differing_peers(place: Place) -> Iterator[Finding]:
         if peer.get("state") == "refused":
             yield Finding(
                 "peers", f"{peer['name']} refuses this node: {peer.get('last_error') or 'it does not say why'}",
-                f"give it another token with `mnemesh peer token {peer['name']} --token -`, or install the newer version "
-                "on both nodes",
+                f"give it another token with `mnemesh peer token {peer['name']} --token -`, or install "
+                "the newer version on both nodes",
             )  # fmt: skip
         if count := int(peer.get("differs", 0)):
             yield Finding(

@@ -64,6 +64,15 @@ async def recalled(client: Client, space: str, **fields: Any) -> tuple[dict[str,
     return result.structured_content, result.content[0].text
 
 
+async def test_a_list_has_no_scores_and_claims_no_cover(shared_node: NodeUnderTest) -> None:
+    async with connected(shared_node) as client:
+        structured, text = await recalled(client, await ten(client), query="")
+    assert "10 found in" in text
+    assert not {"score", "coverage"} & {word.strip(' ,="') for word in text.replace("=", " ").split()}
+    assert not {"coverage", "answered"} & structured.keys()
+    assert not any("score" in hit for hit in structured["results"])
+
+
 async def test_the_tools_of_core_and_curate_cost_a_model_little(shared_node: NodeUnderTest) -> None:
     async with connected(shared_node) as client:
         core = tokens((await client.list_tools()).tools)

@@ -92,8 +92,14 @@ def _recalled(answer: Json) -> str:
     spaces = {hit["space"] for hit in results}
     block = data_block(one for hit in results for one in _hit(hit, shared=len(spaces) == 1))
     where = f" in {defused(spaces.pop())}" if len(spaces) == 1 else ""
-    found = f"{len(results)} found{where}, coverage {answer['coverage']:.2f}."
+    covered = "" if is_list(answer) else f", coverage {answer['coverage']:.2f}"
+    found = f"{len(results)} found{where}{covered}."
     return "\n".join((*probably_unknown(answer), block, found, *remarks(answer)))
+
+
+def is_list(answer: Json) -> bool:
+    """Whether there are results that answer no question."""
+    return bool(answer["results"]) and not any(hit["score"] for hit in answer["results"])
 
 
 def probably_unknown(answer: Json) -> list[str]:
@@ -122,7 +128,7 @@ def remarks(answer: Json) -> list[str]:
 
 def _hit(hit: Json, *, shared: bool) -> list[str]:
     """A result and its attachments. The space of the result is left out when it is `shared` by all."""
-    text, score = hit["content"] or hit["snippet"], f"{hit['score']:.2f}"
+    text, score = hit["content"] or hit["snippet"], f"{hit['score']:.2f}" if hit["score"] else ""
     lean = {**hit["memory"], "by": "", "space": "" if shared else hit["space"]}
     origin = "" if replaces_it(hit) else hit["redirected_from"]
     found = memory_element(lean, text, score=score, redirected_from=origin, why=why(hit["signals"]))

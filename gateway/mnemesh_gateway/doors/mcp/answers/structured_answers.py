@@ -15,6 +15,7 @@ from mnemesh_gateway.doors.mcp.answers.answer_text import (
     NEAR_SHOWN_MAX,
     NOTE,
     defused,
+    is_list,
     named,
     probably_unknown,
     remarks,
@@ -147,7 +148,7 @@ def _recalled(answer: Json) -> dict[str, Any]:
     return _kept(
         {
             **{name: value for name, value in answer.items() if name not in FORMED_RECALL},
-            **{name: round(answer[name], 2) for name in ROUNDED},
+            **{name: None if is_list(answer) else round(answer[name], 2) for name in ROUNDED},
             "space": shared,
             "time": _kept({**time, "words": [], "told": ""}) if time else {},
         }
@@ -164,7 +165,7 @@ def _hit(hit: Json, shared: str) -> dict[str, Any]:
         {
             **named(hit, "id", "title", "content"),
             "snippet": "" if hit["content"] else hit["snippet"],
-            "score": round(hit["score"], 2),
+            "score": round(hit["score"], 2) if hit["score"] else None,
             "kind": hit["kind"],
             "space": hit["space"] if hit["space"] != shared else "",
             "updated": _time(memory, "updated_at"),
