@@ -58,6 +58,8 @@ def main(words: Sequence[str]) -> int:
             reply = _reply(host, event, environ)
         if reply is not None and sys.stdout is not None:
             sys.stdout.write(dumps(reply))
+    elif environ.get("MNEMESH_HOOK_DEBUG"):
+        _tell(host, event, "no such event of this host, or no input")
     return EXIT_OK
 
 
@@ -86,8 +88,10 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
     until = time.monotonic() + _timeout_s(host, event)
     try:
         given = loads(sys.stdin.buffer.read(INPUT_BYTES_MAX))
-        if not isinstance(given, dict) or events.is_anothers(host, given, environ):
-            return None
+        if not isinstance(given, dict):
+            raise Unanswered("the input is no JSON object")
+        if events.is_anothers(host, given, environ):
+            raise Unanswered("the event is another host's")
         cwd = events.directory_of(given) or os.getcwd()
         files = tuple(project_files(cwd))
         mode = injection.mode_of(files, environ)
@@ -101,18 +105,20 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
             _keep(host, meaning, given, cwd, files, environ, until)
             return None
         if not _wanted(meaning, mode, given, files, environ):
-            return None
+            raise Unanswered("the settings want no answer to this event")
         node = NodeHttp(default_data_path(environ), environ, until)
         text, count = _context(node, host, meaning, given, cwd, files, environ, mode)
+        if not text:
+            raise Unanswered("nothing that is known fits")
         banner = context.banner(count) if injection.has_banner(files, environ) else ""
     except BadSpaceFile as why:
         _tell(host, event, why.message)
         return None
     except SILENT as why:
         if environ.get("MNEMESH_HOOK_DEBUG"):
-            _tell(host, event, f"{type(why).__name__}: {why}")
+            _tell(host, event, str(why) if isinstance(why, Unanswered) else f"{type(why).__name__}: {why}")
         return None
-    return events.context_reply(host, event, text, banner) if text else None
+    return events.context_reply(host, event, text, banner)
 
 
 def _tell(host: str, event: str, message: str) -> None:

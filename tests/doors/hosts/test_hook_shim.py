@@ -261,7 +261,7 @@ async def test_an_input_that_is_too_large_is_silence(tmp_path: Path) -> None:
 async def test_a_damaged_address_of_the_node_is_no_node(tmp_path: Path, published: bytes) -> None:
     (tmp_path / NODE_FILE).write_bytes(published)
     host = Host(tmp_path, tmp_path, "test/x")
-    warning = f"Unanswered: no node runs on {tmp_path}"
+    warning = f"no node runs on {tmp_path}"
     for event in ("UserPromptSubmit", "SessionStart"):
         given = b'{"prompt": "where do deploys run?"}'
         assert host.raw("claude-code", event, given, warning, MNEMESH_HOOK_DEBUG="1") == ""
@@ -408,8 +408,26 @@ async def test_a_read_in_a_subfolder_brings_memories_that_name_the_file_from_eit
 async def test_a_tool_without_a_file_asks_the_node_nothing(shared_node: NodeUnderTest, host: Host) -> None:
     del shared_node
     for asked in ({}, {"pattern": "x"}):
-        environ = {"MNEMESH_HOOK_DEBUG": "1"}  # a refusal would be told, and no shim may tell any
-        assert host.fire("PreToolUse", environ=environ, tool_name="Read", tool_input=asked) == ""
+        given = json.dumps({"session_id": host.session, "tool_name": "Read", "tool_input": asked}).encode()
+        why = "nothing that is known fits"  # and no refusal
+        assert host.raw("claude-code", "PreToolUse", given, why, MNEMESH_HOOK_DEBUG="1") == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "event", "given", "why"),
+    [
+        ("claude-code", "NoSuchEvent", b"{}", "no such event of this host"),
+        ("nosuch", "UserPromptSubmit", b"{}", "no such event of this host"),
+        ("claude-code", "UserPromptSubmit", b"[]", "the input is no JSON object"),
+        ("claude-code", "UserPromptSubmit", b'{"prompt": "xyzzy plugh?"}', "nothing that is known fits"),
+    ],
+)
+async def test_who_wants_to_know_is_told_why_a_hook_was_silent(
+    shared_node: NodeUnderTest, host: Host, name: str, event: str, given: bytes, why: str
+) -> None:
+    del shared_node
+    assert host.raw(name, event, given, why, MNEMESH_HOOK_DEBUG="1") == ""
+    assert host.raw(name, event, given) == ""
 
 
 async def test_facts_about_a_file_that_is_read_are_few_and_short(shared_node: NodeUnderTest, host: Host) -> None:

@@ -44,6 +44,14 @@ def test_every_memory_has_a_file_and_a_second_run_writes_nothing(client: Client,
     assert set(second.counts.values()) == {0}
 
 
+def test_a_folder_of_one_space_is_not_emptied_for_another(client: Client, tmp_path: Path) -> None:
+    memory = client.remember("Deploys run from CI only", title="Deploys").memory
+    mirror(client, tmp_path / "v", memory.space)
+    with pytest.raises(InvalidArgument, match=f"space: 'vault/nosuch' is not allowed; {memory.space}, which"):
+        mirror(client, tmp_path / "v", "vault/nosuch")
+    assert (tmp_path / "v" / markdown_path(memory)).exists()
+
+
 def test_a_writer_mirrors_and_imports_without_the_status_of_the_node(
     shared_node: NodeUnderTest, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

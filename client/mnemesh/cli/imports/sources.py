@@ -125,7 +125,7 @@ def _take(path: Path, name: str, format: str, found: Found) -> None:
         return
     database = head.startswith(zikkaron.MAGIC)
     if database != (format == "zikkaron") or (b"\0" in head and not database):
-        found.skipped["binary"] += 1
+        found.skipped["no Zikkaron database" if format == "zikkaron" else "binary"] += 1
     elif format not in UNBOUNDED and size > FILE_BYTES_MAX:
         found.skipped[f"over {FILE_BYTES_MAX // 2**20} MiB"] += 1
     else:

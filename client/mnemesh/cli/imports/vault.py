@@ -96,11 +96,15 @@ class Vault:
                 state = json.loads(text)
                 known = {str(path): (str(id_), str(digest)) for path, (id_, digest) in state["files"].items()}
                 known_life = bool(self.life) and state["life"] == self.life
-                same = state["form"] == FORM and known_life and state["spaces"] == list(self.spaces)
+                held = list(map(str, state["spaces"]))
+                same = state["form"] == FORM and known_life and held == list(self.spaces)
                 cursor = str(state["cursor"])
             except (ValueError, KeyError, TypeError) as error:
                 allowed = f"a state that this command wrote; delete {STATE} and the files to begin anew"
                 raise InvalidArgument("DIR", str(self.folder), allowed) from error
+            if known and held != list(self.spaces):
+                allowed = f"{', '.join(held)}, which {self.folder} mirrors; another folder for another space"
+                raise InvalidArgument("space", ", ".join(self.spaces), allowed)
             self.files = known
             self.cursor = cursor if same else ""
 

@@ -50,8 +50,8 @@ ASKED_MAX: Final = 2
 CONTESTED_MAX: Final = 6
 # Below this cosine a contest of words is chance.
 COSINE_MIN: Final = 0.35
-# So far a model reads at rest where the trees find something: of 45 such pairs of other hands it took 15 for new values,
-# all rightly.
+# So far apart a model reads at rest what the trees find likely. Of 45 such pairs of other hands it took 15 for new
+# values, all rightly.
 FAR_COSINE_MIN: Final = 0.2
 SUBJECT_TERMS_MAX: Final = 6
 QUOTED_CHARS: Final = 80
