@@ -214,5 +214,6 @@ def timestamp(path: str, value: object) -> Timestamp:
         else:
             raise ValueError
     except (ValueError, OverflowError):
-        raise InvalidArgument(path, value, f"{TIME_RULE}; in Python an aware datetime, too") from None
+        allowed = "a time with a zone" if isinstance(value, datetime) else TIME_RULE
+        raise InvalidArgument(path, value, allowed) from None
     return result

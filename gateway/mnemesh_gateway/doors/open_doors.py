@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import os
 import socket
 from collections.abc import AsyncIterator, Iterator, Sequence
 
@@ -116,9 +117,10 @@ async def _bind_grpc(door: GrpcDoor, address: str) -> int:
 
 def _taken(field: str, address: str, error: Exception) -> MnemeshError:
     in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
+    said = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
     why = "another program holds the port: stop it, or give" if in_use else "give an address of this machine, as"
     return FailedPrecondition(
-        f"{field}: cannot listen on {address} ({error}); {why} another --{field} HOST:PORT (port 0 takes a free one)",
+        f"{field}: cannot listen on {address} ({said}); {why} another --{field} HOST:PORT (port 0 takes a free one)",
         field=field,
         value=address,
     )
