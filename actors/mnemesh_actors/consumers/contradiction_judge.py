@@ -144,7 +144,7 @@ class ContradictionJudge:
             for memory in wider:
                 ordered = sorted(near.get(memory.id, {}).items(), key=lambda one: (-one[1], one[0]))
                 earlier = [one for one in ordered if one[0] in firsts and firsts[one[0]] < firsts[memory.id]]
-                found[memory.id] = {id_: cosine for id_, cosine in earlier[:NEAREST] if cosine >= guard.FAR_COSINE_MIN}
+                found[memory.id] = {id_: cosine for id_, cosine in earlier[:NEAREST] if cosine >= guard.COSINE_MIN}
             wider = [
                 one
                 for one in wider

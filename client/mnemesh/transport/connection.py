@@ -156,7 +156,7 @@ class Connection:
         if node is None:
             raise NotReachable(
                 f"no node runs on {self.data_dir}; start one with `mnemesh up`, or let this call start one in the "
-                "background (the option `start`), or name another with an endpoint"
+                "background (`--start`; a client has `start`), or name another with an endpoint"
             )
         return _address(node.grpc)
 

@@ -50,9 +50,6 @@ ASKED_MAX: Final = 2
 CONTESTED_MAX: Final = 6
 # Below this cosine a contest of words is chance.
 COSINE_MIN: Final = 0.35
-# So far apart a model reads at rest what the trees find likely. Of 45 such pairs of other hands it took 15 for new
-# values, all rightly.
-FAR_COSINE_MIN: Final = 0.2
 SUBJECT_TERMS_MAX: Final = 6
 QUOTED_CHARS: Final = 80
 
@@ -201,8 +198,8 @@ def is_left_unread(text: str, kind: str, candidates: Iterable[Candidate], verdic
 
 
 def _worth_reading(text: str, ordered: Sequence[Candidate], seen: Seen, *, widely: bool) -> Iterator[Candidate]:
-    others = (item for item in ordered[:CONTESTED_MAX] if item.kind not in RECORDS)
-    return (item for item in others if worth_reading(text, item, seen, widely=widely))
+    near = (item for item in ordered[:CONTESTED_MAX] if item.cosine >= COSINE_MIN and item.kind not in RECORDS)
+    return (item for item in near if worth_reading(text, item, seen, widely=widely))
 
 
 def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool = False) -> bool:
@@ -212,7 +209,7 @@ def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool =
         return False
     if candidate.cosine >= READ_MIN:
         return True
-    if candidate.cosine < (FAR_COSINE_MIN if widely else COSINE_MIN):
+    if candidate.cosine < COSINE_MIN:
         return False
     contest = _evidence(candidate, text, seen).contest
     if contest is not None and contest.linked and not contest.ruled:
@@ -281,8 +278,10 @@ def _contests(ordered: Sequence[Candidate], text: str, seen: Seen) -> Contests:
     likely: list[Replaced] = []
     modelled = any(item.read is not None for item in ordered)
     for item in ordered[:CONTESTED_MAX]:
-        if item.kind in RECORDS or (item.cosine < COSINE_MIN and item.read is None):
-            continue  # such far words agree by chance
+        if item.cosine < COSINE_MIN:
+            break  # the words agree by chance, and so do those of all that follow
+        if item.kind in RECORDS:
+            continue
         found, whole, *_ = with_reading(_evidence(item, text, seen), item.read, item.text, text)
         if found is None or doubts.is_of_other_things(item.text, text, stated=found.stated):
             continue
