@@ -74,6 +74,11 @@ class Prepared:
         """Still to be written."""
         return self.done is None and self.failed is None
 
+    @property
+    def apart(self) -> tuple[str, ...]:
+        """The candidates that a model has read and found to hold beside the draft."""
+        return guard.read_apart(self.draft.content, self.candidates, self.seen)
+
 
 class Preparing:
     """Drafts of one node's callers on their way to the ledger."""

@@ -252,7 +252,7 @@ class Writing:
             surprisal=surprise.bits if surprise else None,
             novelty_reason=surprise.reason if surprise else "",
             related=near,
-            hint=hint or (guard.advice(near, outcome.memory.id) if fresh else ""),
+            hint=hint or (guard.advice(near, outcome.memory.id, item.apart) if item and fresh else ""),
             deduplicated=outcome.deduplicated,
             restorable=outcome.restorable,
             replayed=outcome.replayed,
@@ -355,7 +355,7 @@ class Writing:
 def _as_checked(item: Prepared) -> Checked:
     """The verdict of the guard as `check` answers it."""
     assert item.verdict is not None
-    verdict, beside = item.verdict, guard.answer(item.related, ())
+    verdict, beside = item.verdict, guard.answer(item.related, (), item.apart)
     if not verdict.target_id:
         return beside
     return Checked(

@@ -291,6 +291,18 @@ async def test_a_text_that_is_forced_or_was_read_or_has_no_rival_does_not_wait_f
     assert Recording.asked == [(CDN, DNS)]
 
 
+@pytest.mark.parametrize("fault", [None, Unavailable("no memory is left", part="guard model")])
+async def test_what_a_model_has_read_as_apart_is_not_named_for_a_replacement(
+    mesh: Mesh, fault: Exception | None
+) -> None:
+    Recording.answer, Recording.fault = APART, fault
+    await mesh.remember(CALLER, Draft(content=CDN, space="s"))
+    draft = Draft(content=DNS, space="s")
+    for done in (await mesh.check(CALLER, draft), await mesh.remember(CALLER, draft)):
+        assert done.related
+        assert ("supersede(" in done.hint) == bool(fault)
+
+
 async def test_a_text_that_the_model_failed_to_read_is_read_at_rest(mesh: Mesh) -> None:
     Recording.fault = Unavailable("no memory is left", part="guard model")
     old, new = await not_judged(mesh, CDN, DNS)

@@ -360,13 +360,14 @@ def alike(related: Iterable[Related]) -> str:
     return f"{twin} says the same but for case, spacing or a final stop" if twin else ""
 
 
-def advice(related: Sequence[Related], stored: str = "") -> str:
-    """The next step of a writer about the nearest of `related`, as the call of a tool; "" when none is near enough.
-    `stored` is the id under which the new text stands, "" while nothing is written."""
+def advice(related: Sequence[Related], stored: str = "", apart: Sequence[str] = ()) -> str:
+    """The next step of a writer about the nearest of `related`, as the call of a tool; "" when none is near enough, or
+    the nearest is one of `apart`, which a model has read and found to hold beside the new text. `stored` is the id
+    under which the new text stands, "" while nothing is written."""
     if alike(related):
         return f'if one of the two is enough, call forget(id="{stored}")' if stored else "nothing needs to be added"
     nearest = max(related, key=lambda item: item.similarity, default=None)
-    if nearest is None or nearest.similarity < REPLACES_MIN:
+    if nearest is None or nearest.similarity < REPLACES_MIN or nearest.id in apart:
         return ""
     return f'if this replaces {nearest.id}, call supersede(id="{nearest.id}", content=<this text>)'
 
@@ -376,8 +377,9 @@ def although(twin: str, *, forgotten: bool) -> str:
     return f"stored although {twin}{', which was forgotten,' if forgotten else ''} says the same"
 
 
-def answer(related: Sequence[Related], supersedes: Sequence[str]) -> Checked:
-    """The answer of `remember` to a draft that is no exact duplicate, beside the neighbours of its space."""
+def answer(related: Sequence[Related], supersedes: Sequence[str], apart: Sequence[str] = ()) -> Checked:
+    """The answer of `remember` to a draft that is no exact duplicate, beside the neighbours of its space; `apart` as in
+    `advice`."""
     fresh, shown = novelty(related), near(related)
     nearest = max(shown, key=lambda item: item.similarity, default=None)
     if supersedes:
@@ -397,6 +399,6 @@ def answer(related: Sequence[Related], supersedes: Sequence[str]) -> Checked:
         similarity=nearest.similarity,
         novelty=fresh,
         related=shown,
-        hint=advice(shown),
+        hint=advice(shown, apart=apart),
         reason=f"no identical text; {beside}",
     )
