@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from mnemesh_memory.policy.dynamics.reconsolidation import Labile, reconsolidated
-from mnemesh_memory.policy.judge.guard import Candidate, Verdict, judge
-from mnemesh_memory.policy.judge.reading import Reading
+from mnemesh_memory.policy.judge.guard import Candidate, Verdict, is_left_unread, judge, to_read
+from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading
 
 SURE = Reading(0.002, 0.996, 0.002, whole=True)
 
@@ -188,6 +188,7 @@ def test_the_way_back_has_a_value_of_its_own(older: str, newer: str, read: Readi
 
 @each_pair(
     ("User prefers tabs to spaces.", "User prefers spaces to tabs."),
+    ("User prefers tabs to spaces since January 2024", "User prefers spaces to tabs since March 2025"),
     ("The timeout from checkout to reviews is 8 seconds", "The timeout from checkout to reviews is 27 seconds"),
     ("The timeout to reviews is 8 seconds", "The timeout to reviews was raised from 8 to 27 seconds"),
 )
@@ -195,19 +196,24 @@ def test_a_preference_that_turns_and_a_value_of_the_same_way_replace(older: str,
     assert judge(newer, "fact", [replace(memory(older), read=SURE)]).action == "SUPERSEDE"
 
 
+@pytest.mark.parametrize("read", [None, Reading(0.03, 0.3, 0.67, whole=True)])
 @each_pair(
     ("Run `make load-reviews` before you push to reviews", "Use the flag readonly to turn off reviews at once"),
     ("Errors go to Sentry", "Set SENTRY_OFF=1 to turn off Sentry in tests"),
     ("Redis holds the sessions", "Remove Redis from the pool before upgrading it"),
 )
-def test_an_instruction_that_ends_something_for_a_moment_calls_nothing_past(older: str, newer: str) -> None:
-    found = verdict(older, newer)
+def test_an_instruction_that_ends_something_for_a_moment_calls_nothing_past(
+    older: str, newer: str, read: Reading | None
+) -> None:
+    found = judge(newer, "fact", [replace(memory(older), read=read)])
     assert (found.action, found.contradicts, "past" in found.reason) == ("ADD", (), False), found
 
 
 @each_pair(
     ("Redis holds the sessions", "We removed Redis, Valkey holds the sessions"),
     ("Billing uses Stripe", "Billing dropped Stripe"),
+    ("The builds run on Jenkins", "Stop using Jenkins before June"),
+    ("Redis holds the sessions", "Drop Redis after the sessions moved to Valkey"),
 )
 def test_what_was_ended_for_good_is_past(older: str, newer: str) -> None:
     assert "past" in verdict(older, newer).reason
@@ -232,11 +238,47 @@ def test_a_number_of_the_subject_names_another_thing(older: str, newer: str) -> 
     assert verdict(older, newer).action == "ADD"
 
 
-def test_words_link_no_memory_for_which_the_model_had_no_turn() -> None:
-    apart = Reading(0.02, 0.02, 0.96, whole=True)
+APART = Reading(0.02, 0.02, 0.96, whole=True)
+
+
+@each_pair(
+    ("Ana prefers early returns in the catalog code", "Bob prefers early returns in the catalog code"),
+    ("Ana drinks tea", "Bob drinks coffee"),
+)
+def test_what_two_people_like_stands_together(older: str, newer: str) -> None:
+    found = judge(newer, "fact", [replace(memory(older), read=SURE)])
+    assert (found.action, found.contradicts, found.asked) == ("ADD", (), ()), found
+
+
+def test_what_words_link_is_read_before_what_is_only_nearer() -> None:
+    texts = (
+        "The request timeout is 30 seconds",
+        "The session cookie lives for 7 days",
+        "The session timeout is 15 minutes",
+    )
+    near = [replace(memory(text), id=text, cosine=0.9 - at / 30) for at, text in enumerate(texts)]
+    newer = "The session timeout is 60 minutes"
+    read = to_read(newer, "fact", near, "", {})
+    assert texts[2] in {one.id for one in read}
+    told = {one.id: SURE if one.id == texts[2] else APART for one in read}
+    found = judge(newer, "fact", [replace(one, read=told.get(one.id)) for one in near])
+    assert (found.action, found.target_id) == ("SUPERSEDE", texts[2]), found
+
+
+def test_at_rest_every_memory_that_words_link_is_read() -> None:
+    areas = ("billing", "pricing", "gateway", "catalog")
+    near = [replace(memory(f"{area} is owned by Bob"), id=area, cosine=0.6 - at / 99) for at, area in enumerate(areas)]
+    text = "search is owned by Bob"
+    assert len(to_read(text, "fact", near, "", {})) == READINGS_MAX
+    assert to_read(text, "fact", near, "", {}, widely=True) == tuple(near)
+    read = [*(replace(one, read=APART) for one in near[:READINGS_MAX]), *near[READINGS_MAX:]]
+    assert is_left_unread(text, "fact", read, judge(text, "fact", read), {})
+
+
+def test_words_link_no_memory_that_the_model_did_not_come_to_read() -> None:
     others = [replace(memory(f"{area} is owned by Bob"), id=area, cosine=0.6) for area in ("billing", "pricing")]
     beside = replace(memory("gateway is owned by Bob"), cosine=0.55)
     assert judge("search is owned by Bob", "fact", [beside]).contradicts == ("old",)
-    read = [replace(one, read=apart) for one in others]
+    read = [replace(one, read=APART) for one in others]
     found = judge("search is owned by Bob", "fact", [*read, beside])
     assert (found.action, found.contradicts, found.asked) == ("ADD", (), ()), found

@@ -191,7 +191,7 @@ def is_refused(pair: StatementPair) -> bool:
         return True
     if happened(older) and not pair.stated:
         return True  # an event in the past stays true beside another one
-    if doubts.is_turned(older, newer) or (doubts.is_hedged(newer) and not doubts.is_hedged(older)):
+    if doubts.stand_together(older, newer) or (doubts.is_hedged(newer) and not doubts.is_hedged(older)):
         return True
     return doubts.is_before(pair) or (not pair.stated and doubts.is_other_scope(pair))
 

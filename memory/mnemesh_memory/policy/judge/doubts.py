@@ -17,6 +17,7 @@ from mnemesh_memory.policy.judge.grammar import (
     NO_LABELS,
     PRONOUNS,
     SINGLE,
+    TASTES,
     VERB_FORMS,
     meaning,
 )
@@ -68,7 +69,7 @@ _PLACING: Final = frozenset(
 )
 # A common noun with a number behind it names one of many: valve 3, runner-7, ticket #12.
 _LABEL: Final = re.compile(r"\b([a-z]{3,})[ -]?#?(\d+)\b(?![.:]\d)")
-_COUNTED: Final = "-"
+_COUNTED: Final = "-"  # in the place of a value, so that it is no label of the word before it
 # Behind "next", as in "from next year".
 _PERIODS: Final = frozenset(("week", "month", "quarter", "year", "spring", "summer", "autumn", "winter"))
 _DATES: Final = frozenset(("month", "day", "date", "year"))
@@ -279,10 +280,23 @@ def _is_participle(word: str) -> bool:
     return word in VERB_FORMS or (len(word) > len("need") and word.endswith("ed"))
 
 
-def is_turned(older: Statement, newer: Statement) -> bool:
-    """Whether two things change their places around "to" and each way has a value of its own: the train from Kiel to
-    Hamburg, and the train from Hamburg to Kiel. No change is told."""
-    if newer.strong or not all(any(token.dimension for token in one.tokens) for one in (older, newer)):
+def stand_together(older: Statement, newer: Statement) -> bool:
+    """Whether two statements that are alike but for their subjects or directions hold at once, and no change is told:
+    what two people like, and the values of two ways."""
+    return not newer.strong and (_are_tastes(older, newer) or _is_turned(older, newer))
+
+
+def _are_tastes(older: Statement, newer: Statement) -> bool:
+    """Whether two subjects like something, such as "Ana prefers tabs" and "Bob prefers tabs"."""
+    verbs = [one.key(one.verb) if one.verb >= 0 else "" for one in (older, newer)]
+    subjects = [{one.meanings[at] for at in one.content if at < one.verb} for one in (older, newer)]
+    return verbs[0] == verbs[1] and verbs[0] in TASTES and all(subjects) and subjects[0].isdisjoint(subjects[1])
+
+
+def _is_turned(older: Statement, newer: Statement) -> bool:
+    """Whether two things change their places around "to" in the subject, and each way has a value of its own: the train
+    from Kiel to Hamburg takes two hours, and from Hamburg to Kiel three."""
+    if not all(any(token.dimension for token in one.tokens) for one in (older, newer)):
         return False
     ways = [(near & other, far & one, near & one) for near, far in _ways(newer) for one, other in _ways(older)]
     return any(near and far and not same for near, far, same in ways)
@@ -290,10 +304,10 @@ def is_turned(older: Statement, newer: Statement) -> bool:
 
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _ways(statement: Statement) -> list[tuple[Set[str], Set[str]]]:
-    """For each "to" the meanings of the words before it and behind it, without those on both sides."""
+    """For each "to" of the subject the meanings of the words before it and behind it, without those on both sides."""
     found: list[tuple[Set[str], Set[str]]] = []
     for at, word in enumerate(statement.words):
-        if word == "to":
+        if word == "to" and at < statement.verb:
             near = _beside(statement, range(at - 1, -1, -1))
             far = _beside(statement, range(at + 1, len(statement.words)))
             found.append((near - far, far - near))
@@ -327,9 +341,11 @@ def _labels(text: str) -> Mapping[str, Set[str]]:
 
 
 def _is_counted(statement: Statement, at: int) -> bool:
-    """Whether a word behind the verb is a value: it follows the verb, counts something, or is a name with a number."""
-    if not 0 <= statement.verb < at:
+    """Whether a word behind the verb is a value: it follows the verb, counts something, or ends the sentence as a name
+    with a number. An instruction names its thing there: "Check valve-3"."""
+    if not 0 < statement.verb < at:
         return False
     token = statement.tokens[at]
-    named = token.text[0].isalpha() and token.text[-1].isdigit()
+    last = all(behind.mark for behind in statement.tokens[at + 1 :])
+    named = last and token.text[0].isalpha() and token.text[-1].isdigit()
     return named or at == statement.verb + 1 or token.dimension not in ("", "number", "channel")

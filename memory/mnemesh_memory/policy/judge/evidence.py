@@ -56,7 +56,7 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
     both."""
     if reading is None or not reading.whole or reading.repeats >= REPEATS_RATHER:
         return words
-    if (words.contest and words.contest.ruled) or _states_nothing(older, newer) or _is_turned(older, newer):
+    if (words.contest and words.contest.ruled) or _states_nothing(older, newer) or _stand_together(older, newer):
         return words
     limit, told = limits(), score(reading, words.likelihood)
     if told < limit.ask:
@@ -89,8 +89,8 @@ def _states_nothing(older: str, newer: str) -> bool:
     return asked or all(one.asks or doubts.is_hedged(one) for one in statements(newer))
 
 
-def _is_turned(older: str, newer: str) -> bool:
-    return any(doubts.is_turned(one, other) for one in statements(older) for other in statements(newer))
+def _stand_together(older: str, newer: str) -> bool:
+    return any(doubts.stand_together(one, other) for one in statements(older) for other in statements(newer))
 
 
 def _are_two_events(older: str, newer: str) -> bool:

@@ -9,9 +9,8 @@ writer may replace it. Otherwise both stand, and a link tells that they contradi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from typing import Final
 
 from mnemesh_memory.policy.judge import doubts
@@ -170,13 +169,15 @@ def _is_read_as_one(item: Candidate, text: str) -> bool:
 def to_read(
     text: str, kind: str, candidates: Sequence[Candidate], session: str, seen: Seen, *, widely: bool = False
 ) -> tuple[Candidate, ...]:
-    """The candidates that a model should read beside a new text before `judge` decides, the nearest first. `seen` keeps
-    the evidence for the verdict. Where nobody waits, the model reads `widely`."""
+    """The candidates that a model should read beside a new text before `judge` decides: those that words link, then the
+    others, the nearest first. `seen` keeps the evidence for the verdict. Where nobody waits, the model reads `widely`,
+    and each that words link."""
     ordered = _nearest_first(candidates)
     if kind in RECORDS or _twin(ordered, text, kind, session) is not None:
         return ()
-    unread = (item for item in _worth_reading(text, ordered, seen, widely=widely) if item.read is None)
-    return tuple(islice(unread, READINGS_MAX))
+    unread = [item for item in _worth_reading(text, ordered, seen, widely=widely) if item.read is None]
+    linked = sum(_is_linked(item, text, seen) for item in unread) if widely else 0
+    return tuple(unread[: max(READINGS_MAX, linked)])
 
 
 def read_apart(text: str, candidates: Iterable[Candidate], seen: Seen) -> tuple[str, ...]:
@@ -193,13 +194,21 @@ def is_left_unread(text: str, kind: str, candidates: Iterable[Candidate], verdic
     if kind in RECORDS or verdict.action != "ADD":
         return False
     others = [item for item in _nearest_first(candidates) if item.id not in verdict.contradicts]
-    first = islice(_worth_reading(text, others, seen, widely=True), READINGS_MAX)
+    worth = _worth_reading(text, others, seen, widely=True)
+    first = worth[: max(READINGS_MAX, sum(_is_linked(item, text, seen) for item in worth))]
     return any(item.read is None for item in first)
 
 
-def _worth_reading(text: str, ordered: Sequence[Candidate], seen: Seen, *, widely: bool) -> Iterator[Candidate]:
+def _worth_reading(text: str, ordered: Sequence[Candidate], seen: Seen, *, widely: bool) -> list[Candidate]:
     near = (item for item in ordered[:CONTESTED_MAX] if item.cosine >= COSINE_MIN and item.kind not in RECORDS)
-    return (item for item in near if worth_reading(text, item, seen, widely=widely))
+    worth = [item for item in near if worth_reading(text, item, seen, widely=widely)]
+    return sorted(worth, key=lambda item: not _is_linked(item, text, seen))
+
+
+def _is_linked(item: Candidate, text: str, seen: Seen) -> bool:
+    """Whether words link the two, and no rule of grammar is sure of it."""
+    contest = _evidence(item, text, seen).contest
+    return contest is not None and contest.linked and not contest.ruled
 
 
 def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool = False) -> bool:
@@ -211,8 +220,7 @@ def worth_reading(text: str, candidate: Candidate, seen: Seen, *, widely: bool =
         return True
     if candidate.cosine < COSINE_MIN:
         return False
-    contest = _evidence(candidate, text, seen).contest
-    if contest is not None and contest.linked and not contest.ruled:
+    if _is_linked(candidate, text, seen):
         return True
     if candidate.cosine < READ_CONTESTED_MIN and not widely:
         return False
@@ -286,7 +294,7 @@ def _contests(ordered: Sequence[Candidate], text: str, seen: Seen) -> Contests:
         if found is None or doubts.is_of_other_things(item.text, text, stated=found.stated):
             continue
         if modelled and item.read is None and not found.ruled and _may_be_read(item.text, text):
-            if found.firm:  # of one that the model had no turn for, the writer is asked at most
+            if found.firm:  # the writer is asked at most about one that the model did not come to read
                 likely.append((item, replace(found, marked=False)))
             continue
         if not found.linked:
@@ -361,13 +369,13 @@ def alike(related: Iterable[Related]) -> str:
 
 
 def advice(related: Sequence[Related], stored: str = "", apart: Sequence[str] = ()) -> str:
-    """The next step of a writer about the nearest of `related`, as the call of a tool; "" when none is near enough, or
-    the nearest is one of `apart`, which a model has read and found to hold beside the new text. `stored` is the id
-    under which the new text stands, "" while nothing is written."""
+    """The next step of a writer about the nearest of `related`, as the call of a tool; "" when none is near enough. A
+    model has read those of `apart` and found them to hold beside the new text. `stored` is the id under which the new
+    text stands, "" while nothing is written."""
     if alike(related):
         return f'if one of the two is enough, call forget(id="{stored}")' if stored else "nothing needs to be added"
-    nearest = max(related, key=lambda item: item.similarity, default=None)
-    if nearest is None or nearest.similarity < REPLACES_MIN or nearest.id in apart:
+    nearest = max((item for item in related if item.id not in apart), key=lambda item: item.similarity, default=None)
+    if nearest is None or nearest.similarity < REPLACES_MIN:
         return ""
     return f'if this replaces {nearest.id}, call supersede(id="{nearest.id}", content=<this text>)'
 

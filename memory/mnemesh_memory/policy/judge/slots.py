@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Final
 
 from mnemesh_memory.policy.judge.grammar import (
@@ -63,8 +64,9 @@ _GIVING: Final = frozenset(
     for verb in ("handed", "stepped", "passed", "gave", "steps", "hands")
     for particle in ("over", "down")
 )
+# Behind one of these stands the step that an instruction prepares.
+_ON_THE_WAY: Final = frozenset(("before", "when", "whenever", "while"))
 # The first words of a phrase that calls others past.
-_MOMENTS: Final = frozenset(("after", "before", "if", "when", "whenever", "while"))
 _BEFORE_PAST: Final = {first for first, *_ in _BEFORE_OLD | _GIVING}.union(
     ("from", "out", "off", "formerly", "previously", "\u2192", "used", "no", "not", "never", "->", "so")
 )
@@ -203,17 +205,17 @@ def statement(sentence: str) -> Statement:
     words = [token.text.casefold() for token in tokens]
     known, verb = frozenset(words), first_verb(tokens, words)
     cues, strong = _phrases(words)
-    changing = [at for at, token in enumerate(tokens) if token.key in CHANGE]
+    changing = [at for at, token in enumerate(tokens) if token.key in CHANGE and not _is_for_a_moment(words, at)]
     change = any(happened(words, at) for at in changing)
     ends = [
         at
         for at, token in enumerate(tokens)
-        if (token.key in ENDING and happened(words, at))
+        if (token.key in ENDING and happened(words, at) and not _is_for_a_moment(words, at))
         or (words[at] in GONE and at and words[at - 1] in BE and not is_possible(words, at))
     ]
     perfect = [] if HAVE.isdisjoint(known) else [at for at in range(len(words)) if is_perfect(words, at)]
     towards = any(not _TOWARDS.isdisjoint(words[at + 1 :]) for at in (*changing, *perfect))
-    old = _old(tokens, words, ends, changes=strong or change)
+    old = _old(tokens, words, changing, ends, changes=strong or change)
     content = tuple(
         at
         for at, token in enumerate(tokens)
@@ -283,7 +285,9 @@ def _negated(tokens: Sequence[Token], words: Sequence[str]) -> frozenset[int]:
     return frozenset(found)
 
 
-def _old(tokens: Sequence[Token], words: Sequence[str], ends: Sequence[int], *, changes: bool) -> frozenset[int]:
+def _old(
+    tokens: Sequence[Token], words: Sequence[str], changing: Sequence[int], ends: Sequence[int], *, changes: bool
+) -> frozenset[int]:
     """Words that the sentence calls past: "from X to", "instead of X", "no longer X", "X was retired"."""
     found: set[int] = set()
     for at, here in enumerate(words):
@@ -304,9 +308,7 @@ def _old(tokens: Sequence[Token], words: Sequence[str], ends: Sequence[int], *, 
             found.update(_reach(tokens, words, at + 2, BOUNDARIES))
         elif (here, *words[at + 1 : at + 2]) in _GIVING:
             found.update(_before(words, at, CLAUSES))
-        elif here == "off" and at and tokens[at - 1].key in CHANGE and _is_purpose(words, at - 1):
-            continue
-        elif (here == "off" and at and tokens[at - 1].key in CHANGE) or here in ("formerly", "previously", "\u2192"):
+        elif (here == "off" and at - 1 in changing) or here in ("formerly", "previously", "\u2192"):
             found.update(_reach(tokens, words, at + 1, BOUNDARIES))
         elif pair in _BEFORE_OLD or triple in _BEFORE_OLD:
             width = 2 if pair in _BEFORE_OLD else 3
@@ -326,8 +328,6 @@ def _old(tokens: Sequence[Token], words: Sequence[str], ends: Sequence[int], *, 
         elif here == "so" and at and words[at - 1] == "," and {"was", "were", "had"} & set(words[:at]):
             found.update(range(at))
     for at in ends:
-        if _is_purpose(words, at):
-            continue
         if any(word in _PASSIVE for word in words[max(0, at - 3) : at]):
             found.update(_before(words, at, CLAUSES))
         else:
@@ -336,12 +336,13 @@ def _old(tokens: Sequence[Token], words: Sequence[str], ends: Sequence[int], *, 
     return frozenset(place for place in found if not tokens[place].mark)
 
 
-def _is_purpose(words: Sequence[str], at: int) -> bool:
-    """Whether a verb at a place tells what an instruction is for: "Set X=1 to turn off Y". An instruction for a moment
-    is none for good: "Remove X before upgrading it"."""
+def _is_for_a_moment(words: Sequence[str], at: int) -> bool:
+    """Whether the verb at a place is part of an instruction that ends nothing: it tells what a step is for ("Set X=1 to
+    turn off Y"), or is a step on the way to another ("Remove X before upgrading it")."""
     if words[0] not in VERB_BASES:
         return False
-    return (at > 0 and words[at - 1] == "to") or (at == 0 and not _MOMENTS.isdisjoint(words))
+    following = (word for before, word in pairwise(words) if before in _ON_THE_WAY)
+    return (at > 0 and words[at - 1] == "to") or (at == 0 and any(word.endswith("ing") for word in following))
 
 
 def _before(words: Sequence[str], at: int, stops: frozenset[str]) -> Iterator[int]:
