@@ -95,7 +95,7 @@ it says that it needs the HTTP address, which `--endpoint` gives |
 | `MNEMESH_AGENT` | which client writes: `owner/NAME`, with a token of ana `ana/NAME` |
 | `MNEMESH_INJECT`, `MNEMESH_READS`, `MNEMESH_BANNER` | the memories that hooks put before a model, the facts about a \
 file that is read, and a line for the person ([hosts.md](hosts.md)) |
-| `MNEMESH_HOOK_DEBUG` | any value: a hook that fails prints the reason |
+| `MNEMESH_HOOK_DEBUG` | any value: a hook prints why it was silent |
 | `MNEMESH_MINE_DIRS` | further folders with session files, separated as in `PATH` ([mining.md](mining.md)) |
 | `MNEMESH_MINE_URL`, `MNEMESH_MINE_MODEL`, `MNEMESH_MINE_KEY_FILE`, `MNEMESH_MINE_COMMAND` | the language model that \
 reads sessions along ([mining.md](mining.md#a-language-model-beside-the-rules)) |

@@ -5,16 +5,19 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mnemesh_actors.index.engine_port import EXACT_POINTS_MAX
 from mnemesh_actors.index.engines.segment_files import segments_of
-from mnemesh_actors.index.engines.segments import MERGED_ENOUGH, REST_SHARE, SEGMENT_SHARE
+from mnemesh_actors.index.engines.segments import SEGMENT_SHARE, small_ones
 from mnemesh_actors.index.shard import RetrievalShard, ShardConfig
 from mnemesh_actors.storage.index_state import read_meta
 from mnemesh_memory.text.text import content_hash
+
+DIMENSIONS: Final = 384
 
 
 def open_shard(data_dir: Path) -> RetrievalShard:
@@ -38,10 +41,8 @@ def seals_left(index: Path) -> bool:
         return True
     if sum(one.present for one in segments) <= EXACT_POINTS_MAX:
         return False
-    full = EXACT_POINTS_MAX * SEGMENT_SHARE
-    small = [one for one in segments if one.sealed and one.present < full * MERGED_ENOUGH]
-    left = len(small) > 1 or any(not one.sealed and one.points >= full * REST_SHARE for one in segments)
-    return left or any(index.glob("points.next-*"))
+    full = int(EXACT_POINTS_MAX * SEGMENT_SHARE)
+    return bool(small_ones(segments, full, DIMENSIONS)) or any(index.glob("points.next-*"))
 
 
 def kept(data_dir: Path, space: str, states: str = "%") -> tuple[list[str], NDArray[np.float32]]:

@@ -136,7 +136,7 @@ def judged(query: Query, found: Sequence[Found], around: Surroundings = NOTHING_
     if any(RERANK in item.fused.more for item in found):
         return list(found)
     evidence = evidence_of(query, found, around)
-    shares = [weighed(item.memory, query.weighing) if query.weighing else (0.0, 0.0) for item in found]
+    shares = [weighed(item.origin or item.memory, query.weighing) if query.weighing else (0.0, 0.0) for item in found]
     if query.sort == "relevance":
         scores = relevances(evidence, shares)
     else:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
@@ -36,12 +36,14 @@ from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, MnemeshError, Unavailable
 from mnemesh_memory.values.memory_links import MAY_REPLACE
 from mnemesh_memory.values.model import Memory, Query
+from mnemesh_memory.values.rules import Rule
 
 # Without words memories are read in order of time, up to so many pages.
 PAGES_MAX = 25
 # The share of a recall's time that the model may take before words alone are matched.
 EMBEDDING_SHARE = 0.5
 WORDS_MEMORIES_MAX = 1000
+RULES: Final = "rules"  # the signal
 Reasons: TypeAlias = tuple[str, ...]
 
 
@@ -129,7 +131,7 @@ class Retrieval:
         memories = {item.memory.id: item.memory for item in found[:WORDS_MEMORIES_MAX]}
         counted, scores = await asyncio.to_thread(scored, query.text, list(memories.values()))
         candidates, self._weights = Candidates.of(scores), {"dense": 0.0, "bm25": 1.0}
-        fused = fuse(candidates, self._weights, self._question)
+        fused = _by_rules(fuse(candidates, self._weights, self._question), memories, query.weighing)
         best = results.with_ratings(results.Found(memories[item.id], item) for item in fused)
         among = f" among the newest {counted} memories" if more or counted < len(found) else ""
         degraded = (f"index: {why}; matched by words only{among}",)
@@ -279,14 +281,30 @@ async def second_look(
 
     values = {row.name: row.gain(await seen(row.name)) for row in used if row.gain}
     by_rules = {id_: weighed(memory, rules) for id_, memory in sight.memories.items()} if rules else {}
-    values["rules"] = {id_: more for id_, (more, _) in by_rules.items()}
-    looks = lifted(looks, values, {**weights, "rules": 1.0})
-    looks = lowered(looks, {id_: less for id_, (_, less) in by_rules.items()}, "rules")
+    values[RULES] = _part(by_rules, 0)
+    looks = lifted(looks, values, {**weights, RULES: 1.0})
+    looks = lowered(looks, _part(by_rules, 1), RULES)
     for row in used:
         looks = row.change(looks, await seen(row.name)) if row.change else looks
     by_id = {item.id: item for item in first}
     again = [by_id[look.id]._replace(score=look.score, more=look.parts) for look in looks]
     return sorted([*again, *fused[LOOKED_AT:]], key=lambda item: (-item.score, item.id)), tuple(failed)
+
+
+def _by_rules(fused: Sequence[Fused], memories: Mapping[str, Memory], rules: Sequence[Rule]) -> Sequence[Fused]:
+    """The candidates with what rules add and take, best first."""
+    if not rules:
+        return fused
+    shares = {item.id: weighed(memories[item.id], rules) for item in fused}
+    looks = lifted([Look(item.id, item.score) for item in fused], {RULES: _part(shares, 0)}, {RULES: 1.0})
+    by_id = {item.id: item for item in fused}
+    return [
+        by_id[id_]._replace(score=score, more=parts) for id_, score, parts in lowered(looks, _part(shares, 1), RULES)
+    ]
+
+
+def _part(shares: Mapping[str, tuple[float, float]], which: int) -> dict[str, float]:
+    return {id_: both[which] for id_, both in shares.items()}
 
 
 def optional_weights(parts: NodePorts, query: Query) -> dict[str, float]:

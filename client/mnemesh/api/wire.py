@@ -214,6 +214,6 @@ def timestamp(path: str, value: object) -> Timestamp:
         else:
             raise ValueError
     except (ValueError, OverflowError):
-        allowed = "a time with a zone" if isinstance(value, datetime) else TIME_RULE
+        allowed = "a time with a zone" if isinstance(value, datetime) and value.tzinfo is None else TIME_RULE
         raise InvalidArgument(path, value, allowed) from None
     return result

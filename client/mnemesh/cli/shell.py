@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 import unicodedata
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from mnemesh.api.client import Client
     from mnemesh.cli.options import Data, Json, Text
 
-# In a command that a line tells: the options of `Shell.where`.
-HERE = "\0"
+# In a command that a line advises: the place of the options of `Shell.where`. `one_line` would show the character.
+NODE_OPTIONS = "\0"
 TOKEN_HELP = "Bearer token of the owner or an agent; default: the local owner's. [MNEMESH_TOKEN]"
 AGENT_HELP = "Which client writes: owner/NAME, with a token of ana ana/NAME. [MNEMESH_AGENT]"
 Answer = TypeVar("Answer")
@@ -84,7 +85,12 @@ class Shell:
             print_json(as_json(value))
         else:
             for line in lines():
-                print(line.replace(HERE, self.where))
+                print(line.replace(NODE_OPTIONS, self.where))
+
+
+def of_this_node(command: str) -> str:
+    """One line with a command of the node, with the place of the options that lead to the same node."""
+    return re.sub(r"\bmnemesh ([a-z-]+)", rf"mnemesh \1{NODE_OPTIONS}", one_line(command), count=1)
 
 
 def print_json(value: object) -> None:

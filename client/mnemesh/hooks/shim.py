@@ -100,12 +100,14 @@ def _reply(host: str, event: str, environ: Mapping[str, str]) -> Reply | None:
         meaning = events.EVENTS[host][event]
         if meaning == events.PERMISSION:
             reply = events.permission_reply(given.get("tool_name")) if mode != injection.OFF else None
-            return reply if reply is not None and _is_our_server(host, cwd) else None
+            if reply is None or not _is_our_server(host, cwd):
+                raise Unanswered("the permission is not for a tool of this server")
+            return reply
         if meaning not in events.ANSWERED and mode != injection.OFF:
             _keep(host, meaning, given, cwd, files, environ, until)
             return None
         if not _wanted(meaning, mode, given, files, environ):
-            raise Unanswered("the settings want no answer to this event")
+            raise Unanswered("settings are off for this event, or it asks nothing")
         node = NodeHttp(default_data_path(environ), environ, until)
         text, count = _context(node, host, meaning, given, cwd, files, environ, mode)
         if not text:

@@ -19,7 +19,7 @@ DETAILS_KEY: Final = "grpc-status-details-bin"
 # The message of gRPC for a server whose answer is not HTTP/2.
 NOT_HTTP2: Final = "parsing HTTP/2"
 # The message of gRPC for a request that is larger than the node takes in.
-TOO_LARGE: Final = re.compile(r"Received message larger than max \((\d+) vs\. (\d+)\)")
+TOO_LARGE: Final = re.compile(r"SERVER: Received message larger than max \((\d+) vs\. (\d+)\)")
 # The part of a node without which it can do nothing.
 LEDGER: Final = "ledger"
 # Headers, and the arguments of a client that they come from.
@@ -35,7 +35,7 @@ def refusal(error: grpc.RpcError, endpoint: str, timeout_s: float | None) -> Mne
     details = _details(call.trailing_metadata() or ())
     message: str = call.details() or code
     if not details and (sizes := TOO_LARGE.search(message)):
-        return InvalidArgument("request", f"{sizes[1]} bytes", f"at most {sizes[2]} bytes")
+        return InvalidArgument("request", f"{sizes[1]} bytes", f"at most {sizes[2]} bytes; send less at once")
     if not details and code == NotReachable.code and NOT_HTTP2 in message:
         return InvalidArgument("endpoint", endpoint, "the gRPC address of a node, usually port 7433; this is no gRPC")
     if not details and code == NotReachable.code:

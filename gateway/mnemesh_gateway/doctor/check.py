@@ -25,7 +25,7 @@ CHECKS: tuple[Callable[[Place], Iterator[Finding]], ...] = (
     process_checks.node_file,
     process_checks.running_node,
     process_checks.degraded_node,
-    process_checks.differing_peers,
+    process_checks.peers,
     process_checks.ports,
     process_checks.exposure,
     directory_checks.model,

@@ -149,15 +149,14 @@ def degraded_node(place: Place) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def differing_peers(place: Place) -> Iterator[Finding]:
+def peers(place: Place) -> Iterator[Finding]:
     """Peers that refuse a running node, or with which it does not agree after a comparison."""
     told, _ = ask(place, "/v1/sync")
     for peer in (told or {}).get("peers", ()):
-        if peer.get("state") == "refused":
+        if peer.get("state") == "refused" and not peer.get("incoming"):
             yield Finding(
                 "peers", f"{peer['name']} refuses this node: {peer.get('last_error') or 'it does not say why'}",
-                f"give it another token with `mnemesh peer token {peer['name']} --token -`, or install "
-                "the newer version on both nodes",
+                f"if its token has ended: `mnemesh peer token {peer['name']} --token -`; else see docs/peers.md",
             )  # fmt: skip
         if count := int(peer.get("differs", 0)):
             yield Finding(

@@ -115,9 +115,16 @@ async def _bind_grpc(door: GrpcDoor, address: str) -> int:
         raise _taken("grpc", address, error) from error
 
 
+def _said(error: Exception) -> str:
+    """The words of the system alone. Python adds the address to some."""
+    if not isinstance(error, OSError):
+        return str(error)
+    return os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror or str(error)
+
+
 def _taken(field: str, address: str, error: Exception) -> MnemeshError:
     in_use = isinstance(error, OSError) and error.errno == errno.EADDRINUSE
-    said = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
+    said = _said(error)
     why = "another program holds the port: stop it, or give" if in_use else "give an address of this machine, as"
     return FailedPrecondition(
         f"{field}: cannot listen on {address} ({said}); {why} another --{field} HOST:PORT (port 0 takes a free one)",

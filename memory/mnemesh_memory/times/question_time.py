@@ -162,8 +162,8 @@ _BEGINS: Final = pattern(
     r"|issue|ticket) \S*\d|v\d+(?:\.\d+)*\b|\d+(?:\.\d+)+[.-]\w))"
 )
 # "Should I run the linter before committing" asks for a habit, "what did we use before moving" for a time.
-_HABIT: Final = re.compile(r"\b(?:should|must|may|can|shall|do|does|needs?|to)\b")
-_PAST: Final = re.compile(r"\b(?:did|was|were|had)\b")
+_HABIT: Final = re.compile(r"\b(?:should|must|may|can|shall|do|does|needs?|how to)\b")
+_PAST: Final = re.compile(r"\b(?:did|was|were|had|has|have|\w+ed)\b")
 _ENDS: Final = frozenset(
     ("what", "who", "which", "how", "why", "when", "where", "did", "do", "does", "since", "after", "before", "until",
      "till", "-", "\u2013", "between")

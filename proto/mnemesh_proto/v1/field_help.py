@@ -352,7 +352,7 @@ FIELD_HELP: Final = MappingProxyType(
         "mnemesh.v1.EraseTranscriptResponse.turns": "How many turns they had.",
         "mnemesh.v1.Estimate": "How measurements made a score: the shares of the parts sum to x, and the probability is 1 / (1 + e^-x).",
         "mnemesh.v1.Estimate.parts": "cosine, share (of the question's terms in the memory), company (of the ten best candidates, the share of its session) or alone (it has no session), crowd (the cosine of the fiftieth candidate) and constant. The weight of each is its coefficient.",
-        "mnemesh.v1.Estimate.probability": "The estimate for this result by itself. The score is this figure. Where estimates would rise down the list, neighbours share their mean.",
+        "mnemesh.v1.Estimate.probability": "The estimate for this result by itself. The score is this figure, as rules move it. Where estimates would rise down the list, neighbours share their mean.",
         "mnemesh.v1.ExportRequest.before": "Created before this time. Written as since.",
         "mnemesh.v1.ExportRequest.include_forgotten": "Also forgotten ones.",
         "mnemesh.v1.ExportRequest.include_superseded": "Also superseded ones.",

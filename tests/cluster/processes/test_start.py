@@ -133,7 +133,9 @@ async def test_a_port_that_another_program_holds_is_named_with_what_to_do(tmp_pa
         ended = await refused_start(tmp_path / "there", f"--{door}", address)
     assert (new.code, new.stderr) == (ended.code, ended.stderr)
     assert not (tmp_path / "new").exists()
-    turned_away(ended, EXIT_REFUSED, f"cannot listen on {address} ([Errno", f"another --{door} HOST:PORT")
+    turned_away(
+        ended, EXIT_REFUSED, f"cannot listen on {address} (Address already in use)", f"another --{door} HOST:PORT"
+    )
     assert "add_port.cc" not in ended.stderr
     assert "stopped" not in ended.stderr
     assert not (tmp_path / "there" / NODE_FILE).exists()

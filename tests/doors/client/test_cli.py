@@ -30,7 +30,7 @@ from mnemesh.cli import app
 from mnemesh.cli.commands.node.embedding import lines
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.plain import ALIASES
-from mnemesh.cli.shell import HERE, one_line, printable
+from mnemesh.cli.shell import NODE_OPTIONS, one_line, printable
 from mnemesh.transport import connection
 from mnemesh_proto.v1 import memory_pb2
 
@@ -154,7 +154,7 @@ def test_a_person_is_told_the_command_that_replaces_or_forgets() -> None:
     def last(content: str, **more: object) -> str:
         said, related = replace(memory, content=content), (replace(near, **more),)
         done = value(values.Remembered, action="ADD", memory=said, novelty=0.2, related=related, hint="something")
-        return list(people.remembered(done))[-1].replace(HERE, "")
+        return list(people.remembered(done))[-1].replace(NODE_OPTIONS, "")
 
     asked = "if this replaces 018f6f0e-0000-7000-8000: mnemesh supersede 018f6f0e-0000-7000-8000 "
     assert last("It's port 9090") == asked + shlex.quote("It's port 9090")

@@ -562,7 +562,9 @@ def test_a_session_without_a_checkpoint_names_the_latest_one(cli: Run, monkeypat
     assert cli("resume", "--session", "nosuch").out.splitlines() == [told]
 
 
-def test_what_is_tidied_is_told_by_space_and_title_and_can_be_undone(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_tidied_is_told_by_space_and_title_and_can_be_undone(
+    cli: Run, node: RecordingNode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     id_ = cli("remember", "--json", "Deploys run from CI", "--space", "team/a").json["memory"]["id"]
 
     def tidy(client: Client, *words: str, dry_run: bool, **fields: Any) -> values.Tidied:
@@ -570,8 +572,12 @@ def test_what_is_tidied_is_told_by_space_and_title_and_can_be_undone(cli: Run, m
 
     monkeypatch.setattr(Client, "tidy", tidy)
     assert cli("tidy", "idle").out.splitlines()[1:] == [f"{short_id(id_)}  team/a  Deploys run from CI"]
-    assert cli("tidy", "idle", "--apply").out.splitlines()[-1] == "undo: mnemesh restore ID"
-    assert cli("tidy", "idle", "--apply", "--archive").out.splitlines()[-1] == "undo: mnemesh update ID --tier normal"
+    where = Shell(endpoint=node.endpoint, token="x").where
+    assert cli("tidy", "idle", "--apply").out.splitlines()[-1] == f"undo: mnemesh restore{where} ID"
+    assert (
+        cli("tidy", "idle", "--apply", "--archive").out.splitlines()[-1]
+        == f"undo: mnemesh update{where} ID --tier normal"
+    )
 
 
 def test_a_causal_chain_out_of_too_little_data_names_the_option_for_shorter_windows() -> None:

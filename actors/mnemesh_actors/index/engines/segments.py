@@ -5,9 +5,9 @@ Rules. New points go to an open segment, which is searched exactly. A fresh one 
 priority makes a sealed copy of the full one, and the copy takes its place. Points that changed meanwhile are put again.
 A sealed segment only loses points, because a changed point moves to the open segment. A sealed segment that has lost
 many is made anew, alone. At rest small sealed segments become one of at most MERGED_FULL_MAX times a full one, because
-each segment is asked. An open one is sealed with them from REST_SHARE on: to compare 22,000 points takes 3 ms, a graph
-half of one. No step depends on how large the whole is. Up to EXACT_POINTS_MAX points nothing is sealed: there exact
-search is as fast, deterministic and complete.
+each segment is asked. An open one is sealed with them from REST_SHARE on: to compare 22,000 points takes 3 ms, and a
+graph half a millisecond. No step depends on how large the whole is. Up to EXACT_POINTS_MAX points nothing is sealed:
+there exact search is as fast, deterministic and complete.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ GONE_SHARE_MAX = 0.2
 # So many times a full segment is merged, at most. A sealed one of MERGED_ENOUGH times is left as it is.
 MERGED_FULL_MAX = 5.0
 MERGED_ENOUGH = 3.0
+MERGED_TIMES = 2
 # Edge makes no segment of more than 256,000 KB of vectors from several.
 MERGED_BYTES_MAX = 240_000_000
 DIMENSION_BYTES = 4
@@ -153,24 +154,12 @@ class SegmentedEdge(WideSearch):
         thin = [one for one in sealed if one.gone > one.points * GONE_SHARE_MAX]
         if thin:
             return (max(thin, key=lambda one: one.gone / one.points),)
-        opened = [one for one in segments if not one.sealed and one.points >= self._full * REST_SHARE]
-        return self._small([*opened, *sealed]) if at_rest else ()
-
-    def _small(self, segments: Sequence[segment_files.Segment]) -> tuple[segment_files.Segment, ...]:
-        """Small segments that become one, at least two or an open one, while the disk has room for that."""
-        dimensions = max(self._schema.dense.values(), default=1)
-        most = min(self._full * MERGED_FULL_MAX, MERGED_BYTES_MAX / (dimensions * DIMENSION_BYTES))
-        chosen: list[segment_files.Segment] = []
-        points = 0
-        for one in sorted((one for one in segments if one.name not in self._apart), key=lambda one: one.present):
-            points += one.present
-            if one.present >= self._full * MERGED_ENOUGH or points > most:
-                break
-            chosen.append(one)
-        if len(chosen) < 2 and all(one.sealed for one in chosen):
+        if not at_rest:
             return ()
+        known = [one for one in segments if one.name not in self._apart]
+        chosen = small_ones(known, self._full, max(self._schema.dense.values(), default=1))
         copied = segment_files.bytes_of(self._path, [one.name for one in chosen])
-        return () if self._disk and self._disk.shortage(MERGE_ROOM * copied) else tuple(chosen)
+        return () if self._disk and self._disk.shortage(MERGE_ROOM * copied) else chosen
 
     def _add_open(self) -> None:
         """Begin a fresh open segment: Edge gives new points to the smallest."""
@@ -292,6 +281,25 @@ class SegmentedEdge(WideSearch):
             build.child.wait()
             shutil.rmtree(build.copy, ignore_errors=True)
         super().close()
+
+
+def small_ones(
+    segments: Sequence[segment_files.Segment], full: int, dimensions: int
+) -> tuple[segment_files.Segment, ...]:
+    """The small segments that become one at rest, at least two or an open one: the smallest, and then each that has at
+    most MERGED_TIMES the points of those before it. So a point is merged a few times, however few points come at
+    once."""
+    most = min(full * MERGED_FULL_MAX, MERGED_BYTES_MAX / (dimensions * DIMENSION_BYTES))
+    chosen: list[segment_files.Segment] = []
+    points = 0
+    worth = (one for one in segments if one.sealed or one.points >= full * REST_SHARE)
+    for one in sorted(worth, key=lambda one: one.present):
+        enough = one.present >= full * MERGED_ENOUGH or (chosen and one.present > points * MERGED_TIMES)
+        points += one.present
+        if enough or points > most:
+            break
+        chosen.append(one)
+    return tuple(chosen) if len(chosen) > 1 or not all(one.sealed for one in chosen) else ()
 
 
 def seal(path: str, segment_points: int, points: int, dense: dict[str, int], sparse: list[str]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Self
 from mnemesh.api.batch import Outcome
 from mnemesh.cli.imports.sources import Found
 from mnemesh.cli.people.memories import clip
-from mnemesh.cli.shell import HERE, count_of, one_line
+from mnemesh.cli.shell import count_of, one_line
 from mnemesh.errors import MnemeshError
 from mnemesh.importing.items import Entry, Problem
 
@@ -52,7 +52,7 @@ class Report:
         elif outcome.replayed or outcome.action == "NOOP":
             self.already_there += 1
             if outcome.restorable:
-                said = f"was forgotten; bring it back with: mnemesh restore{HERE} {outcome.memory.id}"
+                said = f"was forgotten; bring it back with: mnemesh restore {outcome.memory.id}"
                 self.notices.append({"file": file, "line": line, "message": said})
         else:
             self.stored += 1

@@ -102,7 +102,7 @@ class Vault:
             except (ValueError, KeyError, TypeError) as error:
                 allowed = f"a state that this command wrote; delete {STATE} and the files to begin anew"
                 raise InvalidArgument("DIR", str(self.folder), allowed) from error
-            if known and held != list(self.spaces):
+            if known and not set(held) <= set(self.spaces):
                 allowed = f"{', '.join(held)}, which {self.folder} mirrors; another folder for another space"
                 raise InvalidArgument("space", ", ".join(self.spaces), allowed)
             self.files = known

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mnemesh.api import values
-from mnemesh.cli.shell import HERE, printable
+from mnemesh.cli.shell import NODE_OPTIONS, printable
 from mnemesh.short_id import short_id, with_short_ids
 
 TEXT_CHARS_MAX: Final = 80  # of a text that a command repeats
@@ -19,17 +19,17 @@ def after(done: values.Remembered) -> str:
     if done.action == "NOOP":
         return _forced()
     if done.action == "SUPERSEDE":
-        return f"if both hold: mnemesh restore{HERE} {short_id(_named(done.hint))}"
+        return f"if both hold: mnemesh restore{NODE_OPTIONS} {short_id(_named(done.hint))}"
     if done.action == "UPDATE":
-        return f"to undo: mnemesh rollback{HERE} {short_id(_named(done.hint))} --to {_revision(done.hint)}"
+        return f"to undo: mnemesh rollback{NODE_OPTIONS} {short_id(_named(done.hint))} --to {_revision(done.hint)}"
     if _alike(done.related):
-        return f"if one of the two is enough: mnemesh forget {short_id(done.memory.id)}{HERE}"
+        return f"if one of the two is enough: mnemesh forget {short_id(done.memory.id)}{NODE_OPTIONS}"
     old, text = short_id(_named(done.hint) or done.related[0].id), printable(done.memory.content)
     short = len(text) <= TEXT_CHARS_MAX and "\n" not in text
     given = (
         f"{'-- ' if text.startswith('-') else ''}{shlex.quote(text)}" if short else "--file FILE, with the same text"
     )
-    return f"if this replaces {old}: mnemesh supersede{HERE} {old} {given}"
+    return f"if this replaces {old}: mnemesh supersede{NODE_OPTIONS} {old} {given}"
 
 
 def dismissal(done: values.Remembered) -> str:
@@ -39,7 +39,7 @@ def dismissal(done: values.Remembered) -> str:
     if not any(link.type == "may-replace" and link.id == old for link in done.memory.links):
         return ""
     new = short_id(done.memory.id)
-    return f"if both hold: mnemesh resolve{HERE} {short_id(old)} --other {new} --keep both"
+    return f"if both hold: mnemesh resolve{NODE_OPTIONS} {short_id(old)} --other {new} --keep both"
 
 
 def before(found: values.Checked) -> str:
@@ -47,15 +47,15 @@ def before(found: values.Checked) -> str:
     if found.action == "NOOP":
         return _forced()
     if found.action == "SUPERSEDE":
-        return f"if both hold, after the write: mnemesh restore{HERE} {short_id(found.target_id)}"
+        return f"if both hold, after the write: mnemesh restore{NODE_OPTIONS} {short_id(found.target_id)}"
     if found.action != "ADD" or _alike(found.related):
         return with_short_ids(found.hint)
     old = short_id(found.target_id)
-    return f"if this replaces {old}: mnemesh supersede{HERE} {old} TEXT"
+    return f"if this replaces {old}: mnemesh supersede{NODE_OPTIONS} {old} TEXT"
 
 
 def _forced() -> str:
-    return f"to store it all the same: mnemesh remember --force{HERE} TEXT"
+    return f"to store it all the same: mnemesh remember --force{NODE_OPTIONS} TEXT"
 
 
 def _named(hint: str) -> str:

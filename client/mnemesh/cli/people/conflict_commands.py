@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mnemesh.api import values
-from mnemesh.cli.shell import HERE
+from mnemesh.cli.shell import NODE_OPTIONS
 from mnemesh.short_id import short_id
 
 HASH_CHARS: Final = 8
@@ -25,8 +25,8 @@ def ends_of(memory: values.Memory) -> Iterator[str]:
 def ends(id: str, revisions: Sequence[str]) -> Iterator[str]:
     """A command for each version, and the one for another text."""
     for revision in revisions:
-        yield f"  mnemesh resolve{HERE} {id} --keep {_short(revision, revisions)}"
-    yield f"  mnemesh resolve{HERE} {id} --content TEXT"
+        yield f"  mnemesh resolve{NODE_OPTIONS} {id} --keep {_short(revision, revisions)}"
+    yield f"  mnemesh resolve{NODE_OPTIONS} {id} --content TEXT"
 
 
 def _short(revision: str, others: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from mnemesh.cli.people import conflict_commands
 from mnemesh.cli.people.history import INDENT, notes_of, revision_of
 from mnemesh.cli.people.memories import DIM, YELLOW, paint
 from mnemesh.cli.people.standing import older_than, replaceable_by
-from mnemesh.cli.shell import one_line
+from mnemesh.cli.shell import of_this_node, one_line
 from mnemesh.short_id import shortened
 
 
@@ -42,4 +42,4 @@ def _shown(page: values.Conflicts) -> Iterator[str]:
         yield from (INDENT + line for line in revision_of(newer.says))
         yield f"{paint(older.id, YELLOW)}  {one_line(older.space)}  {mark}"
         yield from (INDENT + line for line in revision_of(older.says))
-        yield from (f"  {one_line(command)}" for command in pair.commands)
+        yield from (f"  {of_this_node(command)}" for command in pair.commands)

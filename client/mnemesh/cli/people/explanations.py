@@ -27,7 +27,8 @@ def estimated(estimate: values.Estimate, score: float) -> str:
         addends.append(f"{sign} {name}{measured}{abs(part.weight):g}")
     total = sum(part.share for part in estimate.parts)
     line = f"{' '.join(addends).removeprefix('+ ')} = {total:.2f}, a probability of {estimate.probability:.3f}"
-    mean = f"; {score:.3f} is the mean with its neighbours" if abs(score - estimate.probability) >= MEAN_SHOWN else ""
+    moved = abs(score - estimate.probability) >= MEAN_SHOWN
+    mean = f"; {score:.3f} is the mean with its neighbours, or what rules leave" if moved else ""
     return f"{line}{mean}"
 
 

@@ -8,7 +8,7 @@ from typing import Final
 from mnemesh.api import values
 from mnemesh.cli.people.explanations import heat_parts
 from mnemesh.cli.people.memories import BOLD, CYAN, DIM, GREEN, YELLOW, clip, lacks, paint
-from mnemesh.cli.shell import HERE, count_of, one_line
+from mnemesh.cli.shell import NODE_OPTIONS, count_of, of_this_node, one_line
 from mnemesh.short_id import short_id, shortened, with_short_ids
 
 
@@ -25,7 +25,7 @@ def _pairs(found: values.Duplicates) -> Iterator[str]:
         similarity, verdict = paint(f"{pair.similarity:.2f}", GREEN), paint(one_line(pair.verdict), YELLOW)
         yield f"{similarity}  {verdict}  {one_line(pair.reason)}"
         yield from (_memory(memory) for memory in (pair.older, pair.newer))
-        yield f"      {paint(one_line(pair.command), CYAN)}"
+        yield f"      {paint(of_this_node(pair.command), CYAN)}"
 
 
 def hygiene(found: values.Hygiene) -> Iterator[str]:
@@ -42,7 +42,7 @@ def _findings(found: values.Hygiene) -> Iterator[str]:
         yield f"{paint(one_line(finding.type), YELLOW)}  {one_line(finding.verdict)}"
         yield _memory(finding.memory)
         for command in finding.choices or (finding.command,):
-            yield f"      {paint(one_line(command), CYAN)}"
+            yield f"      {paint(of_this_node(command), CYAN)}"
 
 
 def _memory(memory: values.TidyMemory) -> str:
@@ -72,7 +72,7 @@ def consolidated(done: values.Consolidation) -> Iterator[str]:
     told = f"{count_of(done.read, 'memory')} looked at, {count_of(count, 'step')} {what}"
     yield paint(f"{told} in {one_line(done.space)}{f': {counted}' if counted else ''}", DIM)
     if done.run:
-        yield paint(f"undo with: mnemesh consolidate{HERE} --undo {one_line(done.run)}", CYAN)
+        yield paint(f"undo with: mnemesh consolidate{NODE_OPTIONS} --undo {one_line(done.run)}", CYAN)
     yield from lacks(done.degraded_reasons)
 
 

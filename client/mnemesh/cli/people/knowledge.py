@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from mnemesh.api import values
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, lacks, paint, shown_time
-from mnemesh.cli.shell import HERE, count_of, one_line
+from mnemesh.cli.shell import NODE_OPTIONS, count_of, one_line
 from mnemesh.short_id import short_id, with_short_ids
 
 DATE_CHARS = 10
@@ -30,7 +30,7 @@ def graph(found: values.Graph) -> Iterator[str]:
         size = f"{found.community.entities_total} names, {count_of(found.community.memories_total, 'memory')}"
         yield f"community {found.community.id}, {size}: {', '.join(map(one_line, found.community.entities))}"
     if found.memories:
-        yield paint(f"read with: mnemesh get{HERE} {' '.join(found.memories[:3])}", DIM)
+        yield paint(f"read with: mnemesh get{NODE_OPTIONS} {' '.join(found.memories[:3])}", DIM)
     yield from lacks(found.degraded_reasons)
 
 
@@ -117,7 +117,7 @@ def coverage(found: values.Coverage) -> Iterator[str]:
     if found.missing_terms:
         yield f"not in the best results: {', '.join(map(one_line, found.missing_terms))}"
     if found.ids:
-        yield paint(f"read with: mnemesh get{HERE} {' '.join(found.ids[:3])}", DIM)
+        yield paint(f"read with: mnemesh get{NODE_OPTIONS} {' '.join(found.ids[:3])}", DIM)
     yield from lacks(found.degraded_reasons)
 
 
@@ -151,7 +151,7 @@ def room(found: values.Room) -> Iterator[str]:
     if all(point.start for point in found.points):
         nothing = "no memory answers this, or none were used together yet"
         what = "nothing else was used together with this" if found.points else nothing
-        yield f"{what}; `mnemesh related ID` shows what is alike"
+        yield f"{what}; `mnemesh related{NODE_OPTIONS} ID` shows what is alike"
     yield paint(f"{count_of(found.examined, 'pair')} of memories looked at", DIM)
     yield from lacks(found.degraded_reasons)
 

@@ -20,7 +20,7 @@ from mnemesh.cli.people import advice as people_advice
 from mnemesh.cli.people import conflict_commands, explanations
 from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people.standing import SUSPICIOUS, replaced, standing
-from mnemesh.cli.shell import HERE, count_of, one_line, printable
+from mnemesh.cli.shell import NODE_OPTIONS, count_of, one_line, printable
 from mnemesh.short_id import CHARS, short_id, with_short_ids
 
 ID_CHARS: Final = CHARS
@@ -81,12 +81,12 @@ def recalled(answer: values.Recalled, *, explain: bool = False, asked: bool = Tr
 
 
 def _shortened(memory: values.Memory) -> str:
-    return f"{one_line(memory.shown)}; full text: mnemesh get{HERE} {short_id(memory.id)}"
+    return f"{one_line(memory.shown)}; full text: mnemesh get{NODE_OPTIONS} {short_id(memory.id)}"
 
 
 def _triggered(ids: Sequence[str]) -> Iterator[str]:
     if ids:
-        yield paint(f"triggered; read with: mnemesh get{HERE} {' '.join(map(short_id, ids))}", CYAN)
+        yield paint(f"triggered; read with: mnemesh get{NODE_OPTIONS} {' '.join(map(short_id, ids))}", CYAN)
 
 
 def related(found: values.Neighbourhood) -> Iterator[str]:
@@ -107,7 +107,9 @@ def remembered(done: values.Remembered) -> Iterator[str]:
     if done.memory.suspicious:
         yield paint(SUSPICIOUS, YELLOW)
     if done.restorable:
-        yield paint(f"it was forgotten; bring it back with: mnemesh restore{HERE} {short_id(done.memory.id)}", YELLOW)
+        yield paint(
+            f"it was forgotten; bring it back with: mnemesh restore{NODE_OPTIONS} {short_id(done.memory.id)}", YELLOW
+        )
     yield from _triggered(done.triggered)
     if (done.surprisal or 0.0) >= SURPRISING_BITS:
         yield paint(with_short_ids(one_line(done.novelty_reason)), DIM)

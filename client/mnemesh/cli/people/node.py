@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
 from mnemesh.cli.people.memories import BOLD, DIM, GREEN, NODE_ID_CHARS, YELLOW, model_name, paint
-from mnemesh.cli.shell import count_of, one_line
+from mnemesh.cli.shell import NODE_OPTIONS, count_of, one_line
 
 
 def status(facts: values.Status) -> Iterator[str]:
@@ -43,8 +43,9 @@ def status(facts: values.Status) -> Iterator[str]:
             did = f"{astrocyte.read} read, {astrocyte.proposed} proposed, {astrocyte.applied} applied"
             yield f"  astrocyte {astrocyte.name}: {did} in {one_line(astrocyte.space)}, {astrocyte.at:%Y-%m-%d %H:%M}"
     if facts.files and (facts.files.folders or facts.files.stale or facts.files.notes):
-        stale = f", {count_of(facts.files.stale, 'memory')} stale: mnemesh validate" if facts.files.stale else ""
-        yield f"  files   {facts.files.state}: {count_of(facts.files.folders, 'folder')}{stale}"
+        files = f"  files   {facts.files.state}: {count_of(facts.files.folders, 'folder')}"
+        stale = f", {count_of(facts.files.stale, 'memory')} stale: mnemesh validate{NODE_OPTIONS}"
+        yield files + (stale if facts.files.stale else "")
         for note in facts.files.notes:
             yield f"          {one_line(note)}"
     if facts.transcripts:

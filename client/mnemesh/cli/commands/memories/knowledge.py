@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from mnemesh.cli.options import Number, Text, Texts, argument, option
 from mnemesh.cli.people import knowledge as people
-from mnemesh.cli.shell import HERE, Shell
+from mnemesh.cli.shell import NODE_OPTIONS, Shell
 
 
 def graph(
@@ -64,7 +64,7 @@ def recall_hierarchical(
     limit: Number = None,
 ) -> None:
     """Show topics: those that answer a query, or all."""
-    where = HERE + "".join(f" --space {shlex.quote(one)}" for one in space or ())
+    where = NODE_OPTIONS + "".join(f" --space {shlex.quote(one)}" for one in space or ())
     lines = partial(people.clusters, where=where)
     shell.ask(lambda client: client.recall_hierarchical(query, space=space, level=level, limit=limit), lines)
 

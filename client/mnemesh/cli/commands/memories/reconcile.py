@@ -13,7 +13,7 @@ import typer
 from mnemesh.cli.model_options import ENV_HELP, TIMEOUT_HELP, key_of
 from mnemesh.cli.options import Space
 from mnemesh.cli.people.memories import DIM, GREEN, YELLOW, paint
-from mnemesh.cli.shell import HERE, Shell, count_of, one_line
+from mnemesh.cli.shell import NODE_OPTIONS, Shell, count_of, one_line
 from mnemesh.errors import InvalidArgument
 from mnemesh.reconciling.run import AGENT, DONE, PROPOSED, Reconciled
 from mnemesh.reconciling.run import reconcile as run_of
@@ -61,7 +61,7 @@ def _told(done: Reconciled) -> Iterator[str]:
         if one.content:
             yield paint(f"    {one_line(one.content)}", DIM)
         if one.state == DONE:
-            yield paint(f"    undo with: mnemesh restore{HERE} {id_}", DIM)
+            yield paint(f"    undo with: mnemesh restore{NODE_OPTIONS} {id_}", DIM)
     if done.fault:
         yield paint(f"nothing was changed: {one_line(done.fault)}", YELLOW)
     elif not done.pairs:

@@ -13,7 +13,7 @@ from mnemesh.cli.options import Number, Space, Text, Texts, Wait, argument, opti
 from mnemesh.cli.people import hygiene as people_hygiene
 from mnemesh.cli.people import memories as people
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
-from mnemesh.cli.shell import Shell, count_of, one_line
+from mnemesh.cli.shell import Shell, count_of, of_this_node, one_line
 from mnemesh.short_id import short_id, with_short_ids
 
 IDS_A_CALL: Final = 200
@@ -86,7 +86,7 @@ def _tidied(action: str, done: values.Tidied, named: Mapping[str, values.Memory]
     yield from (f"left as it was: {short_id(one.id)}: {with_short_ids(one_line(one.reason))}" for one in done.refused)
     if done.ids and not done.dry_run:
         undo = "mnemesh restore ID" if action == "forget" else "mnemesh update ID --tier normal"
-        yield paint(f"undo: {undo}", DIM)
+        yield paint(f"undo: {of_this_node(undo)}", DIM)
 
 
 def duplicates(shell: Shell, space: Texts = None, threshold: float | None = None, limit: Number = None) -> None:

@@ -17,7 +17,7 @@ from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
 from mnemesh.cli.given import several
 from mnemesh.cli.options import COMMAS, Text, Texts, argument, option
-from mnemesh.cli.shell import Shell, count_of, one_line
+from mnemesh.cli.shell import NODE_OPTIONS, Shell, count_of, one_line
 from mnemesh.errors import InvalidArgument
 from mnemesh.exit_status import EXIT_NOT_REACHABLE, EXIT_OK, EXIT_REFUSED
 
@@ -300,9 +300,9 @@ def _status(found: values.SyncStatus) -> Iterator[str]:
     if not found.peers:
         yield from _lines(())
     if found.pending:
-        yield f"{count_of(found.pending, 'entry')} waiting for others: `mnemesh sync pending`"
+        yield f"{count_of(found.pending, 'entry')} waiting for others: `mnemesh sync pending{NODE_OPTIONS}`"
     if found.quarantined:
-        yield f"{count_of(found.quarantined, 'entry')} in quarantine: `mnemesh sync quarantine`"
+        yield f"{count_of(found.quarantined, 'entry')} in quarantine: `mnemesh sync quarantine{NODE_OPTIONS}`"
 
 
 PEER_COMMANDS: Final = (("add", add), ("list", list_peers), ("token", token), ("remove", remove))

@@ -99,7 +99,7 @@ def _recalled(answer: Json) -> str:
 
 def is_list(answer: Json) -> bool:
     """Whether there are results that answer no question."""
-    return bool(answer["results"]) and not any(hit["score"] for hit in answer["results"])
+    return not answer["answered"] and bool(answer["results"]) and not any(hit["score"] for hit in answer["results"])
 
 
 def probably_unknown(answer: Json) -> list[str]:
