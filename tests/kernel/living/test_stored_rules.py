@@ -18,6 +18,7 @@ from recall_scene import here as here
 from recall_scene import mesh as mesh
 
 from mnemesh_actors.node.mesh import Mesh
+from mnemesh_actors.recall.search_calls import IndexCalls
 from mnemesh_memory.policy.rules import stored_rules
 from mnemesh_memory.policy.rules.rule_grammar import conditions
 from mnemesh_memory.policy.rules.stored_rules import RULES_MAX, RuleTable
@@ -190,6 +191,22 @@ async def test_a_soft_rule_moves_a_memory_down_and_says_so(here: Here) -> None:
     (hit,) = [hit for hit in answer.results if hit.memory.id == low.id]
     assert any(share.name == "rules" and share.share < 0 for share in hit.signals)
     await here.mesh.delete_rule(READER, rule.id)
+
+
+async def test_a_rule_counts_also_where_words_alone_are_matched(here: Here) -> None:
+    await here.remember("The kiln cools for nine hours", tags=("draft",))
+    await here.remember("The kiln of the annex cools for six hours")
+
+    async def away(*_: object) -> str:
+        return "the index is away"
+
+    here.patch.setattr(IndexCalls, "candidates", away)
+    before = {hit.memory.content: hit.score for hit in (await here.recall("kiln cools hours nine")).results}
+    await here.mesh.add_rule(READER, "tag = draft", "-0.9", space=here.space)
+    after = {hit.memory.content: hit.score for hit in (await here.recall("kiln cools hours nine")).results}
+    first, other = before
+    assert list(after) == [other, first]
+    assert (after[first], after[other]) == pytest.approx((before[first] / 10, before[other]), abs=0.02)
 
 
 async def test_what_a_rule_hides_is_named_when_nothing_else_is_there(here: Here) -> None:
