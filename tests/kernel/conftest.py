@@ -59,6 +59,12 @@ def varied(ledger: Ledger, pen: Pen) -> Ledger:
     return ledger
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A cache of models for the tests of one file."""
+    return str(tmp_path_factory.mktemp("models"))
+
+
 @pytest.fixture
 def node() -> Node:
     """Another node, of ana's."""
