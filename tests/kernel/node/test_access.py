@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from doubles import any_umask
+from set_clock import Clock
 
 from mnemesh_gateway.security import access as access_module
 from mnemesh_gateway.security.access import MIGRATIONS, TOKEN_PREFIX, Access
@@ -37,17 +38,9 @@ OWNER = Caller(agent="owner", principal="owner")
 NOW = 1_800_000_000_000
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> int:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(NOW)
 
 
 @pytest.fixture
