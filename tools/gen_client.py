@@ -1,8 +1,9 @@
 """Generate the common part of the Python client and the contract: the values of its answers and its operations.
 
 The fields come from the descriptors of the contract. tools/client_values.toml holds the decisions of a person: the
-class for each message, its text, its defaults. Writes client/mnemesh/api/values/. With --check it writes nothing and
-fails when a committed file differs. A message of an answer without a row is an error.
+class for each message, its text, its defaults. The class of an answer finds its message by the operation that gives
+it, in tools/client_calls.toml. Writes client/mnemesh/api/values/. With --check it writes nothing and fails when a
+committed file differs. A message of an answer without a row is an error.
 """
 
 from __future__ import annotations
@@ -146,6 +147,7 @@ class Contract:
         for part in gen_client_methods.PARTS:
             self.messages |= import_module(f"mnemesh_proto.v1.{part}_pb2").DESCRIPTOR.message_types_by_name
         self.docs = {module: str(rows["doc"]) for module, rows in decisions.items()}
+        self.answers = gen_client_calls.answers()
         self.rows: dict[str, Row] = {}
         for module, rows in decisions.items():
             for name, row in rows.items():
@@ -159,7 +161,7 @@ class Contract:
     def _add(self, module: str, name: str, row: dict[str, Any]) -> None:
         if name in self.rows or set(row) - KEYS:
             raise SystemExit(f"{DECISIONS.name}: [{module}.{name}] stands twice, or has a key besides {sorted(KEYS)}")
-        message = self.messages.get(row.pop("message", name))
+        message = self.messages.get(row.pop("message", self.answers.get(name, name)))
         if message is None:
             raise SystemExit(f"{DECISIONS.name}: [{module}.{name}] names no message of the contract")
         lists: dict[str, Any] = {key: tuple(row.pop(key)) for key in ("omit", "order", "always") if key in row}

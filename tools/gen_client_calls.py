@@ -58,6 +58,16 @@ def calls() -> dict[str, str]:
     return {name: _module(rows, options) for name, rows in modules.items()}
 
 
+def answers() -> dict[str, str]:
+    """The message of each class that operations give. A class that shows several messages is not among them."""
+    messages: dict[str, set[str]] = {}
+    for rows in tomllib.loads(ROWS.read_text("utf-8")).values():
+        for name, row in rows.items():
+            if name != "doc" and "gives" in row and "reads" not in row:
+                messages.setdefault(row["gives"], set()).add(f"{row['rpc'].partition('.')[2]}Response")
+    return {gives: single for gives, (single, *more) in messages.items() if not more}
+
+
 def _module(rows: dict[str, Any], options: Mapping[str, tuple[str, str]]) -> str:
     """`options` are the rows of options by their name: their module, and their message."""
     doc = rows.pop("doc")

@@ -1,4 +1,4 @@
-"""One real node for every test of the doors that can share a node, and nodes of a test of its own.
+"""One real node for every test of the doors that can share a node, nodes of a test of its own, and doors to a fake.
 
 Each test writes to spaces of its own on the shared node, and leaves the node running.
 """
@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 from diverging import CONFLICTS_A_DOOR, seed_conflicts
+from door_clients import doors as doors
 from node_process import NodeUnderTest, running
 from node_process import nodes as nodes
 from scenario_doors import NETWORKED_DOORS

@@ -22,6 +22,7 @@ from starlette.applications import Starlette
 from mnemesh_gateway.doors.mcp.mcp_door import McpDoor
 from mnemesh_gateway.doors.metrics import Metrics
 from mnemesh_gateway.security.auth import Authenticator
+from mnemesh_memory.values.model import Caller, Draft, Memory
 
 TOKEN = "correct-horse-battery-staple"
 WAIT_S = 60.0
@@ -141,6 +142,17 @@ def node(served: Node) -> Node:
     served.gate.mesh = FakeMesh()
     served.gate.facts = FakeFacts()
     return served
+
+
+def stored(node: Node, content: str = "one") -> Memory:
+    """A new memory in the fake mesh of the node."""
+    draft = Draft(content=content, kind="fact", title=content, space="@owner")
+    return node.gate.mesh.store(draft, Caller("owner/test", "owner"))
+
+
+def touch(node: Node, *memories: Memory) -> None:
+    """The node hears that these memories changed."""
+    node.call(lambda: node.gate.mesh.touches.put_nowait([memory.id for memory in memories]))
 
 
 def headers(**more: str) -> dict[str, str]:

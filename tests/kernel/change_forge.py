@@ -68,6 +68,19 @@ class Forged:
         return replace(self, operations=(*self.operations, *operations))
 
 
+def renamed(forged: Forged, other: str) -> Forged:
+    """The same change by another actor; its number of a revision keeps with it."""
+    old = forged.actor
+
+    def fresh(one: OpId) -> OpId:
+        return (one[0], other) if one[1] == old else one
+
+    operations = tuple(
+        op._replace(object=op.object and fresh(op.object), key=op.key.replace(old, other)) for op in forged.operations
+    )
+    return replace(forged, actor=other, operations=operations)
+
+
 def encode(forged: Forged) -> bytes:
     """The change as Automerge would write it, apart from the forged parts."""
     named = [one[1] for op in forged.operations for one in (op.object, *op.replaced) if one is not None]

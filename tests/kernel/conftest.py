@@ -1,12 +1,16 @@
-"""Fixtures of the kernel's tests: a home for a ledger, and a ledger in it."""
+"""Fixtures of the kernel's tests: a home for a ledger, a ledger in it, a follower of it, and a mesh."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from follower_scene import idle as idle
+from follower_scene import scene as scene
 from ledger_builders import OTHER_SPACE, Home, Pen, all_done, done
 from peer_builders import Node
+from recall_scene import here as here
+from recall_scene import mesh as mesh
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_memory.values.model import Source
@@ -53,6 +57,12 @@ def varied(ledger: Ledger, pen: Pen) -> Ledger:
     done(ledger, other.forget(results[5].memory))
     done(ledger, other.create("g", supersedes=(results[0].memory.id,)))
     return ledger
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A cache of models for the tests of one file."""
+    return str(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mnemesh_actors.ledger.commands import Decide, Resolve, Rollback
-from mnemesh_actors.ledger.commit.history_writes import Past
+from mnemesh_actors.ledger.commit.history_writes import Past, no_conflict
 from mnemesh_actors.memory_lookup import find_one
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import answered, find, vectors_of_change
@@ -21,7 +21,7 @@ from mnemesh_crdt.document.revisions import named, shown
 from mnemesh_crdt.document.shape import FORGET
 from mnemesh_memory.validation import field_checks, request_checks
 from mnemesh_memory.values import limits
-from mnemesh_memory.values.errors import FailedPrecondition, InvalidArgument, NotFound
+from mnemesh_memory.values.errors import InvalidArgument, NotFound
 from mnemesh_memory.values.model import Caller, Memory, Patch, Revision, Written
 from mnemesh_memory.values.past import BOTH, Blame, ConflictPage, HistoryPage
 
@@ -107,12 +107,7 @@ class Histories:
         seen = field_checks.heads("expected_heads", expected_heads)
         memory = await find(self._parts, caller, key, forgotten=True)
         if not memory.conflicts:
-            raise FailedPrecondition(
-                f"{memory.id} is not in conflict: it says one thing only; use update to change it",
-                field="id",
-                value=memory.id,
-                limit="a memory with two or more visible heads",
-            )
+            raise no_conflict(memory)
         kept = await self._revision(memory, "keep", wanted or memory.heads[0])
         after = _saying(memory, kept.title, kept.content if clean is None else clean)
         command = Resolve(

@@ -10,6 +10,7 @@ from typing import Final
 from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.ledger.commands import Committed, Lookup
+from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.remember.trust_marks import classes_of
@@ -49,22 +50,28 @@ class Batch:
     degraded: tuple[str, ...] = ()
 
 
+async def log_pages(parts: NodePorts, after: int, space: str = "") -> AsyncIterator[EntryPage]:
+    """The log after an entry, of one space or of all, up to the end that it has meanwhile: at least one page."""
+    while True:
+        page = await parts.ledger.entries(after, PAGE_ENTRIES, space)
+        yield page
+        if page.seq >= page.head or page.seq <= after:
+            return
+        after = page.seq
+
+
 async def fresh_ids(parts: NodePorts, space: str, after: int) -> AsyncIterator[tuple[list[str], int]]:
     """The changed memories of a space after an entry, BATCH at a time, each batch with its last entry. Changes by
     consolidation on this node are no news."""
     ids: dict[str, None] = {}
-    while True:
-        page = await parts.ledger.entries(after, PAGE_ENTRIES, space)
+    async for page in log_pages(parts, after, space):
         for entry in page.entries:
             if not entry.erased and (entry.origin or not is_sleep(entry.agent)):
                 ids[entry.id] = None
             if len(ids) >= BATCH:
                 yield list(ids), entry.seq
                 ids = {}
-        if page.seq >= page.head or page.seq <= after:
-            yield list(ids), page.seq
-            return
-        after = page.seq
+    yield list(ids), page.seq
 
 
 async def batch(parts: NodePorts, space: str, principal: str, ids: Sequence[str], seq: int, budget: Budget) -> Batch:

@@ -26,7 +26,7 @@ from mnemesh_actors.runtime.budget import Budget
 from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_actors.runtime.worker_pool import WorkerPool
 from mnemesh_actors.sleep.application import apply, undo
-from mnemesh_actors.sleep.candidates import PAGE_ENTRIES, Batch, batch, fresh_ids
+from mnemesh_actors.sleep.candidates import Batch, batch, fresh_ids, log_pages
 from mnemesh_actors.sleep.lost_record import runs_of_log
 from mnemesh_actors.sleep.unanswered import Unanswered
 from mnemesh_memory.access import grants
@@ -120,12 +120,8 @@ class Consolidating:
         known, seq = await self.record.watermark(EVERYWHERE)
         after = seq if known == incarnation else 0
         spaces: dict[str, None] = {}
-        while True:
-            page = await self.parts.ledger.entries(after, PAGE_ENTRIES)
+        async for page in log_pages(self.parts, after):
             spaces |= dict.fromkeys(entry.space for entry in page.entries if not is_sleep(entry.agent) or entry.origin)
-            if page.seq >= page.head or page.seq <= after:
-                break
-            after = page.seq
         done: dict[str, Consolidated] = {}
         failed: list[MnemeshError] = []
         waiting = iter(spaces)

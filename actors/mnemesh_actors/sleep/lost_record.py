@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.sleep.candidates import PAGE_ENTRIES
+from mnemesh_actors.sleep.candidates import log_pages
 from mnemesh_crdt.document.blame import blamed
 from mnemesh_crdt.document.revisions import shown
 from mnemesh_crdt.document.shape import FORGET
@@ -44,15 +44,10 @@ Timed = tuple[int, Step]
 async def runs_of_log(parts: NodePorts) -> list[Run]:
     """The runs of this node with their steps, the oldest first."""
     written: defaultdict[tuple[str, str], dict[str, int]] = defaultdict(dict)  # by space and agent: first write of each
-    after = 0
-    while True:
-        page = await parts.ledger.entries(after, PAGE_ENTRIES)
+    async for page in log_pages(parts, 0):
         for entry in page.entries:
             if is_sleep(entry.agent) and not entry.origin and not entry.erased:
                 written[entry.space, entry.agent].setdefault(entry.id, entry.at)
-        if page.seq >= page.head or page.seq <= after:
-            break
-        after = page.seq
     runs: list[Run] = []
     for (space, agent), ids in written.items():
         memories = await parts.ledger.read(list(ids))

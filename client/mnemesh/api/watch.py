@@ -69,8 +69,16 @@ class _Watch:
             self.reason = message.reason
         return None if message.type in (OPENED, POSITION) else self._call.read(message)
 
-    def _pausing_s(self, error: MnemeshError) -> float:
-        """How long to wait before trying again. Raises `error` when that does not help or took too long already."""
+    def _pausing_s(self, broken: grpc.RpcError | NotReachable) -> float:
+        """How long to wait before trying again, NotReachable when there was no node at all. Raises the error when that
+        does not help or took too long already, unless the watch was closed."""
+        if isinstance(broken, NotReachable):
+            error: MnemeshError = broken
+        else:
+            self._stream = None
+            if self._closed:
+                return 0.0
+            error = self._explain(broken)
         now = time.monotonic()
         self._deadline = self._deadline or now + self._timeout_s
         passing = isinstance(error, NotReachable | Overloaded | DeadlineExceeded) or (
@@ -128,14 +136,9 @@ class Watch(_Watch):
         except StopIteration:
             self._stream = None
             return None
-        except grpc.RpcError as error:
-            self._stream = None
-            if self._closed:
-                return None
-            refused = self._explain(error)
-        except NotReachable as error:  # found no node at all
-            refused = error
-        time.sleep(self._pausing_s(refused))
+        except (grpc.RpcError, NotReachable) as error:
+            broken = error
+        time.sleep(self._pausing_s(broken))
         return None
 
 
@@ -173,18 +176,13 @@ class AsyncWatch(_Watch):
                 return self._take(message)
             self._stream = None
             return None
-        except grpc.RpcError as error:
-            self._stream = None
-            if self._closed:
-                return None
-            refused = self._explain(error)
-        except NotReachable as error:  # found no node at all
-            refused = error
+        except (grpc.RpcError, NotReachable) as error:
+            broken = error
         except asyncio.CancelledError:
             # gRPC tells of a stream that `close` cancelled in the words of asyncio.
             task = asyncio.current_task()
             if self._closed and task is not None and not task.cancelling():
                 return None
             raise
-        await asyncio.sleep(self._pausing_s(refused))
+        await asyncio.sleep(self._pausing_s(broken))
         return None

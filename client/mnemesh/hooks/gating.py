@@ -7,7 +7,6 @@ words only their numbers are kept.
 
 from __future__ import annotations
 
-import os
 import zlib
 
 from mnemesh.hooks.context import TRIVIAL_WORDS, words_in
@@ -18,9 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Final
 
-    from mnemesh.transport.space import StrPath
-
-FOLDER: Final = "hosts/gates"
 PAUSE: Final = 2
 EMPTY_STREAK: Final = 3
 EMPTY_EVERY: Final = 3
@@ -89,8 +85,7 @@ def is_shift(topic: frozenset[int], words: frozenset[int]) -> bool:
 class GateFile(SessionFile):
     """The gate of a session on disk. A session without an id has a new one at each prompt."""
 
-    def __init__(self, data_dir: StrPath, host: str, session: str) -> None:
-        super().__init__(os.path.join(data_dir, FOLDER), host, session)
+    folder = "hosts/gates"
 
     def read(self) -> Gate:
         """The gate, a new one where the file is damaged."""

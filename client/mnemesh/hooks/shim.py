@@ -211,8 +211,8 @@ def _context(
         from mnemesh.hooks.gating import GateFile  # for those who want it
 
         gates = GateFile(data_dir, host, session)
-        return _gated(node, headers, given["prompt"], session, shown, gates)
-    if meaning == events.PROMPT:
+        text, ids = _gated(node, headers, given["prompt"], session, shown, gates)
+    elif meaning == events.PROMPT:
         text, ids = _prompted(node, headers, given["prompt"], mode, session, shown)
     elif meaning == events.READ:
         from mnemesh.hooks.kept.captures import paths_of  # for those who want it
@@ -244,18 +244,16 @@ def _prompted(
 
 def _gated(
     node: NodeHttp, headers: Headers, prompt: str, session: str, shown: ShownMemories, file: GateFile
-) -> tuple[str, int]:
+) -> tuple[str, list[str]]:
     """The block for a prompt that passes the gate."""
     gate = file.read()
     if not gate.opens(prompt):
         file.write(gate.closed())
-        return "", 0
+        return "", []
     text, ids = _prompted(node, headers, prompt, injection.GATED, session, shown)
     file.write(gate.asked(prompt, brought=bool(ids)))
     file.sweep()
-    if ids:
-        shown.add(ids, text)
-    return text, len(ids)
+    return text, ids
 
 
 def _beginning(

@@ -7,7 +7,6 @@ figures, and a negation in both or in none. The words of a session are data in t
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -15,7 +14,7 @@ from typing import Any, Final
 from mnemesh.mining.credentials import masked_for_model
 from mnemesh.mining.sentence_rules import rules
 from mnemesh.mining.transcript import MODEL_MARK, Words
-from mnemesh.transport.model_reply import listed
+from mnemesh.transport.model_reply import listed, question
 
 FINDINGS_MAX: Final = 12  # of one question
 PARTS_MAX: Final = 8  # of one portion of a file
@@ -62,10 +61,7 @@ def parts(heard: Sequence[Words]) -> list[list[Words]]:
 def messages(part: Sequence[Words]) -> list[dict[str, str]]:
     """The question to the model about one of `parts`."""
     told = [{"role": words.role, "text": words.text} for words in part]
-    return [
-        {"role": "system", "content": INSTRUCTION},
-        {"role": "user", "content": json.dumps({"session": told}, ensure_ascii=False)},
-    ]
+    return question(INSTRUCTION, {"session": told})
 
 
 def findings(reply: str, part: Iterable[Words]) -> list[tuple[str, str]]:

@@ -6,13 +6,12 @@ memory lead to nothing. At most DESTRUCTIVE_MAX proposals are carried out. Texts
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mnemesh.transport.model_reply import listed
+from mnemesh.transport.model_reply import listed, question
 
 DESTRUCTIVE_MAX: Final = 5
 PAIRS_MAX: Final = 20
@@ -67,10 +66,7 @@ class Proposal:
 def messages(pairs: Sequence[Pair]) -> list[dict[str, str]]:
     """The question to the model."""
     told = [{"why": pair.why, "older": _told(pair.older), "newer": _told(pair.newer)} for pair in pairs[:PAIRS_MAX]]
-    return [
-        {"role": "system", "content": INSTRUCTION},
-        {"role": "user", "content": json.dumps({"pairs": told}, ensure_ascii=False)},
-    ]
+    return question(INSTRUCTION, {"pairs": told})
 
 
 def _told(one: Statement) -> dict[str, str]:

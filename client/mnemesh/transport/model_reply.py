@@ -1,12 +1,21 @@
-"""The JSON object in a reply of a language model, which may stand in a fenced block. Pure."""
+"""A question to a language model, and the JSON object in its reply, which may stand in a fenced block. Pure."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 _FENCE: Final = re.compile(r"\A\s*```[a-z]*\n(.*?)\n?```\s*\Z", re.S)
+
+
+def question(instruction: str, data: Mapping[str, Any]) -> list[dict[str, str]]:
+    """The messages that ask for what `instruction` says, about `data`."""
+    return [
+        {"role": "system", "content": instruction},
+        {"role": "user", "content": json.dumps(data, ensure_ascii=False)},
+    ]
 
 
 def listed(reply: str, name: str) -> list[Any]:

@@ -50,22 +50,13 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--data", dest="data_dir", metavar="DIR", help="data directory of the node")
     parser.add_argument("--config", type=Path, metavar="FILE", help="TOML file of settings")
-    parser.add_argument(
-        "--acknowledge",
-        action="store_true",
-        help="end the alarms of the ledger, which you have read, and check nothing",
-    )
-    parser.add_argument(
-        "--deep",
-        action="store_true",
-        help="also compare every memory with the log, which takes longer",
-    )
-    parser.add_argument(
-        "--recall",
-        action="store_true",
-        help="also ask the running node for some of its memories, and for nonsense",
-    )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    for flag, meaning in (
+        ("--acknowledge", "end the alarms of the ledger, which you have read, and check nothing"),
+        ("--deep", "also compare every memory with the log, which takes longer"),
+        ("--recall", "also ask the running node for some of its memories, and for nonsense"),
+        ("--json", "print one JSON object"),
+    ):
+        parser.add_argument(flag, action="store_true", help=meaning)
     for entry in table():
         if entry.name != "data_dir" and not entry.metadata["secret"]:
             parser.add_argument(flag_of(entry.name), dest=entry.name, metavar="VALUE", help=argparse.SUPPRESS)

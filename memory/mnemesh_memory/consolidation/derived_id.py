@@ -7,13 +7,12 @@ and the next run merges these.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Sequence
 from typing import Final
 
 from mnemesh_memory.consolidation.steps import CLIENT, Promotion
-from mnemesh_memory.values.ids import derived_id
+from mnemesh_memory.values.ids import derived_id, hashed
 
 NAMESPACE: Final = "mnemesh promotion"
 
@@ -41,12 +40,12 @@ def promotion(
 ) -> Promotion:
     """The fact of these sources. `at` (ms) is the time of the latest source, `trust` the least class of the sources."""
     ordered = tuple(sorted(sources))
-    mark = _hash("mark", space, trust, *ordered)[:16].hex()
+    mark = hashed(NAMESPACE, "mark", space, trust, *ordered)[:16].hex()
     told = json.dumps([space, principal, content, kind, sorted(tags), ordered, at, trust], ensure_ascii=False)
     return Promotion(
         id=derived_id(space, principal, mark),
         mark=mark,
-        actor=_hash("actor", told)[:16],
+        actor=hashed(NAMESPACE, "actor", told)[:16],
         at=at,
         content=content,
         kind=kind,
@@ -58,8 +57,4 @@ def promotion(
 
 def step_actor(run: str, number: int) -> bytes:
     """The author of the change of step `number` of a run: a step that is carried out twice is one change."""
-    return _hash("step", run, number)[:16]
-
-
-def _hash(*parts: str | int) -> bytes:
-    return hashlib.sha256(json.dumps([NAMESPACE, *parts], ensure_ascii=False).encode()).digest()
+    return hashed(NAMESPACE, "step", run, number)[:16]

@@ -30,17 +30,17 @@ def fresh_id(at_ms: int, space: str, principal: str, actor: bytes) -> str:
     """The id, ordered by time (ms since the epoch), of a memory that `principal` begins in `space`. The random bytes of
     the beginning's Automerge actor, `actor`, make every id another."""
     at = at_ms & (2**48 - 1)
-    return _uuid8(at << 80 | int.from_bytes(_hash("fresh", at, space, principal, actor.hex())[:10]))
+    return _uuid8(at << 80 | int.from_bytes(hashed(NAMESPACE, "fresh", at, space, principal, actor.hex())[:10]))
 
 
 def derived_id(space: str, principal: str, mark: str) -> str:
     """The same id on every ledger for what `principal` writes in `space` with the idempotency key of `mark`."""
-    return _uuid8(int.from_bytes(_hash("key", space, principal, mark)[:16]))
+    return _uuid8(int.from_bytes(hashed(NAMESPACE, "key", space, principal, mark)[:16]))
 
 
 def key_mark(agent: str, key: str) -> str:
     """The mark of an idempotency key in the beginning of a memory with a derived id: 32 hex digits."""
-    return _hash("mark", agent, key)[:16].hex()
+    return hashed(NAMESPACE, "mark", agent, key)[:16].hex()
 
 
 def belongs(id_: str, space: str, principal: str, actor: bytes, mark: str) -> bool:
@@ -52,8 +52,9 @@ def belongs(id_: str, space: str, principal: str, actor: bytes, mark: str) -> bo
     return id_ in (fresh_id(at, space, principal, actor), derived_id(space, principal, mark) if mark else "")
 
 
-def _hash(*parts: str | int) -> bytes:
-    return hashlib.sha256(json.dumps([NAMESPACE, *parts], ensure_ascii=False).encode()).digest()
+def hashed(namespace: str, *parts: str | int) -> bytes:
+    """The SHA-256 of a list that begins with the name of its use, so that no other use has the same hash."""
+    return hashlib.sha256(json.dumps([namespace, *parts], ensure_ascii=False).encode()).digest()
 
 
 def _uuid8(value: int) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest_asyncio
 from ray_head import RayHead
+from scenario_doors import space as space
 
 # As pytest does it for the tests that lie there.
 sys.path.insert(0, str(Path(__file__).parents[2] / "doors" / "scenario"))

@@ -12,6 +12,7 @@ import pytest
 from door_clients import REQUESTS, TOKEN, Doors, GrpcClient, open_grpc, open_http, refusal
 from fake_mesh import FakeGate, FakeMesh
 from mcp_support import Node, connect
+from set_clock import Clock
 
 from mnemesh_gateway.doors.http.openapi import FIXED_PATHS
 from mnemesh_gateway.doors.mcp.tools.operation_tools import build_tools
@@ -61,18 +62,11 @@ ROWS = pytest.mark.parametrize("row", OPERATIONS, ids=lambda row: row.name)
 REFUSED = ("PERMISSION_DENIED", "UNAUTHENTICATED")
 
 
-class Clock:
-    now = NOW
-
-    def __call__(self) -> int:
-        return self.now
-
-
 class Scene:
     """Doors over a fake mesh with a real store of tokens: one agent a role, each with `team/*`."""
 
     def __init__(self, path: Path) -> None:
-        self.clock = Clock()
+        self.clock = Clock(NOW)
         self.access = Access(path, self.clock)
         self.tokens = {
             role: self.access.add(OWNER, name=role, role=role, spaces=("team/*",), expires="1d")[1] for role in MAY

@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 import typer
 from client_support import ID, TOKEN, WAIT_S, Failure, RecordingNode, value
-from client_support import node as node
 
 from mnemesh import entry, exit_status
 from mnemesh.api import values

@@ -16,22 +16,19 @@ import pytest
 from client_support import SECRET, TOKEN, WAIT_S, Failure, RecordingNode, serving
 
 from mnemesh import entry, exit_status
-from mnemesh.cli.imports import memories as import_dry
 from mnemesh.cli.imports import memories as importing
-from mnemesh.transport import connection
 from mnemesh_memory.values.model import Memory
 
 Run = Callable[..., tuple[int, Any]]
 
 
 @pytest.fixture
-def node(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[RecordingNode]:
-    monkeypatch.setattr(connection, "PAUSE_FIRST_S", 0.001)
+def node(node: RecordingNode, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> RecordingNode:
+    """The node, asked from an empty directory."""
     monkeypatch.setattr(importing, "INDEX_POLL_S", 0.001)
     monkeypatch.setenv("MNEMESH_DATA_DIR", str(tmp_path / "data"))
     monkeypatch.chdir(tmp_path)
-    with serving(RecordingNode()) as started:
-        yield started
+    return node
 
 
 @pytest.fixture
@@ -178,7 +175,7 @@ def test_a_dry_run_asks_the_node_about_each_item_and_says_what_an_earlier_run_di
     assert (summary["done_before"], summary["already_there"]) == (2, 1)
     assert (summary["checked_by_node"], summary["judged_here"]) == (4, 0)
     assert len(node.memories) == 2
-    monkeypatch.setattr(import_dry, "CHECKED_MAX", 1)
+    monkeypatch.setattr(importing, "CHECKED_MAX", 1)
     status, summary = cli("import", str(path), "--dry-run")
     assert (summary["checked_by_node"], summary["judged_here"]) == (1, 3)
 

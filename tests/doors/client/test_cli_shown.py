@@ -19,7 +19,6 @@ from google.protobuf.json_format import MessageToDict
 from test_cli import Run
 from test_cli import bare as bare
 from test_cli import cli as cli
-from test_cli import node as node
 
 from mnemesh import Client
 from mnemesh.api import values, wire

@@ -17,7 +17,6 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 from client_support import ID, SECRET, TOKEN, Both, Failure, RecordingNode
-from client_support import node as node
 from google.protobuf import symbol_database
 
 import mnemesh

@@ -10,7 +10,6 @@ from pathlib import Path
 import grpc
 import pytest
 from client_support import TOKEN, RecordingNode, serving
-from client_support import node as node
 from google.rpc.error_details_pb2 import ErrorInfo
 from google.rpc.status_pb2 import Status
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
-from client_support import Both, RecordingNode, serving, value
+from client_support import Both, RecordingNode, value
 from google.protobuf.message import Message
 from test_cli import Run
 from test_cli import bare as bare
@@ -68,12 +67,11 @@ def resolve(request: Any) -> Message:
 
 
 @pytest.fixture
-def node() -> Iterator[RecordingNode]:
+def node(node: RecordingNode) -> RecordingNode:
     """A node with a history, the same in every answer."""
-    with serving(RecordingNode()) as started:
-        told = (history, blame, conflicts, rollback, resolve)
-        started.answers = {answer.__name__.capitalize(): answer for answer in told}
-        yield started
+    told = (history, blame, conflicts, rollback, resolve)
+    node.answers = {answer.__name__.capitalize(): answer for answer in told}
+    return node
 
 
 def asked(node: RecordingNode) -> list[Any]:

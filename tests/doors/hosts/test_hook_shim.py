@@ -19,7 +19,7 @@ from node_process import NodeUnderTest
 from scenario_doors import McpDoor
 
 from mnemesh.hooks.context import CLOSING, OPENING, READ_CHARS_MAX, READ_RESULTS_MAX
-from mnemesh.hooks.kept.shown_memories import FOLDER
+from mnemesh.hooks.kept.shown_memories import ShownMemories
 from mnemesh.hooks.shim import INPUT_BYTES_MAX
 from mnemesh_proto.rendezvous import NODE_FILE, NodeAddress, write_node
 
@@ -328,7 +328,7 @@ async def test_the_notes_on_a_session_are_for_the_user_alone(shared_node: NodeUn
     await remembered(shared_node, host, "Deploys run from CI only")
     host.session = "../../outside"
     assert host.fire("SessionStart", source="startup")
-    (notes,) = [path for path in (shared_node.data_dir / FOLDER).iterdir() if "outside" in path.name]
+    (notes,) = [path for path in (shared_node.data_dir / ShownMemories.folder).iterdir() if "outside" in path.name]
     assert stat.S_IMODE(notes.stat().st_mode) == 0o600
     assert stat.S_IMODE(notes.parent.stat().st_mode) == 0o700
     assert "Deploys" not in notes.read_text()

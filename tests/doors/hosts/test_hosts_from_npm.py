@@ -20,7 +20,7 @@ from scenario_doors import McpDoor
 from mnemesh.hooks.context import CLOSING, OPENING
 from mnemesh.hooks.events import CLIENT_NAMES, EVENTS
 from mnemesh.hooks.kept.notes import MINING
-from mnemesh.hooks.kept.shown_memories import FOLDER as SESSIONS
+from mnemesh.hooks.kept.shown_memories import ShownMemories
 
 # Hosts whose programs no package of npm holds. A package of a like name is somebody else's.
 NOT_ON_NPM = {
@@ -168,7 +168,7 @@ def session_of(block: str) -> str:
 def shown_by(block: str, node: NodeUnderTest) -> list[str]:
     """The hosts by whose hooks something was shown in the session of a block."""
     session = session_of(block)
-    files = (node.data_dir / SESSIONS).glob(f"*{session}*")
+    files = (node.data_dir / ShownMemories.folder).glob(f"*{session}*")
     return sorted({file.name.partition(f"-{session}")[0] for file in files})
 
 

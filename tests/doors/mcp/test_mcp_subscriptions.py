@@ -14,29 +14,18 @@ from fake_mesh import FakeFacts, FakeGate, FakeMesh
 from mcp import Client
 from mcp.client.subscriptions import ResourceUpdated
 from mcp.shared.exceptions import MCPError
-from mcp_support import TOKEN, WAIT_S, Node, connect
+from mcp_support import TOKEN, WAIT_S, Node, connect, stored, touch
 
 from mnemesh_gateway.doors.mcp.subscriptions import Subscriptions
 from mnemesh_gateway.security.auth import Authenticator
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import InvalidArgument, Overloaded, Unauthenticated
-from mnemesh_memory.values.model import Caller, Draft, Memory
-
-CALLER = Caller("owner/test", "owner")
 
 
 @pytest.fixture
 def node() -> Iterator[Node]:
     with Node(FakeGate(FakeMesh()), authenticator=Authenticator(TOKEN)) as started:
         yield started
-
-
-def stored(node: Node, content: str = "one") -> Memory:
-    return node.gate.mesh.store(Draft(content=content, kind="fact", title=content, space="@owner"), CALLER)
-
-
-def touch(node: Node, *memories: Memory) -> None:
-    node.call(lambda: node.gate.mesh.touches.put_nowait([memory.id for memory in memories]))
 
 
 async def soon(awaitable: Any) -> Any:

@@ -30,6 +30,10 @@ from mnemesh.transport.local_node import (
 from mnemesh_proto import rendezvous
 from mnemesh_proto.rendezvous import LOCK_FILE, NODE_FILE, NodeAddress, read_node, write_node
 
+STARTER = (
+    "import sys; from pathlib import Path; from mnemesh.transport.local_node import ensure_node; "
+    "print(ensure_node(Path(sys.argv[1]), 30, sys.argv[2:]).pid)"
+)
 FAKE_NODE = Path(__file__).parents[1] / "stdio_fake_node.py"
 
 
@@ -88,12 +92,8 @@ def test_a_node_is_started_when_none_runs_and_found_when_one_does(data_dir: Path
 
 
 def test_eight_processes_at_once_start_exactly_one(data_dir: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from mnemesh.transport.local_node import ensure_node; "
-        "print(ensure_node(Path(sys.argv[1]), 30, sys.argv[2:]).pid)"
-    )
     clients = [
-        subprocess.Popen((sys.executable, "-c", code, str(data_dir), *command("slow")), stdout=subprocess.PIPE)
+        subprocess.Popen((sys.executable, "-c", STARTER, str(data_dir), *command("slow")), stdout=subprocess.PIPE)
         for _ in range(8)
     ]
     found = [client.communicate(timeout=60)[0].decode().strip() for client in clients]
@@ -181,12 +181,8 @@ def test_a_node_that_is_draining_is_waited_for_before_another_is_started(data_di
 
 
 def test_the_node_outlives_its_starter_and_hears_none_of_its_signals(data_dir: Path) -> None:
-    code = (
-        "import sys; from pathlib import Path; from mnemesh.transport.local_node import ensure_node; "
-        "print(ensure_node(Path(sys.argv[1]), 30, sys.argv[2:]).pid)"
-    )
     done = subprocess.run(
-        (sys.executable, "-c", code, str(data_dir), *command("fine")), capture_output=True, timeout=60, check=True
+        (sys.executable, "-c", STARTER, str(data_dir), *command("fine")), capture_output=True, timeout=60, check=True
     )
     pid = int(done.stdout)
     assert alive(pid)

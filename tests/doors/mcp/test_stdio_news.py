@@ -10,13 +10,9 @@ from typing import Any
 
 import pytest
 from fake_mesh import FakeGate, FakeMesh
-from mcp_support import Node
+from mcp_support import Node, stored, touch
 from stdio_support import Host
 from test_stdio_proxy import publish
-
-from mnemesh_memory.values.model import Caller, Draft, Memory
-
-CALLER = Caller("owner/test", "owner")
 
 
 @pytest.fixture
@@ -28,14 +24,6 @@ def node(tmp_path: Path) -> Iterator[Node]:
 
 def host(tmp_path: Path) -> Host:
     return Host("--data", str(tmp_path), "--space", "team/tests", "--no-start")
-
-
-def stored(node: Node, content: str) -> Memory:
-    return node.gate.mesh.store(Draft(content=content, kind="fact", title=content, space="@owner"), CALLER)
-
-
-def touch(node: Node, memory: Memory) -> None:
-    node.call(lambda: node.gate.mesh.touches.put_nowait([memory.id]))
 
 
 def updates(ours: Host) -> list[str]:

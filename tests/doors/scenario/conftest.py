@@ -1,4 +1,4 @@
-"""Every door into the node that the tests of the doors share."""
+"""Every door into the node that the tests of the doors share, and a space of that node for each test."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest_asyncio
 from diverging import CONFLICTS_A_DOOR, seed_conflicts
 from node_process import NodeUnderTest
 from scenario_doors import NETWORKED_DOORS, Door, InProcessDoor, open_door
+from scenario_doors import space as space
 
 from mnemesh_actors.models import ModelConfig
 from mnemesh_actors.node.assembly import StartConfig, start_mesh

@@ -12,12 +12,6 @@ from scenario_doors import Door, refusal
 SECRET = "AKIA" + "IOSFODNN7" + "QX3MPLW"
 
 
-@pytest.fixture
-def space() -> str:
-    """A space of its own for each test. The tests share a node and no memories."""
-    return f"test/{uuid.uuid4().hex}"
-
-
 async def remember(door: Door, space: str, content: str, **fields: Any) -> dict[str, Any]:
     return await door.call("remember", content=content, space=space, **fields)
 

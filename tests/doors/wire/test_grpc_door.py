@@ -9,7 +9,6 @@ import grpc
 import pytest
 from door_clients import REQUESTS, TOKEN, WAIT_S, Doors, GrpcClient, open_grpc, refusal, refused, remember_first
 from door_clients import client as client
-from door_clients import doors as doors
 from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2

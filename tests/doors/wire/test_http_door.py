@@ -10,7 +10,6 @@ from urllib.parse import quote, urlencode
 import httpx
 import pytest
 from door_clients import REQUESTS, TOKEN, Doors, open_http, serve_http
-from door_clients import doors as doors
 
 from mnemesh_gateway.doors.http.http_door import build_app
 from mnemesh_gateway.doors.http.openapi import QUERY_METHODS

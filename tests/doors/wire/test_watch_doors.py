@@ -13,7 +13,6 @@ import httpx
 import pytest
 from door_clients import TOKEN, WAIT_S, Doors, GrpcClient, open_http, refusal, serve_http
 from door_clients import client as client
-from door_clients import doors as doors
 
 from mnemesh_gateway.operations.memory_calls import query_of
 from mnemesh_gateway.security.auth import Authenticator

@@ -66,11 +66,6 @@ class LedgerOnly:
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.at(tmp_path / "data")
-
-
-@pytest.fixture
 async def node(home: Home) -> AsyncIterator[LedgerOnly]:
     opened = await LedgerOnly(home).open()
     yield opened
@@ -99,58 +94,54 @@ def opened(path: Path) -> Home:
 # ---- copying --------------------------------------------------------------------------------------------------------
 
 
-def test_writes_go_on_while_the_ledger_is_copied_and_the_copy_is_of_one_moment(home: Home) -> None:
-    with home.opened() as ledger:
-        moments = {}
-        for n in range(20):
-            all_done(ledger, *(home.pen.create(f"{n} {m}") for m in range(20)))
-            with home.looked_into() as db:
-                held = held_by(db)
-            moments[held.seq] = held
-            if n == 5:
-                ledger.copy_start()
-        held = finished(ledger).held
-        assert held.seq >= 120
-        assert moments[held.seq] == held
-
-
-def test_vectors_and_marks_stay_out_of_a_copy(home: Home) -> None:
-    with home.opened() as ledger:
-        vectors = Vectors(generation=GENERATION, items=(("a" * 64, bytes(1536)),))
-        done(ledger, home.pen.create("with a vector", vectors=vectors))
-        ledger.copy_start()
-        finished(ledger)
-        db = sqlite3.connect(copy_file(home.file))
-        assert db.execute("SELECT count(*) FROM vector").fetchone() == (0,)
-        assert db.execute("SELECT count(*) FROM entry").fetchone() == (1,)
-        assert {key for (key,) in db.execute("SELECT key FROM meta")}.isdisjoint({"token", "place"})
-        db.close()
-
-
-def test_nothing_of_an_erased_memory_is_in_a_copy_that_comes_later(home: Home) -> None:
-    with home.opened() as ledger:
-        secret = "the phrase that has to go"
-        memory = done(ledger, home.pen.create(secret)).memory
-        ledger.erase(Erase(agent=AGENT, at=NOW, actor=b"e" * 16, id=memory.id, as_admin=True))
-        ledger.copy_start()
-        copied = finished(ledger)
-        assert secret.encode() not in ledger.copy_read(0, copied.bytes)
-
-
-def test_a_second_copy_is_refused_while_one_is_made_and_a_finished_one_makes_room(home: Home) -> None:
-    with home.opened() as ledger:
-        done(ledger, home.pen.create("something"))
-        ledger.copy_start()
-        held = ledger._copying
-        finished(ledger)
-        ledger.copy_start()
-        assert held is not None
-        assert not held.running
-        held._done = Future()
-        ledger._copying, other = held, ledger._copying
-        with pytest.raises(Aborted, match="another copy"):
+def test_writes_go_on_while_the_ledger_is_copied_and_the_copy_is_of_one_moment(home: Home, ledger: Ledger) -> None:
+    moments = {}
+    for n in range(20):
+        all_done(ledger, *(home.pen.create(f"{n} {m}") for m in range(20)))
+        with home.looked_into() as db:
+            held = held_by(db)
+        moments[held.seq] = held
+        if n == 5:
             ledger.copy_start()
-        ledger._copying = other
+    held = finished(ledger).held
+    assert held.seq >= 120
+    assert moments[held.seq] == held
+
+
+def test_vectors_and_marks_stay_out_of_a_copy(home: Home, ledger: Ledger) -> None:
+    vectors = Vectors(generation=GENERATION, items=(("a" * 64, bytes(1536)),))
+    done(ledger, home.pen.create("with a vector", vectors=vectors))
+    ledger.copy_start()
+    finished(ledger)
+    db = sqlite3.connect(copy_file(home.file))
+    assert db.execute("SELECT count(*) FROM vector").fetchone() == (0,)
+    assert db.execute("SELECT count(*) FROM entry").fetchone() == (1,)
+    assert {key for (key,) in db.execute("SELECT key FROM meta")}.isdisjoint({"token", "place"})
+    db.close()
+
+
+def test_nothing_of_an_erased_memory_is_in_a_copy_that_comes_later(home: Home, ledger: Ledger) -> None:
+    secret = "the phrase that has to go"
+    memory = done(ledger, home.pen.create(secret)).memory
+    ledger.erase(Erase(agent=AGENT, at=NOW, actor=b"e" * 16, id=memory.id, as_admin=True))
+    ledger.copy_start()
+    copied = finished(ledger)
+    assert secret.encode() not in ledger.copy_read(0, copied.bytes)
+
+
+def test_a_second_copy_is_refused_while_one_is_made_and_a_finished_one_makes_room(home: Home, ledger: Ledger) -> None:
+    done(ledger, home.pen.create("something"))
+    ledger.copy_start()
+    held = ledger._copying
+    finished(ledger)
+    ledger.copy_start()
+    assert held is not None
+    assert not held.running
+    held._done = Future()
+    ledger._copying, other = held, ledger._copying
+    with pytest.raises(Aborted, match="another copy"):
+        ledger.copy_start()
+    ledger._copying = other
 
 
 def test_a_copy_that_a_crash_left_is_deleted_at_the_next_start(home: Home) -> None:

@@ -47,6 +47,11 @@ class Clerk:
             self._news.notify_all()
 
 
+@pytest.fixture
+def clerk() -> Clerk:
+    return Clerk()
+
+
 def batcher(clerk: Clerk, items_max: int = 4, waiting_max: int = 8) -> Batcher[int, int]:
     return Batcher("numbers", clerk, items_max, waiting_max)
 
@@ -160,8 +165,7 @@ async def test_when_all_have_gone_nothing_is_called() -> None:
     assert clerk.calls == [[1], [4]]
 
 
-async def test_a_caller_who_goes_during_the_call_does_not_disturb_the_others() -> None:
-    clerk = Clerk()
+async def test_a_caller_who_goes_during_the_call_does_not_disturb_the_others(clerk: Clerk) -> None:
     batch = batcher(clerk)
     gone, staying = await waiting(batch, 1, 2)
     await clerk.called(1)
@@ -202,8 +206,7 @@ def lanes(clerk: Clerk, calls_max: int, items_max: int = 2, **more: float) -> Ba
     return Batcher("numbers", clerk, items_max, 20, calls_max=calls_max, **more)
 
 
-async def test_an_actor_of_several_calls_keeps_one_for_urgent_items() -> None:
-    clerk = Clerk()
+async def test_an_actor_of_several_calls_keeps_one_for_urgent_items(clerk: Clerk) -> None:
     batch = lanes(clerk, 2)
     usual = await waiting(batch, 1, 2, 3, 4)
     await clerk.called(1)
@@ -215,8 +218,7 @@ async def test_an_actor_of_several_calls_keeps_one_for_urgent_items() -> None:
     assert sorted(clerk.calls) == [[1, 2], [3, 4], [5, 6], [7]]
 
 
-async def test_urgent_items_may_take_all_calls_and_the_usual_ones_go_on_when_one_is_free() -> None:
-    clerk = Clerk()
+async def test_urgent_items_may_take_all_calls_and_the_usual_ones_go_on_when_one_is_free(clerk: Clerk) -> None:
     batch = lanes(clerk, 2)
     urgent = [asyncio.create_task(batch.submit(item, urgent=True)) for item in (1, 2, 3, 4)]
     await clerk.called(2)
@@ -225,8 +227,7 @@ async def test_urgent_items_may_take_all_calls_and_the_usual_ones_go_on_when_one
     assert await clerk.finish(*urgent, *usual) == [2, 4, 6, 8, 10]
 
 
-async def test_with_three_calls_two_are_for_usual_items() -> None:
-    clerk = Clerk()
+async def test_with_three_calls_two_are_for_usual_items(clerk: Clerk) -> None:
     batch = lanes(clerk, 3)
     usual = await waiting(batch, 1, 2, 3, 4, 5, 6)
     await clerk.called(2)
@@ -235,8 +236,7 @@ async def test_with_three_calls_two_are_for_usual_items() -> None:
     assert await clerk.finish(*usual) == [2, 4, 6, 8, 10, 12]
 
 
-async def test_without_urgent_items_every_call_is_for_usual_ones_and_they_share_them_evenly() -> None:
-    clerk = Clerk()
+async def test_without_urgent_items_every_call_is_for_usual_ones_and_they_share_them_evenly(clerk: Clerk) -> None:
     batch = lanes(clerk, 2, items_max=8, kept_s=PATIENCE_S)
     usual = await waiting(batch, 1, 2, 3, 4, 5, 6)
     await clerk.called(2)
@@ -244,8 +244,7 @@ async def test_without_urgent_items_every_call_is_for_usual_ones_and_they_share_
     assert await clerk.finish(*usual) == [2, 4, 6, 8, 10, 12]
 
 
-async def test_after_an_urgent_item_one_call_is_kept_for_the_next_one() -> None:
-    clerk = Clerk()
+async def test_after_an_urgent_item_one_call_is_kept_for_the_next_one(clerk: Clerk) -> None:
     batch = lanes(clerk, 2, items_max=8, kept_s=PATIENCE_S)
     await clerk.go_on(1)
     assert await batch.submit(1, urgent=True) == 2
@@ -257,8 +256,7 @@ async def test_after_an_urgent_item_one_call_is_kept_for_the_next_one() -> None:
     assert await clerk.finish(*usual, urgent) == [4, 6, 8]
 
 
-async def test_idle_waits_for_every_call_that_is_under_way() -> None:
-    clerk = Clerk()
+async def test_idle_waits_for_every_call_that_is_under_way(clerk: Clerk) -> None:
     batch = lanes(clerk, 2)
     tasks = [*await waiting(batch, 1), asyncio.create_task(batch.submit(2, urgent=True))]
     await clerk.called(2)

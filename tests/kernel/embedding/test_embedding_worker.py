@@ -43,11 +43,6 @@ TEXTS = [
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
 def worker(cache: str) -> Iterator[EmbeddingWorker]:
     made = EmbeddingWorker(ModelConfig(cache_dir=cache, download=False))
     made.load()

@@ -46,11 +46,6 @@ def write_deltas(path: Path, base: str = BASE) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return str(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
 def deltas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = write_deltas(tmp_path_factory.mktemp("deltas") / "pair_judge.npz")
     with pytest.MonkeyPatch.context() as patch:

@@ -12,8 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from recall_scene import READER, Here
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_actors.knowledge.access_store import AccessStore
 from mnemesh_memory.graph.pagerank import DAMPING

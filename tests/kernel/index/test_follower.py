@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from doubles import noted
 from follower_scene import PATIENCE_S, WIDTH, Scene, Shelf, until, vector_of
-from follower_scene import idle as idle
-from follower_scene import scene as scene
 from ledger_builders import GENERATION
 from structlog.testing import capture_logs
 

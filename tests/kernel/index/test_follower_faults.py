@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 from follower_scene import PATIENCE_S, Scene, until
-from follower_scene import idle as idle
-from follower_scene import scene as scene
 
 from mnemesh_actors.consumers import follower as module
 from mnemesh_actors.consumers import index_presence

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,8 +11,8 @@ from uuid import UUID
 import numpy as np
 import pytest
 from doubles import noted
-from follower_scene import Scene, played
-from ledger_builders import AGENT, SPACE, Home
+from follower_scene import Scene
+from ledger_builders import AGENT, SPACE
 from peer_builders import EVERYTHING, ID, NOW, OTHER, Node
 from plain_memories import plain_memory
 
@@ -31,13 +31,6 @@ from mnemesh_memory.values.errors import DeadlineExceeded, NotFound
 from mnemesh_memory.values.model import Caller, ListQuery, Memory
 
 CALLER = Caller(AGENT, "owner", default_space=SPACE)
-
-
-@pytest.fixture
-async def scene(home: Home) -> AsyncIterator[Scene]:
-    async with played(home) as scene:
-        await scene.start()
-        yield scene
 
 
 def removing(parts: NodePorts) -> Removing:

@@ -95,65 +95,63 @@ def test_after_an_erasure_the_text_is_nowhere_in_the_directory(home: Home, pen: 
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_an_erasure_takes_what_waits_and_what_was_refused_too(home: Home, pen: Pen, node: Node) -> None:
-    with home.opened() as ledger:
-        one, two, three = node.says("harmless"), node.says("in between"), node.says(SECRET)
-        far = Node("second", BOB)
-        far.knows(one)
-        bad = replace(far.says(LONG), signature=bytes(64))
-        assert outcome(taken(ledger, node, one, three, bad)) == {"accepted": 1, "held": 1, "quarantined": 1}
-        assert two.hash not in {entry.hash for entry in all_entries(ledger)}
-        elsewhere = node.says(SECRET, space=OTHER_SPACE)
-        assert outcome(taken(ledger, node, elsewhere)) == {"quarantined": 1}
-        assert sum(SECRET.encode() in body for body in chunks(home)) >= 3
-        assert traces(home.directory.path) != []
-        erased(ledger, pen, ID, as_admin=True)
-        assert traces(home.directory.path) == []
-        assert (ledger.backlog().pending, ledger.backlog().quarantined, ledger.backlog().erased) == (0, 0, 1)
+def test_an_erasure_takes_what_waits_and_what_was_refused_too(home: Home, pen: Pen, node: Node, ledger: Ledger) -> None:
+    one, two, three = node.says("harmless"), node.says("in between"), node.says(SECRET)
+    far = Node("second", BOB)
+    far.knows(one)
+    bad = replace(far.says(LONG), signature=bytes(64))
+    assert outcome(taken(ledger, node, one, three, bad)) == {"accepted": 1, "held": 1, "quarantined": 1}
+    assert two.hash not in {entry.hash for entry in all_entries(ledger)}
+    elsewhere = node.says(SECRET, space=OTHER_SPACE)
+    assert outcome(taken(ledger, node, elsewhere)) == {"quarantined": 1}
+    assert sum(SECRET.encode() in body for body in chunks(home)) >= 3
+    assert traces(home.directory.path) != []
+    erased(ledger, pen, ID, as_admin=True)
+    assert traces(home.directory.path) == []
+    assert (ledger.backlog().pending, ledger.backlog().quarantined, ledger.backlog().erased) == (0, 0, 1)
 
 
-def test_a_memory_of_which_only_waiting_changes_are_here_can_be_erased(home: Home, pen: Pen, node: Node) -> None:
+def test_a_memory_of_which_only_waiting_changes_are_here_can_be_erased(
+    home: Home, pen: Pen, node: Node, ledger: Ledger
+) -> None:
     node.says("not sent")
-    with home.opened() as ledger:
-        taken(ledger, node, node.says(SECRET))
-        with pytest.raises(NotFound):
-            erased(ledger, pen, ID)
-        assert erased(ledger, pen, ID, as_admin=True).changes == 0
-        assert traces(home.directory.path) == []
+    taken(ledger, node, node.says(SECRET))
+    with pytest.raises(NotFound):
+        erased(ledger, pen, ID)
+    assert erased(ledger, pen, ID, as_admin=True).changes == 0
+    assert traces(home.directory.path) == []
 
 
 @pytest.mark.parametrize("begun_here", [True, False])
 @pytest.mark.parametrize("came", ["before it", "since"])
 def test_an_erasure_takes_what_waits_under_its_id_in_another_space(
-    home: Home, pen: Pen, node: Node, begun_here: bool, came: str
+    home: Home, pen: Pen, node: Node, begun_here: bool, came: str, ledger: Ledger
 ) -> None:
     first, _, third = node.says("harmless"), node.says("not sent"), node.says("waits as well")
     node.says("not sent", space=OTHER_SPACE)
     elsewhere = node.says(SECRET, space=OTHER_SPACE)
-    with home.opened() as ledger:
-        taken(ledger, node, *([first] if begun_here else []), third)
-        if came == "since":
-            erased(ledger, pen, ID, as_admin=True)
-        assert outcome(taken(ledger, node, elsewhere)) == {"held": 1}
-        assert traces(home.directory.path) != []
+    taken(ledger, node, *([first] if begun_here else []), third)
+    if came == "since":
         erased(ledger, pen, ID, as_admin=True)
-        assert traces(home.directory.path) == []
-        assert (ledger.backlog().pending, ledger.backlog().erased) == (0, 1)
+    assert outcome(taken(ledger, node, elsewhere)) == {"held": 1}
+    assert traces(home.directory.path) != []
+    erased(ledger, pen, ID, as_admin=True)
+    assert traces(home.directory.path) == []
+    assert (ledger.backlog().pending, ledger.backlog().erased) == (0, 1)
 
 
-def test_what_a_peer_erases_in_one_space_takes_nothing_that_waits_in_another(home: Home, node: Node) -> None:
+def test_what_a_peer_erases_in_one_space_takes_nothing_that_waits_in_another(node: Node, ledger: Ledger) -> None:
     first, second, third = node.says("one"), node.says("two"), node.says("three")
-    with home.opened() as ledger:
-        assert outcome(taken(ledger, node, first, third)) == {"accepted": 1, "held": 1}
-        taken(ledger, node, node.erases(ID, OTHER_SPACE))
-        taken(ledger, node, second)
-        assert contents(ledger) == ["three"]
+    assert outcome(taken(ledger, node, first, third)) == {"accepted": 1, "held": 1}
+    taken(ledger, node, node.erases(ID, OTHER_SPACE))
+    taken(ledger, node, second)
+    assert contents(ledger) == ["three"]
 
 
 @pytest.mark.parametrize("erased_before", [False, True])
 @pytest.mark.parametrize(("by", "waiting"), [("the other ledger", 0), ("a former ledger", 0), ("a peer", 1)])
 def test_what_another_ledger_of_the_node_erased_takes_what_waits_in_another_space_here_too(
-    home: Home, node: Node, by: str, waiting: int, erased_before: bool
+    home: Home, node: Node, by: str, waiting: int, erased_before: bool, ledger: Ledger
 ) -> None:
     first = node.says("harmless")
     node.says("not sent", space=OTHER_SPACE)
@@ -169,33 +167,29 @@ def test_what_another_ledger_of_the_node_erased_takes_what_waits_in_another_spac
         )  # fmt: skip
         ledger.take_in(batch, NOW)
 
-    with home.opened() as ledger:
-        assert outcome(taken(ledger, node, first, elsewhere)) == {"accepted": 1, "held": 1}
-        brought(ledger, nodes["a former ledger"])
-        if erased_before:  # by somebody else, of whom the other ledger had not heard
-            taken(ledger, node, node.erases(ID))
-        assert ledger.backlog().pending == 1
-        brought(ledger, nodes["the other ledger"], nodes[by].erases(ID))
-        assert (ledger.backlog().pending, ledger.backlog().erased) == (waiting, 1)
-        assert (traces(home.directory.path) == []) == (waiting == 0)
+    assert outcome(taken(ledger, node, first, elsewhere)) == {"accepted": 1, "held": 1}
+    brought(ledger, nodes["a former ledger"])
+    if erased_before:  # by somebody else, of whom the other ledger had not heard
+        taken(ledger, node, node.erases(ID))
+    assert ledger.backlog().pending == 1
+    brought(ledger, nodes["the other ledger"], nodes[by].erases(ID))
+    assert (ledger.backlog().pending, ledger.backlog().erased) == (waiting, 1)
+    assert (traces(home.directory.path) == []) == (waiting == 0)
 
 
-def test_many_memories_can_be_erased_among_many_that_stay(home: Home, pen: Pen) -> None:
-    with home.opened() as ledger:
-        made = [
-            done(
-                ledger, pen.create(f"number {n:03} is {SECRET} " + "y" * (37 * n % 1500), title=f"number {n:03}")
-            ).memory
-            for n in range(120)
-        ]
-        for memory in made[::2]:
-            done(ledger, pen.revise(memory, content=f"changed {memory.content}"))
-        away = [memory for n, memory in enumerate(made) if n % 3]
-        for memory in away:
-            erased(ledger, pen, memory.id)
-        texts = tuple(f"number {n:03} is" for n in range(120) if n % 3)
-        assert traces(home.directory.path, texts) == []
-        assert len(ledger.read([memory.id for memory in made])) == 40
+def test_many_memories_can_be_erased_among_many_that_stay(home: Home, pen: Pen, ledger: Ledger) -> None:
+    made = [
+        done(ledger, pen.create(f"number {n:03} is {SECRET} " + "y" * (37 * n % 1500), title=f"number {n:03}")).memory
+        for n in range(120)
+    ]
+    for memory in made[::2]:
+        done(ledger, pen.revise(memory, content=f"changed {memory.content}"))
+    away = [memory for n, memory in enumerate(made) if n % 3]
+    for memory in away:
+        erased(ledger, pen, memory.id)
+    texts = tuple(f"number {n:03} is" for n in range(120) if n % 3)
+    assert traces(home.directory.path, texts) == []
+    assert len(ledger.read([memory.id for memory in made])) == 40
 
 
 def test_only_hashes_stay_and_the_next_erasure_of_it_changes_nothing(home: Home, ledger: Ledger, pen: Pen) -> None:

@@ -286,19 +286,18 @@ def test_a_ledger_restored_from_an_old_copy_gets_back_what_it_lost_and_skips_not
 # ---- clocks ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_clock_a_year_ahead_is_shown_as_the_time_of_receipt(home: Home, node: Node, pen: Pen) -> None:
+def test_a_clock_a_year_ahead_is_shown_as_the_time_of_receipt(node: Node, pen: Pen, ledger: Ledger) -> None:
     node.now = NOW + 365 * 86_400_000
     latest = NOW + limits.CLOCK_AHEAD_MS_MAX
-    with home.opened() as ledger:
-        entry = node.says("from the future")
-        taken(ledger, node, entry)
-        memory = ledger.read([ID])[ID]
-        assert (memory.created_at, memory.updated_at) == (latest, latest)
-        assert all_entries(ledger) == [entry], "the entry itself stays as it was signed"
-        changed = done(ledger, pen.revise(memory, content="ours")).memory
-        assert (changed.created_at, changed.updated_at) == (latest, pen.now)
-        ledger.rebuild_view()
-        assert ledger.read([ID])[ID] == changed
+    entry = node.says("from the future")
+    taken(ledger, node, entry)
+    memory = ledger.read([ID])[ID]
+    assert (memory.created_at, memory.updated_at) == (latest, latest)
+    assert all_entries(ledger) == [entry], "the entry itself stays as it was signed"
+    changed = done(ledger, pen.revise(memory, content="ours")).memory
+    assert (changed.created_at, changed.updated_at) == (latest, pen.now)
+    ledger.rebuild_view()
+    assert ledger.read([ID])[ID] == changed
 
 
 # ---- pages ----------------------------------------------------------------------------------------------------------

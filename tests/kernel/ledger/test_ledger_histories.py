@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,17 +19,6 @@ from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import Aborted, AlreadyExists, FailedPrecondition, InvalidArgument, NotFound
 from mnemesh_memory.values.model import Link, Memory
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    return Home.at(tmp_path / "data")
-
-
-@pytest.fixture
-def ledger(home: Home) -> Iterator[Ledger]:
-    with home.opened() as opened:
-        yield opened
 
 
 def create(ledger: Ledger, home: Home, content: str, **fields: Any) -> Memory:

@@ -6,8 +6,6 @@ import pytest
 from ledger_builders import OTHER_SPACE, SPACE, START, Home, all_done, done, read_back, read_then
 from peer_builders import OTHER, Node, all_entries, taken
 from test_ledger_histories import create, in_conflict, resolve
-from test_ledger_histories import home as home
-from test_ledger_histories import ledger as ledger
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_crdt.document import revisions

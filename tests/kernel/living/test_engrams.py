@@ -9,8 +9,6 @@ from follower_scene import until
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from recall_scene import READER, Here, running
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_memory.policy.dynamics.engram import CAPACITY, MINUTE_MS, NEIGHBOURS_MAX, REACH_MS, EngramTable, in_words
 

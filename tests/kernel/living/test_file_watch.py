@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from recall_scene import running
-from test_heat_life import Clock
+from set_clock import Clock
+from test_heat_life import BEGUN
 
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import MeshConfig
@@ -51,7 +52,7 @@ async def until(mesh: Mesh, holds: Callable[[FileWatchStatus], bool]) -> FileWat
 
 async def test_a_changed_file_is_counted_until_its_content_is_the_old_one_again(tmp_path: Path, tree: Path) -> None:
     file = tree / "src/limits.py"
-    async with running(tmp_path / "data", clock=Clock()) as mesh:
+    async with running(tmp_path / "data", clock=Clock(BEGUN)) as mesh:
         assert (await mesh.status()).files == FileWatchStatus(state="nothing to watch")
         named = await write(mesh, tree, "The limit is 15 minutes, set in src/limits.py.")
         await write(mesh, tree, "The README.md says how to begin.")
@@ -73,13 +74,13 @@ async def test_a_changed_file_is_counted_until_its_content_is_the_old_one_again(
 
 
 async def test_what_changed_while_the_node_was_away_is_found_at_its_start(tmp_path: Path, tree: Path) -> None:
-    async with running(tmp_path / "data", clock=Clock()) as mesh:
+    async with running(tmp_path / "data", clock=Clock(BEGUN)) as mesh:
         await write(mesh, tree, "The limit is 15 minutes, set in src/limits.py.")
     (tree / "src/limits.py").write_text("LIMIT = 60\n")
-    async with running(tmp_path / "data", clock=Clock()) as mesh:
+    async with running(tmp_path / "data", clock=Clock(BEGUN)) as mesh:
         await until(mesh, lambda status: status.stale == 1)
     shutil.move(tree, tmp_path / "elsewhere")
-    async with running(tmp_path / "data", clock=Clock()) as mesh:
+    async with running(tmp_path / "data", clock=Clock(BEGUN)) as mesh:
         away = await until(mesh, lambda status: bool(status.notes))
         assert (away.state, away.folders, away.stale) == ("nothing to watch", 0, 0)
         assert away.notes == (f"{tree} is not there, so its files are not checked here",)
@@ -89,7 +90,7 @@ async def test_stale_memories_that_are_forgotten_leave_the_count_at_once(
     tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_watch, "PAGE", 2)
-    async with running(tmp_path / "data", clock=Clock()) as mesh:
+    async with running(tmp_path / "data", clock=Clock(BEGUN)) as mesh:
         texts = [f"Limit {number} is set in src/limits.py." for number in range(5)]
         named = [await write(mesh, tree, text) for text in texts]
         (tree / "src/limits.py").write_text("LIMIT = 60\n")
@@ -111,7 +112,7 @@ async def test_a_system_without_room_for_watches_is_told_and_answers_are_marked_
         yield set()
 
     monkeypatch.setattr(file_watch, "_batches", full)
-    async with running(tmp_path / "data", clock=Clock()) as mesh:
+    async with running(tmp_path / "data", clock=Clock(BEGUN)) as mesh:
         named = await write(mesh, tree, "The limit is 15 minutes, set in src/limits.py.")
         told = await until(mesh, lambda status: status.state == "compared when shown")
         assert told.folders == 0
@@ -122,7 +123,7 @@ async def test_a_system_without_room_for_watches_is_told_and_answers_are_marked_
 
 
 async def test_a_file_name_that_is_no_utf_8_stops_the_watcher_alone(tmp_path: Path, tree: Path) -> None:
-    async with running(tmp_path / "data", clock=Clock()) as mesh:
+    async with running(tmp_path / "data", clock=Clock(BEGUN)) as mesh:
         named = await write(mesh, tree, "The limit is 15 minutes, set in src/limits.py.")
         await until(mesh, lambda status: status.folders == 1)
         (tree / "src" / os.fsdecode(b"caf\xe9.py")).write_text("")
@@ -137,10 +138,10 @@ async def test_folders_beyond_the_limit_are_told_and_a_setting_turns_the_watcher
     tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_watch, "FOLDERS_MAX", 1)
-    async with running(tmp_path / "data", clock=Clock()) as mesh:
+    async with running(tmp_path / "data", clock=Clock(BEGUN)) as mesh:
         await write(mesh, tree, "The limit is 15 minutes, set in src/limits.py; see README.md.")
         told = await until(mesh, lambda status: bool(status.notes))
         assert told.folders == 1
         assert told.notes[0].startswith("1 folders are not watched, because 1 are at most")
-    async with running(tmp_path / "data", clock=Clock(), mesh=MeshConfig(watches_files=False)) as mesh:
+    async with running(tmp_path / "data", clock=Clock(BEGUN), mesh=MeshConfig(watches_files=False)) as mesh:
         assert (await mesh.status()).files == FileWatchStatus()

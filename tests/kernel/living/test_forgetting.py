@@ -12,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plain_memories import plain_memory
 from recall_scene import running
-from test_heat_life import BEGUN, READER, Clock
+from set_clock import Clock
+from test_heat_life import BEGUN, READER
 
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import MeshConfig
@@ -111,7 +112,7 @@ async def listed(mesh: Mesh) -> dict[str, Memory]:
 
 @pytest.mark.asyncio
 async def test_a_recall_shortens_a_cold_memory_around_its_answer_and_warms_it(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(BEGUN)
     async with running(tmp_path, clock=clock) as mesh:
         written = (await mesh.remember(READER, Draft(content=LONG, space="s"))).memory
         clock.now += YEARS_MS
@@ -129,7 +130,7 @@ async def test_a_recall_shortens_a_cold_memory_around_its_answer_and_warms_it(tm
 
 @pytest.mark.asyncio
 async def test_a_setting_shows_every_text_whole(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(BEGUN)
     async with running(tmp_path, clock=clock, mesh=MeshConfig(recall_timeout_s=20.0, shows_gists=False)) as mesh:
         await mesh.remember(READER, Draft(content=LONG, space="s"))
         clock.now += YEARS_MS
@@ -139,7 +140,7 @@ async def test_a_setting_shows_every_text_whole(tmp_path: Path) -> None:
 
 @pytest.mark.asyncio
 async def test_a_memory_with_an_old_date_cools_from_its_arrival_on(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(BEGUN)
     async with running(tmp_path, clock=clock) as mesh:
         written = (await mesh.remember(READER, Draft(content=LONG, space="s", created_at=BEGUN - YEARS_MS))).memory
         assert (await listed(mesh))[written.id].content == LONG

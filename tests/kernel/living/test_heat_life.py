@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from recall_scene import running
+from set_clock import Clock
 
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.node_ports import MeshConfig
@@ -18,15 +19,6 @@ BEGUN = 1_700_000_000_000
 pytestmark = pytest.mark.asyncio
 
 
-class Clock:
-    """A clock that a test sets."""
-
-    now = BEGUN
-
-    def __call__(self) -> int:
-        return self.now
-
-
 async def heat_in(mesh: Mesh) -> Heat:
     """The heat of the only memory, by an explained recall. Its use is not noted before the answer."""
     (hit,) = (await mesh.recall(READER, Query(text="", spaces=("s",), explain=True))).results
@@ -36,7 +28,7 @@ async def heat_in(mesh: Mesh) -> Heat:
 
 
 async def test_a_month_without_the_node_has_the_heat_of_a_month(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(BEGUN)
     async with running(tmp_path, clock=clock) as mesh:
         await mesh.remember(READER, Draft(content="The build needs Go 1.22.", kind="error", space="s"))
     clock.now += 30 * DAY_MS
@@ -47,7 +39,7 @@ async def test_a_month_without_the_node_has_the_heat_of_a_month(tmp_path: Path) 
 
 
 async def test_consolidations_alone_change_no_heat(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(BEGUN)
     async with running(tmp_path, clock=clock) as mesh:
         kept = await mesh.remember(READER, Draft(content="The build needs Go 1.22.", space="s"))
         used = await mesh._parts.ledger.activity([kept.memory.id])
@@ -59,7 +51,7 @@ async def test_consolidations_alone_change_no_heat(tmp_path: Path) -> None:
 
 
 async def test_a_clock_of_another_decade_leaves_no_trace(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(BEGUN)
     async with running(tmp_path, clock=clock) as mesh:
         await mesh.remember(READER, Draft(content="The build needs Go 1.22.", space="s"))
         clock.now = BEGUN - 3650 * DAY_MS
@@ -69,7 +61,7 @@ async def test_a_clock_of_another_decade_leaves_no_trace(tmp_path: Path) -> None
 
 
 async def test_half_lives_of_the_settings_cool_the_memories_of_a_node(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(BEGUN)
     config = MeshConfig(recall_timeout_s=20.0, half_lives={**HALF_LIFE_DAYS, "fact": 10.0})
     async with running(tmp_path, clock=clock, mesh=config) as mesh:
         await mesh.remember(READER, Draft(content="The build needs Go 1.22.", space="s"))

@@ -14,8 +14,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from plain_memories import plain_memory
 from recall_scene import READER, Here
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_actors.recall import hygiene_report
 from mnemesh_memory.policy import hygiene

@@ -14,8 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_memories import plain_memory
 from recall_scene import READER, Here, found
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_actors.recall.search_calls import IndexCalls

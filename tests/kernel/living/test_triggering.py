@@ -9,8 +9,6 @@ import pytest
 from doubles import failing
 from follower_scene import until
 from recall_scene import READER, Here, running
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_memory.policy.rules.triggers import FIRED_TAG, TAG, Trigger

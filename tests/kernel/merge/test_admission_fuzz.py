@@ -28,6 +28,7 @@ from change_forge import (
     encode,
     entry_of,
     inflated,
+    renamed,
     sealed,
 )
 from crdt_scenarios import KEY, actor, document, foreign, put, written
@@ -124,19 +125,6 @@ def scrambled(chance: random.Random, data: bytes) -> bytes:
                 source = chance.randrange(len(bad) + 1)
                 bad[at : at + 4] = bad[source : source + 4]
     return bytes(bad)
-
-
-def renamed(forged: Forged, other: str) -> Forged:
-    """The same change by another actor; its number of a revision keeps with it."""
-    old = forged.actor
-
-    def fresh(one: OpId) -> OpId:
-        return (one[0], other) if one[1] == old else one
-
-    operations = tuple(
-        op._replace(object=op.object and fresh(op.object), key=op.key.replace(old, other)) for op in forged.operations
-    )
-    return replace(forged, actor=other, operations=operations)
 
 
 def some(chance: random.Random, forged: Forged) -> int:

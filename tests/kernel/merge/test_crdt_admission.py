@@ -24,6 +24,7 @@ from change_forge import (
     encode,
     entry_of,
     inflated,
+    renamed,
     sealed,
 )
 from crdt_scenarios import ID, KEY, OTHER, SPACE, actor, created, document, edited, foreign, put, with_checksum, written
@@ -534,17 +535,6 @@ def test_nested_newer_maps_are_bounded_across_changes() -> None:
 HONEST = Forged.of(read_operations(edited(LOG, "third", 9)))
 RETAGGED = Forged.of(read_operations(written(document(*LOG), Edit(tags_put=("t",), tags_remove=("u",), at=9), 9)))
 CREATING = Forged.of(read_operations(FIRST))
-
-
-def renamed(forged: Forged, other: str) -> Forged:
-    """The same change by another actor, consistently."""
-    old = forged.actor
-
-    def fresh(one: Any) -> Any:
-        return (one[0], other) if one is not None and one[1] == old else one
-
-    operations = tuple(op._replace(object=fresh(op.object), key=op.key.replace(old, other)) for op in forged.operations)
-    return replace(forged, actor=other, operations=operations)
 
 
 OWN_MAP, OWN_KIND = (HONEST.first, HONEST.actor), (HONEST.first + 2, HONEST.actor)

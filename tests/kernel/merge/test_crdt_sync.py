@@ -197,6 +197,22 @@ def refused(effects: list[Any]) -> str:
     return done.code
 
 
+@pytest.fixture
+def scene() -> Scene:
+    """A stream that nothing was said on yet."""
+    return Scene()
+
+
+@pytest.fixture
+def met() -> Scene:
+    return dialled()
+
+
+@pytest.fixture
+def quiet() -> Scene:
+    return idle()
+
+
 # ---- greeting --------------------------------------------------------------------------------------------------------
 
 
@@ -219,8 +235,7 @@ def test_the_dialer_greets_first_with_what_it_wants_and_how_far_it_read() -> Non
     assert (scene.status.phase, scene.status.node_id) == ("open", THEM)
 
 
-def test_a_listener_looks_up_its_cursors_before_it_answers() -> None:
-    scene = Scene()
+def test_a_listener_looks_up_its_cursors_before_it_answers(scene: Scene) -> None:
     assert scene.tell(opened(LISTENER)) == []
     assert scene.got(hello()) == [Meet(THEM)]
     (greeting,) = sent(scene.tell(Met({"theirs-1/scope": 7})))
@@ -232,15 +247,13 @@ def test_a_listener_looks_up_its_cursors_before_it_answers() -> None:
     assert nothing == Batch(feed=OUR_FEED, after=0, last_seq=0, head=0, entries=())
 
 
-def test_an_unknown_incarnation_is_read_from_its_beginning() -> None:
-    scene = Scene()
+def test_an_unknown_incarnation_is_read_from_its_beginning(scene: Scene) -> None:
     scene.tell(opened(DIALER, 9))
     cursors = {feed_name("ours-0", ("team/*",), ""): 5}
     assert scene.greeted(hello(cursors=cursors)) == [Ask(0, ("team/*",), THEIR_LOG)]
 
 
-def test_a_known_cursor_is_where_the_reading_goes_on() -> None:
-    scene = Scene()
+def test_a_known_cursor_is_where_the_reading_goes_on(scene: Scene) -> None:
     scene.tell(opened(DIALER, 9))
     assert scene.greeted(hello(cursors={OUR_FEED: 5})) == [Ask(5, ("team/*",), THEIR_LOG)]
 
@@ -272,16 +285,14 @@ def test_another_major_protocol_is_refused_and_another_minor_is_not() -> None:
     assert dialled(their=hello(protocol=PROTOCOL + 1)).status.phase == "open"
 
 
-def test_a_node_that_calls_itself_is_told_so() -> None:
-    scene = Scene()
+def test_a_node_that_calls_itself_is_told_so(scene: Scene) -> None:
     scene.tell(opened(LISTENER))
     own = hello(node_id=US.node_id, key=US.key, incarnation=US.incarnation, life=US.life)
     assert refused(scene.got(own)) == "identity"
     assert scene.status.reason == THIS_NODE
 
 
-def test_a_node_that_meets_its_own_id_says_how_to_give_the_copy_another() -> None:
-    scene = Scene()
+def test_a_node_that_meets_its_own_id_says_how_to_give_the_copy_another(scene: Scene) -> None:
     effects = scene.tell(opened(LISTENER), Got(hello(node_id=US.node_id, key=OUR_KEY)))
     assert refused(effects) == "identity"
     assert "mnemesh node new-identity" in scene.status.reason
@@ -381,8 +392,7 @@ def test_an_incarnation_is_believed_when_it_was_proved_and_not_when_it_was_said(
 
 
 @pytest.mark.parametrize("role", [DIALER, LISTENER])
-def test_nothing_is_said_or_believed_before_the_proof_was_found_good(role: str) -> None:
-    scene = Scene()
+def test_nothing_is_said_or_believed_before_the_proof_was_found_good(role: str, scene: Scene) -> None:
     heard: list[Any] = [
         opened(role, 3),
         News(4),
@@ -403,8 +413,7 @@ def test_nothing_is_said_or_believed_before_the_proof_was_found_good(role: str) 
         assert "before Hello and its proof" in again.status.reason
 
 
-def test_the_dialer_proves_itself_first() -> None:
-    scene = Scene()
+def test_the_dialer_proves_itself_first(scene: Scene) -> None:
     scene.tell(opened(DIALER))
     ours = replace(OUR_CLAIM, role=DIALER)
     assert scene.got(hello()) == [Prove(ours)]
@@ -413,10 +422,9 @@ def test_the_dialer_proves_itself_first() -> None:
     assert [type(one) for one in sent(scene.tell(Proved(b"ours")))] == [Proof, Batch]
 
 
-def test_the_same_proof_twice_says_nothing_new_and_another_one_is_a_fault() -> None:
-    scene = dialled()
-    assert scene.got(proof()) == []
-    assert refused(scene.got(Proof(bytes(64)))) == "fault"
+def test_the_same_proof_twice_says_nothing_new_and_another_one_is_a_fault(met: Scene) -> None:
+    assert met.got(proof()) == []
+    assert refused(met.got(Proof(bytes(64)))) == "fault"
 
 
 def test_two_machines_that_hear_each_other_are_both_open_after_two_messages_of_each() -> None:
@@ -456,16 +464,14 @@ def refuses_the_copy(scene: Scene) -> None:
     assert "mnemesh node new-identity" in scene.status.reason
 
 
-def test_a_copy_is_refused_before_anything_is_said_to_it_or_taken_of_it() -> None:
-    scene = Scene()
+def test_a_copy_is_refused_before_anything_is_said_to_it_or_taken_of_it(scene: Scene) -> None:
     scene.tell(opened(LISTENER, 3), Got(hello()), Met({}))
     assert scene.got(proof(DIALER)) == [Admit(THEM, "theirlife")]
     assert scene.tell(News(4), Tick()) == [], "it waits until the other process was asked"
     refuses_the_copy(scene)
 
 
-def test_who_listens_waits_for_the_answer_of_the_other_process_before_it_gives_up() -> None:
-    scene = Scene()
+def test_who_listens_waits_for_the_answer_of_the_other_process_before_it_gives_up(scene: Scene) -> None:
     scene.tell(opened(LISTENER), Got(hello()), Met({}), Tick(), Got(proof(DIALER)))
     assert scene.tell(Tick()) == []
     assert scene.tell(Admitted()) == [Prove(OUR_CLAIM)]
@@ -509,10 +515,9 @@ def test_who_is_asked_whether_it_is_alive_says_so() -> None:
         assert refused(scene.got(early)) == "fault"
 
 
-def test_the_other_side_is_asked_once_it_listens_and_its_answer_has_the_number_of_the_question() -> None:
-    scene = dialled()
-    assert scene.tell(Probe(5)) == [Send(Ping(5))]
-    assert scene.got(Pong(5)) == [Alive(5)]
+def test_the_other_side_is_asked_once_it_listens_and_its_answer_has_the_number_of_the_question(met: Scene) -> None:
+    assert met.tell(Probe(5)) == [Send(Ping(5))]
+    assert met.got(Pong(5)) == [Alive(5)]
     early = Scene()
     early.tell(opened(DIALER))
     assert early.tell(Probe(6)) == []
@@ -520,19 +525,17 @@ def test_the_other_side_is_asked_once_it_listens_and_its_answer_has_the_number_o
     assert early.tell(Tick()) == []
 
 
-def test_a_cursor_beyond_the_end_of_the_log_is_refused_as_another_life_of_the_log() -> None:
-    scene = Scene()
+def test_a_cursor_beyond_the_end_of_the_log_is_refused_as_another_life_of_the_log(scene: Scene) -> None:
     scene.tell(opened(DIALER, 4))
     assert refused(scene.greeted(hello(cursors={OUR_FEED: 5}))) == "identity"
     assert "new incarnation" in scene.status.reason
 
 
-def test_a_refusal_by_the_other_side_ends_the_stream_without_an_answer() -> None:
-    scene = dialled()
-    (close,) = scene.got(Refusal("silent", "come later"))
+def test_a_refusal_by_the_other_side_ends_the_stream_without_an_answer(met: Scene) -> None:
+    (close,) = met.got(Refusal("silent", "come later"))
     assert close == Close("", "'silent': come later")
-    assert (scene.status.phase, scene.status.code) == ("closed", "silent")
-    assert scene.tell(News(5), Tick(), Got(batch(0, 1, entry(1)))) == []
+    assert (met.status.phase, met.status.code) == ("closed", "silent")
+    assert met.tell(News(5), Tick(), Got(batch(0, 1, entry(1)))) == []
 
 
 def test_a_stream_that_is_gone_says_nothing_more() -> None:
@@ -608,8 +611,7 @@ def test_entries_that_are_none_of_theirs_are_stepped_over_and_told_at_the_end() 
     assert scene.status.caught_up
 
 
-def test_news_are_read_when_the_stream_is_open_and_something_may_be_said() -> None:
-    scene = Scene()
+def test_news_are_read_when_the_stream_is_open_and_something_may_be_said(scene: Scene) -> None:
     scene.tell(opened(LISTENER))
     assert scene.tell(News(3)) == []
     scene.got(hello())
@@ -623,12 +625,11 @@ def test_news_are_read_when_the_stream_is_open_and_something_may_be_said() -> No
 # ---- hearing ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_batch_is_acknowledged_after_it_was_taken_in_and_not_before() -> None:
-    scene = dialled()
+def test_a_batch_is_acknowledged_after_it_was_taken_in_and_not_before(met: Scene) -> None:
     one = batch(0, 2, entry(1), entry(2), head=5)
-    assert scene.got(one) == [TakeIn(one, THEM, THEIR_LOG, EVERYTHING)]
-    assert scene.tell(Took(THEIR_FEED, 2)) == [Send(Ack(THEIR_FEED, 2))]
-    assert (scene.status.taken, scene.status.peer_head, scene.status.caught_up) == (2, 5, False)
+    assert met.got(one) == [TakeIn(one, THEM, THEIR_LOG, EVERYTHING)]
+    assert met.tell(Took(THEIR_FEED, 2)) == [Send(Ack(THEIR_FEED, 2))]
+    assert (met.status.taken, met.status.peer_head, met.status.caught_up) == (2, 5, False)
 
 
 def test_a_saved_cursor_is_where_batches_have_to_go_on() -> None:
@@ -638,24 +639,22 @@ def test_a_saved_cursor_is_where_batches_have_to_go_on() -> None:
     assert scene.got(one) == [TakeIn(one, THEM, THEIR_LOG, EVERYTHING)]
 
 
-def test_batches_may_come_in_any_order_and_more_than_once() -> None:
-    scene = dialled()
+def test_batches_may_come_in_any_order_and_more_than_once(met: Scene) -> None:
     first, second, third = batch(0, 1, entry(1)), batch(1, 2, entry(2)), batch(2, 3, entry(3))
-    assert scene.got(third, second, third) == [], "a cursor never steps over what did not come"
-    assert [effect.batch for effect in scene.got(first)] == [first]
-    assert scene.got(first) == [], "it is being taken in"
-    acked, *taking = scene.tell(Took(THEIR_FEED, 1))
+    assert met.got(third, second, third) == [], "a cursor never steps over what did not come"
+    assert [effect.batch for effect in met.got(first)] == [first]
+    assert met.got(first) == [], "it is being taken in"
+    acked, *taking = met.tell(Took(THEIR_FEED, 1))
     assert (acked, [effect.batch for effect in taking]) == (Send(Ack(THEIR_FEED, 1)), [second])
-    assert scene.got(first) == [Send(Ack(THEIR_FEED, 1))]
-    scene.tell(Took(THEIR_FEED, 2))
-    assert scene.tell(Took(THEIR_FEED, 3)) == [Send(Ack(THEIR_FEED, 3))]
+    assert met.got(first) == [Send(Ack(THEIR_FEED, 1))]
+    met.tell(Took(THEIR_FEED, 2))
+    assert met.tell(Took(THEIR_FEED, 3)) == [Send(Ack(THEIR_FEED, 3))]
 
 
-def test_more_batches_than_the_window_are_a_fault() -> None:
-    scene = dialled()
+def test_more_batches_than_the_window_are_a_fault(met: Scene) -> None:
     for number in range(1, SYNC_WINDOW_BATCHES + 1):
-        assert scene.got(batch(number, number + 1, entry(number))) == []
-    assert refused(scene.got(batch(50, 51, entry(50)))) == "fault"
+        assert met.got(batch(number, number + 1, entry(number))) == []
+    assert refused(met.got(batch(50, 51, entry(50)))) == "fault"
 
 
 @pytest.mark.parametrize(
@@ -683,9 +682,8 @@ def test_entries_for_a_side_that_takes_none_are_a_fault() -> None:
     assert refused(scene.got(batch(3, 4, entry(1)))) == "fault"
 
 
-def test_a_stream_carries_one_feed() -> None:
-    scene = idle()
-    assert refused(scene.got(batch(0, 1, entry(1), feed="theirs-1/other"))) == "fault"
+def test_a_stream_carries_one_feed(quiet: Scene) -> None:
+    assert refused(quiet.got(batch(0, 1, entry(1), feed="theirs-1/other"))) == "fault"
 
 
 def test_entries_outside_of_the_grant_are_taken_in_under_it_to_be_quarantined() -> None:
@@ -694,11 +692,10 @@ def test_entries_outside_of_the_grant_are_taken_in_under_it_to_be_quarantined() 
     assert taking.grant == narrow
 
 
-def test_steps_over_entries_of_others_reach_the_disk_only_now_and_then() -> None:
-    scene = dialled()
-    assert scene.got(batch(0, 10)) == [Send(Ack(THEIR_FEED, 10))]
+def test_steps_over_entries_of_others_reach_the_disk_only_now_and_then(met: Scene) -> None:
+    assert met.got(batch(0, 10)) == [Send(Ack(THEIR_FEED, 10))]
     far = batch(10, SYNC_CURSOR_LAG_MAX)
-    assert scene.got(far) == [TakeIn(far, THEM, THEIR_LOG, EVERYTHING)]
+    assert met.got(far) == [TakeIn(far, THEM, THEIR_LOG, EVERYTHING)]
 
 
 def test_a_full_ledger_takes_nothing_for_a_while_and_the_other_direction_goes_on() -> None:
@@ -779,8 +776,7 @@ def test_a_page_that_was_asked_for_before_all_is_said_again_is_not_used() -> Non
     assert scene.tell(page(1, entry(2), head=2)) == [Ask(0, ("team/*",), THEIR_LOG)]
 
 
-def test_a_peer_that_never_greets_is_given_up() -> None:
-    scene = Scene()
+def test_a_peer_that_never_greets_is_given_up(scene: Scene) -> None:
     scene.tell(opened(DIALER))
     assert scene.tell(Tick()) == []
     assert refused(scene.tell(Tick())) == "silent"
@@ -820,79 +816,74 @@ def test_a_peer_is_told_only_of_spaces_that_it_may_read_and_wants() -> None:
     assert asked == [Resend(1, "home", (1, 2))], "of what the peer told, and not of bucket 3"
 
 
-def test_equal_digests_need_no_answer() -> None:
-    scene = idle()
-    assert scene.got(Digest(SPACE, {3: HERE})) == [Measure((SPACE,))]
-    assert scene.tell(Measured((SPACE,), {SPACE: {3: HERE, 4: HERE}})) == []
+def test_equal_digests_need_no_answer(quiet: Scene) -> None:
+    assert quiet.got(Digest(SPACE, {3: HERE})) == [Measure((SPACE,))]
+    assert quiet.tell(Measured((SPACE,), {SPACE: {3: HERE, 4: HERE}})) == []
 
 
-def test_buckets_that_differ_are_asked_for_and_sent_again_page_by_page() -> None:
-    scene = idle()
-    scene.got(Digest(SPACE, {1: HERE, 2: HERE, 3: HERE}))
-    assert scene.tell(Measured((SPACE,), {SPACE: {1: HERE, 2: THERE, 4: THERE}})) == [Send(Resend(1, SPACE, (2, 3)))]
-    assert scene.got(Resend(1, SPACE, (4, 2, 4))) == [Reask(SPACE, (2, 4), 0)]
-    assert scene.got(Resend(1, SPACE, (4, 2, 4))) == [], "said twice"
-    assert not scene.status.caught_up
+def test_buckets_that_differ_are_asked_for_and_sent_again_page_by_page(quiet: Scene) -> None:
+    quiet.got(Digest(SPACE, {1: HERE, 2: HERE, 3: HERE}))
+    assert quiet.tell(Measured((SPACE,), {SPACE: {1: HERE, 2: THERE, 4: THERE}})) == [Send(Resend(1, SPACE, (2, 3)))]
+    assert quiet.got(Resend(1, SPACE, (4, 2, 4))) == [Reask(SPACE, (2, 4), 0)]
+    assert quiet.got(Resend(1, SPACE, (4, 2, 4))) == [], "said twice"
+    assert not quiet.status.caught_up
     outside = entry(9, "secret")
-    (said,) = sent(scene.tell(Reread(space=SPACE, after=0, entries=(entry(1), outside), last_seq=5, done=False)))
+    (said,) = sent(quiet.tell(Reread(space=SPACE, after=0, entries=(entry(1), outside), last_seq=5, done=False)))
     assert said == Batch(feed=REPAIR, after=0, last_seq=1, head=0, entries=(entry(1),))
-    assert scene.got(Ack(REPAIR, 1)) == [Reask(SPACE, (2, 4), 5)]
-    (said,) = sent(scene.tell(Reread(space=SPACE, after=5, entries=(entry(2),), last_seq=9, done=True)))
+    assert quiet.got(Ack(REPAIR, 1)) == [Reask(SPACE, (2, 4), 5)]
+    (said,) = sent(quiet.tell(Reread(space=SPACE, after=5, entries=(entry(2),), last_seq=9, done=True)))
     assert (said.after, said.last_seq) == (1, 2)
-    assert scene.got(Ack(REPAIR, 1)) == []
-    assert scene.got(Ack(REPAIR, 2)) == [Send(Resent(1))]
-    assert scene.status.caught_up
-    assert scene.got(Resend(2, SPACE, (1,))) == [Reask(SPACE, (1,), 0)]
-    assert scene.tell(Reread(space=SPACE, after=0, entries=(), last_seq=9, done=False)) == [Reask(SPACE, (1,), 9)]
-    assert scene.tell(Reread(space=SPACE, after=9, entries=(), last_seq=9, done=True)) == [Send(Resent(2))]
+    assert quiet.got(Ack(REPAIR, 1)) == []
+    assert quiet.got(Ack(REPAIR, 2)) == [Send(Resent(1))]
+    assert quiet.status.caught_up
+    assert quiet.got(Resend(2, SPACE, (1,))) == [Reask(SPACE, (1,), 0)]
+    assert quiet.tell(Reread(space=SPACE, after=0, entries=(), last_seq=9, done=False)) == [Reask(SPACE, (1,), 9)]
+    assert quiet.tell(Reread(space=SPACE, after=9, entries=(), last_seq=9, done=True)) == [Send(Resent(2))]
 
 
-def test_the_end_of_digests_is_answered_once_all_were_looked_at_and_what_is_lacking_was_asked_for() -> None:
-    scene = idle()
-    scene.got(Digest(SPACE, {1: HERE}))
-    assert scene.got(DigestsEnd(1)) == []
-    answer = sent(scene.tell(Measured((SPACE,), {SPACE: {1: THERE}})))
+def test_the_end_of_digests_is_answered_once_all_were_looked_at_and_what_is_lacking_was_asked_for(quiet: Scene) -> None:
+    quiet.got(Digest(SPACE, {1: HERE}))
+    assert quiet.got(DigestsEnd(1)) == []
+    answer = sent(quiet.tell(Measured((SPACE,), {SPACE: {1: THERE}})))
     assert answer == [Resend(1, SPACE, (1,)), Compared(1)]
-    assert sent(scene.got(DigestsEnd(2))) == [Compared(2)], "nothing was told"
+    assert sent(quiet.got(DigestsEnd(2))) == [Compared(2)], "nothing was told"
 
 
-def test_a_comparison_is_over_when_what_it_found_is_sent_and_what_was_asked_for_is_here() -> None:
-    scene = idle()
-    scene.tell(Compare(), Measured(("team/*",), {SPACE: {3: HERE}}))
-    assert scene.status.compared == 0
-    scene.got(Resend(1, SPACE, (3,)), Compared(1))
-    assert scene.status.compared == 0, "the peer has not got what it lacks"
-    scene.tell(Reread(space=SPACE, after=0, entries=(entry(1),), last_seq=5, done=True))
-    assert Measure(("team/*",)) in scene.got(Ack(REPAIR, 1)), "what was repaired is looked at again"
-    assert scene.status.compared == 0
-    scene.tell(Measured(("team/*",), {SPACE: {3: HERE}}))
-    scene.got(Compared(2))
-    assert (scene.status.compared, scene.status.differs) == (1, 0)
-    scene.tell(Compare(back=True), Measured(("team/*",), {}))
-    scene.got(Compared(3), Digest("team/b", {3: THERE}), DigestsEnd(1, serves=3))
-    assert sent(scene.tell(Measured(("team/b",), {}))) == [Resend(1, "team/b", (3,)), Compared(1)]
-    assert scene.status.compared == 1, "what we lack of that space is on its way"
-    scene.got(Resent(1))
-    scene.tell(Measured(("team/*",), {}))
-    scene.got(Compared(4), Digest("team/b", {3: THERE}), DigestsEnd(2, serves=4))
-    scene.tell(Measured(("team/b",), {"team/b": {3: THERE}}))
-    assert (scene.status.compared, scene.status.differs) == (2, 0)
+def test_a_comparison_is_over_when_what_it_found_is_sent_and_what_was_asked_for_is_here(quiet: Scene) -> None:
+    quiet.tell(Compare(), Measured(("team/*",), {SPACE: {3: HERE}}))
+    assert quiet.status.compared == 0
+    quiet.got(Resend(1, SPACE, (3,)), Compared(1))
+    assert quiet.status.compared == 0, "the peer has not got what it lacks"
+    quiet.tell(Reread(space=SPACE, after=0, entries=(entry(1),), last_seq=5, done=True))
+    assert Measure(("team/*",)) in quiet.got(Ack(REPAIR, 1)), "what was repaired is looked at again"
+    assert quiet.status.compared == 0
+    quiet.tell(Measured(("team/*",), {SPACE: {3: HERE}}))
+    quiet.got(Compared(2))
+    assert (quiet.status.compared, quiet.status.differs) == (1, 0)
+    quiet.tell(Compare(back=True), Measured(("team/*",), {}))
+    quiet.got(Compared(3), Digest("team/b", {3: THERE}), DigestsEnd(1, serves=3))
+    assert sent(quiet.tell(Measured(("team/b",), {}))) == [Resend(1, "team/b", (3,)), Compared(1)]
+    assert quiet.status.compared == 1, "what we lack of that space is on its way"
+    quiet.got(Resent(1))
+    quiet.tell(Measured(("team/*",), {}))
+    quiet.got(Compared(4), Digest("team/b", {3: THERE}), DigestsEnd(2, serves=4))
+    quiet.tell(Measured(("team/b",), {"team/b": {3: THERE}}))
+    assert (quiet.status.compared, quiet.status.differs) == (2, 0)
     pull = idle(PULL_ONLY)
     pull.tell(Compare())
     assert pull.status.compared == 1, "there is nothing to tell"
 
 
-def test_what_two_looks_found_apart_is_counted_until_a_look_finds_it_equal() -> None:
-    scene = idle()
+def test_what_two_looks_found_apart_is_counted_until_a_look_finds_it_equal(quiet: Scene) -> None:
     for end in (1, 2):
-        scene.tell(Compare()) if end == 1 else None
-        scene.tell(Measured(("team/*",), {SPACE: {3: HERE, 4: HERE}}))
-        scene.got(Resend(end, SPACE, (3, 4) if end == 1 else (3,)), Compared(end))
-        scene.tell(Reread(space=SPACE, after=0, entries=(), last_seq=5, done=True))
-    assert (scene.status.compared, scene.status.differs) == (1, 1), "one of the two was repaired"
-    scene.tell(Compare(), Measured(("team/*",), {SPACE: {3: HERE, 4: HERE}}))
-    scene.got(Compared(3))
-    assert (scene.status.compared, scene.status.differs) == (2, 0)
+        quiet.tell(Compare()) if end == 1 else None
+        quiet.tell(Measured(("team/*",), {SPACE: {3: HERE, 4: HERE}}))
+        quiet.got(Resend(end, SPACE, (3, 4) if end == 1 else (3,)), Compared(end))
+        quiet.tell(Reread(space=SPACE, after=0, entries=(), last_seq=5, done=True))
+    assert (quiet.status.compared, quiet.status.differs) == (1, 1), "one of the two was repaired"
+    quiet.tell(Compare(), Measured(("team/*",), {SPACE: {3: HERE, 4: HERE}}))
+    quiet.got(Compared(3))
+    assert (quiet.status.compared, quiet.status.differs) == (2, 0)
 
 
 def test_a_peer_that_may_have_a_part_only_is_not_said_to_differ() -> None:
@@ -903,20 +894,18 @@ def test_a_peer_that_may_have_a_part_only_is_not_said_to_differ() -> None:
     assert scene.status.differs == 0
 
 
-def test_a_peer_that_is_asked_to_compare_as_well_says_when_it_has() -> None:
-    scene = idle()
-    asked = sent(scene.tell(Compare(back=True), Measured(("team/*",), {})))
+def test_a_peer_that_is_asked_to_compare_as_well_says_when_it_has(quiet: Scene) -> None:
+    asked = sent(quiet.tell(Compare(back=True), Measured(("team/*",), {})))
     assert asked == [DigestsEnd(1, back=True)]
-    scene.got(Compared(1))
-    assert scene.status.compared == 0, "the peer has not compared"
-    scene.got(DigestsEnd(1, serves=1))
-    assert scene.status.compared == 1
+    quiet.got(Compared(1))
+    assert quiet.status.compared == 0, "the peer has not compared"
+    quiet.got(DigestsEnd(1, serves=1))
+    assert quiet.status.compared == 1
 
 
-def test_who_is_asked_to_compare_does_so_and_who_gives_nothing_says_so_at_once() -> None:
-    scene = idle()
-    assert scene.got(DigestsEnd(4, back=True)) == [Measure(("team/*",)), Send(Compared(4))]
-    assert sent(scene.tell(Measured(("team/*",), {}))) == [DigestsEnd(1, serves=4)]
+def test_who_is_asked_to_compare_does_so_and_who_gives_nothing_says_so_at_once(quiet: Scene) -> None:
+    assert quiet.got(DigestsEnd(4, back=True)) == [Measure(("team/*",)), Send(Compared(4))]
+    assert sent(quiet.tell(Measured(("team/*",), {}))) == [DigestsEnd(1, serves=4)]
     assert sent(idle(PULL_ONLY).got(DigestsEnd(4, back=True))) == [DigestsEnd(1, serves=4), Compared(4)]
     assert sent(idle(PULL_ONLY).tell(Compare(back=True))) == [DigestsEnd(1, back=True)]
 
@@ -942,16 +931,14 @@ def test_two_sides_that_ask_each_other_at_once_do_not_wait_for_each_other() -> N
     ],
     ids=str,
 )
-def test_an_answer_to_a_comparison_that_was_not_told_is_a_fault(lie: Any) -> None:
-    scene = idle()
-    scene.tell(Compare(), Measured(("team/*",), {}))
-    assert refused(scene.got(lie)) == "fault"
+def test_an_answer_to_a_comparison_that_was_not_told_is_a_fault(lie: Any, quiet: Scene) -> None:
+    quiet.tell(Compare(), Measured(("team/*",), {}))
+    assert refused(quiet.got(lie)) == "fault"
 
 
-def test_a_space_that_is_empty_here_is_asked_for() -> None:
-    scene = idle()
-    scene.got(Digest(SPACE, {1: HERE}))
-    assert scene.tell(Measured((SPACE,), {})) == [Send(Resend(1, SPACE, (1,)))]
+def test_a_space_that_is_empty_here_is_asked_for(quiet: Scene) -> None:
+    quiet.got(Digest(SPACE, {1: HERE}))
+    assert quiet.tell(Measured((SPACE,), {})) == [Send(Resend(1, SPACE, (1,)))]
 
 
 def test_a_repair_is_taken_in_like_any_batch_and_moves_no_cursor() -> None:
@@ -964,17 +951,16 @@ def test_a_repair_is_taken_in_like_any_batch_and_moves_no_cursor() -> None:
     assert scene.status.taken == 7
 
 
-def test_a_repair_that_is_not_acknowledged_is_said_again_under_its_number() -> None:
-    scene = idle()
-    scene.got(Resend(1, SPACE, (1,)))
+def test_a_repair_that_is_not_acknowledged_is_said_again_under_its_number(quiet: Scene) -> None:
+    quiet.got(Resend(1, SPACE, (1,)))
     reread = Reread(space=SPACE, after=0, entries=(entry(1),), last_seq=5, done=True)
-    (first,) = sent(scene.tell(reread))
-    scene.tell(Tick())
-    assert scene.tell(Tick()) == [Reask(SPACE, (1,), 0)]
-    assert scene.got(Ack(REPAIR, 1)) == []
-    assert sent(scene.tell(reread)) == [first]
-    assert scene.got(Ack(REPAIR, 1)) == [Send(Resent(1))]
-    assert scene.status.caught_up
+    (first,) = sent(quiet.tell(reread))
+    quiet.tell(Tick())
+    assert quiet.tell(Tick()) == [Reask(SPACE, (1,), 0)]
+    assert quiet.got(Ack(REPAIR, 1)) == []
+    assert sent(quiet.tell(reread)) == [first]
+    assert quiet.got(Ack(REPAIR, 1)) == [Send(Resent(1))]
+    assert quiet.status.caught_up
 
 
 def test_a_digest_of_a_space_that_is_not_wanted_says_nothing() -> None:

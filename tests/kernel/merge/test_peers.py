@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from ledger_builders import Home, Pen, all_done
 from peer_builders import EVERYTHING, FEED, ID, NOW, OTHER, Node
+from set_clock import Clock
 from stored_transcripts import Direct
 from structlog.testing import capture_logs
 
@@ -443,16 +444,8 @@ class StandingStream:
         self.hung_up = why
 
 
-@dataclass
-class Clock:
-    now: float = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 async def test_a_copy_that_comes_second_is_refused_and_told_of_for_a_while() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     copies, first = Copies(answer_s=3.0, now=clock), StandingStream()
     assert await copies.admit(first, "laptop", NODE, "one") == ""
     assert copies.note(NODE) == ""

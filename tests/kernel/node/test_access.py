@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from doubles import any_umask
+from set_clock import Clock
 
 from mnemesh_gateway.security import access as access_module
 from mnemesh_gateway.security.access import MIGRATIONS, TOKEN_PREFIX, Access
@@ -37,17 +38,9 @@ OWNER = Caller(agent="owner", principal="owner")
 NOW = 1_800_000_000_000
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = NOW
-
-    def __call__(self) -> int:
-        return self.now
-
-
 @pytest.fixture
 def clock() -> Clock:
-    return Clock()
+    return Clock(NOW)
 
 
 @pytest.fixture
@@ -65,6 +58,11 @@ def access(path: Path, clock: Clock) -> Iterator[Access]:
 def issued(access: Access, name: str = "ana", **more: object) -> str:
     fields = {"role": "writer", "spaces": ("team/*",), **more}
     return access.add(OWNER, name=name, **fields)[1]
+
+
+@pytest.fixture
+def token(access: Access) -> str:
+    return issued(access)
 
 
 def reopened(access: Access, path: Path, clock: Clock) -> Access:
@@ -95,8 +93,7 @@ def test_a_token_of_ours_that_holds_what_looks_like_a_placeholder_is_found_and_a
     assert not find_secret("mnm_" + "your-token-here-" * 2 + "your-token-")
 
 
-def test_a_token_stands_nowhere_in_the_file_and_its_hash_does(access: Access, path: Path) -> None:
-    token = issued(access)
+def test_a_token_stands_nowhere_in_the_file_and_its_hash_does(access: Access, path: Path, token: str) -> None:
     held = b"".join(file.read_bytes() for file in path.parent.iterdir())
     assert token.encode() not in held
     assert token.removeprefix(TOKEN_PREFIX).encode() not in held
@@ -116,8 +113,7 @@ def test_a_file_that_others_can_read_is_refused_with_what_to_do(access: Access, 
         Access(path, clock)
 
 
-def test_a_holder_is_found_by_the_token_and_by_nothing_else(access: Access) -> None:
-    token = issued(access)
+def test_a_holder_is_found_by_the_token_and_by_nothing_else(access: Access, token: str) -> None:
     found = access.holder(token)
     assert found.name == "ana"
     near = [token[:-1], token + "x", token.upper(), token.removeprefix(TOKEN_PREFIX), "", "mnm_", "\ud800", "ana"]
@@ -126,9 +122,8 @@ def test_a_holder_is_found_by_the_token_and_by_nothing_else(access: Access) -> N
 
 
 def test_every_token_is_compared_in_constant_time_be_it_known_or_not(
-    access: Access, monkeypatch: pytest.MonkeyPatch
+    access: Access, monkeypatch: pytest.MonkeyPatch, token: str
 ) -> None:
-    token = issued(access)
     lengths: list[tuple[int, int]] = []
 
     def compare(left: bytes, right: bytes) -> bool:
@@ -151,9 +146,8 @@ def test_agents_and_their_grants_are_there_after_a_restart(access: Access, path:
 
 
 def test_a_revoked_token_opens_nothing_from_the_next_call_on_and_after_a_restart(
-    access: Access, path: Path, clock: Clock
+    access: Access, path: Path, clock: Clock, token: str
 ) -> None:
-    token = issued(access)
     clock.now += 1000
     authenticator = Authenticator("owner-token", access)
     assert authenticator.authenticate(headers(token)).principal == "ana"
@@ -226,8 +220,7 @@ def test_an_admin_lists_and_revokes_within_its_spaces_only(access: Access) -> No
     assert [agent.state(NOW) for agent in access.list(OWNER)] == ["revoked", "active"]
 
 
-def test_uses_are_counted_at_once_and_written_later(access: Access, path: Path, clock: Clock) -> None:
-    token = issued(access)
+def test_uses_are_counted_at_once_and_written_later(access: Access, path: Path, clock: Clock, token: str) -> None:
     authenticator = Authenticator("owner-token", access)
     for _ in range(3):
         clock.now += 10
@@ -254,8 +247,7 @@ def test_uses_are_counted_at_once_and_written_later(access: Access, path: Path, 
     assert reopened(access, path, clock).list(OWNER)[0].calls == 4
 
 
-def test_a_refused_call_is_no_use(access: Access) -> None:
-    token = issued(access)
+def test_a_refused_call_is_no_use(access: Access, token: str) -> None:
     access.revoke(OWNER, "ana")
     with pytest.raises(Unauthenticated):
         Authenticator("owner-token", access).authenticate(headers(token))
@@ -288,9 +280,8 @@ def test_what_was_issued_and_revoked_is_there_after_a_kill(path: Path, clock: Cl
 
 
 def test_a_disk_that_fails_changes_nothing_and_says_so(
-    access: Access, path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    access: Access, path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, token: str
 ) -> None:
-    token = issued(access)
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     access._db.execute("PRAGMA busy_timeout=1")
@@ -331,9 +322,8 @@ def test_a_damaged_file_is_data_loss_and_opens_nothing(access: Access, path: Pat
 
 
 def test_every_step_of_the_schema_runs_once_and_old_files_are_brought_up(
-    access: Access, path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    access: Access, path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, token: str
 ) -> None:
-    token = issued(access)
 
     def later(db: sqlite3.Connection) -> None:
         db.execute("ALTER TABLE agent ADD COLUMN note TEXT NOT NULL DEFAULT ''")
@@ -363,16 +353,16 @@ def test_an_agents_token_makes_its_caller(access: Access) -> None:
         ("", "Cursor", "ana/cursor"), ("", "bob", "ana/bob"), ("", "bob/x", "ana/bob-x"), ("ana/", "", "ana"),
     ],
 )  # fmt: skip
-def test_an_agent_writes_as_itself_or_as_its_own_client(access: Access, header: str, client: str, agent: str) -> None:
-    token = issued(access)
+def test_an_agent_writes_as_itself_or_as_its_own_client(
+    access: Access, header: str, client: str, agent: str, token: str
+) -> None:
     issued(access, "bob")
     found = Authenticator("owner-token", access).authenticate(headers(token, x_mnemesh_agent=header), client)
     assert found.agent == agent
 
 
 @pytest.mark.parametrize("header", ["bob", "Bob", "bob/cli", "owner", "owner/cli", "nobody/cli", "bob%2Fcli", " bob "])
-def test_an_agent_that_asks_for_anothers_name_is_refused(access: Access, header: str) -> None:
-    token = issued(access)
+def test_an_agent_that_asks_for_anothers_name_is_refused(access: Access, header: str, token: str) -> None:
     issued(access, "bob")
     with pytest.raises(PermissionDenied) as caught:
         Authenticator("owner-token", access).authenticate(headers(token, x_mnemesh_agent=header))

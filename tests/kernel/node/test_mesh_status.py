@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
-from recall_scene import running
 
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_memory.transcripts.sessions import TranscriptDraft, TurnDraft
@@ -16,12 +13,6 @@ from mnemesh_memory.values.errors import DeadlineExceeded
 from mnemesh_memory.values.model import Caller, Draft, Written
 
 CALLER = Caller("owner/tester", "owner")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def mesh(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mesh]:
-    async with running(tmp_path_factory.mktemp("status")) as made:
-        yield made
 
 
 async def test_an_index_that_catches_up_is_behind_however_little(mesh: Mesh, monkeypatch: pytest.MonkeyPatch) -> None:

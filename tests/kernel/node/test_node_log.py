@@ -9,6 +9,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
+from set_clock import Clock
 
 from mnemesh_actors.notices import NOTICES_MAX, Notice, Notices
 from mnemesh_gateway.__main__ import EXIT_USAGE, main
@@ -29,15 +30,8 @@ os.write(2, b"a library writes past Python\\n")
 """
 
 
-class Clock:
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 def test_a_line_that_comes_again_and_again_is_counted() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     repeats = Repeats(clock)
     line = "asyncio: socket.accept() out of system resource\nsocket: <socket fd={}>"
     admitted = sum(repeats.admits(line.format(number))[0] for number in range(12_345 + REPEATS_MAX))
@@ -49,13 +43,13 @@ def test_a_line_that_comes_again_and_again_is_counted() -> None:
 
 
 def test_numbers_do_not_make_another_line_of_it_and_words_do() -> None:
-    repeats = Repeats(Clock())
+    repeats = Repeats(Clock(0.0))
     assert sum(repeats.admits(f"Task-{number} failed at 0x{number:x}")[0] for number in range(100)) == REPEATS_MAX
     assert repeats.admits("something else happened") == (True, [])
 
 
 def test_the_count_is_told_before_the_next_line_whatever_that_is() -> None:
-    clock = Clock()
+    clock = Clock(0.0)
     repeats = Repeats(clock)
     for _ in range(REPEATS_MAX + 7):
         repeats.admits("the same")
@@ -64,7 +58,7 @@ def test_the_count_is_told_before_the_next_line_whatever_that_is() -> None:
 
 
 def test_lines_that_somebody_makes_up_are_counted_together() -> None:
-    repeats = Repeats(Clock())
+    repeats = Repeats(Clock(0.0))
     words = (
         "".join(chr(97 + number // 26**place % 26) for place in range(4)) for number in range(20 * LINES_KNOWN_MAX)
     )

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from follower_scene import Scene, played, until
-from ledger_builders import AGENT, OTHER_SPACE, SPACE, START, Home, Pen
+from follower_scene import Scene, until
+from ledger_builders import AGENT, OTHER_SPACE, SPACE, START, Pen
 
 from mnemesh_actors.runtime.bell import News
 from mnemesh_actors.watch import watch_operations as watching_module
@@ -77,10 +77,8 @@ def watch_reads() -> list[asyncio.Task[Any]]:
 
 
 @pytest.fixture
-async def post(home: Home) -> AsyncIterator[Post]:
-    async with played(home) as scene:
-        await scene.start()
-        yield Post(scene, home.pen)
+def post(scene: Scene) -> Post:
+    return Post(scene, scene.home.pen)
 
 
 async def test_without_asking_for_it_no_text_is_sent(post: Post) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -11,10 +11,9 @@ from uuid import UUID
 
 import numpy as np
 import pytest
-from follower_scene import Scene, played
+from follower_scene import Scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_builders import Home
 
 from mnemesh_actors.consumers import index_items
 from mnemesh_actors.index.engine_port import IndexBackend, Record
@@ -185,13 +184,6 @@ def test_traits_that_no_memory_has_are_damage(told: str) -> None:
 
 
 # ---- through the follower -------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-async def scene(home: Home) -> AsyncIterator[Scene]:
-    async with played(home) as one:
-        await one.start()
-        yield one
 
 
 def said(seq: int) -> dict[str, Source]:

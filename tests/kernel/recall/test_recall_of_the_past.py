@@ -14,8 +14,6 @@ import pytest
 from doubles import noted
 from plain_memories import plain_memory
 from recall_scene import READER, Here, found
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.node_ports import NodePorts

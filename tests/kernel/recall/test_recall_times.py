@@ -9,8 +9,6 @@ import pytest
 import pytest_asyncio
 from doubles import failing
 from recall_scene import READER, Here, found, signals_of
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_actors.node.mesh import Mesh
 from mnemesh_memory.values.errors import Unavailable

@@ -20,8 +20,6 @@ import pytest_asyncio
 from doubles import failing, hanging, noted
 from follower_scene import until
 from recall_scene import READER, Here, found, judged, running, signals_of
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_actors.consumers.follower import IndexFollower
 from mnemesh_actors.index.shard import Search

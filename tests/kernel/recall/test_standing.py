@@ -11,8 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from plain_memories import plain_memory
 from recall_scene import READER, Here
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_actors.recall.results import Found, answering, likely_first, newest_first
 from mnemesh_actors.remember.history_operations import MARKS_PAGE

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from recall_scene import READER, Here, memories
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_actors.remember.drafts import Prepared, rounds
 from mnemesh_memory.policy.judge import guard

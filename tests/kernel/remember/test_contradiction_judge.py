@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 from recall_scene import READER, Here, judge_of, judged, running
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_actors.consumers import contradiction_judge
 from mnemesh_actors.ledger.commands import Committed, Create

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 from recall_scene import READER, Here, judge_of, judged, memories, running
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_actors.consumers import contradiction_judge
 from mnemesh_actors.consumers.contradiction_judge import _at_once

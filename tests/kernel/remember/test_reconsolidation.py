@@ -13,8 +13,6 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plain_memories import plain_memory
 from recall_scene import READER, Here
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_memory.policy.dynamics.reconsolidation import (
     LABILE_MAX,

@@ -8,8 +8,6 @@ import random
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_memory.policy.dynamics.surprisal import (
     CONTINUITY_MS,

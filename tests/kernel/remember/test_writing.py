@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from doubles import failing
 from follower_scene import GENERATION, WIDTH, Scene, until
-from follower_scene import idle as idle
-from follower_scene import scene as scene
 from ledger_builders import AGENT, SPACE
 
 from mnemesh_actors.embedding.embedder import Embedder, EmbeddingPool

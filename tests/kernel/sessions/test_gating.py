@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemesh.hooks.gating import FOLDER, Gate, GateFile, words_of
+from mnemesh.hooks.gating import Gate, GateFile, words_of
 
 KILN = "please repair the kiln schedule of pier seven"
 AGAIN = "repair the kiln schedule until pier seven works"
@@ -42,7 +42,7 @@ def test_the_file_keeps_the_gate_without_a_word_and_a_damaged_one_begins_anew(tm
     gate = Gate(empty=1, passed=2, brought=True, topic=words_of(KILN))
     file.write(gate)
     assert file.read().members() == gate.members()
-    (kept,) = (tmp_path / FOLDER).iterdir()
+    (kept,) = (tmp_path / GateFile.folder).iterdir()
     assert "kiln" not in kept.read_text()
     for damage in ("[]", "{", '{"topic": 3}', '{"empty": "x"}', '{"empty": 1e999}', '{"topic": [1e999]}', ""):
         kept.write_text(damage + "\n")

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemesh.hooks import context
-from mnemesh.hooks.kept import captures, notes, transcript_tail
+from mnemesh.hooks.kept import notes, transcript_tail
 from mnemesh.hooks.kept.captures import CaptureBuffer
 from mnemesh.hooks.kept.notes import Notes
 from mnemesh.hooks.kept.session_file import FILE_BYTES_MAX, FILES_MAX
@@ -110,7 +110,7 @@ def test_the_buffer_keeps_files_and_the_plain_words_of_failed_commands(tmp_path:
     assert buffer.add({"tool_input": {"command": "PASSWORD=x ls"}}, failed=True).calls == 0
     found = buffer.add({"tool_input": {"file_path": "/p/a.py"}, "cwd": "/p"}, failed=False)
     assert (found.files, found.failures, found.calls) == (("/q/b.py", "a.py"), ("pytest tests/x.py", "curl"), 5)
-    (file,) = (tmp_path / captures.FOLDER).iterdir()
+    (file,) = (tmp_path / CaptureBuffer.folder).iterdir()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     for _ in range(2_000):
         buffer.append(["file " + "x" * 300])
@@ -118,7 +118,7 @@ def test_the_buffer_keeps_files_and_the_plain_words_of_failed_commands(tmp_path:
     for number in range(FILES_MAX + 5):
         CaptureBuffer(tmp_path, "h", f"s{number}").append(["file x"])
     buffer.sweep()
-    assert len(list((tmp_path / captures.FOLDER).iterdir())) == FILES_MAX
+    assert len(list((tmp_path / CaptureBuffer.folder).iterdir())) == FILES_MAX
 
 
 def test_notes_are_private_bounded_and_a_damaged_one_goes(tmp_path: Path) -> None:

@@ -11,8 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_memories import plain_memory
 from recall_scene import READER, Here
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 
 from mnemesh_actors.node import session_operations
 from mnemesh_actors.remember.deadlines import find

@@ -11,8 +11,6 @@ from typing import Any
 
 import pytest
 from recall_scene import READER, Here, running, signals_of
-from recall_scene import here as here
-from recall_scene import mesh as mesh
 from told_texts import EPISODES
 
 from mnemesh_actors.index import neighbours

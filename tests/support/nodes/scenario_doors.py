@@ -11,6 +11,7 @@ import asyncio
 import json
 import os
 import sys
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager
 from typing import Any, Protocol, Self, TypeVar
@@ -89,6 +90,12 @@ class Door(Protocol):
 
     async def __aexit__(self, *_: object) -> None:
         await self.close()
+
+
+@pytest.fixture
+def space() -> str:
+    """A space of its own for each test. The tests share a node and no memories."""
+    return f"test/{uuid.uuid4().hex}"
 
 
 async def refusal(call: Awaitable[object], code: str = "", field: str = "") -> Refused:

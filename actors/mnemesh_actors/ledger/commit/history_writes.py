@@ -233,12 +233,7 @@ class Histories(LedgerSide):
         state = document.state()
         heads = tuple(one.id for one in revisions.visible(state))
         if len(heads) < 2:
-            raise FailedPrecondition(
-                f"{memory.id} is not in conflict: it says one thing only; use update to change it",
-                field="id",
-                value=memory.id,
-                limit="a memory with two or more visible heads",
-            )
+            raise no_conflict(memory)
         kept = revisions.named(state, "keep", command.keep).id
         if kept not in heads:
             limit = f"one of the heads {', '.join(heads)}; rollback goes back to an older revision"
@@ -299,6 +294,16 @@ class Histories(LedgerSide):
                 todo += deps[hash_]
         past = {hash: raw for hash, raw in log.items() if hash in kept}
         return MemoryDocument(memory.id, memory.space, *within(memory.id, memory.space, past)).state()
+
+
+def no_conflict(memory: Memory) -> FailedPrecondition:
+    """The refusal to end a conflict where there is none."""
+    return FailedPrecondition(
+        f"{memory.id} is not in conflict: it says one thing only; use update to change it",
+        field="id",
+        value=memory.id,
+        limit="a memory with two or more visible heads",
+    )
 
 
 def _pair_out(pair: link_table.OpenPair) -> str:

@@ -16,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any, Final
 
-    from mnemesh.transport.space import StrPath
-
-FOLDER: Final = "hosts/captures"
 FILES_MAX: Final = 40
 FAILURES_MAX: Final = 20
 PATH_CHARS_MAX: Final = 400
@@ -45,8 +42,7 @@ class Captured:
 class CaptureBuffer(SessionFile):
     """The buffer of one session."""
 
-    def __init__(self, data_dir: StrPath, host: str, session: str) -> None:
-        super().__init__(os.path.join(data_dir, FOLDER), host, session)
+    folder = "hosts/captures"
 
     def add(self, given: Mapping[str, Any], *, failed: bool) -> Captured:
         """Note a call of a tool by the host's JSON. The buffer then."""

@@ -6,7 +6,6 @@ in all. Words of the person do not count. So a quoted line is found, and a phras
 
 from __future__ import annotations
 
-import os
 import re
 
 from mnemesh.hooks.kept.marks import runs_of
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from typing import Final
 
-    from mnemesh.transport.space import StrPath
-
-FOLDER: Final = "hosts/cited"
 WORDS_CHARS_MAX: Final = 64 * 1024  # Of the last words.
 CITED_MAX: Final = 32  # By one answer.
 # Marks in a quotation: one in so many of the memory's, within these bounds.
@@ -32,8 +28,7 @@ _ID: Final = r"(?<![0-9a-f-])[0-9a-f]{8}-[0-9a-f]{4}(?:-[0-9a-f]{1,4}){0,2}(?:-[
 class CitedMemories(SessionFile):
     """The ids that counted already, of one session."""
 
-    def __init__(self, data_dir: StrPath, host: str, session: str) -> None:
-        super().__init__(os.path.join(data_dir, FOLDER), host, session)
+    folder = "hosts/cited"
 
 
 def cited(words: str, shown: Mapping[str, Collection[str]], asked: str = "") -> list[str]:

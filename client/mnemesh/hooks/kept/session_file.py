@@ -38,9 +38,11 @@ def made_private(folder: StrPath) -> None:
 class SessionFile:
     """The file of one session. A session without an id has none, and keeps nothing."""
 
-    def __init__(self, folder: str, host: str, session: str) -> None:
-        self._folder = folder
-        self._file = os.path.join(folder, session_name(host, session)) if session else None
+    folder: str  # In the data directory.
+
+    def __init__(self, data_dir: StrPath, host: str, session: str) -> None:
+        self._folder = os.path.join(data_dir, self.folder)
+        self._file = os.path.join(self._folder, session_name(host, session)) if session else None
 
     def lines(self) -> list[str]:
         """All items, the oldest first."""

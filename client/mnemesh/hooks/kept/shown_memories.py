@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import os
-
 from mnemesh.hooks.kept.session_file import SessionFile
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Final
 
-    from mnemesh.transport.space import StrPath
-
-FOLDER: Final = "hosts/sessions"
 IDS_MAX: Final = 1_000
 
 
 class ShownMemories(SessionFile):
     """The ids of one session. A session without an id is shown memories again."""
 
-    def __init__(self, data_dir: StrPath, host: str, session: str) -> None:
-        super().__init__(os.path.join(data_dir, FOLDER), host, session)
+    folder = "hosts/sessions"
 
     def ids(self) -> frozenset[str]:
         """The memories that the session has been shown."""

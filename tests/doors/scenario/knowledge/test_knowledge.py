@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scenario_doors import Door, Refused, refusal
 from test_scenarios import remember
-from test_scenarios import space as space
 
 
 async def test_a_name_leads_to_its_relations_and_their_memories(door: Door, space: str) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scenario_doors import Door, refusal
 from test_scenarios import remember
-from test_scenarios import space as space
 
 PORTS = ("The staging database listens on port 5440.", "The production database listens on port 5432.")
 TEAS = ("Jasmine tea is brewed at 80 degrees.", "Black tea is brewed at 95 degrees.", "Green tea is brewed briefly.")

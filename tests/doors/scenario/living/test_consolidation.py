@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scenario_doors import Door, refusal
 from test_scenarios import remember
-from test_scenarios import space as space
 from told_texts import EPISODES
 
 

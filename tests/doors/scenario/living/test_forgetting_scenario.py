@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scenario_doors import Door
 from test_scenarios import remember
-from test_scenarios import space as space
 
 LOOKS_MAX = 100
 LONG = (

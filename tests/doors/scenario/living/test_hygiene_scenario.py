@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scenario_doors import Door, refusal
 from test_scenarios import remember
-from test_scenarios import space as space
 
 
 async def test_a_text_stored_twice_is_told_with_the_command_that_ends_it(door: Door, space: str) -> None:

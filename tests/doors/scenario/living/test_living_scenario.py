@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from scenario_doors import Door
 from test_scenarios import remember
-from test_scenarios import space as space
 
 
 async def test_the_asking_session_finds_its_own_words_first_among_equals(door: Door, space: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from scenario_doors import Door, refusal
-from test_scenarios import space as space
 
 
 async def opposed(door: Door, space: str) -> tuple[str, str]:

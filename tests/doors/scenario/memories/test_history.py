@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from scenario_doors import Door, refusal
 from test_scenarios import SECRET, found, remember
-from test_scenarios import space as space
 
 MONDAY, FRIDAY = "is on Monday.\nIt is final.", "is on Friday.\nIt is final."
 

@@ -6,7 +6,6 @@ import uuid
 
 from scenario_doors import Door, refusal
 from test_scenarios import remember
-from test_scenarios import space as space
 
 
 async def test_what_resolves_a_memory_comes_with_it_until_it_is_unlinked(door: Door, space: str) -> None:

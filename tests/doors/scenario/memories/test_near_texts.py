@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from scenario_doors import Door
-from test_scenarios import space as space
 from told_texts import SIX
 
 

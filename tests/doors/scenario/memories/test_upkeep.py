@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scenario_doors import Door, refusal
 from test_scenarios import SECRET, remember
-from test_scenarios import space as space
 
 
 async def test_an_anchored_memory_says_why_it_stays_until_it_is_let_go(door: Door, space: str) -> None:

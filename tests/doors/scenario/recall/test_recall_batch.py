@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from scenario_doors import Door, McpDoor, refusal
 from test_scenarios import remember
-from test_scenarios import space as space
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 

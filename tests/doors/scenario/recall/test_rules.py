@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from scenario_doors import Door
 from test_scenarios import remember
-from test_scenarios import space as space
 
 
 async def test_a_rule_hides_a_kind_until_it_ends_and_a_question_by_name_finds_it(door: Door, space: str) -> None:

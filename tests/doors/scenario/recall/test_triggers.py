@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scenario_doors import Door, refusal
 from test_scenarios import SECRET, remember
-from test_scenarios import space as space
 
 
 async def test_a_trigger_fires_once_by_a_question_and_its_text_is_read_by_id(door: Door, space: str) -> None:

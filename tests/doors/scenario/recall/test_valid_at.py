@@ -6,7 +6,6 @@ from typing import Any
 
 from scenario_doors import Door, refusal
 from test_scenarios import found, remember
-from test_scenarios import space as space
 
 ANN, BOB = "The CEO of Acme is Ann.", "The CEO of Acme is Bob."
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from scenario_doors import Door, refusal
 from test_scenarios import SECRET
-from test_scenarios import space as space
 
 
 def project(folder: Path) -> Path:

@@ -8,7 +8,6 @@ from typing import Any
 
 from scenario_doors import Door, refusal
 from test_scenarios import SECRET, remember
-from test_scenarios import space as space
 
 from mnemesh_memory.text.text import estimate_tokens
 

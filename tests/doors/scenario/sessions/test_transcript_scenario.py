@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from scenario_doors import Door, refusal
 from test_scenarios import SECRET, remember
-from test_scenarios import space as space
 
 
 async def test_a_session_is_kept_apart_from_memories_from_its_first_turn_to_its_end(door: Door, space: str) -> None:
