@@ -32,6 +32,7 @@ from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.policy import standing
 from mnemesh_memory.policy.judge import guard
+from mnemesh_memory.policy.judge.slots import subject_terms
 from mnemesh_memory.policy.rules import triggers
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash
@@ -220,7 +221,7 @@ class ContradictionJudge:
         while parts:
             part = parts.popleft()
             asked = [(vectors[hashes[memory.id]], memory.space) for memory in part]
-            words = [" ".join(guard.subject_terms(memory.content)) for memory in part]
+            words = [" ".join(subject_terms(memory.content)) for memory in part]
             question = partial(_ask, asked, limit, embedder.generation, words, until)
             try:
                 near: list[list[tuple[str, float]]] = await index.read(question)

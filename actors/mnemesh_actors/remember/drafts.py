@@ -26,6 +26,7 @@ from mnemesh_memory.policy.dynamics import reconsolidation
 from mnemesh_memory.policy.dynamics.surprisal import Surprise, continuity, surprise
 from mnemesh_memory.policy.judge import guard
 from mnemesh_memory.policy.judge.sameness import almost_identical
+from mnemesh_memory.policy.judge.slots import subject_terms
 from mnemesh_memory.policy.neighbourhood import candidates
 from mnemesh_memory.policy.purposes import KNOWLEDGE, purpose_of
 from mnemesh_memory.policy.validity import SUPERSEDES
@@ -73,11 +74,6 @@ class Prepared:
     def is_open(self) -> bool:
         """Still to be written."""
         return self.done is None and self.failed is None
-
-    @property
-    def apart(self) -> tuple[str, ...]:
-        """The candidates that a model has read and found to hold beside the draft."""
-        return guard.read_apart(self.draft.content, self.candidates, self.seen)
 
 
 class Preparing:
@@ -196,7 +192,7 @@ class Preparing:
         if not items:
             return
         asked = [(item.vectors[0], item.draft.space) for item in items]
-        words = [item.words or " ".join(guard.subject_terms(item.draft.content)) for item in items]
+        words = [item.words or " ".join(subject_terms(item.draft.content)) for item in items]
         async with answered(self._parts, "index", outcome, share):
             near: list[list[tuple[str, float]]] = await space.follower.read(
                 lambda shard: shard.neighbours_batch(asked, guard.RELATED_MAX, space.embedder.generation, words)
@@ -279,7 +275,7 @@ async def _look_ahead(follower: IndexFollower, item: Prepared) -> None:
     """Read the sentences of a draft as the guard will, and look for its words in the index, while the model works. Both
     are kept. An error here shows again when the neighbours are asked for."""
     await asyncio.sleep(MODEL_BEGINS_S)
-    item.words = " ".join(guard.subject_terms(item.draft.content))
+    item.words = " ".join(subject_terms(item.draft.content))
     if item.words:
         with suppress(MnemeshError):
             await follower.read(lambda shard: shard.prepare(of_words(item.words, item.draft.space)))

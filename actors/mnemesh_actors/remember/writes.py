@@ -241,6 +241,7 @@ class Writing:
             "" if indexed or (item is not None and item.draft.wait != "indexed") else late,
         )
         surprise = item.surprise if item and fresh else None
+        apart = guard.read_apart(item.draft.content, item.candidates, item.seen) if item and fresh else ()
         if item and fresh and not alone:
             chance = int.from_bytes(self._parts.entropy(CHANCE_BYTES))
             self._parts.novelties.note(outcome.memory.space, guard.novelty(related), chance)
@@ -252,7 +253,7 @@ class Writing:
             surprisal=surprise.bits if surprise else None,
             novelty_reason=surprise.reason if surprise else "",
             related=near,
-            hint=hint or (guard.advice(near, outcome.memory.id, item.apart) if item and fresh else ""),
+            hint=hint or (guard.advice(near, outcome.memory.id, apart) if fresh else ""),
             deduplicated=outcome.deduplicated,
             restorable=outcome.restorable,
             replayed=outcome.replayed,
@@ -355,7 +356,8 @@ class Writing:
 def _as_checked(item: Prepared) -> Checked:
     """The verdict of the guard as `check` answers it."""
     assert item.verdict is not None
-    verdict, beside = item.verdict, guard.answer(item.related, (), item.apart)
+    apart = guard.read_apart(item.draft.content, item.candidates, item.seen)
+    verdict, beside = item.verdict, guard.answer(item.related, (), apart)
     if not verdict.target_id:
         return beside
     return Checked(

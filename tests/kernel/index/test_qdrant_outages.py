@@ -1,4 +1,4 @@
-"""A mesh on a Qdrant server: outages and another model."""
+"""A own_mesh on a Qdrant server: outages and another model."""
 
 from __future__ import annotations
 
@@ -56,34 +56,34 @@ def running(
 
 
 @pytest.fixture
-async def mesh(qdrant: QdrantDouble, tmp_path: Path) -> AsyncIterator[Mesh]:
+async def own_mesh(qdrant: QdrantDouble, tmp_path: Path) -> AsyncIterator[Mesh]:
     async with running(qdrant, tmp_path / "data") as made:
         yield made
 
 
-async def remember(mesh: Mesh, content: str, wait: str = "indexed") -> tuple[bool, str]:
-    written = await mesh.remember(CALLER, Draft(content=content, space=SPACE, wait=wait))
+async def remember(own_mesh: Mesh, content: str, wait: str = "indexed") -> tuple[bool, str]:
+    written = await own_mesh.remember(CALLER, Draft(content=content, space=SPACE, wait=wait))
     return written.indexed, written.reason
 
 
-async def recall(mesh: Mesh, text: str, **fields: object) -> Recalled:
-    return await mesh.recall(CALLER, Query(text=text, spaces=(SPACE,), **fields))  # type: ignore[arg-type]
+async def recall(own_mesh: Mesh, text: str, **fields: object) -> Recalled:
+    return await own_mesh.recall(CALLER, Query(text=text, spaces=(SPACE,), **fields))  # type: ignore[arg-type]
 
 
 def contents(answer: Recalled) -> list[str]:
     return [hit.memory.content for hit in answer.results]
 
 
-async def caught_up(mesh: Mesh) -> None:
-    follower = mesh._parts.follower
+async def caught_up(own_mesh: Mesh) -> None:
+    follower = own_mesh._parts.follower
     await until(lambda: not follower.away and not follower.fault and follower.lag == 0)
 
 
-async def test_a_mesh_on_a_server_remembers_and_recalls_as_any_other(mesh: Mesh, qdrant: QdrantDouble) -> None:
-    assert (await remember(mesh, "The harbour closes at nine"))[0]
-    answer = await recall(mesh, "when does the harbour close")
+async def test_a_mesh_on_a_server_remembers_and_recalls_as_any_other(own_mesh: Mesh, qdrant: QdrantDouble) -> None:
+    assert (await remember(own_mesh, "The harbour closes at nine"))[0]
+    answer = await recall(own_mesh, "when does the harbour close")
     assert (contents(answer), answer.degraded) == (["The harbour closes at nine"], ())
-    status = await mesh.status()
+    status = await own_mesh.status()
     assert (status.state, status.index[0].backend) == ("ready", f"server at {qdrant.host}")
     assert KEY not in repr(status)
     assert "harbour" not in qdrant.everything()
@@ -91,90 +91,92 @@ async def test_a_mesh_on_a_server_remembers_and_recalls_as_any_other(mesh: Mesh,
 
 @pytest.mark.parametrize("outage", ["refused", "503", "429", "cut", "key"])
 async def test_what_is_written_during_an_outage_is_durable_told_and_found_when_it_is_over(
-    mesh: Mesh, qdrant: QdrantDouble, outage: str
+    own_mesh: Mesh, qdrant: QdrantDouble, outage: str
 ) -> None:
-    await remember(mesh, "The harbour closes at nine")
+    await remember(own_mesh, "The harbour closes at nine")
     if outage == "refused":
         qdrant.stop()
     elif outage == "key":
         qdrant.api_key = "another"
     else:
         qdrant.lasting = {"503": Fault(503), "429": Fault(429, {"retry-after": "1"}), "cut": Fault(cut=True)}[outage]
-    indexed, reason = await remember(mesh, "The lighthouse keeper is called Aud")
+    indexed, reason = await remember(own_mesh, "The lighthouse keeper is called Aud")
     assert not indexed
     assert "stored, but not searchable until the index is back: Qdrant at" in reason
-    assert (await remember(mesh, "The ferry leaves at noon", "durable"))[0] is False
-    status = await mesh.status()
+    assert (await remember(own_mesh, "The ferry leaves at noon", "durable"))[0] is False
+    status = await own_mesh.status()
     assert (status.state, status.index[0].lag) == ("degraded", 2)
     assert any(notice.startswith("index away: Qdrant at") for notice in status.notices)
-    answer = await recall(mesh, "who is the lighthouse keeper")
+    answer = await recall(own_mesh, "who is the lighthouse keeper")
     assert contents(answer) == ["The lighthouse keeper is called Aud"], "by words, from the ledger"
     assert "matched by words only" in answer.degraded[0]
     assert KEY not in repr((status, answer.degraded, reason))
     qdrant.lasting, qdrant.api_key = None, KEY
     if outage == "refused":
         qdrant.start()
-    mesh._parts.follower._asked_for = 0.0
-    await caught_up(mesh)
-    answer = await recall(mesh, "who is the lighthouse keeper", limit=1)
+    own_mesh._parts.follower._asked_for = 0.0
+    await caught_up(own_mesh)
+    answer = await recall(own_mesh, "who is the lighthouse keeper", limit=1)
     assert (contents(answer), answer.degraded) == (["The lighthouse keeper is called Aud"], ())
-    assert contents(await recall(mesh, "when does the ferry leave", limit=1)) == ["The ferry leaves at noon"]
-    status = await mesh.status()
+    assert contents(await recall(own_mesh, "when does the ferry leave", limit=1)) == ["The ferry leaves at noon"]
+    status = await own_mesh.status()
     assert (status.state, status.index[0].points) == ("ready", 3)
 
 
-async def test_a_server_that_lost_its_disk_is_filled_again_from_the_ledger(mesh: Mesh, qdrant: QdrantDouble) -> None:
+async def test_a_server_that_lost_its_disk_is_filled_again_from_the_ledger(
+    own_mesh: Mesh, qdrant: QdrantDouble
+) -> None:
     for number in range(30):
-        await remember(mesh, f"Lighthouse {number} stands on rock {number}", "durable")
-    await caught_up(mesh)
+        await remember(own_mesh, f"Lighthouse {number} stands on rock {number}", "durable")
+    await caught_up(own_mesh)
     qdrant.wipe()
-    answer = await recall(mesh, "lighthouse 7")
+    answer = await recall(own_mesh, "lighthouse 7")
     assert contents(answer) or answer.degraded, "never silently empty"
-    await caught_up(mesh)
-    answer = await recall(mesh, "lighthouse 7", limit=1)
+    await caught_up(own_mesh)
+    answer = await recall(own_mesh, "lighthouse 7", limit=1)
     assert (contents(answer), answer.degraded) == (["Lighthouse 7 stands on rock 7"], ())
-    assert (await mesh.status()).index[0].points == 30
+    assert (await own_mesh.status()).index[0].points == 30
 
 
 async def test_a_server_that_takes_questions_and_never_answers_delays_no_answer_beyond_its_time(
     qdrant: QdrantDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recalling_module, "INDEX_SHARE", 0.05)
-    async with running(qdrant, tmp_path / "data", recall_timeout_s=10.0) as mesh:
-        await remember(mesh, "The harbour closes at nine")
+    async with running(qdrant, tmp_path / "data", recall_timeout_s=10.0) as own_mesh:
+        await remember(own_mesh, "The harbour closes at nine")
         qdrant.lasting = Fault(hang=True)
         try:
-            answer = await recall(mesh, "when does the harbour close")
+            answer = await recall(own_mesh, "when does the harbour close")
             assert contents(answer) == ["The harbour closes at nine"]
             assert answer.degraded == ("index: it has not answered in time; matched by words only",)
             asked = len(qdrant.asked)
             for _ in range(20):
-                assert contents(await recall(mesh, "when does the harbour close")) == ["The harbour closes at nine"]
+                assert contents(await recall(own_mesh, "when does the harbour close")) == ["The harbour closes at nine"]
             assert len(qdrant.asked) <= asked + 1, "no question waits for it again, only one looks for it"
-            assert (await remember(mesh, "The ferry leaves at noon", "durable"))[0] is False
+            assert (await remember(own_mesh, "The ferry leaves at noon", "durable"))[0] is False
             with pytest.raises(Unavailable, match="another mode"):
-                await recall(mesh, "when does the harbour close", mode="semantic")
-        finally:  # the mesh ends beside a server that hangs otherwise
+                await recall(own_mesh, "when does the harbour close", mode="semantic")
+        finally:  # the own_mesh ends beside a server that hangs otherwise
             qdrant.lasting = None
             qdrant.release()
-        await caught_up(mesh)
-        assert (await recall(mesh, "when does the harbour close")).degraded == ()
+        await caught_up(own_mesh)
+        assert (await recall(own_mesh, "when does the harbour close")).degraded == ()
 
 
 async def test_a_node_starts_without_its_server_and_goes_on_there(qdrant: QdrantDouble, tmp_path: Path) -> None:
     async with running(qdrant, tmp_path / "data") as first:
         await remember(first, "The harbour closes at nine")
     qdrant.stop()
-    async with running(qdrant, tmp_path / "data") as mesh:
-        assert (await mesh.status()).state == "degraded"
-        assert (await remember(mesh, "The ferry leaves at noon"))[0] is False
-        assert contents(await recall(mesh, "when does the ferry leave", limit=1)) == ["The ferry leaves at noon"]
+    async with running(qdrant, tmp_path / "data") as own_mesh:
+        assert (await own_mesh.status()).state == "degraded"
+        assert (await remember(own_mesh, "The ferry leaves at noon"))[0] is False
+        assert contents(await recall(own_mesh, "when does the ferry leave", limit=1)) == ["The ferry leaves at noon"]
         qdrant.start()
         before = len(qdrant.asked)
-        await caught_up(mesh)
+        await caught_up(own_mesh)
         upserts = [asked for asked in qdrant.asked[before:] if (asked.method, asked.path[-7:]) == ("PUT", "/points")]
         assert [len(asked.body["points"]) for asked in upserts] == [1], "only what it lacked"
-        assert (await mesh.status()).index[0].points == 2
+        assert (await own_mesh.status()).index[0].points == 2
 
 
 async def test_a_wrong_key_at_the_start_is_refused_with_the_remedy(qdrant: QdrantDouble, tmp_path: Path) -> None:
@@ -184,28 +186,28 @@ async def test_a_wrong_key_at_the_start_is_refused_with_the_remedy(qdrant: Qdran
 
 
 async def test_without_an_index_the_words_of_the_newest_memories_are_counted_and_the_rest_is_named(
-    mesh: Mesh, qdrant: QdrantDouble, monkeypatch: pytest.MonkeyPatch
+    own_mesh: Mesh, qdrant: QdrantDouble, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(retrieval, "WORDS_MEMORIES_MAX", 3)
     monkeypatch.setattr(retrieval.limits, "LIST_LIMIT_MAX", 2)
     for number in range(6):
-        await remember(mesh, f"Lighthouse {number}", "durable")
-    await caught_up(mesh)
+        await remember(own_mesh, f"Lighthouse {number}", "durable")
+    await caught_up(own_mesh)
     qdrant.stop()
-    answer = await recall(mesh, "lighthouse")
+    answer = await recall(own_mesh, "lighthouse")
     assert sorted(contents(answer)) == ["Lighthouse 3", "Lighthouse 4", "Lighthouse 5"]
     assert answer.degraded[0].endswith("matched by words only among the newest 3 memories")
-    assert contents(await recall(mesh, "lighthouse 4", min_score=0.5)) == ["Lighthouse 4"]
-    assert (await recall(mesh, "")).degraded == (), "the newest come from the ledger, which is there"
+    assert contents(await recall(own_mesh, "lighthouse 4", min_score=0.5)) == ["Lighthouse 4"]
+    assert (await recall(own_mesh, "")).degraded == (), "the newest come from the ledger, which is there"
 
 
-async def test_by_words_a_memory_scores_as_the_index_would_score_it(mesh: Mesh, qdrant: QdrantDouble) -> None:
+async def test_by_words_a_memory_scores_as_the_index_would_score_it(own_mesh: Mesh, qdrant: QdrantDouble) -> None:
     texts = ["The lighthouse keeper is called Aud", "A keeper feeds the seals", "The ferry leaves at noon"]
     for text in texts:
-        await remember(mesh, text)
-    asked = await recall(mesh, "lighthouse keeper", mode="keyword")
+        await remember(own_mesh, text)
+    asked = await recall(own_mesh, "lighthouse keeper", mode="keyword")
     qdrant.stop()
-    counted = await recall(mesh, "lighthouse keeper", mode="keyword")
+    counted = await recall(own_mesh, "lighthouse keeper", mode="keyword")
     assert counted.degraded
     assert contents(counted) == contents(asked) == texts[:2]
     scores = [[hit.score for hit in answer.results] for answer in (counted, asked)]
@@ -227,22 +229,22 @@ def _small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-async def filled(mesh: Mesh) -> Mesh:
+async def filled(own_mesh: Mesh) -> Mesh:
     for start in range(0, len(TEXTS), 30):
-        await mesh.remember_batch(CALLER, [Draft(content=text, space=SPACE) for text in TEXTS[start : start + 30]])
-    return mesh
+        await own_mesh.remember_batch(CALLER, [Draft(content=text, space=SPACE) for text in TEXTS[start : start + 30]])
+    return own_mesh
 
 
-async def finds(mesh: Mesh, number: int, who: str) -> None:
-    answer = await recall(mesh, f"{who} asks: how is locker {number} painted?", limit=1)
+async def finds(own_mesh: Mesh, number: int, who: str) -> None:
+    answer = await recall(own_mesh, f"{who} asks: how is locker {number} painted?", limit=1)
     assert ([hit.memory.content for hit in answer.results], answer.degraded) == ([TEXTS[number]], ())
 
 
-async def taken_over(mesh: Mesh, qdrant: QdrantDouble) -> None:
+async def taken_over(own_mesh: Mesh, qdrant: QdrantDouble) -> None:
     """The new model answers, nothing of the old model is left, and each text is in the only collection."""
-    reembed: Any = mesh._reembedding
+    reembed: Any = own_mesh._reembedding
     await until(lambda: reembed.state.active.dimensions == WIDTH and not reembed.state.leaving and not reembed._tasks)
-    status = await mesh.status()
+    status = await own_mesh.status()
     assert (status.state, status.reembed.state, status.index[0].points) == ("ready", "idle", len(TEXTS))
     (collection,) = qdrant.collections()
     assert collection.endswith(f"-{reembed.state.active.slot}")

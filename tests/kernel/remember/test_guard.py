@@ -16,10 +16,10 @@ from told_texts import SIX
 
 from mnemesh_memory.policy.judge.evidence import evidence_of, with_reading
 from mnemesh_memory.policy.judge.grammar import LEADS, PREPOSITIONS
-from mnemesh_memory.policy.judge.guard import Candidate, judge, subject_terms, to_read
+from mnemesh_memory.policy.judge.guard import Candidate, judge, to_read
 from mnemesh_memory.policy.judge.reading import Reading
 from mnemesh_memory.policy.judge.sameness import says_the_same
-from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statements
+from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statements, subject_terms
 from mnemesh_memory.policy.judge.tokens import TOKENS_MAX
 from mnemesh_memory.policy.judge.vetoes import speaks
 

@@ -188,97 +188,97 @@ class Recording(EmbeddingWorker):
 
 
 @pytest.fixture
-async def mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Mesh]:
+async def own_mesh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Mesh]:
     Recording.asked, Recording.fault, Recording.answer = [], None, REPLACES
     monkeypatch.setattr(space_factory, "EMBEDDER", replace(space_factory.EMBEDDER, make=Recording))
     patient = MeshConfig(recall_timeout_s=PATIENCE_S, write_timeout_s=10 * PATIENCE_S)
-    async with running(tmp_path, model=ModelConfig(download=False), mesh=patient) as mesh:
-        yield mesh
+    async with running(tmp_path, model=ModelConfig(download=False), mesh=patient) as own_mesh:
+        yield own_mesh
 
 
-async def rested(mesh: Mesh) -> None:
-    judge_of(mesh)._able.set()
-    await judged(mesh)
+async def rested(own_mesh: Mesh) -> None:
+    judge_of(own_mesh)._able.set()
+    await judged(own_mesh)
 
 
-async def not_judged(mesh: Mesh, older: str, newer: str) -> tuple[Written, Written]:
+async def not_judged(own_mesh: Mesh, older: str, newer: str) -> tuple[Written, Written]:
     """Both texts are written, and the judge has not come to them."""
-    judge_of(mesh)._able.clear()
-    old, new = [await mesh.remember(CALLER, Draft(content=text, space="s")) for text in (older, newer)]
+    judge_of(own_mesh)._able.clear()
+    old, new = [await own_mesh.remember(CALLER, Draft(content=text, space="s")) for text in (older, newer)]
     return old, new
 
 
-async def waiting(mesh: Mesh, *written: Written) -> list[str]:
+async def waiting(own_mesh: Mesh, *written: Written) -> list[str]:
     """The texts that wait for a verdict at rest."""
-    ids: dict[str, tuple[str, str]] = await mesh._parts.ledger.postponed([one.memory.id for one in written])
+    ids: dict[str, tuple[str, str]] = await own_mesh._parts.ledger.postponed([one.memory.id for one in written])
     return [one.memory.content for one in written if one.memory.id in ids]
 
 
-async def states(mesh: Mesh, *written: Written) -> list[str]:
-    memories, _ = await mesh.get(CALLER, [one.memory.id for one in written])
+async def states(own_mesh: Mesh, *written: Written) -> list[str]:
+    memories, _ = await own_mesh.get(CALLER, [one.memory.id for one in written])
     return [memory.state for memory in memories]
 
 
-async def test_a_write_a_check_and_a_batch_are_read_and_a_new_topic_is_not(mesh: Mesh) -> None:
-    await mesh.remember(CALLER, Draft(content=OLDER, space="s"))
-    await mesh.remember(CALLER, Draft(content="Ana drinks tea", space="s"))
+async def test_a_write_a_check_and_a_batch_are_read_and_a_new_topic_is_not(own_mesh: Mesh) -> None:
+    await own_mesh.remember(CALLER, Draft(content=OLDER, space="s"))
+    await own_mesh.remember(CALLER, Draft(content="Ana drinks tea", space="s"))
     assert Recording.asked == []
-    await mesh.check(CALLER, Draft(content=NEWER, space="s"))
+    await own_mesh.check(CALLER, Draft(content=NEWER, space="s"))
     assert Recording.asked == [(OLDER, NEWER)]
-    await mesh.remember(CALLER, Draft(content=NEWER, space="s"))
+    await own_mesh.remember(CALLER, Draft(content=NEWER, space="s"))
     assert Recording.asked == [(OLDER, NEWER)] * 2
     texts = ["The vault opens at 6", "The vault opens at 7", "Bob keeps bees"]
-    await mesh.remember_batch(CALLER, [Draft(content=text, space="s") for text in texts])
+    await own_mesh.remember_batch(CALLER, [Draft(content=text, space="s") for text in texts])
     assert Recording.asked[2:] == [(texts[0], texts[1])]
-    status = await mesh.status()
+    status = await own_mesh.status()
     assert status.model is not None
     assert status.model.pairs == PAIRS_READY
 
 
-async def test_an_import_is_read_at_rest(mesh: Mesh) -> None:
-    await mesh.remember(CALLER, Draft(content=OLDER, space="s"))
-    done = await mesh.remember_batch(CALLER, [Draft(content=NEWER, space="s")], at_rest=True)
+async def test_an_import_is_read_at_rest(own_mesh: Mesh) -> None:
+    await own_mesh.remember(CALLER, Draft(content=OLDER, space="s"))
+    done = await own_mesh.remember_batch(CALLER, [Draft(content=NEWER, space="s")], at_rest=True)
     assert isinstance(done[0], Written)
-    await rested(mesh)
+    await rested(own_mesh)
     assert (OLDER, NEWER) in Recording.asked
 
 
-async def test_a_worker_that_can_read_nothing_costs_no_write(mesh: Mesh) -> None:
+async def test_a_worker_that_can_read_nothing_costs_no_write(own_mesh: Mesh) -> None:
     Recording.fault = Unavailable("no memory is left", part="guard model")
-    await mesh.remember(CALLER, Draft(content=OLDER, space="s"))
+    await own_mesh.remember(CALLER, Draft(content=OLDER, space="s"))
     with capture_logs() as logs:
-        written = await mesh.remember(CALLER, Draft(content=NEWER, space="s"))
+        written = await own_mesh.remember(CALLER, Draft(content=NEWER, space="s"))
     assert written.memory.content == NEWER
     assert "texts_not_read" in [one["event"] for one in logs]
 
 
-async def test_status_tells_that_the_last_reading_failed_until_one_succeeds(mesh: Mesh) -> None:
+async def test_status_tells_that_the_last_reading_failed_until_one_succeeds(own_mesh: Mesh) -> None:
     async def told() -> str:
-        model = (await mesh.status()).model
+        model = (await own_mesh.status()).model
         assert model is not None
         return model.pairs
 
-    await mesh.remember(CALLER, Draft(content=OLDER, space="s"))
+    await own_mesh.remember(CALLER, Draft(content=OLDER, space="s"))
     assert await told() == PAIRS_READY
     for fault in (Unavailable("no memory is left", part="guard model"), None):
         Recording.fault = fault
-        await mesh.check(CALLER, Draft(content=NEWER, space="s"))
+        await own_mesh.check(CALLER, Draft(content=NEWER, space="s"))
         assert ("no memory is left" in await told(), await told() == PAIRS_READY) == (fault is not None, fault is None)
 
 
-async def test_a_pair_that_a_write_does_not_read_is_read_at_rest(mesh: Mesh) -> None:
+async def test_a_pair_that_a_write_does_not_read_is_read_at_rest(own_mesh: Mesh) -> None:
     Recording.answer = SURELY_REPLACES
-    old, new = await not_judged(mesh, DESK, MOVED)
+    old, new = await not_judged(own_mesh, DESK, MOVED)
     assert (new.action, "at rest" in new.reason, Recording.asked) == ("ADD", False, [])
-    assert await waiting(mesh, old, new) == [MOVED]
-    await rested(mesh)
+    assert await waiting(own_mesh, old, new) == [MOVED]
+    await rested(own_mesh)
     assert Recording.asked == [(DESK, MOVED)]
-    assert await states(mesh, old, new) == ["superseded", "active"]
-    assert await waiting(mesh, old, new) == []
+    assert await states(own_mesh, old, new) == ["superseded", "active"]
+    assert await waiting(own_mesh, old, new) == []
 
 
-async def test_a_text_that_is_forced_or_was_read_or_has_no_rival_does_not_wait_for_a_verdict(mesh: Mesh) -> None:
-    judge_of(mesh)._able.clear()
+async def test_a_text_that_is_forced_or_was_read_or_has_no_rival_does_not_wait_for_a_verdict(own_mesh: Mesh) -> None:
+    judge_of(own_mesh)._able.clear()
     drafts = [
         Draft(content=DESK, space="s"),
         Draft(content=MOVED, space="s", force=True),
@@ -286,29 +286,29 @@ async def test_a_text_that_is_forced_or_was_read_or_has_no_rival_does_not_wait_f
         Draft(content=CDN, space="s"),
         Draft(content=DNS, space="s"),
     ]
-    written = [await mesh.remember(CALLER, draft) for draft in drafts]
-    assert await waiting(mesh, *written) == []
+    written = [await own_mesh.remember(CALLER, draft) for draft in drafts]
+    assert await waiting(own_mesh, *written) == []
     assert Recording.asked == [(CDN, DNS)]
 
 
 @pytest.mark.parametrize("fault", [None, Unavailable("no memory is left", part="guard model")])
 async def test_what_a_model_has_read_as_apart_is_not_named_for_a_replacement(
-    mesh: Mesh, fault: Exception | None
+    own_mesh: Mesh, fault: Exception | None
 ) -> None:
     Recording.answer, Recording.fault = APART, fault
-    await mesh.remember(CALLER, Draft(content=CDN, space="s"))
+    await own_mesh.remember(CALLER, Draft(content=CDN, space="s"))
     draft = Draft(content=DNS, space="s")
-    for done in (await mesh.check(CALLER, draft), await mesh.remember(CALLER, draft)):
+    for done in (await own_mesh.check(CALLER, draft), await own_mesh.remember(CALLER, draft)):
         assert done.related
         assert ("supersede(" in done.hint) == bool(fault)
 
 
-async def test_a_text_that_the_model_failed_to_read_is_read_at_rest(mesh: Mesh) -> None:
+async def test_a_text_that_the_model_failed_to_read_is_read_at_rest(own_mesh: Mesh) -> None:
     Recording.fault = Unavailable("no memory is left", part="guard model")
-    old, new = await not_judged(mesh, CDN, DNS)
-    assert (new.action, await waiting(mesh, old, new)) == ("ADD", [DNS])
+    old, new = await not_judged(own_mesh, CDN, DNS)
+    assert (new.action, await waiting(own_mesh, old, new)) == ("ADD", [DNS])
     Recording.fault = None
-    await rested(mesh)
+    await rested(own_mesh)
     assert Recording.asked == [(CDN, DNS)]
 
 
@@ -321,31 +321,31 @@ async def test_a_text_that_the_model_failed_to_read_is_read_at_rest(mesh: Mesh) 
     ],
 )
 async def test_a_mark_of_words_becomes_what_the_model_at_rest_is_sure_of(
-    mesh: Mesh, pair: tuple[str, str], answer: tuple[float, ...], state: str, link: str
+    own_mesh: Mesh, pair: tuple[str, str], answer: tuple[float, ...], state: str, link: str
 ) -> None:
     Recording.fault = Unavailable("no memory is left", part="guard model")
-    old, new = await not_judged(mesh, *pair)
+    old, new = await not_judged(own_mesh, *pair)
     assert [(one.type, one.id) for one in new.memory.links] == [(MARK, old.memory.id)]
     Recording.fault, Recording.answer = None, answer
-    await rested(mesh)
+    await rested(own_mesh)
     assert Recording.asked == [pair]
-    assert await states(mesh, old, new) == [state, "active"]
-    ((later,), _) = await mesh.get(CALLER, [new.memory.id])
+    assert await states(own_mesh, old, new) == [state, "active"]
+    ((later,), _) = await own_mesh.get(CALLER, [new.memory.id])
     assert [(one.type, one.id) for one in later.links] == [(link, old.memory.id)]
 
 
-async def test_a_mark_that_somebody_settled_is_not_judged_at_rest(mesh: Mesh) -> None:
+async def test_a_mark_that_somebody_settled_is_not_judged_at_rest(own_mesh: Mesh) -> None:
     Recording.fault, Recording.answer = Unavailable("no memory is left", part="guard model"), SURELY_REPLACES
-    old, new = await not_judged(mesh, ALICE, BOB)
-    await mesh.unlink(CALLER, new.memory.id, MARK, old.memory.id)
+    old, new = await not_judged(own_mesh, ALICE, BOB)
+    await own_mesh.unlink(CALLER, new.memory.id, MARK, old.memory.id)
     Recording.fault = None
-    await rested(mesh)
-    assert (Recording.asked, await states(mesh, old, new)) == ([], ["active", "active"])
+    await rested(own_mesh)
+    assert (Recording.asked, await states(own_mesh, old, new)) == ([], ["active", "active"])
 
 
-async def test_words_that_came_after_a_text_are_not_replaced_at_rest(mesh: Mesh) -> None:
+async def test_words_that_came_after_a_text_are_not_replaced_at_rest(own_mesh: Mesh) -> None:
     Recording.answer = SURELY_REPLACES
-    old, new = await not_judged(mesh, DESK, MOVED)
-    await mesh.update(CALLER, old.memory.id, Patch(content=f"{DESK}, by the window"))
-    await rested(mesh)
-    assert await states(mesh, old, new) == ["active", "active"]
+    old, new = await not_judged(own_mesh, DESK, MOVED)
+    await own_mesh.update(CALLER, old.memory.id, Patch(content=f"{DESK}, by the window"))
+    await rested(own_mesh)
+    assert await states(own_mesh, old, new) == ["active", "active"]

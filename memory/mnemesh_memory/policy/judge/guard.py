@@ -9,17 +9,16 @@ writer may replace it. Otherwise both stand, and a link tells that they contradi
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mnemesh_memory.policy.judge import doubts
 from mnemesh_memory.policy.judge.contest import Contest
 from mnemesh_memory.policy.judge.evidence import Evidence, evidence_of, with_reading
-from mnemesh_memory.policy.judge.grammar import CHANGES, LIGHT
 from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading, limits
 from mnemesh_memory.policy.judge.sameness import almost_identical, says_the_same
-from mnemesh_memory.policy.judge.slots import is_decision, statements
+from mnemesh_memory.policy.judge.slots import is_decision
 from mnemesh_memory.policy.judge.vetoes import may_be_one, speaks
 from mnemesh_memory.values.model import Checked, Related
 
@@ -49,7 +48,6 @@ ASKED_MAX: Final = 2
 CONTESTED_MAX: Final = 6
 # Below this cosine a contest of words is chance.
 COSINE_MIN: Final = 0.35
-SUBJECT_TERMS_MAX: Final = 6
 QUOTED_CHARS: Final = 80
 
 _BUG: Final = re.compile(r"\W{0,3}bug\b", re.IGNORECASE)
@@ -333,22 +331,6 @@ def stands_unstated(item: Candidate) -> str:
 def _quoted(text: str) -> str:
     line = " ".join(text[: 2 * QUOTED_CHARS].split())
     return line if len(line) <= QUOTED_CHARS else f"{line[: QUOTED_CHARS - 1].rstrip()}\u2026"
-
-
-def subject_terms(text: str, frequency: Callable[[str], int] | None = None) -> tuple[str, ...]:
-    """Rare words of what a text speaks of, the rarest first, for a search that does not rest on likeness. `frequency`
-    gives the number of memories that hold a word; without it names come first, then words of the subject."""
-    ranks: dict[str, tuple[int, int, int]] = {}
-    for number, one in enumerate(statements(text)):
-        for place in one.content:
-            token = one.tokens[place]
-            word = token.text.casefold()
-            if token.dimension or len(word) < 2 or place == one.verb or token.key in LIGHT or token.key in CHANGES:
-                continue
-            named = token.text != word and place > 0
-            behind = 0 if place < one.verb else 1
-            ranks.setdefault(word, (frequency(word) if frequency else 0, number + behind - named, place))
-    return tuple(sorted(ranks, key=lambda word: ranks[word])[:SUBJECT_TERMS_MAX])
 
 
 def novelty(related: Sequence[Related]) -> float:

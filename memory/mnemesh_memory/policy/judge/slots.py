@@ -8,7 +8,7 @@ at TOKENS_MAX.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -20,12 +20,14 @@ from mnemesh_memory.policy.judge.grammar import (
     BE,
     BOUNDARIES,
     CHANGE,
+    CHANGES,
     CLAUSES,
     ENDING,
     FUNCTION_WORDS,
     GONE,
     HINTS,
     IN_USE,
+    LIGHT,
     NEGATORS,
     OPPOSED,
     PHRASES,
@@ -38,6 +40,7 @@ from mnemesh_memory.policy.judge.verbs import HAVE, first_verb, happened, is_per
 
 SENTENCES_MAX: Final = 16
 LOOKED_AT_CHARS: Final = 4000
+SUBJECT_TERMS_MAX: Final = 6
 # Of the texts of a batch and their neighbours, some 10 KB a text.
 STATEMENTS_KEPT: Final = 512
 
@@ -197,6 +200,22 @@ def read_whole(text: str) -> Statement:
 def is_decision(text: str, kind: str = "") -> bool:
     """Whether a text records a decision: by its kind, or because somebody decided, agreed or chose."""
     return kind == "decision" or _DECIDES.search(text[:LOOKED_AT_CHARS]) is not None
+
+
+def subject_terms(text: str, frequency: Callable[[str], int] | None = None) -> tuple[str, ...]:
+    """Rare words of what a text speaks of, the rarest first, for a search that does not rest on likeness. `frequency`
+    gives the number of memories that hold a word; without it names come first, then words of the subject."""
+    ranks: dict[str, tuple[int, int, int]] = {}
+    for number, one in enumerate(statements(text)):
+        for place in one.content:
+            token = one.tokens[place]
+            word = token.text.casefold()
+            if token.dimension or len(word) < 2 or place == one.verb or token.key in LIGHT or token.key in CHANGES:
+                continue
+            named = token.text != word and place > 0
+            behind = 0 if place < one.verb else 1
+            ranks.setdefault(word, (frequency(word) if frequency else 0, number + behind - named, place))
+    return tuple(sorted(ranks, key=lambda word: ranks[word])[:SUBJECT_TERMS_MAX])
 
 
 def statement(sentence: str) -> Statement:
