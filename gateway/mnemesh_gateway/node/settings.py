@@ -344,7 +344,7 @@ def _file(path: Path, known: Mapping[str, object], *, required: bool) -> dict[st
     except OSError as error:
         if isinstance(error, FileNotFoundError | NotADirectoryError) and not required:
             return {}
-        raise InvalidArgument("config", str(path), f"a TOML file that can be read ({error.strerror})") from None
+        raise InvalidArgument("config", str(path), f"a TOML file that can be read; {path}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InvalidArgument("config", str(path), f"well-formed TOML in {path}: {error}") from None
     if "data_dir" in values and not required:
