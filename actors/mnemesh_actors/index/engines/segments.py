@@ -41,6 +41,7 @@ GONE_SHARE_MAX = 0.2
 # So many times a full segment is merged, at most. A sealed one of MERGED_ENOUGH times is left as it is.
 MERGED_FULL_MAX = 5.0
 MERGED_ENOUGH = 3.0
+# A segment of more than so many times the points of all smaller ones waits until these have grown.
 MERGED_TIMES = 2
 # Edge makes no segment of more than 256,000 KB of vectors from several.
 MERGED_BYTES_MAX = 240_000_000
@@ -286,8 +287,8 @@ class SegmentedEdge(WideSearch):
 def small_ones(
     segments: Sequence[segment_files.Segment], full: int, dimensions: int
 ) -> tuple[segment_files.Segment, ...]:
-    """The small segments that become one at rest, at least two or an open one: the smallest, and then each that has at
-    most MERGED_TIMES the points of those before it. So a point is merged a few times, however few points come at
+    """The small segments that become one at rest, at least two or an open one. The smallest is first. Each further one
+    has at most MERGED_TIMES the points of all before. So a point is merged a few times, however few points come at
     once."""
     most = min(full * MERGED_FULL_MAX, MERGED_BYTES_MAX / (dimensions * DIMENSION_BYTES))
     chosen: list[segment_files.Segment] = []

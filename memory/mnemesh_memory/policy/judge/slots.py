@@ -356,8 +356,8 @@ def _old(
 
 
 def _is_for_a_moment(words: Sequence[str], at: int) -> bool:
-    """Whether the verb at a place is part of an instruction that ends nothing: it tells what a step is for ("Set X=1 to
-    turn off Y"), or is a step on the way to another ("Remove X before upgrading it")."""
+    """Whether the verb at a place belongs to an instruction that ends nothing for good. Such a verb is the purpose of a
+    step ("Set X=1 to turn off Y") or prepares another step ("Remove X before upgrading X")."""
     if words[0] not in VERB_BASES:
         return False
     following = (word for before, word in pairwise(words) if before in _ON_THE_WAY)
