@@ -250,6 +250,12 @@ def test_what_two_people_like_stands_together(older: str, newer: str) -> None:
     assert (found.action, found.contradicts, found.asked) == ("ADD", (), ()), found
 
 
+def test_a_sentence_about_tastes_excuses_no_other_from_being_read() -> None:
+    older = replace(memory("Ana prefers tabs. The build of the app takes 5 minutes."), read=APART)
+    found = judge("Bob prefers tabs. The build of the app takes 9 minutes.", "fact", [older])
+    assert (found.action, found.contradicts) == ("ADD", ()), found
+
+
 def test_what_words_link_is_read_before_what_is_only_nearer() -> None:
     texts = (
         "The request timeout is 30 seconds",

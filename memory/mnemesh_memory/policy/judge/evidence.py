@@ -90,7 +90,9 @@ def _states_nothing(older: str, newer: str) -> bool:
 
 
 def _stand_together(older: str, newer: str) -> bool:
-    return any(doubts.stand_together(one, other) for one in statements(older) for other in statements(newer))
+    """Whether each sentence of both texts does. One such sentence excuses no other."""
+    pairs = [(one, other) for one in statements(older) for other in statements(newer)]
+    return bool(pairs) and all(doubts.stand_together(one, other) for one, other in pairs)
 
 
 def _are_two_events(older: str, newer: str) -> bool:
