@@ -20,6 +20,7 @@ from typing import Annotated, Any, ClassVar, Final, TypeVar, get_args, get_origi
 import typer
 
 from mnemesh.cli.given import given, given_in, pairs
+from mnemesh.cli.shell import text_of
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 _STYLE: Final = re.compile(r"\[(?=[a-z#/@][^\[\]]*\])")
@@ -131,6 +132,31 @@ class Origin:
         return given(source=source, links=self.link, supersedes=self.supersedes, created_at=self.created_at)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewText:
+    """The text of a memory: words, standard input or a file."""
+
+    text: Words = None
+    file: TextFile = None
+
+    def read(self) -> str:
+        """The text. Raises InvalidArgument."""
+        return text_of(self.text, self.file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """The options of commands that list something of some spaces. The request of the command explains them."""
+
+    space: Texts = None
+    limit: Number = None
+    cursor: str = ""
+
+    def fields(self) -> dict[str, Any]:
+        """The fields of the request that were given."""
+        return given_in(self)
+
+
 def asks(request: str) -> Callable[[Command], Command]:
     """A mark on a command: the message whose fields its parameters are. Else this is named as the command is."""
 
@@ -150,7 +176,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
         command, eval_str=True, globals={**globals(), **command.__globals__}
     ).parameters.values():
         if dataclasses.is_dataclass(parameter.annotation) and isinstance(parameter.annotation, type):
-            options = _parameters(parameter.annotation)
+            options = _parameters(parameter.annotation, request)
             groups[parameter.name] = parameter.annotation, tuple(option.name for option in options)
             parameters += options
         else:
@@ -168,7 +194,7 @@ def expanded(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _parameters(group: type) -> list[inspect.Parameter]:
+def _parameters(group: type, request: str) -> list[inspect.Parameter]:
     names = dict(globals())
     for base in reversed(group.__mro__):
         names |= vars(sys.modules[base.__module__])
@@ -179,7 +205,7 @@ def _parameters(group: type) -> list[inspect.Parameter]:
         )
         for field in dataclasses.fields(group)
     )
-    return [_filled(option, getattr(group, "request", "")) for option in options]
+    return [_filled(option, getattr(group, "request", request)) for option in options]
 
 
 def _filled(parameter: inspect.Parameter, request: str) -> inspect.Parameter:

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import Id, Number, Space, Text, Texts, argument, asks, option
+from mnemesh.cli.options import Id, Page, Space, Text, argument, asks, option
 from mnemesh.cli.people.memories import BOLD, DIM, clip, end_of_page, paint
 from mnemesh.cli.shell import Shell, one_line
 from mnemesh.short_id import short_id
@@ -31,9 +31,9 @@ def add(
 
 
 @asks("GetRulesRequest")
-def list_rules(shell: Shell, space: Texts = None, limit: Number = None, cursor: str = "") -> None:
+def list_rules(shell: Shell, page: Page) -> None:
     """List rules, newest first; those of the node's settings come first."""
-    shell.ask(lambda client: client.get_rules(**given(space=space, limit=limit, cursor=cursor)), _listed)
+    shell.ask(lambda client: client.get_rules(**page.fields()), _listed)
 
 
 def remove(shell: Shell, id: Id, space: Space = None) -> None:

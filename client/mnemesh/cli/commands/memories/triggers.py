@@ -7,9 +7,9 @@ from typing import Annotated, Final
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import Id, Number, Space, Text, TextFile, Texts, Words, asks, option
+from mnemesh.cli.options import Id, NewText, Page, Space, Text, asks, option
 from mnemesh.cli.people.memories import BOLD, clip, end_of_page, paint
-from mnemesh.cli.shell import Shell, one_line, text_of
+from mnemesh.cli.shell import Shell, one_line
 from mnemesh.short_id import short_id
 
 HELP: Final = "Add, list and remove triggers: memories that report back when something comes up."
@@ -20,21 +20,20 @@ def add(
     shell: Shell,
     on: str,
     pattern: str,
-    text: Words = None,
-    file: TextFile = None,
+    new: NewText,
     id: Annotated[Text, option("CreateTriggerRequest.id", "--id", metavar="ID")] = None,
     repeating: bool = False,
     space: Space = None,
 ) -> None:
     """Store a text that reports back later, or make a memory do so."""
-    content = "" if id is not None and not text and file is None else text_of(text, file)
+    content = "" if id is not None and not new.text and new.file is None else new.read()
     fields = given(space=space, id=id)
     shell.ask(lambda client: client.create_trigger(on, pattern, content, repeating=repeating, **fields), _added)
 
 
-def list_triggers(shell: Shell, space: Texts = None, limit: Number = None, cursor: str = "") -> None:
+def list_triggers(shell: Shell, page: Page) -> None:
     """List triggers, newest first, also those that have fired."""
-    shell.ask(lambda client: client.list_triggers(**given(space=space, limit=limit, cursor=cursor)), _listed)
+    shell.ask(lambda client: client.list_triggers(**page.fields()), _listed)
 
 
 def remove(shell: Shell, id: Id, space: Space = None) -> None:

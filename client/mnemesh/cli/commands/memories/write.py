@@ -15,13 +15,13 @@ from mnemesh.cli.options import (
     Changed,
     Described,
     Id,
+    NewText,
     Origin,
     Space,
     Text,
     TextFile,
     Texts,
     Wait,
-    Words,
     Yes,
     argument,
     each,
@@ -29,7 +29,7 @@ from mnemesh.cli.options import (
 )  # fmt: skip
 from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people import memories as people
-from mnemesh.cli.shell import Shell, count_of, new_text, one_line, text_of
+from mnemesh.cli.shell import Shell, count_of, new_text, one_line
 from mnemesh.errors import InvalidArgument, NotFound
 from mnemesh.exit_status import EXIT_REFUSED
 
@@ -48,30 +48,16 @@ Type = Annotated[str, argument("LinkRequest.type", "TYPE")]
 USEFUL: Final = {"useful": True, "not": False}
 
 
-def remember(
-    shell: Shell,
-    described: Described,
-    origin: Origin,
-    text: Words = None,
-    file: TextFile = None,
-    space: Space = None,
-) -> None:
+def remember(shell: Shell, described: Described, origin: Origin, new: NewText, space: Space = None) -> None:
     """Store a memory. An exact duplicate in the same space is not stored again."""
     fields, lines = described.fields() | origin.fields(), people.remembered
-    shell.ask(lambda client: client.remember(text_of(text, file), **given(space=space), **fields), lines)
+    shell.ask(lambda client: client.remember(new.read(), **given(space=space), **fields), lines)
 
 
-def check(
-    shell: Shell,
-    described: Described,
-    origin: Origin,
-    text: Words = None,
-    file: TextFile = None,
-    space: Space = None,
-) -> None:
+def check(shell: Shell, described: Described, origin: Origin, new: NewText, space: Space = None) -> None:
     """Say the effect and reason of remember with the same arguments. Writes nothing."""
     fields, lines = described.fields() | origin.fields(), people.checked
-    shell.ask(lambda client: client.check(text_of(text, file), **given(space=space), **fields), lines)
+    shell.ask(lambda client: client.check(new.read(), **given(space=space), **fields), lines)
 
 
 def update(
@@ -94,15 +80,14 @@ def supersede(
     described: Described,
     origin: Origin,
     id: Id,
-    text: Words = None,
-    file: TextFile = None,
+    new: NewText,
     space: Space = None,
 ) -> None:
     """Replace a memory by a new one: the old is closed and linked, and leaves every read surface. The new memory takes
     the old one's space, and also title, kind and tags unless given.
     """
     fields = described.fields() | origin.fields()
-    shell.ask(lambda client: client.supersede(id, text_of(text, file), **fields), people.superseded, space)
+    shell.ask(lambda client: client.supersede(id, new.read(), **fields), people.superseded, space)
 
 
 def forget(shell: Shell, id: Id, wait: Wait = "", space: Space = None) -> None:

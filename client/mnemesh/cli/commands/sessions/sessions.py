@@ -9,7 +9,7 @@ from typing import Annotated, Final
 
 from mnemesh.api import values
 from mnemesh.cli.given import given
-from mnemesh.cli.options import Id, Number, Space, Text, Texts, argument, option
+from mnemesh.cli.options import Id, Number, Page, Space, Text, Texts, argument, option
 from mnemesh.cli.people.memories import BOLD, DIM, YELLOW, clip, paint
 from mnemesh.cli.people.standing import replaced
 from mnemesh.cli.shell import Shell, one_line
@@ -69,16 +69,9 @@ def resume(
     shell.answer(found, lambda: _resumed(found, latest))
 
 
-def runs(
-    shell: Shell,
-    session: str = "",
-    space: Texts = None,
-    limit: Number = None,
-    cursor: str = "",
-) -> None:
+def runs(shell: Shell, page: Page, session: str = "") -> None:
     """List sessions, the latest first: prompts, tokens and how each ended."""
-    fields = given(space=space, limit=limit, cursor=cursor)
-    shell.ask(lambda client: client.runs(session, **fields), lambda page: _runs(page, whole=bool(session)))
+    shell.ask(lambda client: client.runs(session, **page.fields()), lambda listed: _runs(listed, whole=bool(session)))
 
 
 def record_run(
@@ -106,16 +99,9 @@ def record_run(
     shell.ask(lambda client: client.record_run(session, mask=mask, **fields), lambda done: _run(done.run, whole=True))
 
 
-def requirements(
-    shell: Shell,
-    status: str = "",
-    space: Texts = None,
-    limit: Number = None,
-    cursor: str = "",
-) -> None:
+def requirements(shell: Shell, page: Page, status: str = "") -> None:
     """List requirements, open ones unless another status is asked for."""
-    fields = given(space=space, limit=limit, cursor=cursor)
-    shell.ask(lambda client: client.requirements(status, **fields), _requirements)
+    shell.ask(lambda client: client.requirements(status, **page.fields()), _requirements)
 
 
 def settle(

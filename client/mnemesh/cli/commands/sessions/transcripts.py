@@ -11,7 +11,7 @@ import typer
 from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
 from mnemesh.cli.given import given
-from mnemesh.cli.options import DASHES, Number, Text, Texts, Yes, argument, asks, option
+from mnemesh.cli.options import DASHES, Number, Page, Text, Texts, Yes, argument, asks, option
 from mnemesh.cli.people.memories import BOLD, DIM, GREEN, YELLOW, clip, end_of_page, paint
 from mnemesh.cli.shell import Shell, count_of, json_lines, one_line, printable, text_of
 
@@ -72,15 +72,13 @@ def read(
 @asks("ListTranscriptsRequest")
 def list_sessions(
     shell: Shell,
-    space: Texts = None,
+    page: Page,
     by: Annotated[str, option("ListTranscriptsRequest.agent", "--by", metavar="NAME")] = "",
     since: Text = None,
     before: Text = None,
-    limit: Number = None,
-    cursor: str = "",
 ) -> None:
     """List stored sessions, those with the latest turns first."""
-    wanted = given(space=space, agent=by, since=since, before=before, limit=limit, cursor=cursor)
+    wanted = page.fields() | given(agent=by, since=since, before=before)
     shell.ask(lambda client: client.list_transcripts(**wanted), _listed)
 
 
