@@ -17,11 +17,15 @@ class Domain:
 
     name: str
     claims: Callable[[Memory], float]  # From 0 to 1: how much a memory belongs to the domain.
-    terms: Callable[[str], set[str]]  # The names of the domain in a text.
     half_life_days: float  # How long its statements stay current. The votes of the domain fade with it.
+    names: re.Pattern[str] | None = None  # Each group holds a name of the domain.
     promote_min: int = 3  # So many episodes make a fact.
     merge_cosine: float = 0.8
     link_cosine: float = 0.6
+
+    def terms(self, text: str) -> set[str]:
+        """The names of the domain in a text."""
+        return {name for found in self.names.finditer(text) for name in found.groups() if name} if self.names else set()
 
 
 _IDENTIFIER: Final = re.compile(r"`([^`\s]{2,80})`|\b([A-Za-z_]\w*)\(\)|(?<![\w/])((?:[\w.-]+/)+[\w.-]+\.\w{1,5})\b")
@@ -32,23 +36,15 @@ _CODE_WORDS: Final = re.compile(
 )
 
 
-def _code_terms(text: str) -> set[str]:
-    return {name for found in _IDENTIFIER.findall(text) for name in found if name}
-
-
 def _code_claims(memory: Memory) -> float:
     named = 0.5 * bool(memory.paths) + 0.4 * bool(_IDENTIFIER.search(memory.content))
     return min(1.0, named + 0.25 * len(_CODE_WORDS.findall(memory.content[:1000])))
 
 
-CODE: Final = Domain(name="code", claims=_code_claims, terms=_code_terms, half_life_days=45.0)
+CODE: Final = Domain(name="code", claims=_code_claims, half_life_days=45.0, names=_IDENTIFIER)
 
 
 _CHOSEN: Final = re.compile(r"\b(?:chose|picked|use|adopt|prefer|keep)\s+([A-Z][\w.+-]{1,40})")
-
-
-def _decisions_terms(text: str) -> set[str]:
-    return set(_CHOSEN.findall(text))
 
 
 def _decisions_claims(memory: Memory) -> float:
@@ -56,7 +52,7 @@ def _decisions_claims(memory: Memory) -> float:
 
 
 # A decision stands until it is replaced.
-DECISIONS: Final = Domain(name="decisions", claims=_decisions_claims, terms=_decisions_terms, half_life_days=180.0)
+DECISIONS: Final = Domain(name="decisions", claims=_decisions_claims, half_life_days=180.0, names=_CHOSEN)
 
 
 _NAMED: Final = re.compile(
@@ -69,10 +65,6 @@ _ERRORS_WORDS: Final = re.compile(
 )
 
 
-def _errors_terms(text: str) -> set[str]:
-    return set(_NAMED.findall(text))
-
-
 def _errors_claims(memory: Memory) -> float:
     if memory.kind == "error":
         return 1.0
@@ -80,7 +72,7 @@ def _errors_claims(memory: Memory) -> float:
     return min(1.0, 0.6 * bool(_NAMED.search(text)) + 0.45 * len(_ERRORS_WORDS.findall(text)))
 
 
-ERRORS: Final = Domain(name="errors", claims=_errors_claims, terms=_errors_terms, half_life_days=30.0)
+ERRORS: Final = Domain(name="errors", claims=_errors_claims, half_life_days=30.0, names=_NAMED)
 
 
 _PACKAGE: Final = re.compile(
@@ -93,23 +85,17 @@ _DEPENDENCIES_WORDS: Final = re.compile(
 )
 
 
-def _dependencies_terms(text: str) -> set[str]:
-    return {name for found in _PACKAGE.findall(text) for name in found if name}
-
-
 def _dependencies_claims(memory: Memory) -> float:
     text = memory.content[:1000]
     return min(1.0, 0.4 * bool(_PACKAGE.search(text)) + 0.4 * len(_DEPENDENCIES_WORDS.findall(text)))
 
 
-DEPENDENCIES: Final = Domain(
-    name="dependencies", claims=_dependencies_claims, terms=_dependencies_terms, half_life_days=60.0
-)
+DEPENDENCIES: Final = Domain(name="dependencies", claims=_dependencies_claims, half_life_days=60.0, names=_PACKAGE)
 
 
 DOMAINS: Final[tuple[Domain, ...]] = (CODE, DECISIONS, ERRORS, DEPENDENCIES)
 # For memories that no domain claims.
-GENERAL: Final = Domain(name="general", claims=lambda memory: 0.0, terms=lambda text: set(), half_life_days=90.0)
+GENERAL: Final = Domain(name="general", claims=lambda memory: 0.0, half_life_days=90.0)
 CLAIM_MIN: Final = 0.4
 _BY_NAME: Final = {domain.name: domain for domain in (*DOMAINS, GENERAL)}
 

@@ -29,7 +29,7 @@ from typing import Final, NamedTuple
 from mnemesh_memory.policy.judge import doubts
 from mnemesh_memory.policy.judge.contest import Contest, contest, restates
 from mnemesh_memory.policy.judge.evidence import evidence_of
-from mnemesh_memory.policy.judge.guard import RECORDS, Candidate, Verdict, stands_unstated
+from mnemesh_memory.policy.judge.guard import RECORDS, Candidate, Verdict, repeated, stands_unstated
 from mnemesh_memory.policy.judge.sameness import says_the_same
 from mnemesh_memory.policy.judge.slots import LOOKED_AT_CHARS, SENTENCES_MAX, statement
 from mnemesh_memory.text.text import sentences
@@ -129,7 +129,8 @@ def reconsolidated(text: str, kind: str, verdict: Verdict, labile: Sequence[Labi
             if changed := _changed(text, verdict, item):
                 return changed
         elif not verdict.contradicts and _says_already(older.text, text):
-            return Outcome(_low(verdict, item))
+            how = f"says this already; recalled {item.age_ms // MINUTE_MS} min ago, reinforced"
+            return Outcome(repeated(older, how))
     return Outcome(verdict)
 
 
@@ -186,20 +187,6 @@ def _changed(text: str, verdict: Verdict, item: Labile) -> Outcome | None:
             hint=f'to undo, call rollback(id="{older.id}", to="{head}")',
         ),
         _with_sentence(older.text, places[0], text),
-    )
-
-
-def _low(verdict: Verdict, item: Labile) -> Verdict:
-    older = item.candidate
-    return replace(
-        verdict,
-        action="NOOP",
-        reason=f"{older.id} says this already; recalled {item.age_ms // MINUTE_MS} min ago, reinforced",
-        novelty=0.0,
-        target_id=older.id,
-        similarity=older.cosine,
-        heads={older.id: older.heads},
-        hint="to store this text all the same, call remember(content=<this text>, force=true)",
     )
 
 

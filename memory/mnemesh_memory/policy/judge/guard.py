@@ -107,12 +107,12 @@ def judge(
     ordered = _nearest_first(candidates)
     twin = _twin(ordered, text, kind, session)
     if twin is not None:
-        return _repeated(twin, "says the same")
+        return repeated(twin, "says the same")
     if kind in RECORDS:
         return Verdict(action="ADD", reason="a record of what happened replaces nothing", novelty=fresh)
     twin = next((item for item in ordered if _is_read_as_one(item, text)), None)
     if twin is not None:
-        return _repeated(twin, "says the same in other words")
+        return repeated(twin, "says the same in other words")
     replaced, opposed, likely = _contests(ordered, text, {} if seen is None else seen)
     contradicts = tuple(item.id for item, _, _ in opposed)[:CONTRADICTS_MAX]
     named = (*(item for item, _ in replaced), *(item for item, _, _ in opposed), *(item for item, _ in likely))
@@ -145,7 +145,8 @@ def judge(
     return _asked(likely, fresh, heads)
 
 
-def _repeated(twin: Candidate, how: str) -> Verdict:
+def repeated(twin: Candidate, how: str) -> Verdict:
+    """The verdict on a text that a memory already holds. `how` tells in what way."""
     return Verdict(
         action="NOOP",
         reason=f"{twin.id} {how}",
