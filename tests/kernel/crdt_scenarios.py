@@ -97,8 +97,7 @@ def document(*changes: bytes) -> MemoryDocument:
 
 def written(doc: MemoryDocument, edit: Edit | None, number: int) -> bytes:
     """The bytes of the change that `edit` makes; fails when it makes none."""
-    change = doc.write(edit, actor(number))
-    return change.raw
+    return doc.write(edit, actor(number)).raw
 
 
 def created(content: str = "first", number: int = 1, at: int = 1000, **more: Any) -> bytes:

@@ -268,8 +268,7 @@ async def test_the_owner_keeps_the_name_that_a_start_gave_until_another_start_gi
 
 
 async def test_a_start_that_is_refused_leaves_the_owner_its_name(tmp_path: Path) -> None:
-    directory = open_directory(tmp_path)
-    keep_owner(directory, "ana")
+    keep_owner(open_directory(tmp_path), "ana")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         given = {"owner": "anna", "grpc": f"127.0.0.1:{taken.getsockname()[1]}", "data_dir": str(tmp_path)}
         with pytest.raises(FailedPrecondition, match="grpc"):

@@ -64,8 +64,7 @@ def bare(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("MNEMESH_DATA_DIR", str(tmp_path / "data"))
 
     def run(*words: str) -> Ended:
-        status = entry.main(words)
-        return Ended(status, *capsys.readouterr())
+        return Ended(entry.main(words), *capsys.readouterr())
 
     return run
 

@@ -220,8 +220,7 @@ def test_a_project_writes_to_its_remotes_space_and_reads_its_folders_name_along(
     (tree / ".git" / "config").write_text('[remote "origin"]\n\turl = git@example.com:acme/atlas.git\n')
     monkeypatch.chdir(tree)
     assert cli("space")["space"] == "acme/atlas"
-    written = cli("remember", "The atlas service runs on two machines")
-    assert written["memory"]["space"] == "acme/atlas"
+    assert cli("remember", "The atlas service runs on two machines")["memory"]["space"] == "acme/atlas"
     answer = cli("recall", "who is paged by the atlas service?")
     assert answer["results"][0]["id"] == old["id"]
     assert set(answer["spaces"]) == {"acme/atlas", "@owner", "atlas"}

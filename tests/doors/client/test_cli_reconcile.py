@@ -129,8 +129,7 @@ def test_an_endpoint_that_fails_changes_nothing(
     before = texts(client)
     stub.status, stub.raw = status, raw
     stub.reply = lambda pairs: reply
-    error = run("--apply", status=3)["error"]
-    assert "nothing was changed" in error["message"]
+    assert "nothing was changed" in run("--apply", status=3)["error"]["message"]
     assert texts(client) == before
 
 

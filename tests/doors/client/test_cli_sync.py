@@ -57,8 +57,7 @@ def test_sync_now_waits_also_for_a_peer_that_is_being_called(fields: dict[str, A
 
 
 def test_a_peer_that_takes_less_than_its_direction_says_so_in_its_line() -> None:
-    usual = "-> hub  hub:7433  both  *  connected: caught up; never heard"
-    assert _line(peer()) == usual
+    assert _line(peer()) == "-> hub  hub:7433  both  *  connected: caught up; never heard"
     less = peer(effective_direction="pull", not_taken=7)
     expected = "-> hub  hub:7433  both (pull by its token)  *  connected: caught up; not taken there: 7; never heard"
     assert _line(less) == expected
@@ -72,8 +71,7 @@ def test_a_peer_that_does_not_agree_after_a_comparison_says_in_how_many_memories
 
 
 def test_what_is_pending_is_a_bound_because_entries_that_are_never_given_are_counted_too() -> None:
-    line = _line(peer(state="offline", caught_up=False, pending_out=3))
-    assert "offline: up to 3 to give, 0 to take" in line
+    assert "offline: up to 3 to give, 0 to take" in _line(peer(state="offline", caught_up=False, pending_out=3))
 
 
 def test_a_peer_that_is_not_reached_is_said_to_be_kept_and_how_to_take_it_away() -> None:

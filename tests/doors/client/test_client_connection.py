@@ -45,8 +45,7 @@ def test_a_client_without_arguments_finds_the_node_of_this_machine(
 
 
 def test_arguments_win_over_the_environment_and_the_environment_over_the_directory(tmp_path: Path) -> None:
-    directory = str(publish(tmp_path, "127.0.0.1:1111", "from-file"))
-    environ = {"MNEMESH_DATA_DIR": directory}
+    environ = {"MNEMESH_DATA_DIR": str(publish(tmp_path, "127.0.0.1:1111", "from-file"))}
     assert located(environ) == Target("127.0.0.1:1111", "from-file")
     environ |= {"MNEMESH_ENDPOINT": "127.0.0.1:2222", "MNEMESH_TOKEN": "from-env"}
     assert located(environ) == Target("127.0.0.1:2222", "from-env")
@@ -61,8 +60,7 @@ def test_a_named_data_directory_is_meant_whatever_the_environment_says(tmp_path:
 
 
 def test_the_owner_token_never_leaves_this_machine(tmp_path: Path) -> None:
-    directory = str(publish(tmp_path, "127.0.0.1:1111"))
-    environ = {"MNEMESH_DATA_DIR": directory}
+    environ = {"MNEMESH_DATA_DIR": str(publish(tmp_path, "127.0.0.1:1111"))}
     for local in ("127.0.0.1:9", "localhost:9", "[::1]:9", "0.0.0.0:9"):
         assert located(environ, endpoint=local).token == TOKEN
     for remote in ("192.0.2.7:9", "node.example:9", "[2001:db8::1]:9", "localhost.example:9"):

@@ -152,8 +152,7 @@ def recalled_in_conflict(memory: values.Memory) -> values.Recalled:
 
 def test_a_list_and_a_recall_show_both_texts_of_a_conflict() -> None:
     memory = memory_in_conflict()
-    page = values.Page(memories=(memory,), cursor="", total=1)
-    (line,) = people.listed(page)
+    (line,) = people.listed(values.Page(memories=(memory,), cursor="", total=1))
     assert "left" in line
     assert f"in conflict with {RIGHT[:13]}: right" in line
     lines = list(people.recalled(recalled_in_conflict(memory)))

@@ -95,8 +95,7 @@ def test_a_moved_repository_keeps_its_name(tmp_path: Path, data_dir: Path) -> No
     first = repository(tmp_path / "a" / "api")
     project_of(first, data_dir, tmp_path)
     (tmp_path / "c").mkdir()
-    moved = first.rename(tmp_path / "c" / "api")
-    assert project_of(moved, data_dir, tmp_path).space == "api"
+    assert project_of(first.rename(tmp_path / "c" / "api"), data_dir, tmp_path).space == "api"
 
 
 def test_the_folders_name_of_before_is_read_along_and_written_to_by_nobody(tmp_path: Path, data_dir: Path) -> None:
@@ -110,8 +109,7 @@ def test_the_folders_name_of_before_is_read_along_and_written_to_by_nobody(tmp_p
 
 
 def test_a_name_that_another_project_writes_to_is_no_alias(tmp_path: Path, data_dir: Path) -> None:
-    plain = repository(tmp_path / "b" / "api")
-    assert project_of(plain, data_dir, tmp_path).space == "api"
+    assert project_of(repository(tmp_path / "b" / "api"), data_dir, tmp_path).space == "api"
     remote = project_of(repository(tmp_path / "a" / "api", "git@example.com:acme/api.git"), data_dir, tmp_path)
     assert (remote.space, remote.alias, remote.taken) == ("acme/api", "", "api")
 
@@ -159,8 +157,7 @@ def test_a_submodule_is_a_project_of_its_own(tmp_path: Path, data_dir: Path) -> 
 
 
 def test_without_a_data_directory_nothing_is_noted_and_the_project_is_not_settled(tmp_path: Path) -> None:
-    tree = repository(tmp_path / "api")
-    there = project_of(tree, tmp_path / "none", tmp_path)
+    there = project_of(repository(tmp_path / "api"), tmp_path / "none", tmp_path)
     assert (there.space, there.settled) == ("api", False)
     assert not (tmp_path / "none").exists()
 

@@ -82,8 +82,7 @@ async def test_work_survives_a_compaction(shared_node: NodeUnderTest, host: Host
 async def test_without_a_node_a_note_waits_and_a_later_hook_hands_it_over(
     shared_node: NodeUnderTest, host: Host, down: Host, tmp_path: Path
 ) -> None:
-    path = transcript(host)
-    told(down, "PreCompact", trigger="auto", transcript_path=path)
+    told(down, "PreCompact", trigger="auto", transcript_path=transcript(host))
     (note,) = (tmp_path / "data" / SPOOL).iterdir()
     assert stat.S_IMODE(note.stat().st_mode) == 0o600
     assert KEY not in note.read_text()

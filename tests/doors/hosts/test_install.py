@@ -76,8 +76,7 @@ def test_all_hosts_are_installed_and_leave_no_trace(machine: Machine) -> None:
     machine.write(".codex/config.toml", "model = 'x'\r\n")
     machine.write(".config/opencode/opencode.jsonc", '\ufeff{\n\t/* mine */\n\t"mcp": {},\n}')
     before = machine.files()
-    shown = machine.run("install", *HOSTS)
-    assert "trust its hash" in shown
+    assert "trust its hash" in machine.run("install", *HOSTS)
     assert "MNEMESH_TOKEN" not in str(machine.files())
     settings = machine.home / ".claude/settings.json"
     assert settings.read_text().startswith('{\n  "model": "opus", // mine\n')
@@ -149,8 +148,7 @@ def test_a_project_has_files_of_its_own_and_no_hook_fires_twice(machine: Machine
     machine.run("uninstall", "--project", str(project))
     assert machine.files() == before
     machine.run("install", "claude-code", "--user")
-    shown = machine.run("install", "claude-code", "--project", str(project))
-    assert "would fire twice" in shown
+    assert "would fire twice" in machine.run("install", "claude-code", "--project", str(project))
     assert not (project / ".claude").exists()
     assert "no settings of a project's own" in machine.run("install", "copilot", "--project", str(project), status=4)
 

@@ -349,8 +349,7 @@ async def test_a_version_says_the_fields_in_which_alone_it_may_differ_from_anoth
     (memory,) = torn.mesh.memories
     assert "importance=" not in await said(torn, "conflicts")
     torn.mesh.memories[memory] = replace(torn.mesh.memories[memory], importance=0.9, keywords=("door", "wing"))
-    text = await said(torn, "conflicts")
-    assert 'importance="0.9" keywords="door, wing"' in text
+    assert 'importance="0.9" keywords="door, wing"' in await said(torn, "conflicts")
 
 
 async def test_conflicts_name_the_memory_with_each_version(torn: FakeGate) -> None:

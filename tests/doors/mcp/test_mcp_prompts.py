@@ -29,8 +29,7 @@ async def test_a_host_lists_the_prompts_and_fills_one_in(shared_node: NodeUnderT
         assert [prompt.name for prompt in listed] == ["remember", "recall", "mnemesh"]
         assert [prompt.arguments[0].required for prompt in listed] == [True, True, False]
         got = await client.get_prompt("recall", {"query": "where do {given} deploys run?"})
-        text = got.messages[0].content.text
-        assert text.endswith("\n\nwhere do {given} deploys run?")
+        assert got.messages[0].content.text.endswith("\n\nwhere do {given} deploys run?")
         assert "`mnemesh status`" in (await client.get_prompt("mnemesh", {})).messages[0].content.text
         for name, arguments, word in (
             ("recall", {}, "query"),

@@ -80,8 +80,7 @@ def test_tools_resources_and_errors_pass_through(node: Node, modern: bool) -> No
         assert "colour" in refused["content"][0]["text"]
         unknown = ours.answer(ours.ask("tools/call", modern=modern, name="naïve tool", arguments={}))
         assert unknown["error"]["code"] == -32602
-        no_method = ours.answer(ours.ask("no/such/method", modern=modern))
-        assert no_method["error"]["code"] == -32601
+        assert ours.answer(ours.ask("no/such/method", modern=modern))["error"]["code"] == -32601
         assert ours.end() == 0
     assert ours.diagnostics == ""
 
@@ -107,8 +106,7 @@ def test_twenty_calls_run_side_by_side_and_each_gets_its_own_answer(node: Node, 
 
 def test_toolsets_travel_in_the_url(node: Node) -> None:
     with host(node, "--toolsets", "core,curate") as ours:
-        names = {tool["name"] for tool in ours.result("tools/list")["tools"]}
-        assert {"recall", "supersede"} <= names
+        assert {"recall", "supersede"} <= {tool["name"] for tool in ours.result("tools/list")["tools"]}
     with Host("--endpoint", node.address, "--token", TOKEN, "--space", "@owner", "--toolsets", "all") as other:
         params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
         refused = other.answer(other.ask("initialize", **params))
@@ -156,8 +154,7 @@ def test_a_wrong_token_is_a_clear_error_for_every_call(node: Node, given: str, t
 
 def test_a_bad_space_is_refused_with_the_nodes_own_words(node: Node) -> None:
     with Host("--endpoint", node.address, "--token", TOKEN, "--space", "../up") as ours:
-        refused = ours.answer(ours.ask("tools/list"))
-        assert "x-mnemesh-space" in refused["error"]["message"]
+        assert "x-mnemesh-space" in ours.answer(ours.ask("tools/list"))["error"]["message"]
 
 
 def test_a_space_of_any_letters_arrives(node: Node) -> None:

@@ -62,8 +62,7 @@ async def test_the_generated_stubs_work_and_agent_and_space_come_from_the_metada
 
 async def test_export_streams_every_memory(client: GrpcClient) -> None:
     stored = [(await client.call("remember", content=f"memory {i}")).memory for i in range(3)]
-    exported = [item.memory for item in await client.call("export")]
-    assert exported == stored
+    assert [item.memory for item in await client.call("export")] == stored
 
 
 async def test_an_export_that_breaks_in_the_middle_ends_with_its_error(client: GrpcClient, doors: Doors) -> None:

@@ -113,8 +113,7 @@ def test_entries_of_other_nodes_keep_whom_they_came_from_and_when(home: Home, tm
     asked = "SELECT hash, origin, received FROM entry"
     before = home.sql(asked)
     assert before[0][2] == NOW
-    done = rescue(home.directory.path, tmp_path / "new", NOW + 1000)
-    assert done.ledger.lost == ()
+    assert rescue(home.directory.path, tmp_path / "new", NOW + 1000).ledger.lost == ()
     new = Home(open_directory(tmp_path / "new"), home.pen)
     with new.opened() as ledger, new.looked_into() as db:
         assert db.execute(asked).fetchall() == before

@@ -170,8 +170,7 @@ def test_pooling_that_the_folder_declares_is_used(tmp_path: Path, key: str, pool
 
 def test_other_weights_or_another_tokenizer_are_another_generation(tmp_path: Path) -> None:
     first = load(model_dir=tiny_model(tmp_path / "a")).info()
-    moved = load(model_dir=tiny_model(tmp_path / "b")).info()
-    assert moved.generation == first.generation
+    assert load(model_dir=tiny_model(tmp_path / "b")).info().generation == first.generation
     (tmp_path / "b" / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 32, "pad_token": "[PAD]"}))
     assert load(model_dir=tmp_path / "b").info().generation != first.generation
 

@@ -194,8 +194,7 @@ REAL_TEXTS = {
 @needs_weights
 @pytest.mark.parametrize("text", REAL_TEXTS.values(), ids=REAL_TEXTS)
 def test_chunks_of_real_text_reach_the_model_whole(worker: EmbeddingWorker, text: str) -> None:
-    engine = worker._engine
-    counted = engine.lengths(chunks(text))
+    counted = worker._engine.lengths(chunks(text))
     assert max(counted) < 256
     assert sum(counted) / len(counted) > 60  # and are not cut needlessly small
 

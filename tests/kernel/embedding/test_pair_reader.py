@@ -244,8 +244,7 @@ def test_without_a_fitting_file_the_worker_embeds_and_says_why_it_reads_no_pairs
 
 
 def test_a_worker_that_is_told_to_reads_no_pairs(loaded: Load, deltas: Path) -> None:
-    worker = loaded(pairs=False)
-    assert worker.info().pairs == PAIRS_OFF
+    assert loaded(pairs=False).info().pairs == PAIRS_OFF
 
 
 @pytest.mark.parametrize(

@@ -109,8 +109,7 @@ def test_binary_looking_text_and_a_line_of_30_kb_give_next_to_nothing() -> None:
 
 def test_languages_without_spaces_give_paths_and_identifiers_and_no_sentence_as_a_name() -> None:
     japanese = "パーサーは src/parse.rs にあり、parse_args を使う。データベースは重要です。"
-    names = {entity.name for entity in extract(japanese).entities}
-    assert names == {"src/parse.rs", "parse_args"}
+    assert {entity.name for entity in extract(japanese).entities} == {"src/parse.rs", "parse_args"}
     assert extract("这是一个没有空格的很长的句子" * 200).entities == ()
     assert extract("ระบบนี้ใช้ฐานข้อมูล" * 50).relations == ()
 

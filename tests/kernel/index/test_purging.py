@@ -49,8 +49,7 @@ async def test_what_only_one_machine_has_erased_is_pending(scene: Scene, monkeyp
         return replace(await usual(command), alone="degraded: on one machine only, a; b")
 
     monkeypatch.setitem(vars(scene.ledger), "erase", alone)
-    purging = removing(scene.parts())
-    gone = await purging.purge(CALLER, memory.id)
+    gone = await removing(scene.parts()).purge(CALLER, memory.id)
     assert gone.changes == 1
     assert gone.pending == ("other machines erase it once they are level again (degraded: on one machine only, a; b)",)
 
@@ -248,6 +247,5 @@ def test_each_memory_of_a_batch_hears_of_those_before_it_that_are_near() -> None
 
 
 def test_no_more_of_them_are_named_than_of_the_index() -> None:
-    siblings = Siblings()
-    near = siblings.of([(written(n), direction(1)) for n in range(20)])
+    near = Siblings().of([(written(n), direction(1)) for n in range(20)])
     assert len(near[memory(19)]) == guard.RELATED_MAX

@@ -292,8 +292,7 @@ class Replicas:
         chance = random.Random(SEED)
         self.shards = []
         for number in range(2):
-            config = ShardConfig(str(folder / str(number)), "model-1", DIMENSIONS, "life-1")
-            shard = RetrievalShard(config)
+            shard = RetrievalShard(ShardConfig(str(folder / str(number)), "model-1", DIMENSIONS, "life-1"))
             shard.open()
             shard.apply(chance.sample(items, len(items)), [], 1)
             self.shards.append(shard)

@@ -217,8 +217,7 @@ def test_what_needs_no_write_is_seen_once_the_write_before_it_is(ledger: Ledger,
     assert done(ledger, pen.create("We deploy on Friday.")).seq == 1
     assert done(ledger, pen.restore(memory)).seq == 1
     assert done(ledger, pen.revise(memory, title="")).seq == 1
-    forgotten = done(ledger, pen.forget(memory))
-    assert forgotten.seq == 3
+    assert done(ledger, pen.forget(memory)).seq == 3
     done(ledger, pen.create("a third"))
     again = [done(ledger, pen.forget(memory)), done(ledger, pen.create("We deploy on Friday."))]
     assert [(result.action, result.seq) for result in again] == [("NOOP", 3)] * 2

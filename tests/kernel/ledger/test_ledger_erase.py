@@ -221,8 +221,7 @@ def test_an_erased_text_can_be_remembered_again_as_a_new_memory(ledger: Ledger, 
 
 def test_a_key_of_an_erased_memory_never_brings_it_back(ledger: Ledger, pen: Pen) -> None:
     command = pen.create("said once", idempotency_key="k")
-    memory = done(ledger, command).memory
-    erased(ledger, pen, memory.id)
+    erased(ledger, pen, done(ledger, command).memory.id)
     with pytest.raises(FailedPrecondition, match="which was erased since; use a new key"):
         done(ledger, command)
     assert len(all_entries(ledger)) == 1
@@ -371,8 +370,7 @@ def test_nobody_becomes_the_writer_of_anothers_memory_by_adding_to_it(ledger: Le
     bob = Node("bobs", BOB)
     taken(ledger, node, node.says("anas"))
     taken(ledger, bob, bob.says("a second beginning"))
-    memory = ledger.read([ID])[ID]
-    assert len(memory.heads) == 2
+    assert len(ledger.read([ID])[ID].heads) == 2
     assert outcome(taken(ledger, bob, bob.retracts(), grant=replace(ANAS, principal="bob"))) == {"quarantined": 1}
     assert len(ledger.read([ID])) == 1
 

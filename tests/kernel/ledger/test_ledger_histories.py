@@ -108,8 +108,7 @@ def test_what_is_forgotten_is_restored_first(home: Home, ledger: Ledger) -> None
 
 
 def test_no_way_back_makes_two_memories_say_the_same(home: Home, ledger: Ledger) -> None:
-    memory = create(ledger, home, "first")
-    changed = revise(ledger, home, memory, content="second")
+    changed = revise(ledger, home, create(ledger, home, "first"), content="second")
     twin = create(ledger, home, "first")
     with pytest.raises(AlreadyExists, match=twin.id):
         done(ledger, rollback(home, changed, "1"))
@@ -168,8 +167,7 @@ def test_a_conflict_that_a_peer_ends_leaves_no_vector_of_the_text_that_went(home
 
 
 def test_forgotten_conflicts_are_not_listed(home: Home, ledger: Ledger) -> None:
-    memory = in_conflict(ledger, home)
-    done(ledger, home.pen.forget(memory))
+    done(ledger, home.pen.forget(in_conflict(ledger, home)))
     assert ledger.conflicts((SPACE,), 10, "").total == 0
 
 

@@ -147,8 +147,7 @@ SIBLING = PeerGrant(read=(EVERY_SPACE,), write=(EVERY_SPACE,), principal="", rel
 
 def by_another(node: Node) -> Entry:
     """A change that no judge lets in: its entry and its revision name different agents."""
-    entry = node.says("whose?")
-    return node.signs(ID, SPACE, entry.raw, "bob/cli")
+    return node.signs(ID, SPACE, node.says("whose?").raw, "bob/cli")
 
 
 def test_what_a_peer_brings_is_judged_and_those_of_a_sibling_were_before(ledger: Ledger, node: Node) -> None:

@@ -320,8 +320,7 @@ def test_what_an_earlier_version_let_in_is_read_within_the_limit(
         monkeypatch.setattr(ledger, "_intake", lenient)
         assert outcome(taken(ledger, eve, *big)) == {"accepted": 60}
     with home.opened() as ledger:
-        log = ledger._journal.log(memory.id)
-        chosen, unread = budget.within(memory.id, SPACE, log)
+        chosen, unread = budget.within(memory.id, SPACE, ledger._journal.log(memory.id))
         assert 0 < unread.changes < 60
         assert sum(budget.weigh(read_head(raw).hash, raw).size for raw in chosen) <= limits.DOCUMENT_BYTES_MAX
         found = done(ledger, pen.revise(memory, title="still kept")).memory

@@ -323,8 +323,7 @@ def test_what_is_read_here_is_what_automerge_reads(seed: int) -> None:
     rng = random.Random(seed)
     log = [FIRST]
     for number in range(10, 24):
-        base = closed(log, rng)
-        doc = document(*base)
+        doc = document(*closed(log, rng))
         heads = revisions.heads(doc.state())
         tags = rng.sample(("a", "b", "c"), rng.randrange(3))
         gone = rng.sample(("a", "b", "c"), rng.randrange(3))

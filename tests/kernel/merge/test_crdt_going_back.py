@@ -262,8 +262,7 @@ def test_a_rollback_says_again_all_that_the_old_revision_said() -> None:
     first = replace(put("first", **full), title="One", kind="decision")
     log = [written(document(), Edit(revision=first, at=1000), 1)]
     log.append(edited(log, "second", 2))
-    change = back(log, FIRST, 3)
-    log.append(change)
+    log.append(back(log, FIRST, 3))
     found = state(*log)
     (head,) = revisions.heads(found)
     again = found.revisions[head]
@@ -285,8 +284,7 @@ def test_a_rollback_to_what_the_memory_says_is_no_edit() -> None:
     log = [created("first")]
     assert back(log, FIRST, 2) is None
     log.append(edited(log, "second", 2))
-    change = back(log, FIRST, 3)
-    log.append(change)
+    log.append(back(log, FIRST, 3))
     assert back(log, FIRST, 4) is None, "it says so by another revision"
 
 
@@ -305,8 +303,7 @@ def test_a_superseded_memory_stays_so_and_ended_when_it_did() -> None:
     log = [created("first")]
     log.append(edited(log, "second", 2))
     log.append(written(document(*log), revisions.supersede(state(*log), OTHER, "owner/test", 3000), 3))
-    change = back(log, FIRST, 4)
-    found = memory(*log, change)
+    found = memory(*log, back(log, FIRST, 4))
     assert (found.content, found.state, found.superseded_by, found.valid_to) == ("first", "superseded", OTHER, 3000)
 
 
@@ -369,8 +366,7 @@ def test_a_revision_is_named_by_its_id_or_a_beginning_that_fits_no_other() -> No
     assert revisions.named(now, "to", "1").id == FIRST
     assert revisions.named(now, "to", FIRST[:6]).id == FIRST
     assert revisions.named(now, "to", FIRST).id == FIRST
-    left = f"2@{actor(2).hex()}"
-    assert revisions.named(now, "to", left).content == "left"
+    assert revisions.named(now, "to", f"2@{actor(2).hex()}").content == "left"
     with pytest.raises(InvalidArgument, match="fits one revision only") as refused:
         revisions.named(now, "to", "2")
     assert refused.value.fields["field"] == "to"

@@ -278,8 +278,7 @@ def test_a_feed_is_another_one_when_the_other_side_gets_something_else(change: d
 def test_another_major_protocol_is_refused_and_another_minor_is_not() -> None:
     for protocol, who in ((PROTOCOL + 1000, US.node_id), (PROTOCOL - 1000, hello().node_id)):
         scene = Scene()
-        effects = scene.tell(opened(LISTENER), Got(hello(protocol=protocol)))
-        assert refused(effects) == "protocol"
+        assert refused(scene.tell(opened(LISTENER), Got(hello(protocol=protocol)))) == "protocol"
         assert f"upgrade Mnemesh on node '{who}'" in scene.status.reason
         assert (scene.status.phase, scene.status.code) == ("closed", "protocol")
     assert dialled(their=hello(protocol=PROTOCOL + 1)).status.phase == "open"
@@ -293,14 +292,12 @@ def test_a_node_that_calls_itself_is_told_so(scene: Scene) -> None:
 
 
 def test_a_node_that_meets_its_own_id_says_how_to_give_the_copy_another(scene: Scene) -> None:
-    effects = scene.tell(opened(LISTENER), Got(hello(node_id=US.node_id, key=OUR_KEY)))
-    assert refused(effects) == "identity"
+    assert refused(scene.tell(opened(LISTENER), Got(hello(node_id=US.node_id, key=OUR_KEY)))) == "identity"
     assert "mnemesh node new-identity" in scene.status.reason
 
 
 def test_a_node_id_is_proved_by_its_key_and_by_what_was_pinned() -> None:
-    forged = Scene()
-    assert refused(forged.tell(opened(LISTENER), Got(hello(key=OUR_KEY)))) == "identity"
+    assert refused(Scene().tell(opened(LISTENER), Got(hello(key=OUR_KEY)))) == "identity"
     other = Scene(expects="0" * 32)
     assert refused(other.tell(opened(DIALER), Got(hello()))) == "identity"
     assert "remove the peer" in other.status.reason
@@ -415,8 +412,7 @@ def test_nothing_is_said_or_believed_before_the_proof_was_found_good(role: str, 
 
 def test_the_dialer_proves_itself_first(scene: Scene) -> None:
     scene.tell(opened(DIALER))
-    ours = replace(OUR_CLAIM, role=DIALER)
-    assert scene.got(hello()) == [Prove(ours)]
+    assert scene.got(hello()) == [Prove(replace(OUR_CLAIM, role=DIALER))]
     assert scene.got(proof()) == [Admit(THEM, "theirlife")]
     assert scene.tell(Admitted()) == [], "a listener that is in a hurry waits all the same"
     assert [type(one) for one in sent(scene.tell(Proved(b"ours")))] == [Proof, Batch]
@@ -946,8 +942,7 @@ def test_a_repair_is_taken_in_like_any_batch_and_moves_no_cursor() -> None:
     one = batch(0, 1, entry(1), feed=THEIR_REPAIR)
     assert scene.got(one) == [TakeIn(one, THEM, THEIR_LOG, EVERYTHING)]
     assert scene.tell(Took(THEIR_REPAIR, 1)) == [Send(Ack(THEIR_REPAIR, 1))]
-    next_one = batch(7, 8, entry(2))
-    assert [type(effect) for effect in scene.got(next_one)] == [TakeIn]
+    assert [type(effect) for effect in scene.got(batch(7, 8, entry(2)))] == [TakeIn]
     assert scene.status.taken == 7
 
 

@@ -263,8 +263,7 @@ class Endless:
 async def test_a_peer_whose_questions_are_not_answered_yet_is_not_read_any_further(ana: Node, bob: Node) -> None:
     slow = await slowed(bob, "digests")
     flood = Endless(ana, lambda number: Digest(f"team/{number}", {}), 5_000)
-    shell = bob.shell(compare=False)
-    running = asyncio.create_task(shell.run(LISTENER, flood))
+    running = asyncio.create_task(bob.shell(compare=False).run(LISTENER, flood))
     await until(lambda: slow.inside >= limits.SYNC_QUESTIONS_MAX)
     for _ in range(200):
         await asyncio.sleep(0)

@@ -114,8 +114,7 @@ def test_a_file_that_others_can_read_is_refused_with_what_to_do(access: Access, 
 
 
 def test_a_holder_is_found_by_the_token_and_by_nothing_else(access: Access, token: str) -> None:
-    found = access.holder(token)
-    assert found.name == "ana"
+    assert access.holder(token).name == "ana"
     near = [token[:-1], token + "x", token.upper(), token.removeprefix(TOKEN_PREFIX), "", "mnm_", "\ud800", "ana"]
     digest = hashlib.sha256(token.encode()).digest()
     assert [access.holder(other) for other in [*near, digest.hex(), digest.decode("latin-1")]] == [None] * 10
@@ -387,8 +386,7 @@ def test_a_stream_is_granted_what_its_token_grants_until_that_ends(access: Acces
     assert authenticator.peer_grant(writer) == PeerGrant(
         read=("team/*", "@w"), write=("team/*", "@w"), principal="w", relay=False
     )
-    given = authenticator.peer_grant(admin)
-    assert given.relay
+    assert authenticator.peer_grant(admin).relay
     owner = authenticator.peer_grant("owner-token")
     assert owner == PeerGrant(read=("*", "@owner"), write=("*", "@owner"), principal="owner", relay=True)
     access.revoke(OWNER, "w")

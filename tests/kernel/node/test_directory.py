@@ -398,8 +398,7 @@ def test_a_copy_of_a_directory_has_no_node_though_that_of_the_original_runs(data
     shutil.copytree(data_dir, tmp_path / "copy")
     assert read_node(tmp_path / "copy") is None
     data_dir.rename(tmp_path / "moved")
-    moved = read_node(tmp_path / "moved")
-    assert moved.pid == os.getpid()
+    assert read_node(tmp_path / "moved").pid == os.getpid()
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "null", "5", '"x"', "{}", '{"pid": "x"}', '{"pid": null}'])

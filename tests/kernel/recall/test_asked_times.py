@@ -187,8 +187,7 @@ async def test_a_kind_is_asked_for_by_the_words_that_people_use_for_it(kind: str
 async def test_a_kind_is_not_listed_when_more_or_another_one_is_asked_for_or_none_is_there(
     text: str, fields: dict[str, Any]
 ) -> None:
-    search = store()
-    answer = await answered(search, text, **fields)
+    answer = await answered(store(), text, **fields)
     assert {hit.score for hit in answer.results} == {0.5}
 
 
@@ -239,14 +238,12 @@ async def test_only_leaves_out_all_other_times_and_says_why_nothing_is_left() ->
 
 
 async def test_off_reads_nothing() -> None:
-    search = Search(OLD)
-    assert await asked(search, "decisions of last week", time_words="off") == (["old"], None)
+    assert await asked(Search(OLD), "decisions of last week", time_words="off") == (["old"], None)
 
 
 @pytest.mark.parametrize("text", ["today", "what did we do today", "what happened today?"])
 async def test_who_asks_for_a_time_alone_gets_what_lies_in_it(text: str) -> None:
-    search = Search(OLD, TODAY)
-    answer = await answered(search, text)
+    answer = await answered(Search(OLD, TODAY), text)
     assert [hit.memory.id for hit in answer.results] == ["today"]
     assert (answer.coverage, answer.abstain) == (1.0, False)
 

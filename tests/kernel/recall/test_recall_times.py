@@ -187,8 +187,7 @@ async def test_what_matches_less_is_not_read_for_its_importance(here: Here) -> N
     await here.remember("Lamps burn at night, says the keeper", importance=1.0)
     for _ in range(5):
         await here.mesh.remember(READER, here.draft("Lamps burn at night", force=True, importance=0.1))
-    answer = await here.recall("lamps burn at night", limit=3)
-    assert found(answer) == ["Lamps burn at night"] * 3
+    assert found(await here.recall("lamps burn at night", limit=3)) == ["Lamps burn at night"] * 3
 
 
 # ---- explanations ---------------------------------------------------------------------------------------------------

@@ -240,8 +240,7 @@ async def test_what_was_superseded_held_until_then(here: Here) -> None:
     for text in ("who is the head of Acme", ""):
         assert found(await here.recall(text, valid_at=until - 1)) == [ann.content]
         assert found(await here.recall(text, valid_at=until)) == []
-        held = await here.recall(text, valid_at=until - 1, include_superseded=True)
-        assert found(held) == [ann.content]
+        assert found(await here.recall(text, valid_at=until - 1, include_superseded=True)) == [ann.content]
         assert found(await here.recall(text, valid_at=until, include_superseded=True)) == []
         (hit,) = (await here.recall(text, valid_at=ann.created_at + 5000)).results
         assert hit.memory.content == draft.content
@@ -264,8 +263,7 @@ async def test_without_words_the_past_shows_the_text_of_that_time(here: Here) ->
     await here.mesh.update(READER, memory.id, Patch(content="The second wording", kind="decision"))
     await here.remember("Later")
     for text in ("", "wording"):
-        then = await here.recall(text, as_of=memory.updated_at)
-        assert found(then) == ["The first wording"]
+        assert found(await here.recall(text, as_of=memory.updated_at)) == ["The first wording"]
         assert found(await here.recall(text, as_of=memory.updated_at, kinds=("decision",))) == []
 
 
@@ -289,8 +287,7 @@ async def test_a_question_is_answered_while_long_texts_are_stored(here: Here) ->
     storing = asyncio.create_task(here.mesh.remember_batch(READER, drafts))
     asked = 0
     while not storing.done():
-        answer = await here.recall(f"harbour closes {asked}", limit=1)
-        assert found(answer) == ["The harbour closes at nine"]
+        assert found(await here.recall(f"harbour closes {asked}", limit=1)) == ["The harbour closes at nine"]
         asked += 1
     await storing
     assert asked > 1

@@ -200,8 +200,7 @@ def test_a_fold_never_looks_at_its_own_conversation(monkeypatch: pytest.MonkeyPa
 
 
 def test_the_threshold_flags_no_more_than_its_share_of_what_it_is_learned_from() -> None:
-    coverages = np.linspace(0.005, 0.995, 100)
-    assert fitting.threshold(coverages) == 0.05
+    assert fitting.threshold(np.linspace(0.005, 0.995, 100)) == 0.05
     assert fitting.threshold(np.ones(7)) == 0.99
 
 

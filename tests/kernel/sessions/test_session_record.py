@@ -84,8 +84,7 @@ def test_damage_anywhere_leaves_the_lines_beside_it(
     path = tmp_path_factory.mktemp("damaged") / "t.jsonl"
     lines = [line.encode() for line in SESSION]
     lines.insert(place, damage.replace(b"\n", b""))
-    data = b"\n".join(lines) + b"\n"
-    path.write_bytes(data)
+    path.write_bytes(b"\n".join(lines) + b"\n")
     transcript_tail.standing_of(path, cut, "/p")
     assert transcript_tail.standing_of(path, None, "/p")["files"] == ["src/login.py"]
 

@@ -107,8 +107,7 @@ def test_a_single_disagreement_stops_a_promotion() -> None:
 
 def test_three_episodes_of_one_session_are_no_repetition() -> None:
     memories = [memory(number, f"The mailer drops mails at night{'!' * number}") for number in range(3)]
-    same = [replace(one, source=Source(session="s")) for one in memories]
-    assert plan(portion(same)).steps == ()
+    assert plan(portion([replace(one, source=Source(session="s")) for one in memories])).steps == ()
 
 
 @pytest.mark.parametrize(

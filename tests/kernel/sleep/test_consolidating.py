@@ -292,8 +292,7 @@ def damaged(home: Path, damage: bytes | None) -> None:
 @pytest.mark.parametrize("damage", [b"", b"no database at all" * 100, None])
 async def test_a_lost_record_is_begun_anew_and_nothing_is_done_twice(tmp_path: Path, damage: bytes | None) -> None:
     async with running(tmp_path) as mesh:
-        here = Here(mesh, "team")
-        await tell(here, EPISODES)
+        await tell(Here(mesh, "team"), EPISODES)
         assert (await mesh.consolidate(READER, "team")).applied == 1
     damaged(tmp_path, damage)
     async with running(tmp_path) as mesh:

@@ -24,8 +24,7 @@ def at(text: str, zone: ZoneInfo = BERLIN) -> int | None:
 
 
 def understood(text: str, now: str = NOW, zone: ZoneInfo = BERLIN) -> TimeWords:
-    moment = at(now, zone)
-    answer = read(text, moment, zone)
+    answer = read(text, at(now, zone), zone)
     assert answer is not None
     return answer
 
@@ -290,8 +289,7 @@ def test_a_day_is_that_of_the_zone() -> None:
         ("Europe/Berlin", "2026-03-17"),
         ("Asia/Tokyo", "2026-03-17"),
     ):
-        answer = read("yesterday", now, ZoneInfo(name))
-        assert answer.since == at(day, ZoneInfo(name))
+        assert read("yesterday", now, ZoneInfo(name)).since == at(day, ZoneInfo(name))
 
 
 # ---- times questions -------------------------------------------------------------------------------------------------

@@ -66,8 +66,7 @@ async def test_a_project_gets_its_first_memories_once_and_a_change_makes_a_new_v
 async def test_words_of_a_hostile_project_are_flagged_data_without_its_credentials(
     door: Door, space: str, tmp_path: Path
 ) -> None:
-    place = project(tmp_path)
-    done = await door.call("seed_project", dir=str(place), space=space)
+    done = await door.call("seed_project", dir=str(project(tmp_path)), space=space)
     conventions = next(seed for seed in done["seeds"] if seed["topic"] == "conventions")
     assert conventions["suspicious"] is True
     assert 'AGENTS.md says: "Always run make test before a commit."' in conventions["content"]

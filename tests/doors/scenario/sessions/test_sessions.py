@@ -69,8 +69,7 @@ async def test_a_session_begins_with_what_matters_and_is_told_nothing_twice(door
     assert not found.get("continued")
     again = await door.call("context", **asked)
     assert (again["groups"], again["continued"]) == ([], True)
-    anew = await door.call("context", **asked, anew=True)
-    assert ids(anew) == ids(found)
+    assert ids(await door.call("context", **asked, anew=True)) == ids(found)
     resumed = await door.call("resume", spaces=[space])
     assert resumed["checkpoint"]["task"] == "Fix the login loop"
     assert names(resumed)[0] == "pinned"
@@ -127,8 +126,7 @@ async def test_a_session_has_one_record_and_a_later_one_is_its_next_version(door
     assert [(run["session"], run["status"]) for run in listed["runs"]] == [("s2", "interrupted"), ("s1", "done")]
     only = (await door.call("session_runs", spaces=[space], session="s1"))["runs"]
     assert [run["tokens_in"] for run in only] == [950]
-    resumed = await door.call("resume", spaces=[space])
-    assert names(resumed) == ["runs"]
+    assert names(await door.call("resume", spaces=[space])) == ["runs"]
     assert set(ids(await door.call("context", spaces=[space]))) == {first["id"], listed["runs"][0]["id"]}
     await refusal(door.call("record_run", session="s3", space=space), "INVALID_ARGUMENT", "prompts")
     await refusal(door.call("record_run", session="s3", space=space, outcome=f"key {SECRET}"), "INVALID_ARGUMENT")
