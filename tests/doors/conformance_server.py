@@ -23,7 +23,6 @@ PNG: Final = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHw
 WAV: Final = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQAAAAA="
 WATCHED: Final = "test://watched-resource"
 PNG_TYPE, WAV_TYPE = "image/png", "audio/wav"
-Fixture = Callable[[Context], Awaitable[types.CallToolResult]]
 
 
 class EverybodyIsOwner(Authenticator):

@@ -26,7 +26,6 @@ from mnemesh_memory.values.model import Link, Source
 
 NODE = "0123456789abcdef" * 2
 AGENT = "owner/test"
-COLUMNS = (1, 2, 21, 52, 66, 86, 87, 112, 113, 115)
 
 
 class Raw(NamedTuple):

@@ -33,8 +33,6 @@ from mnemesh.cli.shell import NODE_OPTIONS, one_line, printable
 from mnemesh.transport import connection
 from mnemesh_proto.v1 import memory_pb2
 
-ROOT = Path(__file__).resolve().parents[3]
-
 
 @dataclass(frozen=True)
 class Ended:

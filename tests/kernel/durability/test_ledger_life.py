@@ -21,9 +21,6 @@ from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_memory.values.errors import DataLoss, FailedPrecondition, Unavailable
 from mnemesh_memory.values.model import ListQuery
 
-PAGE_BYTES = 4096
-
-
 # ---- restarts and status --------------------------------------------------------------------------------------------
 
 

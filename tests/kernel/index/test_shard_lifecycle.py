@@ -21,7 +21,6 @@ from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, Sea
 from mnemesh_memory.values.errors import DataLoss, Unavailable
 
 DIMENSIONS = 4
-WAIT_S = 60
 
 
 def config(path: Path) -> ShardConfig:

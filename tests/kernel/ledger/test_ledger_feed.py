@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from ledger_builders import AGENT, GENERATION, OTHER_SPACE, SPACE, Home, Pen, all_done, done
@@ -18,11 +17,7 @@ from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash, duplicate_key
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import AlreadyExists
-from mnemesh_memory.values.model import ListQuery, Memory
-
-
-def listed(ledger: Ledger, **query: Any) -> list[Memory]:
-    return list(ledger.page(ListQuery(**{"spaces": (SPACE,), "limit": 200, **query})).memories)
+from mnemesh_memory.values.model import Memory
 
 
 def names(memories: list[Memory]) -> list[str]:
@@ -361,9 +356,6 @@ def test_a_ledger_of_the_first_format_opens_with_its_vectors(home: Home, pen: Pe
 
 # ---- activity --------------------------------------------------------------------------------------------------------
 # The count and times of uses: noted without a write of their own, and there after a restart.
-
-
-PAGE_BYTES = 4096
 
 
 def test_uses_are_counted_and_survive_a_restart(home: Home, pen: Pen) -> None:

@@ -212,9 +212,6 @@ def test_a_vote_repeated_after_another_ledger_took_it_counts_once(ledger: Ledger
 # and honest writes stand everywhere, even after a restart.
 
 
-LINES = ((0, 1, 1, 2), (1, 2, 0, 1), (2, 0, 1, 0))
-
-
 @pytest.fixture
 def homes() -> Iterator[list[Home]]:
     with ExitStack() as stack:

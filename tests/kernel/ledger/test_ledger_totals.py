@@ -15,7 +15,7 @@ from peer_builders import BOB, ID, OTHER, Node, all_entries, outcome, pages, tak
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_crdt.admission import ancestry, budget
 from mnemesh_crdt.changes.chunk import read_head
-from mnemesh_crdt.changes.envelope import Entry, Key
+from mnemesh_crdt.changes.envelope import Entry
 from mnemesh_crdt.changes.operations import read_operations
 from mnemesh_crdt.document.document import Edit, RevisionFields
 from mnemesh_crdt.document.revisions import materialise
@@ -25,7 +25,6 @@ from mnemesh_memory.values.errors import FailedPrecondition
 from mnemesh_memory.values.model import Link, Memory
 
 READ = 6
-KEY = Key(SPACE, ID)
 
 
 def flood(node: Node, first: Entry, count: int, edit: Edit) -> list[Entry]:

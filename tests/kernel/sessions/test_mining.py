@@ -34,7 +34,6 @@ JSON = st.recursive(
 )
 TEXTS = st.sampled_from((DECISION, "Fixed: the cause was a race.", "I prefer short answers.", "hi", "```\nWe decided"))
 NAMES = st.sampled_from(("Bash", "Edit", "exec_command", "apply_patch", "Read"))
-PATCH = "*** Begin Patch\n*** Update File: a.py\n"
 TURNS = st.one_of(
     st.tuples(st.sampled_from(("user", "assistant", "meta", "side", "summary")), TEXTS),
     st.tuples(

@@ -20,7 +20,6 @@ from mnemesh_memory.values.kinds import MODES, SORTS, STATES
 from mnemesh_memory.values.model import Caller, Draft, Link, ListQuery, Patch, Query, Source
 
 ALICE = Caller(agent="owner/test", principal="alice", default_space="team/payments")
-IN_PROJECT = replace(ALICE, default_space="team/payments")
 
 
 def question(**changes: Any) -> Query:
