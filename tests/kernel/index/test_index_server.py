@@ -21,11 +21,12 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from cryptography.x509.oid import NameOID
+from plain_memories import memory_id
 from pydantic import BaseModel
 from qdrant_client import QdrantClient
 from qdrant_client.http.exceptions import ResponseHandlingException
 from qdrant_double import Fault, QdrantDouble, qdrant_double
-from test_shard_lifecycle import config, found, item, memory
+from test_shard_lifecycle import config, found, item
 
 from mnemesh_actors.index.engine_port import Schema
 from mnemesh_actors.index.engines.qdrant_client import ClientBackend
@@ -97,7 +98,7 @@ def test_an_incomplete_change_of_the_server_is_not_done(opened: Open, qdrant: Qd
     qdrant.update_status = "completed"
     assert shard.open().seq == 0
     shard.apply([item(1, "apple")], [], 1)
-    assert found(shard, "apple") == [memory(1)]
+    assert found(shard, "apple") == [memory_id(1)]
 
 
 def test_a_server_whose_certificate_a_file_vouches_for_is_trusted_and_no_other(tmp_path: Path) -> None:
@@ -149,8 +150,8 @@ def test_a_closed_shard_is_found_again_with_everything_it_held(
 ) -> None:
     shard, status = opened()
     assert status == ShardStatus(9, 7, "", f"server at {qdrant.host}")
-    assert found(shard, "apple") == [memory(n) for n in range(1, 5)]
-    assert found(shard, "two three") == [memory(5)]
+    assert found(shard, "apple") == [memory_id(n) for n in range(1, 5)]
+    assert found(shard, "two three") == [memory_id(5)]
     shard.close()
     assert not (tmp_path / "meta.json").exists(), "the marks of an embedded index there stay as they are"
 
@@ -161,7 +162,7 @@ def test_several_nodes_share_a_server_without_seeing_each_other(
     first, _ = opened(tmp_path / "1", owner="1" * 32)
     second, _ = opened(tmp_path / "2", owner="2" * 32)
     first.apply([item(1, "apple")], [], 1)
-    assert (found(first, "apple"), found(second, "apple")) == ([memory(1)], [])
+    assert (found(first, "apple"), found(second, "apple")) == ([memory_id(1)], [])
     assert sorted(qdrant.collections()) == [f"mnemesh_{'1' * 32}_0", f"mnemesh_{'2' * 32}_0"]
 
 
@@ -271,7 +272,7 @@ def test_a_server_that_comes_back_holds_what_was_acknowledged_and_the_shard_says
     assert (status.seq, status.points, status.rebuilt) == (1, 2, "")
     for _ in range(2):
         shard.apply([item(2, "apple"), item(3, "apple")], [], 3)
-    assert found(shard, "apple") == [memory(1), memory(2), memory(3)]
+    assert found(shard, "apple") == [memory_id(1), memory_id(2), memory_id(3)]
 
 
 def test_after_an_outage_nothing_is_applied_before_the_shard_opens_again(opened: Open, qdrant: QdrantDouble) -> None:
@@ -295,7 +296,7 @@ def test_a_collection_that_was_removed_is_made_new_and_said(opened: Open, qdrant
     assert (status.seq, status.points) == (0, 0)
     assert "lost" in status.rebuilt
     shard.apply([item(1, "apple")], [], 1)
-    assert found(shard, "apple") == [memory(1)]
+    assert found(shard, "apple") == [memory_id(1)]
 
 
 def test_closing_while_the_server_is_away_raises_and_loses_nothing(opened: Open, qdrant: QdrantDouble) -> None:
@@ -325,7 +326,7 @@ def test_one_fault_in_passing_is_not_noticed(opened: Open, qdrant: QdrantDouble,
         qdrant.faults.append(fault)
         work(shard)
         assert not qdrant.faults
-        assert found(shard, "apple") == [memory(1)]
+        assert found(shard, "apple") == [memory_id(1)]
         shard.close()
 
 
@@ -338,7 +339,7 @@ def test_a_collection_whose_making_was_answered_late_is_taken_as_it_is(opened: O
     shard, status = opened()
     assert (status.seq, list(qdrant.faults)) == (0, [])
     shard.apply([item(1, "apple")], [], 1)
-    assert found(shard, "apple") == [memory(1)]
+    assert found(shard, "apple") == [memory_id(1)]
 
 
 def test_a_server_that_never_answers_is_left_when_the_time_is_over(qdrant: QdrantDouble, tmp_path: Path) -> None:

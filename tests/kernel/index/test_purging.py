@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import numpy as np
 import pytest
@@ -14,7 +13,7 @@ from doubles import noted
 from follower_scene import Scene
 from ledger_builders import AGENT, SPACE
 from peer_builders import EVERYTHING, ID, NOW, OTHER, Node
-from plain_memories import plain_memory
+from plain_memories import memory_id, plain_memory
 
 from mnemesh_actors.index import neighbours
 from mnemesh_actors.index.shard import IndexItem, IndexText, RetrievalShard, ShardConfig
@@ -152,10 +151,6 @@ TEXTS = 32
 GENERATION = "model-1"
 
 
-def memory(n: int) -> str:
-    return str(UUID(int=n, version=4))
-
-
 def direction(n: int) -> np.ndarray:
     vector = np.random.default_rng(n).normal(size=DIMENSIONS).astype(np.float32)
     return vector / np.float32(np.linalg.norm(vector))
@@ -169,7 +164,7 @@ def beside(n: int) -> np.ndarray:
 
 def item(n: int, space: str = BULK_SPACE, state: str = "active") -> IndexItem:
     texts = (IndexText(direction(n), f"note {n}"),)
-    return IndexItem(id=memory(n), space=space, kind="fact", created_at=n, updated_at=n, state=state, texts=texts)
+    return IndexItem(id=memory_id(n), space=space, kind="fact", created_at=n, updated_at=n, state=state, texts=texts)
 
 
 @pytest.fixture
@@ -196,7 +191,7 @@ def batch(space: str = BULK_SPACE) -> list[tuple[np.ndarray, str]]:
 def test_a_small_index_is_searched_for_each_text(shard: RetrievalShard, asked: list[Any]) -> None:
     found = shard.neighbours_batch(batch(), 3, GENERATION)
     assert [len(requests) for (requests,) in asked] == [TEXTS]
-    assert [near[0][0] == memory(n) for n, near in enumerate(found)] == [n != 7 for n in range(TEXTS)]
+    assert [near[0][0] == memory_id(n) for n, near in enumerate(found)] == [n != 7 for n in range(TEXTS)]
 
 
 def test_a_large_one_is_asked_once_for_groups_of_texts(
@@ -207,14 +202,14 @@ def test_a_large_one_is_asked_once_for_groups_of_texts(
     found = shard.neighbours_batch(texts, 3, GENERATION)
     assert [len(requests) for (requests,) in asked] == [2 + 1 + 1], "a group of 16 texts each"
     # The mean of a batch is near the neighbours of its texts, so nearly all of them are in the pool.
-    assert sum(bool(near) and near[0][0] == memory(n) for n, near in enumerate(found[:TEXTS])) >= 0.95 * (TEXTS - 1)
-    assert memory(7) not in {id_ for near in found for id_, _ in near}, "it is forgotten"
-    assert {id_ for near in found[TEXTS:-1] for id_, _ in near} <= {memory(n) for n in range(MANY, MANY + 20)}
+    assert sum(bool(near) and near[0][0] == memory_id(n) for n, near in enumerate(found[:TEXTS])) >= 0.95 * (TEXTS - 1)
+    assert memory_id(7) not in {id_ for near in found for id_, _ in near}, "it is forgotten"
+    assert {id_ for near in found[TEXTS:-1] for id_, _ in near} <= {memory_id(n) for n in range(MANY, MANY + 20)}
     assert found[-1] == []
     for (vector, _), near in zip(texts, found, strict=True):
         assert [cosine for _, cosine in near] == sorted((cosine for _, cosine in near), reverse=True)
         for id_, cosine in near:
-            (n,) = (n for n in range(MANY + 20) if memory(n) == id_)
+            (n,) = (n for n in range(MANY + 20) if memory_id(n) == id_)
             assert cosine == pytest.approx(float(vector @ direction(n)), abs=1e-4)
 
 
@@ -225,11 +220,11 @@ def test_a_few_texts_are_searched_for_each_in_a_large_one_too(
     few = batch()[:5]
     found = shard.neighbours_batch(few, 3, GENERATION)
     assert [len(requests) for (requests,) in asked] == [5]
-    assert [near[0][0] for near in found] == [memory(n) for n in range(5)]
+    assert [near[0][0] for near in found] == [memory_id(n) for n in range(5)]
 
 
 def written(n: int, space: str = BULK_SPACE) -> Memory:
-    return plain_memory(memory(n), f"Note {n} of the batch.", n, space=space)
+    return plain_memory(memory_id(n), f"Note {n} of the batch.", n, space=space)
 
 
 def test_each_memory_of_a_batch_hears_of_those_before_it_that_are_near() -> None:
@@ -237,15 +232,15 @@ def test_each_memory_of_a_batch_hears_of_those_before_it_that_are_near() -> None
     assert siblings.of([(written(1), direction(1))]) == {}
     near = siblings.of([(written(2), beside(1)), (written(3, BULK_OTHER), beside(1)), (written(4), direction(1))])
     assert {id_: [one.id for one in found] for id_, found in near.items() if found} == {
-        memory(2): [memory(1)],
-        memory(4): [memory(1), memory(2)],
+        memory_id(2): [memory_id(1)],
+        memory_id(4): [memory_id(1), memory_id(2)],
     }
-    assert near[memory(4)][0].similarity == pytest.approx(1.0, abs=1e-5)
-    assert near[memory(4)][1].similarity == pytest.approx(float(direction(1) @ beside(1)), abs=1e-5)
-    assert near[memory(2)][0].snippet == "Note 1 of the batch."
+    assert near[memory_id(4)][0].similarity == pytest.approx(1.0, abs=1e-5)
+    assert near[memory_id(4)][1].similarity == pytest.approx(float(direction(1) @ beside(1)), abs=1e-5)
+    assert near[memory_id(2)][0].snippet == "Note 1 of the batch."
     assert siblings.of([]) == {}
 
 
 def test_no_more_of_them_are_named_than_of_the_index() -> None:
     near = Siblings().of([(written(n), direction(1)) for n in range(20)])
-    assert len(near[memory(19)]) == guard.RELATED_MAX
+    assert len(near[memory_id(19)]) == guard.RELATED_MAX

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from uuid import UUID
 
 import numpy as np
 import pytest
 from doubles import killed_in, noted, vector_traces
+from plain_memories import memory_id
 
 from mnemesh_actors.index.engine_port import Filter, Match, MatchAny, QueryRequest
 from mnemesh_actors.index.neighbours import of_words
@@ -62,13 +62,9 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RetrievalShard]
 @pytest.fixture
 def shard(opened: RetrievalShard) -> RetrievalShard:
     """An empty shard; to make one for each test would cost most of the time."""
-    opened.apply([], [memory(n) for n in range(KNOWN)], 0)
+    opened.apply([], [memory_id(n) for n in range(KNOWN)], 0)
     assert opened.status().points == 0
     return opened
-
-
-def memory(n: int) -> str:
-    return str(UUID(int=n, version=4))
 
 
 def direction(n: int) -> np.ndarray:
@@ -82,7 +78,7 @@ def text(n: int, words: str) -> IndexText:
 
 
 def item(n: int, words: str = "green apples", **changes: object) -> IndexItem:
-    whole = IndexItem(id=memory(n), space=SPACE, kind="fact", created_at=n, updated_at=n, texts=(text(n, words),))
+    whole = IndexItem(id=memory_id(n), space=SPACE, kind="fact", created_at=n, updated_at=n, texts=(text(n, words),))
     return replace(whole, **changes)
 
 
@@ -93,14 +89,14 @@ def ask(words: str = "apple", near: int | None = None, spaces: tuple[str, ...] =
 
 def ids(shard: RetrievalShard, search: Search) -> set[int]:
     found = {candidate.id for candidate in shard.search(search)}
-    return {n for n in range(KNOWN) if memory(n) in found}
+    return {n for n in range(KNOWN) if memory_id(n) in found}
 
 
 def test_a_memory_is_found_by_meaning_and_by_words_once_it_is_applied(shard: RetrievalShard) -> None:
     shard.apply([item(1, "green apples"), item(2, "the database listens on port 5433")], [], 7)
     assert shard.status().points == 2
     (first, second) = shard.search(ask("which ports do databases use?", near=1))
-    assert (first.id, second.id) == (memory(1), memory(2))
+    assert (first.id, second.id) == (memory_id(1), memory_id(2))
     assert first.dense == pytest.approx(1.0, abs=1e-4)
     assert first.bm25 is None
     assert second.bm25 is not None
@@ -153,7 +149,7 @@ def test_neighbours_by_words_that_were_looked_for_ahead_are_those_of_one_call(
     shard._prepared.clear()
     assert ahead == shard.neighbours_batch(asked, 1, "model-1", words)
     assert [len(found) for found in ahead] == [8, 1, 0]
-    assert (memory(3) in dict(ahead[0])) == (change is not None)
+    assert (memory_id(3) in dict(ahead[0])) == (change is not None)
 
 
 def test_only_so_many_searches_are_counted_ahead(shard: RetrievalShard) -> None:
@@ -180,10 +176,10 @@ def test_a_long_memory_is_one_candidate_with_its_best_passage(shard: RetrievalSh
     shard.apply([long, item(4, "apples")], [], 1)
     assert shard.status().points == 4
     found = {candidate.id: candidate for candidate in shard.search(ask("apples", near=2))}
-    assert found.keys() == {memory(1), memory(4)}
-    assert found[memory(1)].dense == pytest.approx(1.0, abs=1e-4)
+    assert found.keys() == {memory_id(1), memory_id(4)}
+    assert found[memory_id(1)].dense == pytest.approx(1.0, abs=1e-4)
     alone = {c.id: c for c in shard.search(ask("beginning"))}
-    assert alone.keys() == {memory(1)}
+    assert alone.keys() == {memory_id(1)}
 
 
 def test_passages_of_a_text_that_got_shorter_are_gone(shard: RetrievalShard) -> None:
@@ -198,7 +194,7 @@ def test_passages_of_a_text_that_got_shorter_are_gone(shard: RetrievalShard) -> 
 
 def test_a_removed_memory_leaves_no_point(shard: RetrievalShard) -> None:
     shard.apply([item(1, texts=(text(1, "one"), text(2, "two"))), item(2)], [], 1)
-    shard.apply([item(2, "changed")], [memory(1), memory(2), memory(99)], 2)
+    shard.apply([item(2, "changed")], [memory_id(1), memory_id(2), memory_id(99)], 2)
     assert shard.status().points == 0
     assert shard.search(ask("one two changed", near=1)) == []
 
@@ -207,7 +203,7 @@ def test_applying_the_same_again_changes_nothing(shard: RetrievalShard) -> None:
     batch = [item(1, texts=(text(1, "one apple"), text(2, "two"))), item(2, "apple")]
     shard.apply(batch, [], 5)
     before = shard.search(ask("apple", near=2))
-    shard.apply(batch, [memory(7)], 3)
+    shard.apply(batch, [memory_id(7)], 3)
     assert shard.search(ask("apple", near=2)) == before
     assert shard.status().points == 3
 
@@ -273,7 +269,7 @@ def test_nothing_of_another_space_is_ever_found(shard: RetrievalShard) -> None:
         everything = ask(near=9, spaces=(space,), include_forgotten=True, include_superseded=True, include_archive=True)
         assert ids(shard, everything) == {n}
         assert ids(shard, ask(near=9, spaces=(space,))) == {n}
-        assert [one for one, _ in shard.neighbours_batch([(direction(9), space)], 50, "model-1")[0]] == [memory(n)]
+        assert [one for one, _ in shard.neighbours_batch([(direction(9), space)], 50, "model-1")[0]] == [memory_id(n)]
     assert ids(shard, ask(near=9, spaces=("a", "@a", "none"))) == {0, 3}
 
 
@@ -285,8 +281,8 @@ def test_equal_texts_are_asked_for_once_and_each_gets_its_answer(
     texts = [(direction(1), "a"), (direction(2), "a"), (direction(1), "a"), (direction(1), "b")]
     first, second, again, elsewhere = shard.neighbours_batch(texts, 1, "model-1")
     assert [len(requests) for (requests,) in asked] == [3]
-    assert (first, again, elsewhere) == ([(memory(1), 1.0)], first, [])
-    assert second == [(memory(2), 1.0)]
+    assert (first, again, elsewhere) == ([(memory_id(1), 1.0)], first, [])
+    assert second == [(memory_id(2), 1.0)]
 
 
 @pytest.mark.parametrize("spaces", [(), ("",), ("a", ""), "a"])
@@ -399,7 +395,7 @@ def test_one_long_memory_does_not_crowd_out_the_others(shard: RetrievalShard) ->
     assert len(shard.search(ask("", near=1, limit=10))) == 10
     found = shard.search(ask("apple", near=1, limit=10))
     assert sum(candidate.bm25 is not None for candidate in found) == 10
-    assert memory(1) in {candidate.id for candidate in found}
+    assert memory_id(1) in {candidate.id for candidate in found}
 
 
 def test_neighbours_are_the_nearest_that_are_neither_forgotten_nor_superseded(shard: RetrievalShard) -> None:
@@ -412,9 +408,9 @@ def test_neighbours_are_the_nearest_that_are_neither_forgotten_nor_superseded(sh
     )  # fmt: skip
     asked = [(direction(3), SPACE), (direction(4), SPACE), (direction(4), "no")]
     (near3, near4, none) = shard.neighbours_batch(asked, 2, "model-1")
-    assert [one for one, _ in near3] == [memory(3), memory(5)]
+    assert [one for one, _ in near3] == [memory_id(3), memory_id(5)]
     assert [cosine for _, cosine in near3] == pytest.approx([1.0, 1.0], abs=1e-4)
-    assert near4[0] == (memory(4), pytest.approx(1.0, abs=1e-4))
+    assert near4[0] == (memory_id(4), pytest.approx(1.0, abs=1e-4))
     assert [near4] == shard.neighbours_batch([(direction(4), SPACE)], 2, "model-1")
     assert none == shard.neighbours_batch([], 3, "model-1") == []
 
@@ -444,9 +440,9 @@ def test_an_item_that_does_not_fit_changes_nothing(shard: RetrievalShard, bad: d
     shard.apply([item(1, "one")], [], 1)
     before = shard.status()
     with pytest.raises(InvalidArgument):
-        shard.apply([item(1, "two"), item(2, "three"), item(3, **bad)], [memory(1)], 2)
+        shard.apply([item(1, "two"), item(2, "three"), item(3, **bad)], [memory_id(1)], 2)
     with pytest.raises(InvalidArgument):
-        shard.apply([item(2, "three")], [memory(1), "no uuid"], 2)
+        shard.apply([item(2, "three")], [memory_id(1), "no uuid"], 2)
     assert shard.status() == before
     assert ids(shard, ask("one")) == {1}
 
@@ -458,7 +454,7 @@ def test_no_word_of_a_memory_is_in_any_file_of_the_shard(tmp_path: Path) -> None
     one.apply([item(n, words, texts=(text(n, words), text(n + 100, words))) for n in range(1, 80)], [], 1)
     one.search(ask(words, near=1))
     one.flush()
-    one.apply([item(1, words, state="forgotten")], [memory(2)], 2)
+    one.apply([item(1, words, state="forgotten")], [memory_id(2)], 2)
     one.close()
     files = [file for file in tmp_path.rglob("*") if file.is_file()]
     assert len(files) > 10
@@ -477,7 +473,7 @@ def test_no_tag_agent_or_session_of_a_memory_is_in_any_file_of_the_shard(tmp_pat
     assert ids(one, ask(tags_all=("zebratag",), agent="quaggaagent", session="okapisession")) == set(range(1, 80))
     assert ids(one, ask(tags_all=("zebratag",), agent="quaggaagent", session="another")) == set()
     one.flush()
-    one.apply([], [memory(2)], 2)
+    one.apply([], [memory_id(2)], 2)
     one.close()
     for file in tmp_path.rglob("*"):
         data = file.read_bytes() if file.is_file() else b""
@@ -491,7 +487,7 @@ def test_after_a_flush_the_vectors_of_an_erased_memory_are_in_no_file(tmp_path: 
     one.close()
     one.open()
     assert vector_traces(tmp_path, direction(2), direction(102)) >= {"chunk_0.mmap", "open-1"}
-    one.apply([], [memory(2)], 2)
+    one.apply([], [memory_id(2)], 2)
     assert one.flush() == 2
     assert vector_traces(tmp_path, direction(2), direction(102)) == set()
     assert vector_traces(tmp_path, direction(3)) == {"chunk_0.mmap"}
@@ -514,12 +510,12 @@ def test_a_node_that_is_killed_while_it_erases_does_so_again(tmp_path: Path, cal
         "one.open(); one.apply([item(n) for n in range(1, 9)], [], 1); one.flush()\n"
         f"usual = EdgeBackend.{call}\n"
         f"EdgeBackend.{call} = lambda self, what: (usual(self, what), die())\n"
-        "one.apply([], [memory(2)], 2); one.flush()"
+        "one.apply([], [memory_id(2)], 2); one.flush()"
     )
     one = RetrievalShard(config(tmp_path))
     status = one.open()
     assert (status.seq, status.rebuilt) == (1, "")
-    one.apply([], [memory(2)], 2)
+    one.apply([], [memory_id(2)], 2)
     one.flush()
     assert vector_traces(tmp_path, direction(2)) == set()
     assert ids(one, ask()) == set(range(1, 9)) - {2}
@@ -544,7 +540,7 @@ def test_each_index_hashes_with_a_key_of_its_own_and_keeps_it(tmp_path: Path) ->
         again.open()
         assert ids(again, ask(tags_any=("x",))) == {1}
         assert ids(again, ask(tags_none=("x",), session="s")) == {2}
-        assert again.followed([], [((SPACE, "s"), (0, 0, memory(9)))]) == [memory(1), memory(2)]
+        assert again.followed([], [((SPACE, "s"), (0, 0, memory_id(9)))]) == [memory_id(1), memory_id(2)]
         again.close()
     assert seen[0] == seen[1] != seen[2] == seen[3]
     assert "" not in seen
@@ -568,7 +564,7 @@ def test_a_shard_that_is_not_open_is_unavailable(tmp_path: Path) -> None:
 
 
 def test_what_crosses_between_processes_survives_pickle(tmp_path: Path) -> None:
-    for value in (config(tmp_path), ShardStatus(3, 4, "why"), Candidates.of([Candidate(memory(1), 0.5, None)])):
+    for value in (config(tmp_path), ShardStatus(3, 4, "why"), Candidates.of([Candidate(memory_id(1), 0.5, None)])):
         assert pickle.loads(pickle.dumps(value)) == value
     there = pickle.loads(pickle.dumps(item(1, "words", tags=("a",))))
     assert there.texts[0].lexical == "words"
@@ -592,7 +588,7 @@ def test_superseded_memories_come_beside_the_others_and_crowd_none_out(shard: Re
 
 def test_a_search_among_given_memories_sees_all_their_passages_and_no_other(shard: RetrievalShard) -> None:
     shard.apply([item(1, texts=(text(1, "one"), text(2, "two"))), item(2, "two"), item(3, "two")], [], 1)
-    assert ids(shard, ask("two", ids=(memory(1), memory(3), memory(9)))) == {1, 3}
+    assert ids(shard, ask("two", ids=(memory_id(1), memory_id(3), memory_id(9)))) == {1, 3}
     assert ids(shard, ask("two", ids=())) == set()
 
 
@@ -614,10 +610,10 @@ def test_what_holds_the_interpreter_for_a_moment_is_quick_and_what_a_server_answ
     ]
     slow: list[tuple[str, tuple[object, ...]]] = [
         ("search", (replace(one, limit=SEARCH_LIMIT_MAX),)),
-        ("search", (replace(one, ids=(memory(1),)),)),
+        ("search", (replace(one, ids=(memory_id(1),)),)),
         ("neighbours_batch", ([(vector, SPACE)] * 2, 5, "model-1")),
         ("apply", ([short, short], [], 1, 0)),
-        ("apply", ([short], [memory(3)], 1, 0)),
+        ("apply", ([short], [memory_id(3)], 1, 0)),
         ("apply", ([long], [], 1, 0)),
         ("flush", ()),
         ("open", ()),

@@ -14,6 +14,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 from doubles import killed_in
+from plain_memories import memory_id
 
 from mnemesh_actors.index import ranked
 from mnemesh_actors.index.engine_port import Filter
@@ -31,11 +32,7 @@ def item(n: int, *words: str) -> IndexItem:
     vector = np.zeros(DIMENSIONS, np.float32)
     vector[n % DIMENSIONS] = 1
     texts = tuple(IndexText(vector, word) for word in words)
-    return IndexItem(id=memory(n), space="a", kind="fact", created_at=n, updated_at=n, texts=texts)
-
-
-def memory(n: int) -> str:
-    return str(UUID(int=n, version=4))
+    return IndexItem(id=memory_id(n), space="a", kind="fact", created_at=n, updated_at=n, texts=texts)
 
 
 def found(shard: RetrievalShard, words: str) -> list[str]:
@@ -58,8 +55,8 @@ def test_a_shard_that_was_closed_holds_everything_when_it_is_opened_again(tmp_pa
     filled(tmp_path)
     shard, status = opened(tmp_path)
     assert status == ShardStatus(9, 7, "", "edge")
-    assert found(shard, "apple") == [memory(n) for n in range(1, 5)]
-    assert found(shard, "two three") == [memory(5)]
+    assert found(shard, "apple") == [memory_id(n) for n in range(1, 5)]
+    assert found(shard, "two three") == [memory_id(5)]
     shard.apply([item(5, "one")], [], 10)
     assert shard.status() == ShardStatus(10, 5, "", "edge")
     assert found(shard, "two three") == []
@@ -80,7 +77,7 @@ def test_flush_says_up_to_which_entry_the_index_is_durable(tmp_path: Path) -> No
 
 def test_after_sigkill_the_shard_says_what_was_flushed_and_applying_again_sets_it_right(tmp_path: Path) -> None:
     killed_in(
-        "from test_shard_lifecycle import item, memory, opened\n"
+        "from test_shard_lifecycle import item, memory_id, opened\n"
         f"shard, _ = opened(Path({str(tmp_path)!r}))\n"
         "shard.apply([item(1, 'apple'), item(2, 'one', 'two', 'three')], [], 3); assert shard.flush() == 3\n"
         "shard.apply([item(1, 'pear'), item(2, 'one'), item(3, 'plum', 'fig')], [], 5); die()"
@@ -90,7 +87,8 @@ def test_after_sigkill_the_shard_says_what_was_flushed_and_applying_again_sets_i
     for _ in range(2):
         shard.apply([item(1, "pear"), item(2, "one"), item(3, "plum", "fig")], [], 5)
         assert shard.status().points == 4
-        assert [found(shard, word) for word in ("apple", "two", "pear", "fig")] == [[], [], [memory(1)], [memory(3)]]
+        shown = [found(shard, word) for word in ("apple", "two", "pear", "fig")]
+        assert shown == [[], [], [memory_id(1)], [memory_id(3)]]
     shard.close()
 
 
@@ -172,7 +170,7 @@ def test_a_damaged_index_is_made_new_and_says_why(tmp_path: Path, harm: str) -> 
     assert (status.seq, status.points) == (0, 0)
     assert reason in status.rebuilt
     shard.apply([item(1, "apple", "pear")], [], 2)
-    assert found(shard, "apple") == [memory(1)]
+    assert found(shard, "apple") == [memory_id(1)]
     shard.close()
     shard, status = opened(tmp_path)
     assert status == ShardStatus(2, 2, "", "edge")
@@ -220,7 +218,7 @@ def test_a_second_shard_on_a_directory_is_refused_and_the_first_is_unharmed(tmp_
         other.open()
     other.close()
     assert first.status().points == 7
-    assert found(first, "apple") == [memory(n) for n in range(1, 5)]
+    assert found(first, "apple") == [memory_id(n) for n in range(1, 5)]
     first.close()
     assert other.open().seq == 0
     other.close()
@@ -275,7 +273,7 @@ NORTH = np.eye(DIMENSIONS, dtype=np.float32)[0]
 
 
 def equal_memory(n: int) -> str:
-    return str(UUID(int=n + 1, version=4))
+    return memory_id(n + 1)
 
 
 def equal_item(n: int, words: str = "", created_at: int | None = None) -> IndexItem:

@@ -14,6 +14,7 @@ import pytest
 from follower_scene import Scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plain_memories import memory_id
 
 from mnemesh_actors.consumers import index_items
 from mnemesh_actors.index.engine_port import IndexBackend, Record
@@ -34,10 +35,6 @@ def listed(episodes: Episodes, dense: dict[str, float], **lists: dict[str, float
     return episodes.candidates(episodes.listed(dense, {}, lists.get("window", {})))
 
 
-def memory(n: int) -> str:
-    return str(UUID(int=n, version=4))
-
-
 def direction(n: int) -> np.ndarray:
     vector = np.random.default_rng(n).normal(size=8).astype(np.float32)
     return vector / np.float32(np.linalg.norm(vector))
@@ -46,7 +43,7 @@ def direction(n: int) -> np.ndarray:
 def item(n: int, words: str, *before: str, **changes: object) -> IndexItem:
     texts = (IndexText(direction(n), words),)
     whole = IndexItem(
-        id=memory(n), space=SPACE, kind="fact", session=TALK, place=n, before=before, traits=TRAITS, created_at=n,
+        id=memory_id(n), space=SPACE, kind="fact", session=TALK, place=n, before=before, traits=TRAITS, created_at=n,
         updated_at=n, texts=texts,
     )  # fmt: skip
     return replace(whole, **changes)
@@ -114,7 +111,7 @@ def test_who_has_no_session_or_is_alone_in_one_has_no_context(shard: RetrievalSh
 
 def test_sessions_of_one_name_in_two_spaces_are_two_episodes(shard: RetrievalShard) -> None:
     shard.apply([item(1, "here"), item(2, "there", space="team/y")], [], 1)
-    assert shard.followed([memory(1)], []) == []
+    assert shard.followed([memory_id(1)], []) == []
 
 
 def test_an_index_that_is_opened_again_knows_traits_and_places(shard: RetrievalShard, tmp_path: Path) -> None:
@@ -125,15 +122,15 @@ def test_an_index_that_is_opened_again_knows_traits_and_places(shard: RetrievalS
     assert shard.status().rebuilt == ""
     assert found(shard, "before number", near=2) == before
     assert before[2].traits == TRAITS
-    assert shard.followed([memory(1)], []) == [memory(2), memory(3)]
+    assert shard.followed([memory_id(1)], []) == [memory_id(2), memory_id(3)]
 
 
 def test_a_forgotten_memory_leaves_its_episode(shard: RetrievalShard) -> None:
     shard.apply([item(n, f"number {n}") for n in (1, 2, 3)], [], 1)
     shard.apply([item(2, "number 2", state="forgotten")], [], 2)
-    assert shard.followed([memory(1)], []) == [memory(3)]
-    shard.apply([], [memory(1), memory(3)], 3)
-    assert shard.followed([memory(1), memory(3)], []) == []
+    assert shard.followed([memory_id(1)], []) == [memory_id(3)]
+    shard.apply([], [memory_id(1), memory_id(3)], 3)
+    assert shard.followed([memory_id(1), memory_id(3)], []) == []
 
 
 @settings(max_examples=60)
@@ -148,16 +145,16 @@ def test_any_order_of_coming_and_going_leaves_what_came_last(steps: list[tuple[i
             walked.note(there[n])
         else:
             there.pop(n, None)
-            walked.drop(memory(n))
+            walked.drop(memory_id(n))
     for one in there.values():
         last.note(one)
-    ids = [memory(n) for n in range(10)]
+    ids = [memory_id(n) for n in range(10)]
     assert bool(walked) == bool(last)
     assert [walked.after([id_]) for id_ in ids] == [last.after([id_]) for id_ in ids]
     scores = {id_: 1 / (2 + n) for n, id_ in enumerate(ids)}
     found = listed(walked, scores, window=scores)
     assert found == listed(last, scores, window=scores)
-    told = {memory(n): one.traits for n, one in there.items()}
+    told = {memory_id(n): one.traits for n, one in there.items()}
     assert {one.id: one.traits for one in found} == dict.fromkeys(ids) | told
 
 
@@ -165,7 +162,7 @@ def test_many_memories_keep_their_neighbours() -> None:
     episodes, many = Episodes(), range(3 * ROWS_MIN)
     for n in many:
         episodes.note(item(n, "x", session=f"talk {n // 4}"))
-    for n, one in enumerate(listed(episodes, {memory(n): n / 1_000 for n in many})):
+    for n, one in enumerate(listed(episodes, {memory_id(n): n / 1_000 for n in many})):
         beside = [m for m in (n - 1, n + 1) if m // 4 == n // 4]
         assert one.context.near == pytest.approx(sum(beside) / 2_000)
         assert one.context.best_dense == pytest.approx((n // 4 * 4 + 3) / 1_000)
@@ -177,9 +174,9 @@ def test_many_memories_keep_their_neighbours() -> None:
 def test_traits_that_no_memory_has_are_damage(told: str) -> None:
     class Damaged:
         def scroll(self, *_: object) -> tuple[list[Record], None]:
-            return [Record(memory(1), {"created_at": 1, "traits": told}, {})], None
+            return [Record(memory_id(1), {"created_at": 1, "traits": told}, {})], None
 
-    with pytest.raises(DataLoss, match=f"the point {memory(1)}"):
+    with pytest.raises(DataLoss, match=f"the point {memory_id(1)}"):
         Episodes().read(cast("IndexBackend", Damaged()))
 
 

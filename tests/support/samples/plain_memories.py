@@ -1,9 +1,10 @@
-"""A memory of plain values, for tests of a few fields."""
+"""A memory of plain values, for tests of a few fields, and ids of memories that are numbered."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from mnemesh_memory.values.model import Memory
 
@@ -16,3 +17,8 @@ _PLAIN = Memory(
 def plain_memory(id_: str = "m", content: str = "text", at: int = 0, **fields: Any) -> Memory:
     """An active fact, written at `at` (ms), but for `fields`."""
     return replace(_PLAIN, id=id_, content=content, **{"created_at": at, "updated_at": at, **fields})
+
+
+def memory_id(number: int) -> str:
+    """The id of the memory of that number."""
+    return str(UUID(int=number, version=4))
