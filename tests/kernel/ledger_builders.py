@@ -227,6 +227,10 @@ def read_back(ledger: Ledger, memory: Memory) -> Memory:
     return ledger.read([memory.id])[memory.id]
 
 
+def names(memories: list[Memory]) -> list[str]:
+    return [memory.content for memory in memories]
+
+
 def everything(directory: Path) -> dict[str, bytes]:
     """Every file below `directory` with its bytes."""
     return {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from ledger_builders import AGENT, GENERATION, OTHER_SPACE, SPACE, Home, Pen, all_done, done
+from ledger_builders import AGENT, GENERATION, OTHER_SPACE, SPACE, Home, Pen, all_done, done, names
 
 from mnemesh_actors.ledger.commands import Committed, FeedPage, Lookup, Revise, Vectors
 from mnemesh_actors.ledger.feeds import feeds, index_feed
@@ -18,11 +18,6 @@ from mnemesh_memory.text.text import content_hash, duplicate_key
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import AlreadyExists
 from mnemesh_memory.values.model import Memory
-
-
-def names(memories: list[Memory]) -> list[str]:
-    return [memory.content for memory in memories]
-
 
 # ---- the feed of the index ------------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_back, read_then
+from ledger_builders import AGENT, OTHER_SPACE, SPACE, Home, Pen, all_done, done, names, read_back, read_then
 
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store.reads import chain_ends
@@ -28,10 +28,6 @@ from mnemesh_memory.values.model import ListQuery, Memory, Query, Source
 
 def listed(ledger: Ledger, **query: Any) -> list[Memory]:
     return list(ledger.page(ListQuery(**{"spaces": (SPACE,), "limit": 200, **query})).memories)
-
-
-def names(memories: list[Memory]) -> list[str]:
-    return [memory.content for memory in memories]
 
 
 # ---- by id, prefix, title -------------------------------------------------------------------------------------------
