@@ -164,6 +164,10 @@ class Life:
     async def on_two(self) -> None:
         await until(lambda: not self.fleet.ledger.degraded)
 
+    async def begin_on_two(self) -> None:
+        await self.begin({1, 2})
+        await self.on_two()
+
 
 @pytest_asyncio.fixture
 async def life(tmp_path: Path) -> AsyncIterator[Life]:
@@ -180,8 +184,7 @@ def harm_everywhere(path: Path, id_: str) -> None:
 
 
 async def test_each_ledger_scrubs_its_own_disk_and_the_status_tells_of_both(life: Life, tmp_path: Path) -> None:
-    await life.begin({1, 2})
-    await life.on_two()
+    await life.begin_on_two()
     written = await life.write("on both")
     await until(lambda: all(one.acked >= written.seq for one in life.fleet.ledger._others()))
     await life.die()
@@ -198,8 +201,7 @@ async def test_each_ledger_scrubs_its_own_disk_and_the_status_tells_of_both(life
 
 async def written_by_one_alone(life: Life) -> tuple[int, int]:
     """A node whose primary died while its other ledger went on alone: the dead machine, and the complete one."""
-    await life.begin({1, 2})
-    await life.on_two()
+    await life.begin_on_two()
     await life.write("on both")
     died = life.primary
     life.runtime.up.discard(died)
@@ -242,8 +244,7 @@ async def test_without_it_the_start_goes_on_as_degraded_until_it_is_back(life: L
 
 
 async def test_a_primary_that_took_writes_alone_and_is_lost_is_missing_until_it_is_back(life: Life) -> None:
-    await life.begin({1, 2})
-    await life.on_two()
+    await life.begin_on_two()
     first = life.primary
     life.runtime.dead = {1, 2} - {first}
     assert "on one machine only" in (await life.write("on the first alone")).reason
@@ -255,8 +256,7 @@ async def test_a_primary_that_took_writes_alone_and_is_lost_is_missing_until_it_
 
 
 async def test_a_primary_that_is_lost_with_the_node_is_not_waited_for_when_the_other_has_all(life: Life) -> None:
-    await life.begin({1, 2})
-    await life.on_two()
+    await life.begin_on_two()
     await life.write("on both")
     lost = life.primary
     await life.die()
@@ -266,8 +266,7 @@ async def test_a_primary_that_is_lost_with_the_node_is_not_waited_for_when_the_o
 
 
 async def test_what_one_alone_acknowledged_is_noted_before_its_writer_hears(life: Life, tmp_path: Path) -> None:
-    await life.begin({1, 2})
-    await life.on_two()
+    await life.begin_on_two()
     await life.write("on both")
     assert any(known.level for known in read_record(tmp_path / "node").replicas)
     first = life.primary

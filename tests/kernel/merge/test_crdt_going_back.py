@@ -43,6 +43,12 @@ def fields(log: list[bytes], origins: Any = None) -> dict[str, BlamedField]:
     return {one.field: one for one in blamed(now, revisions.shown(now).id, origins or {})[1]}
 
 
+def begun(*texts: str) -> list[bytes]:
+    """A memory that said "first", and then each of `texts` by a writer who knew of no other."""
+    first = [created("first")]
+    return first + [edited(first, text, number) for number, text in enumerate(texts, 2)]
+
+
 def kept(old: list[str], new: list[str]) -> dict[int, int]:
     """Position in `new` of each line that stayed -> its position in `old`."""
     pairs = [(position + n, start + n) for start, position, length in kept_lines(old, new) for n in range(length)]
@@ -272,8 +278,7 @@ def test_a_rollback_says_again_all_that_the_old_revision_said() -> None:
 
 
 def test_a_rollback_to_a_head_of_a_conflict_keeps_that_head() -> None:
-    log = [created("first")]
-    log += [edited(log[:1], "left", 2), edited(log[:1], "right", 3)]
+    log = begun("left", "right")
     shown, other = revisions.visible(state(*log))
     for wanted in (shown, other):
         change = back(log, wanted.id, 4)
@@ -300,16 +305,14 @@ def test_the_tags_of_then_come_back_and_later_ones_go() -> None:
 
 
 def test_a_superseded_memory_stays_so_and_ended_when_it_did() -> None:
-    log = [created("first")]
-    log.append(edited(log, "second", 2))
+    log = begun("second")
     log.append(written(document(*log), revisions.supersede(state(*log), OTHER, "owner/test", 3000), 3))
     found = memory(*log, back(log, FIRST, 4))
     assert (found.content, found.state, found.superseded_by, found.valid_to) == ("first", "superseded", OTHER, 3000)
 
 
 def test_a_conflict_ends_by_keeping_one_head() -> None:
-    log = [created("first")]
-    log += [edited(log[:1], "left", 2), edited(log[:1], "right", 3)]
+    log = begun("left", "right")
     for kept in revisions.visible(state(*log)):
         edit = revisions.settle(state(*log), kept.id, "owner/judge", 3000)
         found = memory(*log, written(document(*log), edit, 4))
@@ -340,8 +343,7 @@ def test_a_conflict_ends_with_another_text_and_the_fields_of_the_head_it_takes()
 
 
 def test_settling_does_not_hide_an_edit_that_was_not_seen() -> None:
-    log = [created("first")]
-    log += [edited(log[:1], "left", 2), edited(log[:1], "right", 3)]
+    log = begun("left", "right")
     unseen = edited(log[:1], "unseen", 4)
     settled = written(
         document(*log), revisions.settle(state(*log), revisions.heads(state(*log))[0], "owner/judge", 3000, "both"), 5
@@ -351,8 +353,7 @@ def test_settling_does_not_hide_an_edit_that_was_not_seen() -> None:
 
 
 def test_the_shown_revision_of_a_forgotten_memory_is_its_last_visible_one() -> None:
-    log = [created("first")]
-    log.append(edited(log, "second", 2))
+    log = begun("second")
     assert revisions.shown(state(*log)).content == "second"
     log.append(written(document(*log), revisions.forget(state(*log), "owner/f", 3000), 3))
     assert revisions.visible(state(*log)) == ()
@@ -360,8 +361,7 @@ def test_the_shown_revision_of_a_forgotten_memory_is_its_last_visible_one() -> N
 
 
 def test_a_revision_is_named_by_its_id_or_a_beginning_that_fits_no_other() -> None:
-    log = [created("first")]
-    log += [edited(log[:1], "left", 2), edited(log[:1], "right", 3)]
+    log = begun("left", "right")
     now = state(*log)
     assert revisions.named(now, "to", "1").id == FIRST
     assert revisions.named(now, "to", FIRST[:6]).id == FIRST

@@ -94,12 +94,17 @@ async def gated(runtime: LocalRuntime) -> tuple[LocalHandle, Diary, asyncio.Task
     return handle, actor, task
 
 
-async def test_calls_run_one_at_a_time_in_the_order_of_their_arrival(runtime: LocalRuntime) -> None:
-    handle, actor, first = await gated(runtime)
-    calls = [asyncio.ensure_future(handle.write(str(number))) for number in range(200)]
+async def opens_late(actor: Diary) -> None:
+    """Nobody is let in before the gate opens."""
     await asyncio.sleep(0)
     assert actor.lines == ["diary opened"]
     actor.gate.set()
+
+
+async def test_calls_run_one_at_a_time_in_the_order_of_their_arrival(runtime: LocalRuntime) -> None:
+    handle, actor, first = await gated(runtime)
+    calls = [asyncio.ensure_future(handle.write(str(number))) for number in range(200)]
+    await opens_late(actor)
     async with asyncio.timeout(PATIENCE_S):
         assert await asyncio.gather(first, *calls) == ["FIRST", *(str(number) for number in range(200))]
     assert actor.lines == ["diary opened", "first", *(str(number) for number in range(200))]
@@ -126,9 +131,7 @@ async def test_who_waits_for_the_interpreter_gets_it_soon(runtime: LocalRuntime)
 async def test_a_quick_call_keeps_its_place_behind_those_that_came_before(runtime: LocalRuntime) -> None:
     handle, actor, first = await gated(runtime)
     calls = [asyncio.ensure_future(call) for call in (handle.write("second"), handle.jot("third"), handle.jot("4th"))]
-    await asyncio.sleep(0)
-    assert actor.lines == ["diary opened"]
-    actor.gate.set()
+    await opens_late(actor)
     async with asyncio.timeout(PATIENCE_S):
         await asyncio.gather(first, *calls)
     assert actor.lines == ["diary opened", "first", "second", "third", "4th"]
@@ -139,9 +142,7 @@ async def test_a_call_whose_caller_has_gone_is_still_alone_in_its_actor(runtime:
     first.cancel()
     await asyncio.wait((first,), timeout=PATIENCE_S)
     quick = asyncio.ensure_future(handle.jot("quick"))
-    await asyncio.sleep(0)
-    assert actor.lines == ["diary opened"]
-    actor.gate.set()
+    await opens_late(actor)
     async with asyncio.timeout(PATIENCE_S):
         assert await quick != threading.get_ident()
     assert actor.lines == ["diary opened", "first", "quick"]

@@ -14,6 +14,13 @@ async def listed(door: Door, space: str, **fields: Any) -> list[str]:
     return [memory["content"] for memory in (await door.call("list", spaces=[space], **fields))["memories"]]
 
 
+async def held_then(door: Door, space: str, question: str, at: str, contents: list[str]) -> None:
+    """What held at that time is what an answer, a recall without words and a listing show of it."""
+    assert await found(door, space, question, valid_at=at) == contents
+    assert await found(door, space, "", valid_at=at) == contents
+    assert await listed(door, space, valid_at=at) == contents
+
+
 async def test_who_it_was_is_asked_by_the_time_of_the_world_and_by_what_was_known(door: Door, space: str) -> None:
     ann = (await remember(door, space, ANN, valid_from="2020-01-01"))["memory"]
     changed = (await door.call("update", id=ann["id"], valid_to="2024-01-01"))["memory"]
@@ -22,9 +29,7 @@ async def test_who_it_was_is_asked_by_the_time_of_the_world_and_by_what_was_know
         ("2019-12-31T23:59:59.999Z", []), ("2020-01-01", [ANN]), ("2022-06-01T12:00:00+02:00", [ANN]),
         ("2024-01-01", [BOB]), ("2999-01-01", [BOB]),
     ):  # fmt: skip
-        assert await found(door, space, "who is the CEO of Acme", valid_at=at) == who
-        assert await found(door, space, "", valid_at=at) == who
-        assert await listed(door, space, valid_at=at) == who
+        await held_then(door, space, "who is the CEO of Acme", at, who)
     if ann["updated_at"] != changed["updated_at"]:  # both may fall into one millisecond
         assert await found(door, space, "CEO", valid_at="2025-01-01", as_of=ann["updated_at"]) == [ANN]
         assert await found(door, space, "CEO", valid_at="2025-01-01", as_of=changed["updated_at"]) == []
@@ -51,9 +56,7 @@ async def test_of_what_was_superseded_the_one_that_held_then_is_shown(door: Door
         ("2019-12-31", []), ("2020-01-01", ["pin pnpm to 9.12"]), ("2021-06-01", ["pin pnpm to 9.12"]),
         (ended, ["pin pnpm to 9.15"]), ("2999-01-01", ["pin pnpm to 9.15"]),
     ):  # fmt: skip
-        assert await found(door, space, "pnpm", valid_at=at) == held
-        assert await found(door, space, "", valid_at=at) == held
-        assert await listed(door, space, valid_at=at) == held
+        await held_then(door, space, "pnpm", at, held)
         assert await found(door, space, "pnpm", valid_at=at, as_of=ended) == held
     answer = await door.call("recall", query="pnpm", spaces=[space], valid_at="2021-06-01")
     (result,) = answer["results"]
@@ -66,14 +69,11 @@ async def test_who_replaces_a_memory_for_a_time_before_its_end_takes_its_place_t
     old = (await remember(door, space, ANN))["memory"]
     await door.call("supersede", id=old["id"], content=BOB, valid_from="2024-01-01")
     for at, who in (("2022-06-01", [ANN]), ("2024-01-01", [BOB]), ("2025-01-01", [BOB]), ("2999-01-01", [BOB])):
-        assert await found(door, space, "who is the CEO of Acme", valid_at=at) == who
-        assert await found(door, space, "", valid_at=at) == who
-        assert await listed(door, space, valid_at=at) == who
+        await held_then(door, space, "who is the CEO of Acme", at, who)
 
 
 async def test_a_memory_that_had_ended_before_it_was_superseded_leaves_no_gap(door: Door, space: str) -> None:
     old = (await remember(door, space, ANN, valid_from="2020-01-01", valid_to="2024-01-01"))["memory"]
     await door.call("supersede", id=old["id"], content=BOB)
     for at, who in (("2019-01-01", []), ("2023-01-01", [ANN]), ("2024-01-01", [BOB]), ("2999-01-01", [BOB])):
-        assert await found(door, space, "who is the CEO of Acme", valid_at=at) == who
-        assert await listed(door, space, valid_at=at) == who
+        await held_then(door, space, "who is the CEO of Acme", at, who)
