@@ -34,21 +34,25 @@ async def node(tmp_path: Path) -> AsyncIterator[NodeUnderTest]:
     await stop_node(started)
 
 
-def run(language: str, text: str, node: NodeUnderTest, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """One block, with this environment's programs first on the path, as the README's first step has it."""
+def run(language: str, text: str, node: NodeUnderTest, cwd: Path) -> str:
+    """What one block prints, with this environment's programs first on the path, as in the README's first step."""
     text = text.replace("127.0.0.1:7433", node.grpc).replace("127.0.0.1:7434", node.http)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("MNEMESH_")}
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
     command = ["bash", "-euc", text] if language == "sh" else [sys.executable, "-c", text]
-    return subprocess.run(
+    ran = subprocess.run(
         command, cwd=cwd, env={**clean, "PATH": path, "MNEMESH_DATA_DIR": str(node.data_dir)},
         capture_output=True, text=True, timeout=BLOCK_TIMEOUT_S, check=False,
     )  # fmt: skip
+    assert ran.returncode == 0, f"{text}\n{ran.stdout[-2000:]}\n{ran.stderr[-2000:]}"
+    return ran.stdout
 
 
-def copy_of_the_clone(target: Path) -> Path:
+@pytest.fixture
+def clone(tmp_path: Path) -> Path:
     """A git work tree for the blocks, which may leave files there. The tree gives the project a space."""
-    (target / ".git").mkdir()
+    target = tmp_path / "clone"
+    (target / ".git").mkdir(parents=True)
     for name in ("docs", "proto"):
         shutil.copytree(ROOT / name, target / name, ignore=shutil.ignore_patterns("node_modules"))
     shutil.copy(ROOT / "buf.yaml", target)
@@ -63,16 +67,12 @@ def npm_reaches_a_registry() -> bool:
     return subprocess.run(asked, capture_output=True, timeout=60, check=False).returncode == 0
 
 
-async def test_the_pages_commands_work_as_printed_and_a_second_time(node: NodeUnderTest, tmp_path: Path) -> None:
-    clone = tmp_path / "clone"
-    clone.mkdir()
-    copy_of_the_clone(clone)
+async def test_the_pages_commands_work_as_printed_and_a_second_time(node: NodeUnderTest, clone: Path) -> None:
     printed = {"python": "", "mnemesh": "", "curl": ""}
     for language, npm, text in blocks() * 2:
         if not npm:
-            ran = run(language, text, node, clone)
-            assert ran.returncode == 0, f"{text}\n{ran.stdout[-2000:]}\n{ran.stderr[-2000:]}"
-            printed[language if language == "python" else "curl" if "curl" in text else "mnemesh"] += ran.stdout
+            program = language if language == "python" else "curl" if "curl" in text else "mnemesh"
+            printed[program] += run(language, text, node, clone)
     assert "Deploys of the payment service run from CI only" in printed["mnemesh"]
     assert "The staging database is refreshed every Monday" in printed["python"]
     assert "on-call rota" in printed["curl"]
@@ -85,7 +85,7 @@ async def test_the_conversation_in_the_readme_is_what_the_node_answers(node: Nod
     (told,) = re.findall(r"^```text\n(\$ export .*?)^```", (ROOT / "README.md").read_text("utf-8"), re.M | re.S)
     parts = re.split(r"^\$ (.*)\n", told, flags=re.M)[1:]
     steps = [step for step in zip(parts[::2], parts[1::2], strict=True) if step[1]]
-    answers = "".join(run("sh", said, node, tmp_path).stdout for said, _ in steps)
+    answers = "".join(run("sh", said, node, tmp_path) for said, _ in steps)
     own = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}|\d{4}-\d\d-\d\d")  # ids and days
     printed, shown = (own.sub("", text).split() for text in ("".join(answer for _, answer in steps), answers))
     assert len(steps) == 5
@@ -97,19 +97,13 @@ async def test_the_conversation_in_the_readme_is_what_the_node_answers(node: Nod
     shutil.which("npm") is None or not (ROOT / "tools/node_modules/.bin/buf").exists(),
     reason="buf is not installed here; `make proto-check` installs it",
 )
-async def test_the_pages_commands_from_npm_work_as_printed(node: NodeUnderTest, tmp_path: Path) -> None:
+async def test_the_pages_commands_from_npm_work_as_printed(node: NodeUnderTest, clone: Path) -> None:
     if not npm_reaches_a_registry():
         pytest.skip("npm reaches no registry here")
-    clone = tmp_path / "clone"
-    clone.mkdir()
-    copy_of_the_clone(clone)
-    remembered = run("sh", 'mnemesh remember "Deploys of the payment service run from CI only"', node, clone)
-    assert remembered.returncode == 0, remembered.stderr
+    run("sh", 'mnemesh remember "Deploys of the payment service run from CI only"', node, clone)
     printed = ""
     for language, npm, text in blocks():
         if npm:
-            ran = run(language, text, node, clone)
-            assert ran.returncode == 0, f"{text}\n{ran.stdout[-2000:]}\n{ran.stderr[-2000:]}"
-            printed += ran.stdout
+            printed += run(language, text, node, clone)
     assert "run from CI only" in printed
     assert "The JavaScript client speaks gRPC." in printed
