@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnemesh.errors import InvalidArgument
+from mnemesh.errors import InvalidArgument, why
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -53,3 +55,27 @@ def numbers(field: str, items: Iterable[str] | None) -> dict[str, float]:
 def several(items: Iterable[str] | None) -> list[str]:
     """The values of an option that is given several times, or once with commas."""
     return [part.strip() for item in items or () for part in item.split(",") if part.strip()]
+
+
+def new_text(content: str | None, file: Path | None) -> str | None:
+    """The text given by --content or --file, None for neither. Raises InvalidArgument."""
+    return None if content is None and file is None else text_of(None if content is None else [content], file)
+
+
+def text_of(words: Iterable[str] | None, file: Path | None = None) -> str:
+    """The text that a command was given: words, `-` for standard input, or a file. Raises InvalidArgument."""
+    typed = list(words or ())
+    if file is None and not typed:
+        allowed = "a text (after -- when it begins with -), - for standard input, or --file FILE"
+        raise InvalidArgument("content", "nothing", allowed, missing=True)
+    if file is not None and typed:
+        raise InvalidArgument("content", "words and --file", "one of them")
+    if file is None and typed != ["-"]:
+        return " ".join(typed)
+    try:
+        if file is None and sys.stdin is None:
+            raise InvalidArgument("content", "-", "a standard input that is open")
+        data = file.read_bytes() if file is not None else sys.stdin.buffer.read()
+        return data.decode("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument("content", str(file or "-"), f"readable UTF-8 ({why(error)})") from None

@@ -19,8 +19,7 @@ from typing import Annotated, Any, ClassVar, Final, TypeVar, get_args, get_origi
 
 import typer
 
-from mnemesh.cli.given import given, given_in, pairs
-from mnemesh.cli.shell import text_of
+from mnemesh.cli.given import given, given_in, pairs, text_of
 from mnemesh_proto.v1.field_help import FIELD_HELP
 
 _STYLE: Final = re.compile(r"\[(?=[a-z#/@][^\[\]]*\])")

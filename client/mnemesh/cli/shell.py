@@ -15,11 +15,10 @@ import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mnemesh.api.json_form import as_json
-from mnemesh.errors import InvalidArgument, why
+from mnemesh.errors import InvalidArgument
 from mnemesh_proto.json_text import NotJson, read_json
 
 if TYPE_CHECKING:
@@ -97,30 +96,6 @@ def print_json(value: object) -> None:
     """One JSON object on one line; plain ASCII where the terminal can't show more."""
     utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     print(json.dumps(value, ensure_ascii=not utf8))
-
-
-def new_text(content: str | None, file: Path | None) -> str | None:
-    """The text given by --content or --file, None for neither. Raises InvalidArgument."""
-    return None if content is None and file is None else text_of(None if content is None else [content], file)
-
-
-def text_of(words: Iterable[str] | None, file: Path | None = None) -> str:
-    """The text that a command was given: words, `-` for standard input, or a file. Raises InvalidArgument."""
-    typed = list(words or ())
-    if file is None and not typed:
-        allowed = "a text (after -- when it begins with -), - for standard input, or --file FILE"
-        raise InvalidArgument("content", "nothing", allowed, missing=True)
-    if file is not None and typed:
-        raise InvalidArgument("content", "words and --file", "one of them")
-    if file is None and typed != ["-"]:
-        return " ".join(typed)
-    try:
-        if file is None and sys.stdin is None:
-            raise InvalidArgument("content", "-", "a standard input that is open")
-        data = file.read_bytes() if file is not None else sys.stdin.buffer.read()
-        return data.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidArgument("content", str(file or "-"), f"readable UTF-8 ({why(error)})") from None
 
 
 def json_lines(text: str) -> Iterator[tuple[int, Any]]:

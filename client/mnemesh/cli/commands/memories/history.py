@@ -7,12 +7,12 @@ from typing import Annotated, Final
 
 import typer
 
-from mnemesh.cli.given import given
+from mnemesh.cli.given import given, new_text
 from mnemesh.cli.options import Id, Number, Page, Space, Text, Texts, Wait, each, option
 from mnemesh.cli.people import conflicts as people_conflicts
 from mnemesh.cli.people import history as people_history
 from mnemesh.cli.people import memories as people
-from mnemesh.cli.shell import Shell, new_text
+from mnemesh.cli.shell import Shell
 
 
 def history(shell: Shell, id: Id, limit: Number = None, cursor: str = "", space: Space = None) -> None:

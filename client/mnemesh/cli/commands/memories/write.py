@@ -10,7 +10,7 @@ import typer
 
 from mnemesh.api import values
 from mnemesh.cli.filters import Filters
-from mnemesh.cli.given import given
+from mnemesh.cli.given import given, new_text
 from mnemesh.cli.options import (
     Changed,
     Described,
@@ -29,7 +29,7 @@ from mnemesh.cli.options import (
 )  # fmt: skip
 from mnemesh.cli.people import links as people_links
 from mnemesh.cli.people import memories as people
-from mnemesh.cli.shell import Shell, count_of, new_text, one_line
+from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import InvalidArgument, NotFound
 from mnemesh.exit_status import EXIT_REFUSED
 

@@ -10,10 +10,10 @@ import typer
 
 from mnemesh.api import values
 from mnemesh.api.json_form import rfc3339
-from mnemesh.cli.given import given
+from mnemesh.cli.given import given, text_of
 from mnemesh.cli.options import DASHES, Number, Page, Text, Texts, Yes, argument, asks, option
 from mnemesh.cli.people.memories import BOLD, DIM, GREEN, YELLOW, clip, end_of_page, paint
-from mnemesh.cli.shell import Shell, count_of, json_lines, one_line, printable, text_of
+from mnemesh.cli.shell import Shell, count_of, json_lines, one_line, printable
 
 Place = tuple[str, str, int]
 HELP: Final = "Search, read, list and erase sessions as they were said; they are no memories."
