@@ -37,8 +37,8 @@ class ActorRow(Generic[Port, *Args]):
     name: str
     make: Callable[[*Args], Port]
     place: Place  # unless whoever makes it knows better
-    count: int  # the usual number: settings, machines and models may ask for others
     restart: bool  # Ray makes it anew when its process has died
+    count: int = 1  # the usual number: settings, machines and models may ask for others
 
     async def spawn(self, runtime: Runtime, *args: *Args, name: str = "0", place: Place | None = None) -> Handle[Port]:
         """One of them, constructed with `args`. Raises what the constructor raises."""
@@ -69,23 +69,23 @@ class ActorRow(Generic[Port, *Args]):
 
 
 # Of the data directory.
-LEDGER: Final = ActorRow[LedgerPort, str, str, str, int]("ledger", Ledger, PINNED, count=1, restart=True)
+LEDGER: Final = ActorRow[LedgerPort, str, str, str, int]("ledger", Ledger, PINNED, restart=True)
 # On several machines, each with a directory of its own. Of a lost machine another one is made elsewhere.
-REPLICA: Final = ActorRow[LedgerPort, str, int]("ledger", ReplicaLedger, Place(), count=2, restart=True)
+REPLICA: Final = ActorRow[LedgerPort, str, int]("ledger", ReplicaLedger, Place(), restart=True, count=2)
 # Of a machine, while a place is looked for.
-SCOUT: Final = ActorRow[ScoutPort, str, str]("scout", Scout, Place(), count=1, restart=False)
+SCOUT: Final = ActorRow[ScoutPort, str, str]("scout", Scout, Place(), restart=False)
 # Of a generation. On several machines beside a ledger that is not primary.
-SHARD: Final = ActorRow[IndexPort, ShardConfig]("shard", RetrievalShard, PINNED, count=1, restart=True)
+SHARD: Final = ActorRow[IndexPort, ShardConfig]("shard", RetrievalShard, PINNED, restart=True)
 # One for texts to store and one more for questions, so that a question never waits for a text.
-EMBEDDER: Final = ActorRow[Embed, ModelConfig]("embedder", EmbeddingWorker, ROAMING, count=2, restart=True)
+EMBEDDER: Final = ActorRow[Embed, ModelConfig]("embedder", EmbeddingWorker, ROAMING, restart=True, count=2)
 # On Ray one a machine with processors.
-ASTROCYTE: Final = ActorRow[Astrocyte, bool]("astrocyte", Astrocyte, ROAMING, count=1, restart=True)
-SLEEP_RECORD: Final = ActorRow[SleepRecord, str]("sleep-record", SleepRecord, HERE, count=1, restart=False)
+ASTROCYTE: Final = ActorRow[Astrocyte, bool]("astrocyte", Astrocyte, ROAMING, restart=True)
+SLEEP_RECORD: Final = ActorRow[SleepRecord, str]("sleep-record", SleepRecord, HERE, restart=False)
 # If configured.
-RERANKER: Final = ActorRow[Rerank, ModelConfig]("reranker", Reranker, PINNED, count=1, restart=True)
-TRANSCRIPTS: Final = ActorRow[TranscriptStore, str, int]("transcripts", TranscriptStore, HERE, count=1, restart=False)
+RERANKER: Final = ActorRow[Rerank, ModelConfig]("reranker", Reranker, PINNED, restart=True)
+TRANSCRIPTS: Final = ActorRow[TranscriptStore, str, int]("transcripts", TranscriptStore, HERE, restart=False)
 # Its file can be made anew.
-GRAPH: Final = ActorRow[GraphStore, str]("graph", GraphStore, HERE, count=1, restart=False)
+GRAPH: Final = ActorRow[GraphStore, str]("graph", GraphStore, HERE, restart=False)
 # A lost file is a loss of hints.
-ACCESS: Final = ActorRow[AccessStore, str]("access", AccessStore, HERE, count=1, restart=False)
+ACCESS: Final = ActorRow[AccessStore, str]("access", AccessStore, HERE, restart=False)
 ACTORS: Final = (LEDGER, REPLICA, SCOUT, SHARD, EMBEDDER, ASTROCYTE, SLEEP_RECORD, RERANKER, TRANSCRIPTS, GRAPH, ACCESS)

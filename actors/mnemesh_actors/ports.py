@@ -1,6 +1,7 @@
 """Actor boundaries: what the rest of a node may ask of each actor. `Handle[LedgerRead]` makes each method awaitable.
 
-Each method is documented where the actor has it. A port does not say where its actor lives.
+Each method is documented where the actor has it. A port does not say where its actor lives. An actor that one room
+alone asks is its own port, such as the astrocyte and the store of transcripts.
 """
 
 from __future__ import annotations

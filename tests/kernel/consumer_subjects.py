@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from follower_scene import Scene, Shelf
+from follower_scene import Scene, ShardDouble
 
 from mnemesh_actors.consumers.consumer import ConsumerRunner
 from mnemesh_actors.consumers.feed_loop import FeedLoop
@@ -167,22 +167,22 @@ class IndexSubject:
         self.scene = scene
         self.notices = scene.notices
         scene.ledger = Relay(scene.ledger)  # type: ignore[assignment]
-        scene.shelf = PointedShelf()
-        self.points = scene.shelf.points
+        scene.shard = PointedShard()
+        self.points = scene.shard.points
 
     @property
     def loop(self) -> FeedLoop:
         return self.scene.follower
 
     async def start(self) -> None:
-        self.points.crash_at, self.scene.shelf.pages = 0, []
+        self.points.crash_at, self.scene.shard.pages = 0, []
         self.scene.follower = self.scene.another_follower()
         self.scene.follower._page_entries = PAGE_ENTRIES
         await self.scene.start()
 
     async def kill(self) -> None:
         await self.scene.follower.close()
-        self.scene.shelf.die()
+        self.scene.shard.die()
 
     def publish(self, seq: int) -> None:
         self.scene.follower.publish(seq)
@@ -191,14 +191,14 @@ class IndexSubject:
         self.scene.follower.move(incarnation, head, lambda seq: min(seq, known))
 
     def texts(self) -> dict[str, str]:
-        return {item.id: item.texts[0].lexical for item in self.scene.shelf.items.values()}
+        return {item.id: item.texts[0].lexical for item in self.scene.shard.items.values()}
 
     def pages(self) -> list[int]:
-        return self.scene.shelf.pages
+        return self.scene.shard.pages
 
 
-class PointedShelf(Shelf):
-    """A shelf that flushes after every other page."""
+class PointedShard(ShardDouble):
+    """A double that flushes after every other page."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 """A ledger, a shard and the follower between them, for the tests of the one path into the index.
 
-The ledger is real, in a thread of its own. The shard is a shelf in memory and can die like a process. The model
+The ledger is real, in a thread of its own. The shard is a double in memory and can die like a process. The model
 makes vectors without meaning.
 """
 
@@ -62,7 +62,7 @@ def vector_of(text: str) -> np.ndarray[Any, Any]:
     return np.asarray(made / np.linalg.norm(made), dtype=np.float32)
 
 
-class Shelf:
+class ShardDouble:
     """Stands where the shard's handle stands: keeps items, and after a death only what was flushed."""
 
     name = "shard-0"
@@ -133,19 +133,19 @@ class Shelf:
 
 
 class Scene:
-    """A ledger, a shelf, a model, and the follower between them."""
+    """A ledger, the double of a shard, a model, and the follower between them."""
 
     def __init__(self, home: Home, ledger: LocalHandle) -> None:
         self.home = home
         self.ledger = ledger
-        self.shelf = Shelf()
+        self.shard = ShardDouble()
         self.model = Model()
         self.notices: list[str] = []
         self.follower = self.another_follower()
 
     def another_follower(self) -> IndexFollower:
         self.embedder = Embedder(EmbeddingPool([_handle(self.model)]), GENERATION, WIDTH)
-        return IndexFollower(_handle(self.ledger), _handle(self.shelf), self.embedder, self._noticed)
+        return IndexFollower(_handle(self.ledger), _handle(self.shard), self.embedder, self._noticed)
 
     def _noticed(self, text: str) -> None:
         if text:  # an empty one takes back what was told
@@ -158,7 +158,7 @@ class Scene:
                 generation=Generation(fingerprint=GENERATION, name="fake", dimensions=WIDTH),
                 embedder=self.embedder,
                 follower=self.follower,
-                shard=_handle(self.shelf),
+                shard=_handle(self.shard),
             )
         )
 
@@ -204,7 +204,7 @@ class Scene:
         await asyncio.wait_for(self.follower.wait_for(seq), PATIENCE_S)
 
     def shelved(self) -> list[str]:
-        return [item.texts[0].lexical for item in self.shelf.items.values()]
+        return [item.texts[0].lexical for item in self.shard.items.values()]
 
 
 def _handle(actor: Any) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from mnemesh_actors.consumers.contradiction_judge import ContradictionJudge
@@ -13,7 +12,6 @@ from mnemesh_actors.consumers.engram_follower import EngramFollower
 from mnemesh_actors.consumers.follower import PAGE_ENTRIES
 from mnemesh_actors.consumers.judge_parts import JudgeParts
 from mnemesh_actors.consumers.tag_follower import TagFollower
-from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.knowledge.graph_follower import NAME as GRAPH_NAME
 from mnemesh_actors.knowledge.graph_follower import GraphFollower
 from mnemesh_actors.knowledge.graph_store import GraphStore
@@ -31,16 +29,14 @@ class ConsumerParts:
     """Parts of the node that a consumer may use."""
 
     ledger: Handle[LedgerPort]
-    embedder: Callable[[], Embedder]  # of the vector space that answers now
-    home: Path  # the data directory
     judge: JudgeParts
+    notice: Callable[[str], None]
+    clock: Callable[[], int]
+    publish: Callable[[int], None]
     triggers: TriggerTable = field(default_factory=TriggerTable)
     rules: RuleTable = field(default_factory=RuleTable)
     temporal: EngramTable = field(default_factory=EngramTable)
     graph: Handle[GraphStore] | None = None
-    notice: Callable[[str], None] = lambda text: None
-    clock: Callable[[], int] = lambda: 0
-    publish: Callable[[int], None] = lambda seq: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,7 +129,7 @@ async def _start(directory: DataDirectory, runtime: Runtime, config: StartConfig
     )
     key = load_key(directory.key_file)
     syncing = _syncing(parts, directory, config, status.incarnation, key)
-    consumers = await _consumers(parts, directory, notices, graph)
+    consumers = await _consumers(parts, notices, graph)
     if fleet is not None:
         _follow(fleet, serving, syncing, consumers)
     else:
@@ -152,9 +152,7 @@ def _syncing(
     return Syncing(parts.ledger, parts.serving.publish, parts.news, me, config.clock, signing_with(key))
 
 
-async def _consumers(
-    parts: NodePorts, directory: DataDirectory, notices: Notices, graph: Handle[GraphStore]
-) -> ConsumerSet:
+async def _consumers(parts: NodePorts, notices: Notices, graph: Handle[GraphStore]) -> ConsumerSet:
     await fill(parts.triggers, parts.ledger, triggers.TAG, (triggers.FIRED_TAG,))
     await fill(parts.rules, parts.ledger, stored_rules.TAG)
     judge = JudgeParts(
@@ -167,8 +165,6 @@ async def _consumers(
     )
     own = ConsumerParts(
         ledger=parts.ledger,
-        embedder=lambda: parts.embedder,
-        home=directory.path,
         judge=judge,
         triggers=parts.triggers,
         rules=parts.rules,

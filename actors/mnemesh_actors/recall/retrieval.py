@@ -271,10 +271,10 @@ async def second_look(
     failed: list[str] = []
 
     async def seen(name: str) -> Sight:
-        if name not in FETCHES:
+        if not OPTIONAL[name].fetches:
             return sight
         try:
-            return sight._replace(fetched=await FETCHES[name](parts, space, sight._replace(looks=looks)))
+            return await FETCHES[name](parts, space, sight._replace(looks=looks))
         except MnemeshError as error:
             failed.append(f"{OPTIONAL[name].part or name}: {error.message}")
             return sight

@@ -1,52 +1,58 @@
-"""The needs of optional signals beside the memories, one row each: vectors, votes, nearness, a model's judgements."""
+"""The needs of optional signals beside the memories, one row each: vectors, votes, nearness, a model's judgements.
+
+A fetch gives the same sight, completed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
-from mnemesh_actors.embedding.embedder import Vector
 from mnemesh_actors.generations.active_index import VectorSpace
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.consolidation.votes import votes
 from mnemesh_memory.ranking.second_look import astrocyte_votes, completion, graph_nearness, rerank
 from mnemesh_memory.ranking.second_look.optional_signal import Sight
+from mnemesh_memory.ranking.signals import OPTIONAL
 
 # A cross-encoder reads each pair anew, some 10 ms of one core.
 RERANKED: Final = 20
 
 
-async def _vectors(parts: NodePorts, space: VectorSpace, sight: Sight) -> tuple[Vector, Mapping[str, Vector]] | None:
+async def _vectors(parts: NodePorts, space: VectorSpace, sight: Sight) -> Sight:
     if sight.vector is None:
-        return None
+        return sight
     ids = list(sight.memories)
     vectors = await space.follower.read(lambda shard: shard.vectors(ids, space.embedder.generation))
-    return (sight.vector, vectors) if vectors else None
+    return sight._replace(vectors=vectors)
 
 
-async def _votes(parts: NodePorts, space: VectorSpace, sight: Sight) -> Mapping[str, float]:
-    return votes(sight.query.text, sight.memories, parts.clock())
+async def _votes(parts: NodePorts, space: VectorSpace, sight: Sight) -> Sight:
+    return sight._replace(values=votes(sight.query.text, sight.memories, parts.clock()))
 
 
-async def _nearness(parts: NodePorts, space: VectorSpace, sight: Sight) -> Mapping[str, float] | None:
+async def _nearness(parts: NodePorts, space: VectorSpace, sight: Sight) -> Sight:
     if parts.graph is None:
-        return None
-    spaces = {memory.space for memory in sight.memories.values()}
-    return await parts.graph.nearness(sight.query.text, list(sight.memories), sorted(spaces), parts.clock())
+        return sight
+    spaces = sorted({memory.space for memory in sight.memories.values()})
+    nearness = await parts.graph.nearness(sight.query.text, list(sight.memories), spaces, parts.clock())
+    return sight._replace(values=nearness)
 
 
-async def _judgements(parts: NodePorts, space: VectorSpace, sight: Sight) -> Mapping[str, float] | None:
+async def _judgements(parts: NodePorts, space: VectorSpace, sight: Sight) -> Sight:
     if parts.reranker is None:
-        return None
+        return sight
     shown = [look.id for look in sight.looks[:RERANKED] if look.id in sight.memories]
     texts = [sight.memories[id_].content for id_ in shown]
-    return dict(zip(shown, await parts.reranker.relevance(sight.query.text, texts), strict=True))
+    judged = dict(zip(shown, await parts.reranker.relevance(sight.query.text, texts), strict=True))
+    return sight._replace(values=judged)
 
 
-# By signal what becomes its `Sight.fetched`.
-FETCHES: Final[Mapping[str, Callable[[NodePorts, VectorSpace, Sight], Awaitable[Any]]]] = {
+FETCHES: Final[Mapping[str, Callable[[NodePorts, VectorSpace, Sight], Awaitable[Sight]]]] = {
     completion.ROW.name: _vectors,
     astrocyte_votes.ROW.name: _votes,
     graph_nearness.ROW.name: _nearness,
     rerank.ROW.name: _judgements,
 }
+if wrong := FETCHES.keys() ^ {name for name, row in OPTIONAL.items() if row.fetches}:
+    raise LookupError(f"FETCHES has other rows than the signals that fetch: {sorted(wrong)}")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from doubles import noted
-from follower_scene import PATIENCE_S, WIDTH, Scene, Shelf, until, vector_of
+from follower_scene import PATIENCE_S, WIDTH, Scene, ShardDouble, until, vector_of
 from ledger_builders import GENERATION
 from structlog.testing import capture_logs
 
@@ -27,14 +27,14 @@ from mnemesh_memory.values.model import Source
 
 
 async def test_a_write_is_awaited_until_recall_can_see_it(scene: Scene) -> None:
-    scene.shelf.gate.clear()
+    scene.shard.gate.clear()
     written = await scene.published("one")
     waiting = asyncio.create_task(scene.follower.wait_for(written))
     await until(lambda: scene.follower.lag == 1)
     done, _ = await asyncio.wait([waiting], timeout=0.02)
     assert not done
     assert scene.shelved() == []
-    scene.shelf.gate.set()
+    scene.shard.gate.set()
     await asyncio.wait_for(waiting, PATIENCE_S)
     assert scene.shelved() == ["one"]
 
@@ -48,23 +48,23 @@ async def test_a_number_that_was_taken_in_is_not_waited_for(scene: Scene) -> Non
 
 async def test_each_waits_for_its_own_number_only(idle: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     idle.follower._page_entries = 1
-    idle.shelf.gate.clear()
+    idle.shard.gate.clear()
     last = await idle.write(*(idle.home.pen.create(str(number)) for number in range(3)))
     await idle.start()
     order: list[int] = []
 
     async def wait(seq: int) -> None:
         await idle.follower.wait_for(seq)
-        assert idle.shelf.seq >= seq
+        assert idle.shard.seq >= seq
         order.append(seq)
 
     waits = [asyncio.create_task(wait(seq)) for seq in (3, 1, 2, 1)]
     await asyncio.sleep(0)
     assert order == []
-    idle.shelf.gate.set()
+    idle.shard.gate.set()
     await asyncio.wait_for(asyncio.gather(*waits), PATIENCE_S)
     assert order == [1, 1, 2, 3]
-    assert idle.shelf.pages == [1, 2, 3]
+    assert idle.shard.pages == [1, 2, 3]
     assert last.seq == 3
 
 
@@ -97,7 +97,7 @@ async def test_a_change_replaces_and_a_forgotten_memory_is_marked(scene: Scene) 
     scene.follower.publish(last.seq)
     await scene.until_indexed(last.seq)
     assert scene.shelved() == ["one again", "two"]
-    assert [item.state for item in scene.shelf.items.values()] == ["active", "forgotten"]
+    assert [item.state for item in scene.shard.items.values()] == ["active", "forgotten"]
 
 
 async def test_an_item_carries_what_recall_filters_by(scene: Scene) -> None:
@@ -105,7 +105,7 @@ async def test_an_item_carries_what_recall_filters_by(scene: Scene) -> None:
         "one", title="T", kind="decision", tags=("a", "b"), tier="pinned", source=Source("s1", "/d", 3),
         valid_from=5, valid_to=6, keywords=("k",),
     )  # fmt: skip
-    (item,) = scene.shelf.items.values()
+    (item,) = scene.shard.items.values()
     ((dense, lexical),) = index_texts(memory)
     assert np.array_equal(item.texts[0].dense, vector_of(dense))
     assert item.texts[0].lexical == lexical
@@ -121,7 +121,7 @@ async def test_an_item_carries_what_recall_filters_by(scene: Scene) -> None:
 
 async def test_a_long_memory_has_a_text_for_each_of_its_parts(scene: Scene) -> None:
     memory = await scene.remember("".join(f"Sentence {number} says something. " for number in range(200)))
-    (item,) = scene.shelf.items.values()
+    (item,) = scene.shard.items.values()
     assert [text.lexical for text in item.texts] == [lexical for _, lexical in index_texts(memory)]
     assert len(item.texts) > 2
 
@@ -152,12 +152,12 @@ async def test_what_is_cached_is_not_embedded_again_and_what_was_embedded_is_cac
     await scene.remember("two")
     assert scene.model.texts == ["one", "two"]
     await scene.follower.close()
-    scene.shelf, before = Shelf(), scene.shelf.items
+    scene.shard, before = ShardDouble(), scene.shard.items
     scene.follower = scene.another_follower()
     await scene.start()
     await scene.until_indexed(2)
     assert scene.model.texts == ["one", "two"], "a rebuild embeds nothing that is cached"
-    for id_, item in scene.shelf.items.items():
+    for id_, item in scene.shard.items.items():
         assert np.array_equal(item.texts[0].dense, before[id_].texts[0].dense)
 
 
@@ -174,19 +174,19 @@ async def test_what_is_cached_is_not_embedded_again_and_what_was_embedded_is_cac
 async def test_a_cached_vector_that_was_damaged_is_embedded_again_and_kept(scene: Scene, damage: bytes) -> None:
     for text in ("one", "two", "three"):
         await scene.remember(text)
-    sound = {item.id: item.texts[0].dense for item in scene.shelf.items.values()}
+    sound = {item.id: item.texts[0].dense for item in scene.shard.items.values()}
     with closing(sqlite3.connect(scene.home.file)) as db, db:
         db.execute("UPDATE vector SET data = ? WHERE hash = ?", (damage, bytes.fromhex(content_hash("two"))))
     with capture_logs() as lines:
         for _ in range(2):
             await scene.follower.close()
-            scene.shelf = Shelf()
+            scene.shard = ShardDouble()
             scene.follower = scene.another_follower()
             await scene.start()
             await scene.until_indexed(3)
             assert scene.follower.fault == ""
-            assert scene.shelf.items.keys() == sound.keys()
-            for id_, item in scene.shelf.items.items():
+            assert scene.shard.items.keys() == sound.keys()
+            for id_, item in scene.shard.items.items():
                 assert np.array_equal(item.texts[0].dense, sound[id_])
     assert scene.model.texts == ["one", "two", "three", "two"], "the next rebuild finds it sound"
     told = [line["damaged"] for line in lines if line["event"] == "cached_vectors_damaged"]
@@ -199,7 +199,7 @@ async def test_two_memories_of_one_text_are_embedded_once(idle: Scene) -> None:
     await idle.start()
     await idle.until_indexed(last.seq)
     assert idle.model.texts == ["same"]
-    assert len(idle.shelf.items) == 2
+    assert len(idle.shard.items) == 2
 
 
 # ---- flushing and closing -------------------------------------------------------------------------------------------
@@ -210,14 +210,14 @@ async def test_what_was_taken_in_is_flushed_and_a_failed_flush_is_tried_again(
 ) -> None:
     monkeypatch.setattr(module, "FLUSH_S", 0.005)
     await idle.start()
-    idle.shelf.flush_faults = [Unavailable("the disk is full", part="index")]
+    idle.shard.flush_faults = [Unavailable("the disk is full", part="index")]
     await idle.remember("one")
-    await asyncio.wait_for(idle.shelf.flushes.wait(), PATIENCE_S)
-    assert idle.shelf.flushed[1] == 1
+    await asyncio.wait_for(idle.shard.flushes.wait(), PATIENCE_S)
+    assert idle.shard.flushed[1] == 1
 
 
 async def test_closing_tells_those_who_wait_that_their_write_is_stored(scene: Scene) -> None:
-    scene.shelf.gate.clear()
+    scene.shard.gate.clear()
     written = await scene.published("one")
     waiting = asyncio.create_task(scene.follower.wait_for(written))
     await asyncio.sleep(0)
@@ -225,7 +225,7 @@ async def test_closing_tells_those_who_wait_that_their_write_is_stored(scene: Sc
     for wait in (waiting, asyncio.create_task(scene.follower.wait_for(written))):
         with pytest.raises(Unavailable, match="stored"):
             await asyncio.wait_for(wait, PATIENCE_S)
-    scene.shelf.gate.set()
+    scene.shard.gate.set()
     scene.follower = scene.another_follower()
     await scene.start()
     await scene.until_indexed(written)
@@ -234,16 +234,16 @@ async def test_closing_tells_those_who_wait_that_their_write_is_stored(scene: Sc
 
 async def test_it_is_catching_up_until_it_holds_what_the_ledger_held_when_it_was_opened(idle: Scene) -> None:
     last = await idle.write(*(idle.home.pen.create(str(number)) for number in range(3)))
-    idle.shelf.gate.clear()
+    idle.shard.gate.clear()
     await idle.start()
     assert (idle.follower.catching_up, idle.follower.gaps) == (True, 1)
-    idle.shelf.gate.set()
+    idle.shard.gate.set()
     await idle.until_indexed(last.seq)
     assert not idle.follower.catching_up
-    idle.shelf.gate.clear()
+    idle.shard.gate.clear()
     idle.follower.publish((await idle.write(idle.home.pen.create("later"))).seq)
     assert (idle.follower.catching_up, idle.follower.gaps) == (False, 1), "a usual lag is none"
-    idle.shelf.gate.set()
+    idle.shard.gate.set()
 
 
 async def test_an_unknown_number_is_asked_for_at_leisure(idle: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -318,7 +318,7 @@ async def test_a_commit_that_is_more_than_new_memories_is_read_from_the_feed(
     assert await commit(scene, pen.create("third", vectors=with_vectors("third")), pen.forget(first)) is None
     await scene.until_indexed(scene.follower.head)
     assert len(asked) == 2
-    assert sorted(item.state for item in scene.shelf.items.values()) == ["active", "active", "forgotten"]
+    assert sorted(item.state for item in scene.shard.items.values()) == ["active", "active", "forgotten"]
 
 
 async def test_what_does_not_follow_on_what_is_there_is_read_from_the_feed(idle: Scene) -> None:
@@ -332,7 +332,7 @@ async def test_what_does_not_follow_on_what_is_there_is_read_from_the_feed(idle:
 async def test_of_a_shard_that_lost_what_was_handed_over_the_feed_fills_the_gap(scene: Scene) -> None:
     await commit(scene, scene.home.pen.create("one", vectors=with_vectors("one")))
     await scene.until_indexed(1)
-    scene.shelf.die()
+    scene.shard.die()
     await commit(scene, scene.home.pen.create("two", vectors=with_vectors("two")))
     await scene.until_indexed(2)
     assert scene.shelved() == ["one", "two"]
@@ -342,24 +342,24 @@ async def test_what_waits_for_a_stalled_index_is_bounded_and_nothing_is_lost(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     scene.follower._page_entries = 3
-    scene.shelf.gate.clear()
+    scene.shard.gate.clear()
     texts = [str(number) for number in range(10)]
     for text in texts:
         await commit(scene, scene.home.pen.create(text, vectors=with_vectors(text)))
         await asyncio.sleep(0)
     assert len(list(scene.follower._handed)) <= 3
-    scene.shelf.gate.set()
+    scene.shard.gate.set()
     await scene.until_indexed(10)
     assert scene.shelved() == texts
 
 
 async def test_handed_over_pages_stay_within_the_bytes_of_one(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(handover, "FEED_BYTES_MAX", 100)
-    scene.shelf.gate.clear()
+    scene.shard.gate.clear()
     for text in ("a" * 30, "b" * 30, "c" * 30):
         await commit(scene, scene.home.pen.create(text, vectors=with_vectors(text)))
     assert sum(len(memory.content) for page in scene.follower._handed for _, memory in page.memories) <= 100
-    scene.shelf.gate.set()
+    scene.shard.gate.set()
     await scene.until_indexed(3)
     assert [text[0] for text in scene.shelved()] == ["a", "b", "c"]
 

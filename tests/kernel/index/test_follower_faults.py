@@ -17,13 +17,13 @@ from mnemesh_memory.values.errors import DataLoss, DeadlineExceeded, InvalidArgu
 
 async def test_a_shard_that_died_is_opened_again_and_misses_nothing(scene: Scene) -> None:
     await scene.remember("one")
-    await scene.shelf.flush()
+    await scene.shard.flush()
     await scene.remember("two")
-    scene.shelf.die()
+    scene.shard.die()
     assert scene.shelved() == ["one"]
     await scene.remember("three")
     assert scene.shelved() == ["one", "two", "three"]
-    assert scene.shelf.opened == 2
+    assert scene.shard.opened == 2
     assert scene.notices == ["index stalled: the index is not open"]
     assert scene.follower.fault == ""
 
@@ -32,7 +32,7 @@ async def test_a_shard_that_died_is_opened_again_and_misses_nothing(scene: Scene
     "fault", [Unavailable("busy", part="index"), DataLoss("torn"), InvalidArgument("item", 1, "another")], ids=repr
 )
 async def test_after_a_fault_the_same_entries_are_tried_again(scene: Scene, fault: MnemeshError) -> None:
-    scene.shelf.faults = [fault, fault, fault]
+    scene.shard.faults = [fault, fault, fault]
     await scene.remember("one")
     assert scene.shelved() == ["one"]
     assert scene.notices == [f"index stalled: {fault.message}"], "told once, not at every try"
@@ -57,18 +57,18 @@ async def test_a_ledger_that_is_away_for_a_while_holds_the_index_up_only_so_long
 
 async def test_a_wait_that_runs_out_says_that_the_write_is_stored_and_why(scene: Scene) -> None:
     scene.follower._wait_s = 0.02
-    scene.shelf.gate.clear()
+    scene.shard.gate.clear()
     written = await scene.published("one")
     with pytest.raises(DeadlineExceeded) as caught:
         await scene.follower.wait_for(written)
     for part in ("stored", "0.02 s", "it is behind", "wait=durable"):
         assert part in caught.value.message
-    scene.shelf.faults = [Unavailable("the disk is slow", part="index")] * 1000
-    scene.shelf.gate.set()
+    scene.shard.faults = [Unavailable("the disk is slow", part="index")] * 1000
+    scene.shard.gate.set()
     await until(lambda: scene.follower.fault != "")
     with pytest.raises(DeadlineExceeded, match="the disk is slow"):
         await scene.follower.wait_for(written)
-    scene.shelf.faults = []
+    scene.shard.faults = []
     scene.follower._wait_s = PATIENCE_S
     await scene.until_indexed(written)
     assert scene.shelved() == ["one"]
@@ -76,7 +76,7 @@ async def test_a_wait_that_runs_out_says_that_the_write_is_stored_and_why(scene:
 
 async def test_those_who_gave_up_waiting_are_not_kept(scene: Scene) -> None:
     scene.follower._wait_s = 0.01
-    scene.shelf.gate.clear()
+    scene.shard.gate.clear()
     written = await scene.published("one")
     results = await asyncio.gather(*(scene.follower.wait_for(written) for _ in range(50)), return_exceptions=True)
     assert {type(result) for result in results} == {DeadlineExceeded}
@@ -85,16 +85,16 @@ async def test_those_who_gave_up_waiting_are_not_kept(scene: Scene) -> None:
     gone.cancel()
     await asyncio.gather(gone, return_exceptions=True)
     assert len(scene.follower._waiting) == 0
-    scene.shelf.gate.set()
+    scene.shard.gate.set()
 
 
 async def test_a_bug_is_told_to_everyone_and_nobody_waits_for_nothing(scene: Scene) -> None:
-    scene.shelf.gate.clear()
-    scene.shelf.faults = [TypeError("a bug of ours")]
+    scene.shard.gate.clear()
+    scene.shard.faults = [TypeError("a bug of ours")]
     written = await scene.published("one")
     waiting = asyncio.create_task(scene.follower.wait_for(written))
     await asyncio.sleep(0)
-    scene.shelf.gate.set()
+    scene.shard.gate.set()
     for wait in (waiting, asyncio.create_task(scene.follower.wait_for(written + 1))):
         with pytest.raises(Unavailable, match="stored, but not indexed"):
             await asyncio.wait_for(wait, PATIENCE_S)
@@ -107,7 +107,7 @@ async def test_a_bug_is_told_to_everyone_and_nobody_waits_for_nothing(scene: Sce
 async def test_a_bug_of_the_flush_is_told_and_holds_up_no_write(idle: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FLUSH_S", 0.0)
     await idle.start()
-    idle.shelf.flush_faults = [TypeError("a bug of the flush")]
+    idle.shard.flush_faults = [TypeError("a bug of the flush")]
     await idle.remember("one")
     await until(lambda: "a bug of the flush" in idle.follower.fault)
     await idle.remember("two")
@@ -115,11 +115,11 @@ async def test_a_bug_of_the_flush_is_told_and_holds_up_no_write(idle: Scene, mon
 
 
 async def test_a_rebuilt_index_is_told_and_a_new_one_is_not(idle: Scene) -> None:
-    idle.shelf.rebuilt = "absent"
+    idle.shard.rebuilt = "absent"
     await idle.start()
     assert idle.notices == []
     await idle.follower.close()
-    idle.shelf.rebuilt = "another model made it"
+    idle.shard.rebuilt = "another model made it"
     idle.follower = idle.another_follower()
     await idle.start()
     assert idle.notices == ["index rebuilt from the ledger: another model made it"]
@@ -130,7 +130,7 @@ async def test_a_rebuilt_index_is_told_and_a_new_one_is_not(idle: Scene) -> None
 
 async def test_a_reader_opens_a_shard_that_died_and_its_entries_come_back(scene: Scene) -> None:
     await scene.remember("one")
-    scene.shelf.die()
+    scene.shard.die()
     assert await scene.follower.read(lambda shard: shard.count()) == 0
     await until(lambda: scene.follower.applied == 1)
     assert await scene.follower.read(lambda shard: shard.count()) == 1
@@ -158,20 +158,20 @@ async def test_a_wrong_question_is_not_asked_twice(scene: Scene) -> None:
 
     with pytest.raises(InvalidArgument):
         await scene.follower.read(wrong)
-    assert (len(asked), scene.shelf.opened) == (1, 1)
+    assert (len(asked), scene.shard.opened) == (1, 1)
 
 
 async def test_an_opening_that_nobody_waits_for_any_more_still_tells_what_the_index_lacks(scene: Scene) -> None:
     for content in ("one", "two"):
         await scene.remember(content)
-    scene.shelf.die()
-    opening, opened = asyncio.Event(), scene.shelf.open
+    scene.shard.die()
+    opening, opened = asyncio.Event(), scene.shard.open
 
     async def slow() -> Any:
         await opening.wait()
         return await opened()
 
-    scene.shelf.open = slow  # type: ignore[method-assign]
+    scene.shard.open = slow  # type: ignore[method-assign]
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(scene.follower.read(lambda shard: shard.count()), 0.02)
     opening.set()
@@ -189,8 +189,8 @@ async def test_while_the_index_is_away_nobody_asks_it_and_it_is_looked_for_until
 ) -> None:
     monkeypatch.setattr(index_presence, "AWAY_GRACE_S", 0.0)
     await scene.remember("one")
-    scene.shelf.die()
-    scene.shelf.open_faults = [Unavailable("no answer", part="index", retry_after_s=0)] * 5
+    scene.shard.die()
+    scene.shard.open_faults = [Unavailable("no answer", part="index", retry_after_s=0)] * 5
     with pytest.raises(Unavailable, match="no answer"):
         await scene.follower.read(lambda shard: shard.count())
     assert scene.follower.away == "no answer"
@@ -199,7 +199,7 @@ async def test_while_the_index_is_away_nobody_asks_it_and_it_is_looked_for_until
     with pytest.raises(Unavailable, match="stored, but not searchable until the index is back: no answer"):
         await scene.follower.wait_for(2)
     await until(lambda: scene.follower.away == "")
-    assert scene.shelf.open_faults == []
+    assert scene.shard.open_faults == []
     await until(lambda: scene.follower.applied == 1 and not scene.follower.fault)
     assert scene.shelved() == ["one"]
     assert scene.notices[-2:] == ["index away: no answer", "index back: 1 entry to take in"]
@@ -215,14 +215,14 @@ async def test_nobody_waits_for_an_index_whose_machine_is_cut_off_and_its_answer
     await idle.start()
     await idle.remember("one")
     reachable = False
-    idle.shelf.gate.clear()  # what it was asked is never answered
+    idle.shard.gate.clear()  # what it was asked is never answered
     written = await idle.published("two")
     with pytest.raises(Unavailable, match="the machine of the index can't be reached"):
         await asyncio.wait_for(idle.follower.wait_for(written), PATIENCE_S)
     with pytest.raises(Unavailable, match="can't be reached"):
         await idle.follower.read(lambda shard: pytest.fail("it was asked"))
     reachable = True
-    idle.shelf.gate.set()
+    idle.shard.gate.set()
     await until(lambda: idle.follower.away == "" and idle.follower.lag == 0)
     assert idle.shelved() == ["one", "two"]
 
@@ -249,17 +249,17 @@ async def test_an_index_that_was_only_slow_is_asked_again_also_while_the_followe
 async def test_writers_who_wait_are_told_when_an_outage_lasts_and_not_when_it_was_short(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene.shelf.open_faults = [Unavailable("no answer", part="index")] * 3
-    scene.shelf.faults = [Unavailable("no answer", part="index")]
+    scene.shard.open_faults = [Unavailable("no answer", part="index")] * 3
+    scene.shard.faults = [Unavailable("no answer", part="index")]
     await scene.remember("one")
     monkeypatch.setattr(index_presence, "AWAY_GRACE_S", 0.0)
-    scene.shelf.gate.clear()
+    scene.shard.gate.clear()
     written = await scene.published("two")
     waiting = asyncio.create_task(scene.follower.wait_for(written))
     await asyncio.sleep(0)
-    scene.shelf.open_faults = [Unavailable("no answer", part="index")] * 3
-    scene.shelf.faults = [Unavailable("no answer", part="index")]
-    scene.shelf.gate.set()
+    scene.shard.open_faults = [Unavailable("no answer", part="index")] * 3
+    scene.shard.faults = [Unavailable("no answer", part="index")]
+    scene.shard.gate.set()
     with pytest.raises(Unavailable, match="stored, but not searchable"):
         await asyncio.wait_for(waiting, PATIENCE_S)
     await until(lambda: scene.follower.applied == written)
@@ -267,10 +267,10 @@ async def test_writers_who_wait_are_told_when_an_outage_lasts_and_not_when_it_wa
 
 
 async def test_a_start_waits_for_an_index_that_is_away_only_when_it_may_come_later(idle: Scene) -> None:
-    idle.shelf.open_faults = [Unavailable("no answer", part="index")]
+    idle.shard.open_faults = [Unavailable("no answer", part="index")]
     with pytest.raises(Unavailable, match="no answer"):
         await idle.start()
-    idle.shelf.open_faults = [Unavailable("no answer", part="index")] * 3
+    idle.shard.open_faults = [Unavailable("no answer", part="index")] * 3
     await idle.follower.start(0, patient=True)
     assert idle.follower.away == "no answer"
     await idle.remember("one")

@@ -110,7 +110,7 @@ async def test_a_start_goes_on_from_the_cursor(scene: Scene, subject: Subject) -
     await subject.start()
     await caught_up(subject, last)
     if isinstance(subject, IndexSubject):
-        await subject.scene.shelf.flush()
+        await subject.scene.shard.flush()
     await subject.kill()
     await subject.start()
     later = (await scene.write(scene.home.pen.create("later"))).seq
@@ -461,8 +461,10 @@ async def test_one_class_and_one_row_are_a_consumer_of_the_node(scene: Scene) ->
     row = ConsumerRow(name="tally", page_entries=3, share=0.5, make=make)
     nobody: Any = None  # whom the judge would ask, had two writers written at once here
     judge = JudgeParts(ledger=scene.ledger, embedder=nobody, index=nobody, commit=nobody, clock=nobody, entropy=nobody)
-    parts = ConsumerParts(ledger=scene.ledger, embedder=nobody, home=scene.home.file, judge=judge)
     news = News(await history(scene))
+    parts = ConsumerParts(
+        ledger=scene.ledger, judge=judge, notice=scene.notices.append, clock=lambda: 0, publish=news.tell
+    )
     consumers = ConsumerSet(parts, news, Foreground(), scene.notices.append, (*CONSUMERS, row))
     consumers.start()
     await until(lambda: not any(status.lag for status in consumers.status()) and bool(made[0].pages))

@@ -188,7 +188,7 @@ def said(seq: int) -> dict[str, Source]:
 
 
 def windows(scene: Scene) -> dict[str, tuple[str, ...]]:
-    return {one.texts[0].lexical: one.before for one in scene.shelf.items.values()}
+    return {one.texts[0].lexical: one.before for one in scene.shard.items.values()}
 
 
 async def test_each_memory_of_a_session_comes_with_the_two_before_it(scene: Scene) -> None:

@@ -77,7 +77,7 @@ async def desk(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Desk:
     async def no_neighbours(asked: list[Any], limit: int, generation: str, words: list[str]) -> list[list[Any]]:
         return [[] for _ in asked]
 
-    monkeypatch.setattr(scene.shelf, "neighbours_batch", no_neighbours, raising=False)
+    monkeypatch.setattr(scene.shard, "neighbours_batch", no_neighbours, raising=False)
     return Desk(scene, monkeypatch)
 
 
@@ -157,14 +157,14 @@ async def test_a_portion_that_is_refused_is_told_though_others_are_under_way(des
 
 async def test_a_write_whose_wait_runs_out_is_told_with_its_id(desk: Desk) -> None:
     desk.scene.follower._wait_s = 0.02
-    desk.scene.shelf.gate.clear()
+    desk.scene.shard.gate.clear()
     written = await desk.remember("We deploy on Friday.")
     assert (written.action, written.indexed) == ("ADD", False)
     assert "new in this space; stored, but" in written.reason
     changed = await desk.writing.update(CALLER, written.memory.id, Patch(title="Deploys"))
     assert (changed.action, changed.indexed, "index" in changed.reason) == ("UPDATE", False, True)
     assert names(await desk.batch("one", "two")) == ["ADD", "ADD"]
-    desk.scene.shelf.gate.set()
+    desk.scene.shard.gate.set()
 
 
 async def test_a_node_that_stops_does_not_lose_the_outcome(desk: Desk) -> None:
@@ -175,11 +175,11 @@ async def test_a_node_that_stops_does_not_lose_the_outcome(desk: Desk) -> None:
 
 async def test_a_duplicate_of_a_write_that_is_not_indexed_waits_for_it(desk: Desk) -> None:
     desk.scene.follower._wait_s = 0.02
-    desk.scene.shelf.gate.clear()
+    desk.scene.shard.gate.clear()
     await desk.remember("We deploy on Friday.", wait="durable")
     again = await desk.remember("We deploy on Friday.")
     assert (again.action, again.indexed) == ("NOOP", False)
-    desk.scene.shelf.gate.set()
+    desk.scene.shard.gate.set()
     desk.scene.follower._wait_s = 20.0
     assert (await desk.remember("We deploy on Friday.")).indexed
 
@@ -459,7 +459,7 @@ async def test_a_write_goes_on_without_its_neighbours_and_says_so(desk: Desk, cl
 
     down = failing(Unavailable("the index is not open", part="index"))
     for number, (shard, said) in enumerate(((slow, "has not answered within 2 s"), (down, "is not open"))):
-        desk.instead(shard, "shelf", "neighbours_batch")
+        desk.instead(shard, "shard", "neighbours_batch")
         written = await desk.remember(f"We deploy {number} times a week.", wait="durable")
         assert (written.action, written.related, written.novelty) == ("ADD", (), None)
         assert f"new in this space; not compared with its neighbours: the index {said}" in written.reason
@@ -483,7 +483,7 @@ async def test_a_write_looks_for_its_words_while_the_model_works_and_goes_on_wit
         await asyncio.wait_for(looked.wait(), NEVER_S)
         return await usual(texts)
 
-    monkeypatch.setattr(desk.scene.shelf, "prepare", prepare, raising=False)
+    monkeypatch.setattr(desk.scene.shard, "prepare", prepare, raising=False)
     desk.instead(embed, "embedder", "embed")
     written = await desk.remember("The Frankfurt cluster runs Postgres.")
     assert (written.action, written.related, "not compared" in written.reason) == ("ADD", (), False)
@@ -500,7 +500,7 @@ async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(desk: D
         clock.ahead_s += preparing.NEIGHBOURS_SHARE * limits.WRITE_TIMEOUT_S + 1
         await asyncio.Event().wait()
 
-    desk.instead(near, "shelf", "neighbours_batch")
+    desk.instead(near, "shard", "neighbours_batch")
     desk.instead(slow, "ledger", "read")
     written = await desk.remember("We deploy twice a week.", wait="durable")
     assert (written.action, written.novelty) == ("ADD", None)
@@ -513,6 +513,6 @@ async def test_a_write_whose_neighbours_can_not_be_read_names_the_ledger(desk: D
 async def test_a_check_does_not_go_on_without_neighbours(desk: Desk, clock: Clock) -> None:
     down = failing(Unavailable("the index is not open", part="index"))
     for shard, error in ((down, Unavailable), (clock.hang, DeadlineExceeded)):
-        desk.instead(shard, "shelf", "neighbours_batch")
+        desk.instead(shard, "shard", "neighbours_batch")
         with pytest.raises(error):
             await desk.writing.check(CALLER, Draft(content="We deploy on Friday."))

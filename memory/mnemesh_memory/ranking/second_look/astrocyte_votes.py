@@ -6,4 +6,6 @@ from typing import Final
 
 from mnemesh_memory.ranking.second_look.optional_signal import OptionalSignal, fetched
 
-ROW: Final = OptionalSignal("votes", 0.0, "Gain by the votes of the astrocytes of its domains.", gain=fetched)
+ROW: Final = OptionalSignal(
+    "votes", 0.0, "Gain by the votes of the astrocytes of its domains.", gain=fetched, fetches=True
+)

@@ -9,13 +9,14 @@ from mnemesh_memory.ranking.second_look.optional_signal import OptionalSignal, S
 
 def _gain(sight: Sight) -> dict[str, float]:
     """By the question's vector and the vectors of the memories."""
-    if sight.fetched is None:
+    if sight.vector is None or not sight.vectors:
         return {}
     from mnemesh_memory.ranking.second_look.hopfield import recalled  # loads numpy
 
-    question, vectors = sight.fetched
-    alike = recalled(question, list(vectors.values()))
-    return dict(zip(vectors, alike.tolist(), strict=True))
+    alike = recalled(sight.vector, list(sight.vectors.values()))
+    return dict(zip(sight.vectors, alike.tolist(), strict=True))
 
 
-ROW: Final = OptionalSignal("completion", 0.0, "Gain by likeness to the completed pattern of a question.", gain=_gain)
+ROW: Final = OptionalSignal(
+    "completion", 0.0, "Gain by likeness to the completed pattern of a question.", gain=_gain, fetches=True
+)

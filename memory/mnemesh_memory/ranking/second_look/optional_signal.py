@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from mnemesh_memory.ranking.scores import room, rounded
 from mnemesh_memory.values.model import Memory, Query
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 # Of an answer so many are looked at again; a phrase is in one of the best by words.
 LOOKED_AT: Final = 100
@@ -33,19 +37,20 @@ class Sight(NamedTuple):
     weights: Mapping[str, float]  # Of all optional signals.
     memories: Mapping[str, Memory]  # By id.
     looks: Sequence[Look] = ()  # The scores so far.
-    vector: Any = None  # Of the question, in numpy; None without one.
-    fetched: Any = None  # What the signal needs beside the memories.
+    vector: NDArray[np.float32] | None = None  # Of the question.
+    vectors: Mapping[str, NDArray[np.float32]] = MappingProxyType({})  # Of memories, if fetched.
+    values: Mapping[str, float] = MappingProxyType({})  # Of memories, in [0, 1], if fetched.
 
 
 class OptionalSignal(NamedTuple):
-    """A signal of the second look: a gain or a change. One with neither says how candidates are searched for. A
-    row of FETCHES (`recall/signal_fetches.py` in the actors) fetches its needs beside the memories."""
+    """A signal of the second look: a gain or a change. One with neither says how candidates are searched for."""
 
     name: str
     weight: float  # From 0, which is off, to 1.
     meaning: str
     gain: Callable[[Sight], Mapping[str, float]] | None = None
     change: Callable[[Sequence[Look], Sight], list[Look]] | None = None
+    fetches: bool = False  # A row of FETCHES (`recall/signal_fetches.py` in the actors) completes its Sight.
     concerns: Callable[[str], bool] = bool  # Whether a question gives it anything to do.
     search: Callable[[float], Mapping[str, Any]] | None = None  # Fields of the search, by the weight.
     part: str = ""  # The part of a node without which it is not to be had; its model is the setting PART_model.
@@ -53,8 +58,7 @@ class OptionalSignal(NamedTuple):
 
 def fetched(sight: Sight) -> Mapping[str, float]:
     """The gain of a signal whose values were fetched."""
-    values: Mapping[str, float] = sight.fetched or {}
-    return values
+    return sight.values
 
 
 def lifted(

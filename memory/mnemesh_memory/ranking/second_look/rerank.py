@@ -21,9 +21,14 @@ def mixed(looks: Sequence[Look], relevance: Mapping[str, float], weight: float) 
 
 
 def _change(looks: Sequence[Look], sight: Sight) -> list[Look]:
-    return mixed(looks, sight.fetched, sight.weights["rerank"]) if sight.fetched else list(looks)
+    return mixed(looks, sight.values, sight.weights["rerank"]) if sight.values else list(looks)
 
 
 ROW: Final = OptionalSignal(
-    "rerank", 0.0, "The cross-encoder's share of the score of the best.", change=_change, part="reranker"
+    "rerank",
+    0.0,
+    "The cross-encoder's share of the score of the best.",
+    change=_change,
+    fetches=True,
+    part="reranker",
 )
