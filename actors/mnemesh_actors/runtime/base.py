@@ -51,9 +51,14 @@ ANYWHERE = Place()
 
 
 class Runtime(Protocol):
-    """Makes actors and ends them. `name` is local or ray. An actor may have three further methods. `close()` is called
-    at its end. `arrive(address)` is called before all else on the machine of the actor. `quick(method, args)` says
-    whether a call takes about a millisecond and waits for nothing, whatever the actor is doing."""
+    """Makes actors and ends them. `name` is local or ray.
+
+    An actor may have three methods that a runtime calls:
+
+    - `close()` at its end
+    - `arrive(address)` before all else, on the machine of the actor
+    - `quick(method, args)`, which says whether a call takes about a millisecond and waits for nothing
+    """
 
     @property
     def name(self) -> str: ...
@@ -67,7 +72,7 @@ class Runtime(Protocol):
         """Whether the machine of the actor can be reached: without power or cable it can not."""
 
     async def lost(self) -> str:
-        """Why no actor can be asked any more, or ""."""
+        """The reason why no actor can be asked any more; empty while the runtime lives."""
 
     async def machines(self) -> tuple[Machine, ...]:
         """Where actors can live now, this machine first."""

@@ -1,14 +1,18 @@
 """A node's data directory: its files, its opening, and the node's identity.
 
-    manifest.json   format, node id, number of ledger partitions, what the owner is called unless it is `owner`
-    node.key        ed25519 private key that signs this node's entries (0600); the node's id is a hash of it
-    ledger/0.sqlite the log and its view; ledger/0.lock its lock and incarnation marks;
-                    ledger/0.head how far it was; ledger/alarms.json what a person has to acknowledge
-    embedding.json  which model the memories are embedded with, and which one takes over
-    index/0/        the retrieval index, rebuildable; index/0-SLOT/ of a model that took over
-    derived/        what is derived from the log, rebuildable: graph.sqlite
+    manifest.json         format, node id, number of ledger partitions, the owner's name if it is another than `owner`
+    node.key              ed25519 private key that signs this node's entries (0600); the node's id is its hash
+    ledger/0.sqlite       log and view
+    ledger/0.lock         lock, and marks of incarnations
+    ledger/0.head         the last sequence number
+    ledger/alarms.json    alarms that a person has to acknowledge
+    embedding.json        the model in use, and the one that takes over
+    index/0/              retrieval index, rebuildable
+    index/0-SLOT/         the same of a model that took over
+    derived/              files made from the log, rebuildable: graph.sqlite
     transcripts/0.sqlite  sessions as they were said, once there are any
-    sleep.sqlite    runs of consolidation, and how far each space was read; rebuildable but for `undo`
+    sleep.sqlite          runs of consolidation, and how far each space was read; rebuildable but for `undo`
+
 The files by which clients find the node (owner.token, node.json, node.lock) and the tokens of agents (access.sqlite)
 belong to the gateway.
 """
