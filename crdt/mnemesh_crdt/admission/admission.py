@@ -177,13 +177,13 @@ def _touches(change: ChangeOps, past: Ancestry | None, own: str) -> list[_Touch]
 def _replaced(operation: Operation, past: Ancestry | None) -> tuple[Operation, ...] | None:
     if past is None and operation.replaced:
         return None
-    found = []
+    replaced = []
     for counter, actor in operation.replaced:
-        one = past.operation((counter, actor)) if past is not None else None
-        if one is None or one.action == DELETE or (one.object, one.key) != (operation.object, operation.key):
+        old = past.operation((counter, actor)) if past is not None else None
+        if old is None or old.action == DELETE or (old.object, old.key) != (operation.object, operation.key):
             raise Refused(f"it replaces {counter}@{actor}, which is not at {shorten(operation.key)}")
-        found.append(one)
-    return tuple(found)
+        replaced.append(old)
+    return tuple(replaced)
 
 
 def _check_place(path: Path, operation: Operation, own: str) -> None:
@@ -239,7 +239,7 @@ def _check_amounts(touches: Sequence[_Touch]) -> None:
         raise Refused(f"it removes {removed} keys, at most {limits.CHANGE_REMOVALS_MAX} are allowed in one change")
     newer = [foreign_fields.newer_size(key, value) for key, value in _newer(touches)]
     if newer:
-        keys, size = sum(one[0] for one in newer), sum(one[1] for one in newer)
+        keys, size = sum(keys for keys, _ in newer), sum(size for _, size in newer)
         if keys > limits.NEWER_KEYS_MAX or size > limits.NEWER_BYTES_MAX:
             most_keys = f"{limits.NEWER_KEYS_MAX} keys and {limits.NEWER_BYTES_MAX} bytes"
             raise Refused(f"it has {keys} keys and {size} bytes below {NEWER}, at most {most_keys} are allowed")
@@ -256,18 +256,18 @@ def _newer(touches: Sequence[_Touch]) -> Iterator[tuple[str, Value]]:
 
 def _check_credentials(touches: Sequence[_Touch], head: ChangeHead, earlier: Mapping[str, bytes], space: str) -> None:
     """No text holds a credential but those that the change builds on; the reason names field and type alone."""
-    found: dict[str, str] = {}
+    secrets: dict[str, str] = {}
     for field, text in (("space", space), *_texts(touches)):
         if type := _short_secret(text) if len(text) <= _SHORT_CHARS else find_secret(text):
-            found.setdefault(text, f"its {field} holds a credential ({type})")
-    if found and (reason := _said_first(found, head, earlier)):
+            secrets.setdefault(text, f"its {field} holds a credential ({type})")
+    if secrets and (reason := _said_first(secrets, head, earlier)):
         raise Refused(reason)
 
 
-def _said_first(found: Mapping[str, str], head: ChangeHead, earlier: Mapping[str, bytes]) -> str:
+def _said_first(secrets: Mapping[str, str], head: ChangeHead, earlier: Mapping[str, bytes]) -> str:
     """The reason for the first text of `found` that is new, "" when the change builds on all of them. The search goes
     back through as many bytes as a document is read from, so that no long history makes a refusal dear."""
-    left, room = dict(found), limits.DOCUMENT_BYTES_MAX
+    left, room = dict(secrets), limits.DOCUMENT_BYTES_MAX
     hashes, seen = list(head.deps), set(head.deps)
     for hash in hashes:  # grows on the way: the nearest ones first
         if not left or room < 0:
@@ -322,7 +322,7 @@ def _check_put_time(touch: _Touch) -> None:
     if type(value) is not int:
         raise Refused(f"{touch.path[0]} {shorten(touch.key)}: a put is a time, a whole number of ms")
     known = touch.replaced is not None
-    if known and value not in TIMES and all(one.value != value - 1 for one in touch.replaced or ()):
+    if known and value not in TIMES and all(put.value != value - 1 for put in touch.replaced or ()):
         raise Refused(f"{touch.path[0]} {shorten(touch.key)}: put at {value}, which no clock says")
 
 
@@ -336,5 +336,5 @@ def _check_beginning(entry: Entry, revision: Tree, head: ChangeHead) -> None:
 def _check_parents(parents: tuple[str, ...], past: Ancestry) -> None:
     for parent in parents:
         change = past.change(rank(parent)[1])
-        if change is None or all((one.object, one.key) != (REVISIONS, parent) for one in change.operations):
+        if change is None or all((op.object, op.key) != (REVISIONS, parent) for op in change.operations):
             raise Refused(f"its revision names {parent}, which it does not build on")

@@ -77,11 +77,11 @@ def _check_actors(head: ChangeHead, earlier: Mapping[str, bytes]) -> None:
         if hash in met or hash not in earlier:
             continue
         met.add(hash)
-        one = _head_of(hash, earlier[hash])
-        if one.actor in seen:
+        ancestor = _head_of(hash, earlier[hash])
+        if ancestor.actor in seen:
             raise Refused("an actor wrote twice in what it builds on; every change has a fresh actor")
-        seen.add(one.actor)
-        todo += one.deps
+        seen.add(ancestor.actor)
+        todo += ancestor.deps
 
 
 class Ancestry:

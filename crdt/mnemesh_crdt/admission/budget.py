@@ -105,24 +105,24 @@ def unread(weighed: Mapping[str, Weighed], chosen: int) -> Unread | None:
     """The rest of a log of which so many changes were chosen; None when there is none."""
     if chosen == len(weighed):
         return None
-    built_on = {dep for one in weighed.values() for dep in one.deps}
+    built_on = {dep for change in weighed.values() for dep in change.deps}
     return Unread(len(weighed) - chosen, frozenset(hash for hash in weighed if hash not in built_on))
 
 
 def choose(weighed: Mapping[str, Weighed], genesis: str, spare: int = 0) -> set[str]:
     """The hashes of the changes to read, of a log with parents first."""
     most, least = limits.DOCUMENT_BYTES_MAX - spare, least_weight()
-    weights = {hash: max(one.size, least) for hash, one in weighed.items()}
+    weights = {hash: max(change.size, least) for hash, change in weighed.items()}
     if sum(weights.values()) <= most:
         return set(weighed)
     wrote: dict[str, int] = {}
     depths: dict[str, int] = {genesis: 0}
     owners = set()
-    for hash, one in weighed.items():
-        wrote[one.writer] = wrote.get(one.writer, 0) + weights[hash]
-        depths[hash] = 1 + max(depths[dep] for dep in one.deps)
+    for hash, change in weighed.items():
+        wrote[change.writer] = wrote.get(change.writer, 0) + weights[hash]
+        depths[hash] = 1 + max(depths[dep] for dep in change.deps)
         if depths[hash] == 1:
-            owners.add(one.writer)
+            owners.add(change.writer)
     choice = _Choice(weighed, weights, {genesis})
     groups: dict[str, list[str]] = {
         who: [] for who in sorted(wrote, key=lambda who: (who not in owners, wrote[who], who))
@@ -155,9 +155,9 @@ class _Choice:
             return
         more, weight, todo = {hash}, self.weight, [hash]
         while todo:
-            one = todo.pop()
-            weight += self.weights[one]
-            deps = self.weighed[one].deps
+            name = todo.pop()
+            weight += self.weights[name]
+            deps = self.weighed[name].deps
             if weight > room or not self.refused.isdisjoint(deps):
                 self.refused.add(hash)
                 return

@@ -19,7 +19,7 @@ from mnemesh_memory.values.errors import shorten
 
 def begun_by(state: DocumentState) -> frozenset[str]:
     """The principals that began a memory: each of them wrote a revision without parents."""
-    return frozenset(principal_of(one.by) for one in state.revisions.values() if not one.parents)
+    return frozenset(principal_of(revision.by) for revision in state.revisions.values() if not revision.parents)
 
 
 def kind_of_erasure(agent: str, began: Set[str], *, as_admin: bool) -> str:
@@ -48,5 +48,5 @@ def disputed(entry: Entry, began: Set[str]) -> str:
     ""."""
     if entry.type != RETRACT or began <= {principal_of(entry.agent)}:
         return ""
-    names = ", ".join(shorten(one) for one in sorted(began))
+    names = ", ".join(shorten(name) for name in sorted(began))
     return f"{shorten(entry.agent)} did not begin this memory alone, {names} did; its writer or an admin may erase it"

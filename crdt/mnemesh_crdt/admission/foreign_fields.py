@@ -103,12 +103,12 @@ def texts_of(field: str, value: Value) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
         yield field, f"{field.removeprefix(NEWER)}={value}"
     elif isinstance(value, dict):
-        for name, one in value.items():
-            if isinstance(one, str):
-                yield field, f"{name}={one}"
+        for name, inner in value.items():
+            if isinstance(inner, str):
+                yield field, f"{name}={inner}"
             else:
                 yield field, name
-                yield from texts_of(field, one)
+                yield from texts_of(field, inner)
 
 
 def newer_size(key: str, value: Value) -> tuple[int, int]:
@@ -117,8 +117,8 @@ def newer_size(key: str, value: Value) -> tuple[int, int]:
     if isinstance(value, str):
         size += len(value.encode())
     elif isinstance(value, dict):
-        for name, one in value.items():
-            more, bytes_ = newer_size(name, one)
+        for name, inner in value.items():
+            more, bytes_ = newer_size(name, inner)
             keys, size = keys + more, size + bytes_
     return keys, size
 
@@ -200,10 +200,10 @@ def _attrs(field: str, value: object) -> None:
 
 
 def _source(field: str, value: object) -> None:
-    for name, one in _map(field, value, len(_SOURCE)).items():
+    for name, inner in _map(field, value, len(_SOURCE)).items():
         if name not in _SOURCE:
             raise Refused(f"{field} has no {shorten(name)}")
-        _SOURCE[name](f"{field}.{name}", one)
+        _SOURCE[name](f"{field}.{name}", inner)
 
 
 def _importance(field: str, value: object) -> None:

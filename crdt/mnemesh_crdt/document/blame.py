@@ -40,7 +40,7 @@ def blamed(
     memory's present tags and links, by name. A field that was always empty is left out."""
     of = _setters(state, revision)
     return tuple(_lines_of(state, of, origins)), tuple(
-        sorted(_fields_of(state, of, origins), key=lambda one: one.field)
+        sorted(_fields_of(state, of, origins), key=lambda field: field.field)
     )
 
 
@@ -124,25 +124,25 @@ def _setters(state: DocumentState, revision: str) -> _Set:
     """Worked out from the oldest ancestor on, each revision once."""
     done: dict[str, _Set] = {}
     for name in sorted(_ancestry(state, revision), key=rank):
-        one = state.revisions[name]
-        if one.op != FORGET:
-            done[name] = _set_by(one, [done[parent] for parent in _said_before(state, one)])
+        said = state.revisions[name]
+        if said.op != FORGET:
+            done[name] = _set_by(said, [done[parent] for parent in _said_before(state, said)])
     return done[revision]
 
 
-def _set_by(one: Revision, before: Sequence[_Set]) -> _Set:
-    fields, lines = _fields(one), _lines(one.content)
-    field_by = dict.fromkeys(fields, one.id)
-    line_by = [one.id] * len(lines)
+def _set_by(revision: Revision, before: Sequence[_Set]) -> _Set:
+    fields, lines = _fields(revision), _lines(revision.content)
+    field_by = dict.fromkeys(fields, revision.id)
+    line_by = [revision.id] * len(lines)
     for parent in before:
         for name, value in fields.items():
             if parent.fields.get(name) == value:
                 known = field_by[name]
-                field_by[name] = parent.field_by[name] if known == one.id else _later(known, parent.field_by[name])
+                field_by[name] = parent.field_by[name] if known == revision.id else _later(known, parent.field_by[name])
         for start, position, length in kept_lines(parent.lines, lines):
             there, here = slice(start, start + length), slice(position, position + length)
             pairs = zip(line_by[here], parent.line_by[there], strict=True)
-            line_by[here] = [theirs if known == one.id else _later(known, theirs) for known, theirs in pairs]
+            line_by[here] = [theirs if known == revision.id else _later(known, theirs) for known, theirs in pairs]
     return _Set(fields, lines, field_by, line_by)
 
 
@@ -151,20 +151,20 @@ def _later(left: str, right: str) -> str:
 
 
 def _ancestry(state: DocumentState, revision: str) -> set[str]:
-    found: set[str] = set()
+    ancestry: set[str] = set()
     todo = [revision]
     while todo:
         name = todo.pop()
-        if name not in found:
-            found.add(name)
+        if name not in ancestry:
+            ancestry.add(name)
             todo += state.revisions[name].parents
-    return found
+    return ancestry
 
 
-def _said_before(state: DocumentState, one: Revision) -> Iterator[str]:
+def _said_before(state: DocumentState, revision: Revision) -> Iterator[str]:
     """The nearest put ancestors: the parents, and in place of a forget revision its own parents."""
     seen: set[str] = set()
-    todo = list(one.parents)
+    todo = list(revision.parents)
     while todo:
         name = todo.pop(0)
         if name not in seen:
@@ -180,19 +180,19 @@ def _lines(content: str) -> list[str]:
     return lines if len(lines) <= BLAME_LINES_MAX else [content]
 
 
-def _fields(one: Revision) -> dict[str, str]:
+def _fields(revision: Revision) -> dict[str, str]:
     """Every field but the content, as text; "" when it is not set."""
-    times = {"valid_from": one.valid_from, "valid_to": one.valid_to}
+    times = {"valid_from": revision.valid_from, "valid_to": revision.valid_to}
     return {
-        "kind": one.kind,
-        "title": one.title,
-        "tier": one.tier,
-        "importance": "" if one.importance is None else f"{one.importance:g}",
-        "source": _source(one.source),
-        "keywords": ", ".join(one.keywords),
-        "paths": ", ".join(one.refs),
+        "kind": revision.kind,
+        "title": revision.title,
+        "tier": revision.tier,
+        "importance": "" if revision.importance is None else f"{revision.importance:g}",
+        "source": _source(revision.source),
+        "keywords": ", ".join(revision.keywords),
+        "paths": ", ".join(revision.refs),
         **{name: "" if at is None else shown_time(at) for name, at in times.items()},
-        **{f"attrs.{key}": value for key, value in one.attrs.items()},
+        **{f"attrs.{key}": value for key, value in revision.attrs.items()},
     }
 
 
@@ -212,5 +212,5 @@ def _put_at(state: DocumentState, field: str, value: str, at: int, origins: Orig
     actor = actors[0] if len(actors) == 1 else ""
     origin = origins.get(actor, _UNKNOWN)
     revision = next((name for name in state.revisions if actor and rank(name)[1] == actor), "")
-    shown = min(at, max((origins[one].latest for one in actors or origins), default=at))
+    shown = min(at, max((origins[name].latest for name in actors or origins), default=at))
     return BlamedField(field=field, value=value, revision=revision, by=origin.agent, at=shown, node=origin.node)

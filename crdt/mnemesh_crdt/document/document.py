@@ -207,12 +207,12 @@ class MemoryDocument:
 
         def read() -> dict[str, tuple[int, str]]:
             home = _collection(document, name)
-            found = {}
+            put_by = {}
             for key in document.keys(home):
                 put = document.get(home, key)
                 if put is not None:
-                    found[key] = _operation_id(put[1])
-            return found
+                    put_by[key] = _operation_id(put[1])
+            return put_by
 
         return self._guarded("can not be read", read)
 
@@ -342,8 +342,8 @@ def _renew(transaction: Transaction, name: str, put: Iterable[str], remove: Iter
         if key not in put_keys and transaction.get(times, key) is not None:
             transaction.delete(times, key)
     for key in put_keys:
-        found = transaction.get(times, key)
-        old = found[0][1] if found is not None and isinstance(found[0], tuple) else None
+        current = transaction.get(times, key)
+        old = current[0][1] if current is not None and isinstance(current[0], tuple) else None
         transaction.put(times, key, ScalarType.Int, max(at, old + 1) if isinstance(old, int) else at)
 
 
@@ -356,10 +356,10 @@ def _operation_id(external: bytes) -> tuple[int, str]:
 
 
 def _collection(transaction: Transaction | Document, name: str) -> bytes:
-    found = transaction.get(ROOT, name)
-    if found is None or isinstance(found[0], tuple):
+    value = transaction.get(ROOT, name)
+    if value is None or isinstance(value[0], tuple):
         raise DataLoss(f"{name!r} is not a map; its document is damaged", field=name)
-    return found[1]
+    return value[1]
 
 
 def _put(transaction: Transaction, parent: bytes, tree: Written) -> None:

@@ -67,14 +67,14 @@ def repeat_an_actor(changes: Iterable[bytes]) -> bool:
 
 def closure(heads: Mapping[str, ChangeHead], hashes: Iterable[str]) -> set[str]:
     """These changes and all their ancestors."""
-    found: set[str] = set()
+    closed: set[str] = set()
     todo = list(hashes)
     while todo:
         hash = todo.pop()
-        if hash in heads and hash not in found:
-            found.add(hash)
+        if hash in heads and hash not in closed:
+            closed.add(hash)
             todo += heads[hash].deps
-    return found
+    return closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,10 +171,10 @@ class Equivocation:
 
     def _hash_of(self, revision: str) -> str:
         name = rank(revision)[1]
-        found = next((hash for hash, one in self._names.items() if one == name), "")
-        if not found:
+        carrier = next((hash for hash, other in self._names.items() if other == name), "")
+        if not carrier:
             raise InvalidArgument("parents", revision, "revisions of this memory")
-        return found
+        return carrier
 
     def _in_order(self, *, by_hash: bool = True) -> list[str]:
         """The changes, parents first. Of several the lowest hash is first, or the first to arrive."""
@@ -246,14 +246,14 @@ class Equivocation:
                     live.pop(id, None)
 
     def _named_removed(self, said: _Said) -> list[OpId]:
-        found: list[OpId] = []
+        removed: list[OpId] = []
         for counter, operation in enumerate(said.change.operations, said.change.first):
             if operation.object is None and operation.key.startswith(REMOVED) and operation.action == MAKE_MAP:
                 for named in self._places[counter, said.name].keys:
                     number, _, hash = named.partition("@")
                     if number.isascii() and number.isdigit() and len(number) < NAME_HEX and hash in self._by_name:
-                        found.append((int(number), self._names[self._by_name[hash]]))
-        return found
+                        removed.append((int(number), self._names[self._by_name[hash]]))
+        return removed
 
     # ---- what they say together ------------------------------------------------------------------------------------
 
@@ -269,20 +269,20 @@ class Equivocation:
     def _revisions(self, home: OpId) -> Grown:
         """All revisions, each by the name of its change."""
         named = {name: self._said[hash] for hash, name in self._names.items()}
-        found: dict[str, Grown] = {}
+        grown: dict[str, Grown] = {}
         for key, live in self._places[home].keys.items():
             for id in live:
-                found[f"{rank(key)[0]}@{id[1]}"] = self._grown(id)
-        for revision, one in found.items():
+                grown[f"{rank(key)[0]}@{id[1]}"] = self._grown(id)
+        for revision, fields in grown.items():
             said = named[rank(revision)[1]]
-            parents = one.pop("parents", {})
-            ends = one.pop(ENDS, {})
+            parents = fields.pop("parents", {})
+            ends = fields.pop(ENDS, {})
             meant = [self._parent(said, parent) for parent in parents] if isinstance(parents, dict) else []
             meant += [self._end(end) for end in ends] if isinstance(ends, dict) else []
-            present = dict.fromkeys(parent for parent in meant if parent in found)
+            present = dict.fromkeys(parent for parent in meant if parent in grown)
             if present:
-                one["parents"] = {parent: position for position, parent in enumerate(present)}
-        return dict(found)
+                fields["parents"] = {parent: position for position, parent in enumerate(present)}
+        return dict(grown)
 
     def _parent(self, said: _Said, parent: str) -> str:
         number, actor = rank(parent)

@@ -28,7 +28,7 @@ def happenings(state: DocumentState, actors: Iterable[str], asked: Collection[st
     """The effects of the changes by the `asked` actors. `actors` (hex) are the actors of all the document's changes, in
     the order of the ledger. A renamed change has its name there."""
     written = {rank(id_)[1]: revision for id_, revision in state.revisions.items()}
-    found: dict[str, Happening] = {}
+    by_actor: dict[str, Happening] = {}
     free: dict[str, Revision] = {}  # named by no other yet
     last: Revision | None = None
     for actor in actors:
@@ -40,14 +40,14 @@ def happenings(state: DocumentState, actors: Iterable[str], asked: Collection[st
             free[own.id] = own
         after = _visible(free)
         if after:
-            last = max(after, key=lambda one: rank(one.id))
+            last = max(after, key=lambda revision: rank(revision.id))
         if actor in asked:
-            found[actor] = Happening(_type(state, own, len(before), len(after), first), last)
-    return found
+            by_actor[actor] = Happening(_type(state, own, len(before), len(after), first), last)
+    return by_actor
 
 
 def _visible(free: dict[str, Revision]) -> list[Revision]:
-    return [one for one in free.values() if one.op == PUT]
+    return [revision for revision in free.values() if revision.op == PUT]
 
 
 def _type(state: DocumentState, own: Revision | None, before: int, after: int, first: bool) -> str:

@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 SUPERSEDED_BY: Final = "superseded-by"
 # What a draft, a revision and a memory state by the same names.
 STATED: Final = ("kind", "title", "content", "importance", "tier", "source", "valid_from", "keywords", "attrs")
-_FIELD_NAMES: Final = tuple(one.name for one in fields(RevisionFields))
+_FIELD_NAMES: Final = tuple(field.name for field in fields(RevisionFields))
 
 
 def heads(state: DocumentState) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def materialise(state: DocumentState) -> Memory | None:
     visible revisions, whichever revision wins. Several writers may have superseded it at once, and an edit may not have
     known."""
     known = list(state.revisions.values())
-    puts = [one for one in known if one.op == PUT]
+    puts = [revision for revision in known if revision.op == PUT]
     if not puts:
         return None
     current = _heads(known)
@@ -55,27 +55,27 @@ def materialise(state: DocumentState) -> Memory | None:
         by=first.by,
         created_at=first.at,
         updated_at=winner.at,
-        heads=tuple(one.id for one in current),
+        heads=tuple(head.id for head in current),
         version=len(known),
         tags=tuple(state.tags),
         paths=shown.refs,
         valid_to=_closed(state, shown).valid_to,
         links=tuple(state.links),
-        conflicts=tuple(one for one in current[1:] if one.op == PUT),
+        conflicts=tuple(head for head in current[1:] if head.op == PUT),
         superseded_by=successor,
         useful=sum(state.votes.values()),
         not_useful=len(state.votes) - sum(state.votes.values()),
-        forced=any(_forces(one, shown.content, first) for one in puts),
+        forced=any(_forces(put, shown.content, first) for put in puts),
     )
     if memory.conflicts and not in_conflict(memory):
         memory = replace(memory, conflicts=())
     return _bounded(memory, state) if memory.conflicts or state.put_by or state.unread else memory
 
 
-def _forces(one: Revision, content: str, first: Revision) -> bool:
+def _forces(put: Revision, content: str, first: Revision) -> bool:
     """Whether a revision passed the write guard with this text. The mark counts in the memory of its own writer
     alone."""
-    return one.forced and one.content == content and principal_of(one.by) == principal_of(first.by)
+    return put.forced and put.content == content and principal_of(put.by) == principal_of(first.by)
 
 
 def _bounded(memory: Memory, state: DocumentState) -> Memory:
@@ -117,8 +117,8 @@ def _ends(
 def _fitting(versions: tuple[Revision, ...]) -> tuple[Revision, ...]:
     """The first of the other versions, as many as are not too long together, and one at least."""
     room, shown = limits.VERSIONS_SHOWN_BYTES_MAX, 0
-    for one in versions:
-        room -= bytes_of(one)
+    for version in versions:
+        room -= bytes_of(version)
         if room < 0 and shown:
             break
         shown += 1
@@ -148,7 +148,7 @@ def forget(state: DocumentState, by: str, at: int) -> Edit | None:
     current = _heads(state.revisions.values())
     if not current or current[0].op == FORGET:
         return None
-    names = tuple(one.id for one in current)
+    names = tuple(head.id for head in current)
     return Edit(
         revision=RevisionFields(op=FORGET, kind=current[0].kind, title="", content="", by=by, at=at, parents=names),
         at=at,
@@ -158,11 +158,11 @@ def forget(state: DocumentState, by: str, at: int) -> Edit | None:
 def restore(state: DocumentState, by: str, at: int) -> Edit | None:
     """The edit that brings a forgotten memory back: its last visible revision again, naming the forget heads.
     None when it is not forgotten."""
-    puts = [one for one in state.revisions.values() if one.op == PUT]
+    puts = [revision for revision in state.revisions.values() if revision.op == PUT]
     current = _heads(state.revisions.values())
     if not puts or current[0].op == PUT:
         return None
-    names = tuple(one.id for one in current)
+    names = tuple(head.id for head in current)
     said = _closed(state, max(puts, key=_rank))
     return Edit(revision=replace(fields_of(said), by=by, at=at, parents=names), at=at)
 
@@ -181,7 +181,7 @@ def supersede(state: DocumentState, successor: str, by: str, at: int) -> Edit | 
         fields_of(winner),
         by=by,
         at=at,
-        parents=tuple(one.id for one in current),
+        parents=tuple(head.id for head in current),
         valid_to=at if winner.valid_to is None else min(winner.valid_to, at),
     )
     return Edit(revision=closed, links_put=(Link(SUPERSEDED_BY, successor),), at=at)
@@ -193,9 +193,9 @@ def reopen(state: DocumentState, dead: Collection[Link], by: str, at: int) -> Ed
     dead = tuple(dead)[: limits.CHANGE_REMOVALS_MAX]
     if any(link.type == SUPERSEDED_BY and link not in dead for link in state.links):
         return Edit(links_remove=dead, at=at)
-    known = sorted((one for one in state.revisions.values() if one.op == PUT), key=_rank)
-    closed = {one.valid_to for one in known if one.valid_to == one.at}  # as `supersede` writes it
-    end = next((one.valid_to for one in reversed(known) if one.valid_to not in closed), None)
+    known = sorted((revision for revision in state.revisions.values() if revision.op == PUT), key=_rank)
+    closed = {put.valid_to for put in known if put.valid_to == put.at}  # as `supersede` writes it
+    end = next((put.valid_to for put in reversed(known) if put.valid_to not in closed), None)
     said = shown(state)
     again = replace(said, valid_to=end if said.valid_to in closed else said.valid_to)
     return Edit(revision=_again(again, _heads(state.revisions.values()), by, at), links_remove=dead, at=at)
@@ -205,14 +205,14 @@ def named(state: DocumentState, field: str, key: str) -> Revision:
     """The revision named by `key`: an id, or a beginning that fits one id only. Raises NotFound or InvalidArgument for
     `field`, the latter when several fit."""
     start = key if "@" in key else f"{key}@"
-    found = [one for one in history(state) if one.id.startswith(start)]
-    if not found:
+    fitting = [revision for revision in history(state) if revision.id.startswith(start)]
+    if not fitting:
         raise NotFound("revision", key, f"it is none of memory {state.id}; `history` lists them", field=field)
-    if len(found) > 1:
-        shown = ", ".join(one.id for one in found[:3]) + (", ..." if len(found) > 3 else "")
+    if len(fitting) > 1:
+        shown = ", ".join(revision.id for revision in fitting[:3]) + (", ..." if len(fitting) > 3 else "")
         rule = "a beginning that fits one revision only, with some of what follows the @, or the whole id"
         raise InvalidArgument(field, key, f"{rule}; this fits {shown}")
-    return found[0]
+    return fitting[0]
 
 
 def rollback(state: DocumentState, then: DocumentState, to: str, by: str, at: int) -> Edit | None:
@@ -241,16 +241,16 @@ def settle(state: DocumentState, keep: str, by: str, at: int, content: str | Non
 def shown(state: DocumentState) -> Revision:
     """The revision with the text of the memory: the winning head, for a forgotten memory the last visible revision."""
     seen = visible(state)
-    return seen[0] if seen else max((one for one in state.revisions.values() if one.op == PUT), key=_rank)
+    return seen[0] if seen else max((put for put in state.revisions.values() if put.op == PUT), key=_rank)
 
 
 def visible(state: DocumentState) -> tuple[Revision, ...]:
     """The heads that say something, the shown one first; two or more are a conflict."""
-    return tuple(one for one in _heads(state.revisions.values()) if one.op == PUT)
+    return tuple(head for head in _heads(state.revisions.values()) if head.op == PUT)
 
 
 def _again(said: Revision, current: Iterable[Revision], by: str, at: int) -> RevisionFields:
-    return replace(fields_of(said), by=by, at=at, parents=tuple(one.id for one in current))
+    return replace(fields_of(said), by=by, at=at, parents=tuple(head.id for head in current))
 
 
 def _closed(state: DocumentState, said: Revision) -> Revision:
@@ -260,9 +260,9 @@ def _closed(state: DocumentState, said: Revision) -> Revision:
         return said
     seen = visible(state)
     if not seen:
-        gone = {parent for one in _heads(state.revisions.values()) for parent in one.parents}
-        seen = tuple(one for one in state.revisions.values() if one.op == PUT and one.id in gone) or (said,)
-    return replace(said, valid_to=min((one.valid_to for one in seen if one.valid_to is not None), default=None))
+        gone = {parent for head in _heads(state.revisions.values()) for parent in head.parents}
+        seen = tuple(put for put in state.revisions.values() if put.op == PUT and put.id in gone) or (said,)
+    return replace(said, valid_to=min((put.valid_to for put in seen if put.valid_to is not None), default=None))
 
 
 def _rank(revision: Revision) -> tuple[int, str]:
@@ -271,12 +271,12 @@ def _rank(revision: Revision) -> tuple[int, str]:
 
 def _heads(revisions: Iterable[Revision]) -> list[Revision]:
     known = list(revisions)
-    named = {parent for one in known for parent in one.parents}
-    free = (one for one in known if one.id not in named)
-    return sorted(free, key=lambda one: (one.op == PUT, _rank(one)), reverse=True)
+    named = {parent for revision in known for parent in revision.parents}
+    free = (revision for revision in known if revision.id not in named)
+    return sorted(free, key=lambda revision: (revision.op == PUT, _rank(revision)), reverse=True)
 
 
 def _successor(state: DocumentState, links: tuple[Link, ...]) -> str:
     """The memory that replaced this one last, or ""; several are possible after a concurrent supersede."""
-    found = [link for link in links if link.type == SUPERSEDED_BY]
-    return max(found, key=lambda link: (state.linked_at[link], link.id)).id if found else ""
+    successors = [link for link in links if link.type == SUPERSEDED_BY]
+    return max(successors, key=lambda link: (state.linked_at[link], link.id)).id if successors else ""

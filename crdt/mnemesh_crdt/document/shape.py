@@ -242,12 +242,12 @@ def _link(key: str) -> Link:
 
 
 def _numbers(tree: Tree, key: str) -> dict[str, int]:
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for name, value in _map(tree, key).items():
         if type(value) is not int:
             raise _misshapen(key, "a map of whole numbers")
-        found[name] = value
-    return found
+        numbers[name] = value
+    return numbers
 
 
 def _map(tree: Tree, key: str) -> Tree:

@@ -61,9 +61,9 @@ class Intake:
         """Take in what waited for a damaged change that is restored. The change was signed, and came by a stream that
         might bring it."""
         total = TakenIn()
-        for one in self.shelf.take(PENDING, key, awaited):
+        for item in self.shelf.take(PENDING, key, awaited):
             grant = PeerGrant(read=(), write=(key.space,), principal="", relay=True)
-            total = total.and_then(self.take_in(one.origin, grant, [one.entry], {}, one.received, one.sender))
+            total = total.and_then(self.take_in(item.origin, grant, [item.entry], {}, item.received, item.sender))
         return total
 
     def take_in(
@@ -99,57 +99,57 @@ class _Batch:
 
     def take_in(self, brought: Sequence[Brought], keys: Mapping[str, bytes]) -> TakenIn:
         by_document: dict[Key, list[Brought]] = {}
-        for one in brought:
-            if why := self._sender.misshapen(one.entry):
-                self._shares.put_aside(replace(one, entry=presentable(one.entry)), why)
+        for item in brought:
+            if why := self._sender.misshapen(item.entry):
+                self._shares.put_aside(replace(item, entry=presentable(item.entry)), why)
                 self._tally["quarantined"] += 1
             else:
-                by_document.setdefault(Key(one.entry.space, one.entry.doc), []).append(one)
-        self._sender.show(keys, {one.entry.node for group in by_document.values() for one in group})
+                by_document.setdefault(Key(item.entry.space, item.entry.doc), []).append(item)
+        self._sender.show(keys, {item.entry.node for group in by_document.values() for item in group})
         for document in self._documents(list(by_document)):
             self._settle(document, by_document[document.key])
         return TakenIn(**self._tally, full=self._full, first=self._first, last=self._last)
 
     def _documents(self, keys: Sequence[Key]) -> list[Document]:
         """The knowledge of these documents, asked for once a batch."""
-        found = {key: Document(key) for key in keys}
+        documents = {key: Document(key) for key in keys}
         ids = {key.id for key in keys}
         for key, hash, actor in self._shelf.logged(ids):
-            if (here := found.get(key)) is not None:
+            if (here := documents.get(key)) is not None:
                 here.known.add(hash)
                 if actor:
                     here.actors.append(actor)
         for key, waiting in self._shares.waiting(ids):
-            if key in found:
-                found[key].waiting.add(waiting)
+            if key in documents:
+                documents[key].waiting.add(waiting)
         spaces: dict[str, dict[str, bool]] = {}
         for key, erased in self._shelf.homes(ids):
             spaces.setdefault(key.id, {})[key.space] = erased
-        for key, document in found.items():
+        for key, document in documents.items():
             document.spaces = spaces.setdefault(key.id, {})
-        return list(found.values())
+        return list(documents.values())
 
     # ---- one document -----------------------------------------------------------------------------------------
 
     def _settle(self, document: Document, brought: Sequence[Brought]) -> None:
         arrivals: deque[Arrival] = deque()
         seen: set[str] = set()
-        for one in brought:
-            hash = one.entry.hash
-            again = one.entry.type == RETRACT and self._relay  # what waits here may be believed of this stream
+        for item in brought:
+            hash = item.entry.hash
+            again = item.entry.type == RETRACT and self._relay  # what waits here may be believed of this stream
             if hash in document.known or (hash in document.waiting and not again) or hash in seen:
                 self._tally["duplicates"] += 1
             elif document.erased:
-                self._drop(one)
-            elif isinstance(head := self._looked_at(document, one), str):
-                self._refuse(document, replace(one, key=self._sender.not_kept(one.entry.node)), head)
+                self._drop(item)
+            elif isinstance(head := self._looked_at(document, item), str):
+                self._refuse(document, replace(item, key=self._sender.not_kept(item.entry.node)), head)
             else:
                 seen.add(hash)
                 if head is None:
-                    document.erasures.append(one)
+                    document.erasures.append(item)
                 else:
-                    arrivals.append(Arrival(one, head))
-        for erasure in [one for one in document.erasures if one.entry.type == ERASE][:1]:
+                    arrivals.append(Arrival(item, head))
+        for erasure in [item for item in document.erasures if item.entry.type == ERASE][:1]:
             self._erase(document, erasure)
         if document.erased:
             for arrival in arrivals:
@@ -165,24 +165,24 @@ class _Batch:
 
     def _await_repair(self, document: Document, brought: Sequence[Brought]) -> None:
         """Nothing can be judged beside a damaged change: it waits until that is restored."""
-        for one in brought:
-            if one.entry.type == CHANGE and self._shares.full:
+        for item in brought:
+            if item.entry.type == CHANGE and self._shares.full:
                 self._full = True
             else:
-                self._wait(document, one, self._damaged[document.key.id])
+                self._wait(document, item, self._damaged[document.key.id])
                 self._tally["held"] += 1
 
-    def _looked_at(self, document: Document, one: Brought) -> ChangeHead | str | None:
+    def _looked_at(self, document: Document, item: Brought) -> ChangeHead | str | None:
         """The head of a change, None for an erasure, or why an entry is refused, whatever its change does."""
-        if why := self._sender.objection(one.entry):
+        if why := self._sender.objection(item.entry):
             return why
-        if one.entry.type in ERASURES:
+        if item.entry.type in ERASURES:
             return None
         try:
-            head = read_head(one.entry.raw)
+            head = read_head(item.entry.raw)
         except DataLoss as error:
             return error.message
-        if head.hash != one.entry.hash:
+        if head.hash != item.entry.hash:
             return "its change has another hash"
         return head if head.deps else "its change builds on nothing, not even on its memory's beginning"
 
@@ -195,7 +195,7 @@ class _Batch:
         if ready:
             self._append(document, before, ready)
         # Changes that were durable before come first: there is always room for these.
-        left = sorted((one for group in document.waits.values() for one in group), key=lambda one: not one.kept)
+        left = sorted((held for group in document.waits.values() for held in group), key=lambda held: not held.kept)
         document.waits.clear()
         for arrival in left:
             self._hold(document, arrival)
@@ -244,12 +244,12 @@ class _Batch:
     def _released(self, document: Document, hash: str) -> Iterator[Arrival]:
         """The entries that waited here for a change that is good now, taken out of pending and quarantine."""
         for table in (PENDING, QUARANTINE):
-            for one in self._shares.take(table, document.key, hash):
-                document.waiting.discard(one.entry.hash)
-                if one.entry.type in ERASURES:
-                    document.retractions.append(one)
+            for item in self._shares.take(table, document.key, hash):
+                document.waiting.discard(item.entry.hash)
+                if item.entry.type in ERASURES:
+                    document.retractions.append(item)
                 else:
-                    yield Arrival(one, read_head(one.entry.raw), kept=True)
+                    yield Arrival(item, read_head(item.entry.raw), kept=True)
 
     def _append(self, document: Document, before: dict[str, bytes], ready: list[Arrival]) -> None:
         now = tried(self._read, document.key, document.changes)
@@ -259,8 +259,8 @@ class _Batch:
             return
         last = self._stored(document, now, ready)
         if last:
-            self._shares.acquit(document.key, [one.hash for one in ready])
-            document.known.update(one.hash for one in ready)
+            self._shares.acquit(document.key, [arrival.hash for arrival in ready])
+            document.known.update(arrival.hash for arrival in ready)
             document.spaces[document.key.space] = False
             self._tally["accepted"] += len(ready)
             self._appended(last - len(ready) + 1, last)
@@ -268,13 +268,13 @@ class _Batch:
     def _stored(self, document: Document, now: Loaded, ready: list[Arrival]) -> int:
         """Append, and return the last entry's number. A good change that the storage does not take is quarantined, so
         that no entry holds up the later ones. Returns 0 then."""
-        brought = [(one.brought, one.head.actor) for one in ready]
+        brought = [(arrival.brought, arrival.head.actor) for arrival in ready]
         try:
             return self._shelf.append(now, brought, new=not document.here)
         except Unstorable as error:
-            for one in ready:
-                del document.changes[one.hash]
-                self._refuse(document, one.brought, f"the ledger does not take it ({error})")
+            for arrival in ready:
+                del document.changes[arrival.hash]
+                self._refuse(document, arrival.brought, f"the ledger does not take it ({error})")
         return 0
 
     def _readable(
@@ -290,7 +290,7 @@ class _Batch:
         refused: set[str] = set()
         for arrival in ready:
             culprit = next((dep for dep in arrival.head.deps if dep in refused), "")
-            changes = before | {one.hash: one.brought.entry.raw for one in (*kept, arrival)}
+            changes = before | {sound.hash: sound.brought.entry.raw for sound in (*kept, arrival)}
             outcome = because(culprit) if culprit else tried(self._read, document.key, changes)
             if isinstance(outcome, str):
                 refused.add(arrival.hash)
@@ -321,18 +321,18 @@ class _Batch:
                 self._wait(document, arrival.brought, missing[0])
                 self._tally["held"] += 1
 
-    def _wait(self, document: Document, one: Brought, awaited: str) -> None:
-        self._shares.acquit(document.key, [one.entry.hash])  # a forged copy condemns nothing that builds on it
-        self._shares.wait(one, awaited)
-        document.waiting.add(one.entry.hash)
+    def _wait(self, document: Document, item: Brought, awaited: str) -> None:
+        self._shares.acquit(document.key, [item.entry.hash])  # a forged copy condemns nothing that builds on it
+        self._shares.wait(item, awaited)
+        document.waiting.add(item.entry.hash)
 
-    def _refuse(self, document: Document, one: Brought, why: str, culprit: str = "", rules: int = 0) -> None:
+    def _refuse(self, document: Document, item: Brought, why: str, culprit: str = "", rules: int = 0) -> None:
         """Quarantine an entry, and the entries that wait for it. `rules` as in Shares.put_aside."""
-        todo = [(one, why, culprit, rules)]
+        todo = [(item, why, culprit, rules)]
         while todo:
-            one, why, culprit, rules = todo.pop()
-            hash = one.entry.hash
-            self._shares.put_aside(one, why, culprit, rules)
+            item, why, culprit, rules = todo.pop()
+            hash = item.entry.hash
+            self._shares.put_aside(item, why, culprit, rules)
             self._tally["quarantined"] += 1
             waiters = [arrival.brought for arrival in document.waits.pop(hash, ())]
             waiters += self._shares.take(PENDING, document.key, hash)
@@ -341,16 +341,16 @@ class _Batch:
 
     # ---- erasing ----------------------------------------------------------------------------------------------
 
-    def _drop(self, one: Brought) -> None:
+    def _drop(self, item: Brought) -> None:
         """Of an erased document: a late copy, or another erasure of it."""
-        self._tally["duplicates" if one.entry.type in ERASURES else "dropped"] += 1
+        self._tally["duplicates" if item.entry.type in ERASURES else "dropped"] += 1
 
-    def _erase(self, document: Document, one: Brought) -> None:
-        seq = self._shelf.erase(one)
+    def _erase(self, document: Document, erasure: Brought) -> None:
+        seq = self._shelf.erase(erasure)
         self._shares.recount()
         document.spaces[document.key.space] = True
         self._tally["erased"] += 1
-        self._tally["duplicates"] += len(document.erasures) - (one in document.erasures)
+        self._tally["duplicates"] += len(document.erasures) - (erasure in document.erasures)
         document.erasures = []
         document.retractions = []
         self._appended(seq, seq)
@@ -362,17 +362,17 @@ class _Batch:
         began = begun_by(self._read(key, self._shelf.changes(key.id))[1]) if document.here else frozenset()
         waited, brought = document.retractions, document.erasures
         document.retractions = []
-        for one in (*waited, *brought):
+        for erasure in (*waited, *brought):
             if document.erased:
                 break  # and they with it
-            if why := disputed(one.entry, began):
-                self._refuse(document, one, why)
-                document.erasures = [other for other in document.erasures if other is not one]
-            elif began or (one in brought and self._relay):
-                self._erase(document, one)
+            if why := disputed(erasure.entry, began):
+                self._refuse(document, erasure, why)
+                document.erasures = [other for other in document.erasures if other is not erasure]
+            elif began or (erasure in brought and self._relay):
+                self._erase(document, erasure)
             else:
-                self._wait(document, one, genesis_hash(key.id, key.space))
-                self._tally["held"] += one in brought
+                self._wait(document, erasure, genesis_hash(key.id, key.space))
+                self._tally["held"] += erasure in brought
 
     def _appended(self, first: int, last: int) -> None:
         self._first, self._last = self._first or first, max(self._last, last)

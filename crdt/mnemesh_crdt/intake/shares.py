@@ -40,15 +40,15 @@ class Shares:
         """Document and hash (hex) of each entry that waits, of the documents with these ids."""
         return self._shelf.waiting(ids) if self._pending else ()
 
-    def wait(self, one: Brought, awaited: str) -> None:
+    def wait(self, item: Brought, awaited: str) -> None:
         """Keep an entry until the change `awaited` is taken in. Of more erasures than may wait, the oldest gives
         way."""
-        if one.entry.type == CHANGE:
+        if item.entry.type == CHANGE:
             self._changes += 1
-            self._own_changes += one.sender == self._sender
+            self._own_changes += item.sender == self._sender
         else:
-            self._room_for_erasure(one.sender)
-        self._shelf.put(PENDING, one, awaited)
+            self._room_for_erasure(item.sender)
+        self._shelf.put(PENDING, item, awaited)
         self._pending += 1
 
     def _room_for_erasure(self, sender: str) -> None:
@@ -62,22 +62,22 @@ class Shares:
         self._shelf.drop_oldest(PENDING, leaving, erasures=True)
         self._pending -= 1
 
-    def put_aside(self, one: Brought, reason: str, awaited: str = "", rules: int = 0) -> None:
+    def put_aside(self, item: Brought, reason: str, awaited: str = "", rules: int = 0) -> None:
         """Keep a refused entry with its reason, in the place of the same one. Beyond the share of a sender, or of all,
         the oldest gives way. `rules` is the version of the rules by which its change was refused, 0 when something else
         was wrong. A copy that is wrong itself does not replace one that fell with another change and may come back."""
-        entry = one.entry
+        entry = item.entry
         key = Key(entry.space, entry.doc)
         if not awaited and self._quarantined and self._shelf.is_refused(key, entry.hash, entry.signature):
             return
         for sender in self._shelf.drop_refused(key, entry.hash, entry.signature):
             self._noted(sender, -1)
-        if self._of(one.sender) >= limits.QUARANTINE_SHARE_MAX and not self._whole:
-            self._give_way(one.sender)
+        if self._of(item.sender) >= limits.QUARANTINE_SHARE_MAX and not self._whole:
+            self._give_way(item.sender)
         elif self._quarantined >= limits.QUARANTINE_ENTRIES_MAX:
             self._give_way(self._shelf.greediest(QUARANTINE))
-        self._noted(one.sender, 1)
-        self._shelf.put(QUARANTINE, one, awaited, reason, rules)
+        self._noted(item.sender, 1)
+        self._shelf.put(QUARANTINE, item, awaited, reason, rules)
 
     def _give_way(self, sender: str) -> None:
         self._shelf.drop_oldest(QUARANTINE, sender)
@@ -100,14 +100,14 @@ class Shares:
         if not (self._pending if table == PENDING else self._quarantined):
             return []
         taken = self._shelf.take(table, key, awaited)
-        for one in taken:
+        for item in taken:
             if table == QUARANTINE:
-                self._noted(one.sender, -1)
+                self._noted(item.sender, -1)
                 continue
             self._pending -= 1
-            if one.entry.type == CHANGE:
+            if item.entry.type == CHANGE:
                 self._changes -= 1
-                self._own_changes -= one.sender == self._sender
+                self._own_changes -= item.sender == self._sender
         return taken
 
     def culprit(self, key: Key, hashes: Iterable[str]) -> str:

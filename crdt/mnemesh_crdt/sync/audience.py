@@ -26,13 +26,13 @@ class Audience:
 
     def allowed(self, entries: Iterable[Entry]) -> tuple[Entry, ...]:
         """Only what the peer may have leaves, whatever the page holds."""
-        in_spaces = (one for one in entries if any_matches(self.patterns, one.space))
-        return tuple(one for one in in_spaces if self.only_by in ("", principal_of(one.agent)))
+        in_spaces = (entry for entry in entries if any_matches(self.patterns, entry.space))
+        return tuple(entry for entry in in_spaces if self.only_by in ("", principal_of(entry.agent)))
 
 
 def keys_of(entries: Iterable[Entry], keys: Mapping[str, bytes]) -> dict[str, bytes]:
     """The public keys of the entries' nodes alone, by node: the peer hears of nobody else."""
-    return {node: keys[node] for node in sorted({one.node for one in entries} & keys.keys())}
+    return {node: keys[node] for node in sorted({entry.node for entry in entries} & keys.keys())}
 
 
 def common_patterns(left: Iterable[str], right: Iterable[str]) -> tuple[str, ...]:

@@ -94,10 +94,10 @@ class Comparison:
     @property
     def differs(self) -> int:
         """How many memories are not the same on both sides, counted by buckets: two in one bucket count once."""
-        found: dict[str, frozenset[int]] = {}
+        buckets: dict[str, frozenset[int]] = {}
         for (space, _), looks in self._looks.items():
-            found[space] = found.get(space, frozenset()) | looks.stayed
-        return sum(map(len, found.values()))
+            buckets[space] = buckets.get(space, frozenset()) | looks.stayed
+        return sum(map(len, buckets.values()))
 
     def _look(self, space: str, peer: bool, buckets: frozenset[int]) -> None:
         if any_matches(self._told, space) and any_matches(self._taken, space):
@@ -204,9 +204,9 @@ class Comparison:
         for space in sorted(self._theirs.keys() & {*event.digests, *event.patterns}):
             ours, theirs = event.digests.get(space, {}), self._theirs.pop(space)
             # A request for a bucket that is empty there would tell the peer of a memory here.
-            apart = (one for one in {*ours, *theirs} if ours.get(one) != theirs.get(one))
+            apart = (bucket for bucket in {*ours, *theirs} if ours.get(bucket) != theirs.get(bucket))
             self._look(space, False, frozenset(apart))
-            if lacking := tuple(sorted(one for one in theirs if ours.get(one) != theirs[one])):
+            if lacking := tuple(sorted(bucket for bucket in theirs if ours.get(bucket) != theirs[bucket])):
                 self._lacked += 1
                 said.append(messages.Resend(self._lacked, space, lacking))
         if self._measuring and event.patterns == self._told:
@@ -288,4 +288,4 @@ class Comparison:
 
 
 def _are_buckets(numbers: Iterable[int]) -> bool:
-    return all(0 <= one < BUCKETS for one in numbers)
+    return all(0 <= number < BUCKETS for number in numbers)

@@ -94,7 +94,7 @@ def check_batch(batch: Batch, incarnation: str) -> None:
     origin, _, scope = batch.feed.partition("/")
     if origin != incarnation or not is_name(scope):
         raise StreamRefused("fault", f"feed {shorten(batch.feed)} is not one of incarnation {incarnation}")
-    size = sum(len(one.raw) for one in batch.entries)
+    size = sum(len(entry.raw) for entry in batch.entries)
     if len(batch.entries) > BATCH_ITEMS_MAX or size > BATCH_BYTES_MAX:
         raise StreamRefused(
             "fault", f"a batch holds at most {BATCH_ITEMS_MAX} entries of {BATCH_BYTES_MAX} bytes together"
