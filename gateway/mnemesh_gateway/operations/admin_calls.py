@@ -61,7 +61,7 @@ async def add_agent(gate: MeshGate, caller: Caller, request: admin_pb2.AddAgentR
         quota=wire.value_of(Quota, request),
     )  # fmt: skip
     agent, token = await asyncio.to_thread(add)
-    return {"agent": await _told(gate, agent), "token": token}
+    return {"agent": await _agent_form(gate, agent), "token": token}
 
 
 async def list_agents(gate: MeshGate, caller: Caller, request: admin_pb2.ListAgentsRequest) -> Answer:
@@ -73,14 +73,14 @@ async def list_agents(gate: MeshGate, caller: Caller, request: admin_pb2.ListAge
 async def set_agent_quota(gate: MeshGate, caller: Caller, request: admin_pb2.SetAgentQuotaRequest) -> Answer:
     """Change how much an agent may write."""
     agent = await asyncio.to_thread(gate.agents().set_quota, caller, request.name, wire.value_of(Quota, request))
-    return {"agent": await _told(gate, agent)}
+    return {"agent": await _agent_form(gate, agent)}
 
 
 async def revoke_agent(gate: MeshGate, caller: Caller, request: admin_pb2.RevokeAgentRequest) -> Answer:
     """End an agent's token."""
     access = gate.agents()
     agent = await asyncio.to_thread(access.revoke, caller, request.name)
-    return {"agent": await _told(gate, agent)}
+    return {"agent": await _agent_form(gate, agent)}
 
 
 async def _status_of_spaces(gate: MeshGate, caller: Caller) -> admin_pb2.StatusResponse:
@@ -106,7 +106,7 @@ async def _used(gate: MeshGate) -> Mapping[str, Usage] | None:
     return None if mesh is None else await mesh.usage()
 
 
-async def _told(gate: MeshGate, agent: model.Agent) -> admin_pb2.Agent:
+async def _agent_form(gate: MeshGate, agent: model.Agent) -> admin_pb2.Agent:
     return _agent(gate.agents(), agent, await _used(gate))
 
 
@@ -134,9 +134,9 @@ async def may_hold(gate: MeshGate, caller: Caller, created_at: int) -> list[str]
     """Where backups lie that may hold a memory of that time (ms, 0 for all). A caller without a grant for the node gets
     their number only. A register that can not be read keeps nobody from erasing."""
     try:
-        found = await asyncio.to_thread(gate.backups().may_hold, created_at)
+        backups = await asyncio.to_thread(gate.backups().may_hold, created_at)
     except MnemeshError as error:
         return [error.message]
     if grants.may(caller, grants.ADMINISTER, "admin"):
-        return [one.path for one in found]
-    return [f"{count_of(len(found), 'backup')} of the node; who administers it sees where"] if found else []
+        return [backup.path for backup in backups]
+    return [f"{count_of(len(backups), 'backup')} of the node; who administers it sees where"] if backups else []

@@ -23,8 +23,8 @@ async def history(gate: MeshGate, caller: Caller, request: history_pb2.HistoryRe
 
 async def blame(gate: MeshGate, caller: Caller, request: history_pb2.BlameRequest) -> Answer:
     """The last writer of each line and field."""
-    found = await (await gate.ready()).blame(caller, request.id, request.revision)
-    return found, found.memory
+    blamed = await (await gate.ready()).blame(caller, request.id, request.revision)
+    return blamed, blamed.memory
 
 
 async def rollback(gate: MeshGate, caller: Caller, request: history_pb2.RollbackRequest) -> Written:

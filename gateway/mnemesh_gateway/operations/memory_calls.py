@@ -84,14 +84,14 @@ async def purge(gate: MeshGate, caller: Caller, request: memory_pb2.PurgeRequest
 async def get(gate: MeshGate, caller: Caller, request: memory_pb2.GetRequest) -> memory_pb2.GetResponse:
     """Memories by id or title."""
     keys = tuple(request.ids)
-    found, missing = await (await gate.ready()).get(
+    memories, missing = await (await gate.ready()).get(
         caller,
         keys,
         include_forgotten=request.include_forgotten,
         spaces=wire.spaces(request),
         as_of=wire.moment(request, "as_of"),
     )
-    return wire.get_response(keys, found, missing)
+    return wire.get_response(keys, memories, missing)
 
 
 async def page(gate: MeshGate, caller: Caller, request: memory_pb2.ListRequest) -> memory_pb2.ListResponse:
@@ -183,9 +183,9 @@ async def watch(
 ) -> AsyncGenerator[watch_pb2.WatchResponse, None]:
     """Changes as they happen. Ends by an error only."""
     mesh = await gate.ready()
-    async with aclosing(mesh.watch(caller, query_of(request))) as told:
-        async for one in told:
-            yield response_of(one)
+    async with aclosing(mesh.watch(caller, query_of(request))) as stream:
+        async for event in stream:
+            yield response_of(event)
 
 
 def query_of(item: watch_pb2.WatchRequest) -> WatchQuery:
@@ -193,8 +193,8 @@ def query_of(item: watch_pb2.WatchRequest) -> WatchQuery:
     return wire.value_of(WatchQuery, item, spaces=wire.spaces(item))
 
 
-def response_of(told: Watched) -> watch_pb2.WatchResponse:
+def response_of(event: Watched) -> watch_pb2.WatchResponse:
     """One message of a watch."""
-    if (change := told.change) is None:
-        return watch_pb2.WatchResponse(type=told.type, cursor=told.cursor, spaces=told.spaces, reason=told.reason)
-    return wire.message_of(watch_pb2.WatchResponse, told, change, node_id=change.node)
+    if (change := event.change) is None:
+        return watch_pb2.WatchResponse(type=event.type, cursor=event.cursor, spaces=event.spaces, reason=event.reason)
+    return wire.message_of(watch_pb2.WatchResponse, event, change, node_id=change.node)

@@ -43,8 +43,8 @@ async def add_peer(gate: MeshGate, caller: Caller, request: peer_pb2.AddPeerRequ
 async def set_peer_token(gate: MeshGate, caller: Caller, request: peer_pb2.SetPeerTokenRequest) -> Answer:
     """Call a peer with another token."""
     token, peers = peer_token(request.token), await gate.peers()
-    found = await peers.give_token(request.name, token, FIRST_CONTACT_S)
-    return {"peer": await _status(peers, found), "note": note(found, peers.owner)}
+    peer = await peers.give_token(request.name, token, FIRST_CONTACT_S)
+    return {"peer": await _status(peers, peer), "note": note(peer, peers.owner)}
 
 
 async def remove_peer(gate: MeshGate, caller: Caller, request: peer_pb2.RemovePeerRequest) -> Answer:
@@ -60,7 +60,7 @@ async def sync_status(gate: MeshGate, caller: Caller, request: peer_pb2.SyncStat
     return {
         "node_id": peers.syncing.me.node_id,
         "head": peers.syncing.head,
-        "peers": [await _status(peers, one) for one in peers.status()],
+        "peers": [await _status(peers, status) for status in peers.status()],
         "pending": backlog.pending,
         "quarantined": backlog.quarantined,
     }
@@ -72,8 +72,8 @@ async def sync_now(gate: MeshGate, caller: Caller, request: peer_pb2.SyncNowRequ
     if not 0 <= wait_s <= NOW_S_MAX:
         raise InvalidArgument("wait_s", wait_s, f"0 to {NOW_S_MAX:g} seconds")
     peers = await gate.peers()
-    found = await peers.now(request.name, wait_s)
-    return {"peers": [await _status(peers, one) for one in found]}
+    statuses = await peers.now(request.name, wait_s)
+    return {"peers": [await _status(peers, status) for status in statuses]}
 
 
 def not_told(gate: MeshGate, caller: Caller, spaces: Iterable[str], *, others: Collection[str] = ()) -> list[str]:
@@ -81,10 +81,10 @@ def not_told(gate: MeshGate, caller: Caller, spaces: Iterable[str], *, others: C
     `others` it is not only what the caller began itself."""
     if (peers := gate.peers_now()) is None:
         return []
-    found = sorted({name for space in spaces for name in peers.deaf(space, caller.principal, space in others)})
-    if found and not may(caller, OWN, "admin"):
-        return [f"{count_of(len(found), 'peer')} of the node; its owner sees which"]
-    return found
+    deaf = sorted({name for space in spaces for name in peers.deaf(space, caller.principal, space in others)})
+    if deaf and not may(caller, OWN, "admin"):
+        return [f"{count_of(len(deaf), 'peer')} of the node; its owner sees which"]
+    return deaf
 
 
 def note(peer: PeerStatus, owner: str) -> str:
@@ -122,9 +122,9 @@ def note(peer: PeerStatus, owner: str) -> str:
     return ""
 
 
-async def _status(peers: Peers, one: PeerStatus) -> peer_pb2.PeerStatus:
-    not_taken = await peers.not_taken.of(one)
-    return message_of(peer_pb2.PeerStatus, one, effective_direction=one.effective, not_taken=not_taken)
+async def _status(peers: Peers, status: PeerStatus) -> peer_pb2.PeerStatus:
+    not_taken = await peers.not_taken.of(status)
+    return message_of(peer_pb2.PeerStatus, status, effective_direction=status.effective, not_taken=not_taken)
 
 
 LIMIT: Final = 50
@@ -180,22 +180,22 @@ async def _listed(
     page = await peers.syncing.ledger.put_aside(table, which, after, limit, not request.oldest_first)
     cursor = f"{'oldest' if request.oldest_first else 'newest'}-{page.after}" if page.after else ""
     names = peers.names()
-    entries = [_entry(entry, one, names) for one in page.entries]
+    entries = [_entry(entry, row, names) for row in page.entries]
     return message_of(answer, entries=entries, total=page.total, cursor=cursor)
 
 
-def _entry(cls: type[Message], one: PutAside, names: Mapping[str, str]) -> Message:
+def _entry(cls: type[Message], row: PutAside, names: Mapping[str, str]) -> Message:
     return message_of(
         cls,
-        one,
-        one.entry,
-        id=str(one.id),
-        node_id=one.entry.node,
-        peer=one.origin,
-        brought_by=names.get(one.sender, one.sender.removeprefix(":")),
-        builds_on=one.awaited,
-        awaits=one.awaited,
-        at=one.received,
+        row,
+        row.entry,
+        id=str(row.id),
+        node_id=row.entry.node,
+        peer=row.origin,
+        brought_by=names.get(row.sender, row.sender.removeprefix(":")),
+        builds_on=row.awaited,
+        awaits=row.awaited,
+        at=row.received,
     )
 
 
@@ -227,10 +227,10 @@ def _chosen(peers: Peers, request: Choice) -> tuple[list[int], Which | None]:
         raise InvalidArgument("space" if request.space else "peer", request.space or request.peer, "none beside ids")
     if len(request.ids) > limits.BATCH_ITEMS_MAX:
         raise InvalidArgument("ids", f"{len(request.ids)} ids", f"at most {limits.BATCH_ITEMS_MAX}")
-    for one in request.ids:
-        if not _is_number(one):
-            raise InvalidArgument("ids", one, "the id of an entry as it was listed")
-    return [int(one) for one in request.ids], None
+    for id_ in request.ids:
+        if not _is_number(id_):
+            raise InvalidArgument("ids", id_, "the id of an entry as it was listed")
+    return [int(id_) for id_ in request.ids], None
 
 
 async def _check_there(peers: Peers, table: str, ids: Sequence[int]) -> None:

@@ -48,17 +48,17 @@ async def context(gate: MeshGate, caller: Caller, request: session_pb2.ContextRe
 
 async def record_run(gate: MeshGate, caller: Caller, request: session_pb2.RecordRunRequest) -> Answer:
     """Store the record of a session."""
-    told = wire.value_of(Told, request)
-    return {"run": await (await gate.ready()).record_run(caller, told, space=request.space, mask=request.mask)}
+    run = wire.value_of(Told, request)
+    return {"run": await (await gate.ready()).record_run(caller, run, space=request.space, mask=request.mask)}
 
 
 async def runs(gate: MeshGate, caller: Caller, request: session_pb2.RunsRequest) -> Answer:
     """One page of records of sessions."""
     limit = wire.optional(request, "limit", 20)
-    found, cursor, total = await (await gate.ready()).runs(
+    rows, cursor, total = await (await gate.ready()).runs(
         caller, wire.spaces(request), session=request.session, limit=limit, cursor=request.cursor
     )
-    return {"runs": found, "cursor": cursor, "total": total}
+    return {"runs": rows, "cursor": cursor, "total": total}
 
 
 async def settle(gate: MeshGate, caller: Caller, request: session_pb2.SettleRequest) -> Answer:
@@ -69,15 +69,15 @@ async def settle(gate: MeshGate, caller: Caller, request: session_pb2.SettleRequ
 async def requirements(gate: MeshGate, caller: Caller, request: session_pb2.RequirementsRequest) -> Answer:
     """One page of requirements."""
     limit = wire.optional(request, "limit", 20)
-    found, cursor, total = await (await gate.ready()).requirements(
+    rows, cursor, total = await (await gate.ready()).requirements(
         caller, wire.spaces(request), status=request.status, limit=limit, cursor=request.cursor
     )
-    return {"requirements": found, "cursor": cursor, "total": total}
+    return {"requirements": rows, "cursor": cursor, "total": total}
 
 
 async def add(gate: MeshGate, caller: Caller, request: transcript_pb2.AddTranscriptRequest) -> sessions.Added:
     """Turns for a session."""
-    turns = tuple(wire.value_of(sessions.TurnDraft, one, f"turns[{i}].") for i, one in enumerate(request.turns))
+    turns = tuple(wire.value_of(sessions.TurnDraft, turn, f"turns[{i}].") for i, turn in enumerate(request.turns))
     draft = wire.value_of(sessions.TranscriptDraft, request, turns=turns)
     return await (await gate.ready()).transcripts.add(caller, draft)
 

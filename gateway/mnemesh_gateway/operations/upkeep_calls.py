@@ -54,8 +54,8 @@ async def consolidate(gate: MeshGate, caller: Caller, request: sleep_pb2.Consoli
 
 async def list_runs(gate: MeshGate, caller: Caller, request: sleep_pb2.ListRunsRequest) -> Answer:
     """The latest runs."""
-    found = await (await gate.ready()).list_runs(caller, spaces(request), optional(request, "limit", 20))
-    return {"runs": [_run_form(run) for run in found]}
+    runs = await (await gate.ready()).list_runs(caller, spaces(request), optional(request, "limit", 20))
+    return {"runs": [_run_form(run) for run in runs]}
 
 
 async def undo_run(gate: MeshGate, caller: Caller, request: sleep_pb2.UndoRunRequest) -> Answer:
@@ -91,10 +91,10 @@ async def add_rule(gate: MeshGate, caller: Caller, request: rule_pb2.AddRuleRequ
 async def get_rules(gate: MeshGate, caller: Caller, request: rule_pb2.GetRulesRequest) -> Answer:
     """One page of rules."""
     limit = optional(request, "limit", 20)
-    found, cursor, total = await (await gate.ready()).get_rules(
+    rules, cursor, total = await (await gate.ready()).get_rules(
         caller, spaces(request), limit=limit, cursor=request.cursor
     )
-    return {"rules": found, "cursor": cursor, "total": total}
+    return {"rules": rules, "cursor": cursor, "total": total}
 
 
 async def delete_rule(gate: MeshGate, caller: Caller, request: rule_pb2.DeleteRuleRequest) -> Answer:
@@ -120,10 +120,10 @@ async def create_trigger(gate: MeshGate, caller: Caller, request: trigger_pb2.Cr
 async def list_triggers(gate: MeshGate, caller: Caller, request: trigger_pb2.ListTriggersRequest) -> Answer:
     """One page of triggers."""
     limit = optional(request, "limit", 20)
-    found, cursor, total = await (await gate.ready()).list_triggers(
+    triggers, cursor, total = await (await gate.ready()).list_triggers(
         caller, spaces(request), limit=limit, cursor=request.cursor
     )
-    return {"triggers": found, "cursor": cursor, "total": total}
+    return {"triggers": triggers, "cursor": cursor, "total": total}
 
 
 async def delete_trigger(gate: MeshGate, caller: Caller, request: trigger_pb2.DeleteTriggerRequest) -> Answer:

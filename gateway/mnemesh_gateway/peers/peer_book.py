@@ -68,7 +68,7 @@ def new_peer(url: str, token: str, spaces: Sequence[str], direction: str = "", n
         name=called,
         target=target,
         token=token,
-        spaces=tuple(dict.fromkeys(check_pattern("spaces", one) for one in spaces)),
+        spaces=tuple(dict.fromkeys(check_pattern("spaces", pattern) for pattern in spaces)),
         direction=direction or "both",
     )
 
@@ -148,7 +148,7 @@ class PeerBook:
         try:
             kept = json.loads(self._path.read_text("utf-8"))
             refuse_newer(FORMAT, int(kept["format"]), self._path)
-            return [Peer(**{**one, "spaces": tuple(one["spaces"])}) for one in kept["peers"]]
+            return [Peer(**{**peer, "spaces": tuple(peer["spaces"])}) for peer in kept["peers"]]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise lost(self._path, f"is damaged ({error}); remove it and add the peers again") from error
 

@@ -92,7 +92,7 @@ class TurnedAway:
 
     def of(self, name: str = "") -> list[PeerStatus]:
         """Those of this name, all for ""."""
-        return [one for one in self._statuses.values() if name in ("", one.name)]
+        return [status for status in self._statuses.values() if name in ("", status.name)]
 
 
 # So long a living peer may take to answer. Less than the caller waits for its own greeting.
@@ -131,22 +131,22 @@ class Copies:
 
     async def admit(self, stream: Asked, peer: str, node_id: str, life: str) -> str:
         """Why the stream with the peer of that name is a copy's, or "": then it stands, until `leave`."""
-        while others := [one for one in self._standing if one.node_id == node_id and one.life != life]:
-            alive = await asyncio.gather(*(one.stream.answers(self._answer_s) for one in others))
+        while others := [other for other in self._standing if other.node_id == node_id and other.life != life]:
+            alive = await asyncio.gather(*(other.stream.answers(self._answer_s) for other in others))
             if any(alive):
                 self._refused = {known: at for known, at in self._refused.items() if self._is_new(at)}
                 self._refused[node_id] = self._now()
                 log.warning("peer_is_a_copy", peer=peer, node=node_id)
                 return ONE_IS_A_COPY
-            for one in others:
-                one.stream.hang_up("the same node was met anew, and nobody answers here")
-                self.leave(one.stream)
+            for other in others:
+                other.stream.hang_up("the same node was met anew, and nobody answers here")
+                self.leave(other.stream)
         self._standing.append(_Standing(stream, node_id, life))
         return ""
 
     def leave(self, stream: Asked | None) -> None:
         """The stream has ended."""
-        self._standing = [one for one in self._standing if one.stream is not stream]
+        self._standing = [standing for standing in self._standing if standing.stream is not stream]
 
     def note(self, node_id: str) -> str:
         """A note on a node with a copy that was refused a short while ago, or ""."""

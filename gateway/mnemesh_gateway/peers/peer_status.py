@@ -242,8 +242,8 @@ class PeerLog:
             return
         self._said = status.state
         tell = log.warning if status.state == "refused" else log.info
-        told = {"reason": status.last_error, "again_in_s": round(again_s, 1), "again_s_max": again_s_max}
-        tell("peer_refuses" if status.state == "refused" else "peer_away", **self._peer, **told)
+        fields = {"reason": status.last_error, "again_in_s": round(again_s, 1), "again_s_max": again_s_max}
+        tell("peer_refuses" if status.state == "refused" else "peer_away", **self._peer, **fields)
 
     def there(self, node_id: str) -> None:
         """A stream with the peer stands."""
@@ -271,10 +271,10 @@ class Contacts:
 
     async def load(self) -> None:
         """Read what the last life left."""
-        self._on_disk = {one.peer: one for one in await self._syncing.contacts()}
-        for name, one in self._on_disk.items():
+        self._on_disk = {contact.peer: contact for contact in await self._syncing.contacts()}
+        for name, contact in self._on_disk.items():
             if not name.startswith(":"):
-                self._gone[name] = gone(one)
+                self._gone[name] = gone(contact)
 
     def of(self, status: PeerStatus) -> PeerStatus:
         """The status of a peer without a word in this life, completed from its contact."""
@@ -291,14 +291,14 @@ class Contacts:
 
     def level(self, node_id: str) -> int | None:
         """The last time (ms) when a node and this one were level, under any name. None for never."""
-        known = [*self._on_disk.values(), *(one.contact() for one in self._gone.values())]
-        times = [one.caught_up for one in known if one is not None and one.peer.rpartition(":")[2] == node_id]
+        known = [*self._on_disk.values(), *(peer.contact() for peer in self._gone.values())]
+        times = [entry.caught_up for entry in known if entry is not None and entry.peer.rpartition(":")[2] == node_id]
         return max((at for at in times if at is not None), default=None)
 
     async def forget(self, principal: str, present: Iterable[PeerStatus]) -> bool:
         """Know nothing more of who called with the token of `principal` and is not among `present`. False when nothing
         was known."""
-        names = [one.contact_name for one in self.away(present) if one.name == principal]
+        names = [peer.contact_name for peer in self.away(present) if peer.name == principal]
         if names:
             await self._syncing.ledger.forget_contacts(names)
         for name in names:
@@ -308,18 +308,18 @@ class Contacts:
 
     def away(self, present: Iterable[PeerStatus]) -> list[PeerStatus]:
         """Past callers that are not among `present`."""
-        here = {one.contact_name for one in present}
-        return [one for name, one in self._gone.items() if name not in here]
+        here = {peer.contact_name for peer in present}
+        return [peer for name, peer in self._gone.items() if name not in here]
 
     async def save(self, statuses: Iterable[PeerStatus], *, last: bool = False) -> None:
         """Write the changes to the disk. The `last` time is exact to the moment."""
-        found: dict[str, Contact] = {}
+        contacts: dict[str, Contact] = {}
         for status in (*self._gone.values(), *statuses):
             contact = status.contact()
-            if contact is not None and (contact.peer not in found or contact.heard >= found[contact.peer].heard):
-                found[contact.peer] = contact
-        changed = [one for name, one in found.items() if last or _differs(one, self._on_disk.get(name))]
-        changed = [one for one in changed if one != self._on_disk.get(one.peer)]
+            if contact is not None and (contact.peer not in contacts or contact.heard >= contacts[contact.peer].heard):
+                contacts[contact.peer] = contact
+        changed = [contact for name, contact in contacts.items() if last or _differs(contact, self._on_disk.get(name))]
+        changed = [contact for contact in changed if contact != self._on_disk.get(contact.peer)]
         if not changed:
             return
         try:
@@ -327,7 +327,7 @@ class Contacts:
         except MnemeshError as error:  # tried again with the next ones. Nothing else depends on it
             log.warning("contacts_not_saved", reason=error.message)
         else:
-            self._on_disk |= {one.peer: one for one in changed}
+            self._on_disk |= {contact.peer: contact for contact in changed}
 
 
 def _differs(now: Contact, before: Contact | None) -> bool:
@@ -355,11 +355,11 @@ class NotTaken:
             number = last = 0
         anew = last == 0
         while True:
-            found = await self._syncing.ledger.untaken(last, order)
-            if found.erased and not anew:
+            part = await self._syncing.ledger.untaken(last, order)
+            if part.erased and not anew:
                 number, last, anew = 0, 0, True
                 continue
-            number, last = number + found.number, found.last
-            if found.done:
+            number, last = number + part.number, part.last
+            if part.done:
                 self._counted[peer.name] = counted, number, last
                 return number

@@ -117,7 +117,7 @@ class Peers:
             line = self._keep_up(peer)
             await line.settled(wait_s)
             if line.status.state != "refused":
-                return self._told([line.status])[0]
+                return self._noted([line.status])[0]
             await self._forget(peer.name)
             raise FailedPrecondition(
                 f"{line.status.last_error}; the peer was not added", field="url", value=peer.target
@@ -145,7 +145,7 @@ class Peers:
         finally:  # also when the caller hangs up meanwhile: a peer of the book is called
             line = self._keep_up(peer, line.status.ended("connecting", "", self.clock()))
         await line.settled(wait_s)
-        return self._told([line.status])[0]
+        return self._noted([line.status])[0]
 
     async def remove(self, name: str) -> None:
         """End the stream and forget the peer with its token. Without such a peer, forget the absent callers with the
@@ -158,25 +158,25 @@ class Peers:
         if name in self._lines:
             self.book.remove(name)
             await cancelled(self._lines.pop(name).task)
-        elif not await self._contacts.forget(name, here := [one.status for one in self._served]):
-            if not any(one.name == name for one in here):
+        elif not await self._contacts.forget(name, here := [standing.status for standing in self._served]):
+            if not any(status.name == name for status in here):
                 raise NotFound("peer", name, UNKNOWN)
             why = f"{name} called this node and is connected; end its token first: agent revoke {name}"
             raise FailedPrecondition(why, field="name", value=name)
 
     def status(self) -> tuple[PeerStatus, ...]:
         """Every peer that is kept up, by name. Then the streams of others, now or not long ago."""
-        served = [one.status for one in self._served]
-        served = sorted([*served, *self._contacts.away(served)], key=lambda one: (one.name, one.node_id))
+        served = [standing.status for standing in self._served]
+        served = sorted([*served, *self._contacts.away(served)], key=lambda status: (status.name, status.node_id))
         kept_up = (self._lines[name].status for name in sorted(self._lines))
-        return self._told((*kept_up, *served, *self._turned_away.of()))
+        return self._noted((*kept_up, *served, *self._turned_away.of()))
 
     def deaf(self, space: str, principal: str, others: bool) -> list[str]:
         """The names of the called peers for `space` that do not erase there what `principal` erases. `others` stands
         for memories of other principals, for which a peer believes only nodes that may relay."""
         called = [self._lines[name].status for name in sorted(self._lines)]
-        asked = [one for one in called if any_matches(one.spaces, space)]
-        return [one.name for one in asked if not one.hears(space, principal) or (others and one.only_by)]
+        asked = [peer for peer in called if any_matches(peer.spaces, space)]
+        return [peer.name for peer in asked if not peer.hears(space, principal) or (others and peer.only_by)]
 
     def names(self) -> dict[str, str]:
         """The names of the called nodes, by the name under which the ledger knows their entries."""
@@ -191,31 +191,31 @@ class Peers:
         called = {_called(peer.node_id): peer.grant for peer in self.book.all() if peer.node_id}
         return {**self.tokens(), **called}
 
-    def _told(self, statuses: Iterable[PeerStatus]) -> tuple[PeerStatus, ...]:
-        tokens, now = self.tokens(), self.clock()
+    def _noted(self, statuses: Iterable[PeerStatus]) -> tuple[PeerStatus, ...]:
+        tokens, head, now = self.tokens(), self.syncing.head, self.clock()
         copy, slowed = self._copies.note, self.syncing.quotas.note
-        told = (one.noted(copy(one.node_id) or slowed(one.contact_name)).at(self.syncing.head, now) for one in statuses)
-        return tuple(one.come(tokens.get(one.name)) if one.incoming else one for one in told)
+        shown = (status.noted(copy(status.node_id) or slowed(status.contact_name)).at(head, now) for status in statuses)
+        return tuple(status.come(tokens.get(status.name)) if status.incoming else status for status in shown)
 
     async def now(self, name: str, wait_s: float) -> tuple[PeerStatus, ...]:
         """Call the peer (or all, for "") at once, and compare all entries on both sides. Streams of others with a token
         called `name` take part. The statuses come once both sides are level and repaired, or after `wait_s`, absent
         callers of that name included. Raises NotFound."""
         lines = [line for line in self._lines.values() if name in ("", line.peer.name)]
-        served = [one for one in self._served if name in ("", one.status.name)]
+        served = [standing for standing in self._served if name in ("", standing.status.name)]
         # Callers with a token of that name, unless this node itself calls a peer of that name.
-        callers = [] if lines else self._contacts.away(one.status for one in self._served)
-        away = [one for one in callers if one.name == name] + self._turned_away.of(name)
+        callers = [] if lines else self._contacts.away(standing.status for standing in self._served)
+        away = [peer for peer in callers if peer.name == name] + self._turned_away.of(name)
         if name and not (lines or served or away):
             raise NotFound("peer", name, UNKNOWN)
         for line in lines:
             self._call_now(line)
-        for one in served:
-            if one.shell is not None:
-                one.shell.compare()
+        for standing in served:
+            if standing.shell is not None:
+                standing.shell.compare()
         asked = [*lines, *served]
-        await asyncio.gather(*(one.settled(wait_s, compared=True) for one in asked))
-        return self._told((*(one.status for one in asked), *away))
+        await asyncio.gather(*(peer.settled(wait_s, compared=True) for peer in asked))
+        return self._noted((*(peer.status for peer in asked), *away))
 
     def _call_now(self, line: _Line) -> None:
         line.compared = -COMPARE_AGAIN_S
@@ -314,47 +314,47 @@ class Peers:
         if grant is None:
             raise Unauthenticated("this token opens no stream")
         self._faults.check(principal)
-        own = sum(one.status.name == principal for one in self._served)
+        own = sum(standing.status.name == principal for standing in self._served)
         if self._closed or len(self._served) >= SERVED_MAX or own >= SERVED_A_PRINCIPAL_MAX:
             raise Overloaded("sync streams", SERVED_A_PRINCIPAL_MAX if own >= SERVED_A_PRINCIPAL_MAX else SERVED_MAX)
         spaces = tuple(dict.fromkeys((*grant.read, *grant.write)))
         direction = "both" if grant.read and grant.write else "pull" if grant.write else "push"
         target = str(context.peer())
         status = PeerStatus(name=principal, incoming=True, target=target, direction=direction, spaces=spaces)
-        one = Standing(status, self.clock, self._contacts.level)
-        one.shell = shell = StreamShell(
+        standing = Standing(status, self.clock, self._contacts.level)
+        standing.shell = shell = StreamShell(
             self.syncing,
             Stream(self.syncing.me, grant),
             lambda node_id: cursor_name(principal, node_id),
-            one.heard,
+            standing.heard,
             admit=lambda node_id, life: self._copies.admit(shell, principal, node_id, life),
             compare=time.monotonic() - self._compared.get(principal, -COMPARE_AGAIN_S) >= COMPARE_AGAIN_S,
         )
         self._compared[principal] = time.monotonic()
-        self._served.append(one)
+        self._served.append(standing)
         why = ""
         try:
             async with watched(shell, grant_now):
                 last = await shell.run(LISTENER, ServedChannel(context))
             why = last.reason
-            self._turned_away.note(one.status, last, self.clock())
+            self._turned_away.note(standing.status, last, self.clock())
             if shell.refused == "fault":
                 log.warning("peer_at_fault", principal=principal, peer=str(context.peer()), reason=last.reason)
             self._faults.note(principal, last.reason if shell.refused == "fault" else "")
         finally:
             self._copies.leave(shell)
-            self._served.remove(one)
-            one.over()
+            self._served.remove(standing)
+            standing.over()
             cut = "the node is stopping" if self._closed else "the peer ended the stream, or its connection broke"
-            one.tell(one.status.ended("offline", why or cut, self.clock()))
+            standing.tell(standing.status.ended("offline", why or cut, self.clock()))
             if grant_now() is None:
-                one.tell(replace(one.status, auth="refused"))
-            self._contacts.left(one.status)
+                standing.tell(replace(standing.status, auth="refused"))
+            self._contacts.left(standing.status)
 
     async def close(self) -> None:
         """End every stream. Cursors and what was taken in are on disk already."""
         self._closed = True
-        statuses = [one.status for one in (*self._lines.values(), *self._served)]
+        statuses = [peer.status for peer in (*self._lines.values(), *self._served)]
         if self._saving is not None:
             await self._contacts.save(statuses, last=True)
         await cancelled(self._saving, *(line.task for line in self._lines.values()))
@@ -363,7 +363,7 @@ class Peers:
     async def _save_contacts(self) -> None:
         while True:
             await asyncio.sleep(SAVE_S)
-            await self._contacts.save([one.status for one in (*self._lines.values(), *self._served)])
+            await self._contacts.save([peer.status for peer in (*self._lines.values(), *self._served)])
 
 
 def _called(node_id: str) -> str:

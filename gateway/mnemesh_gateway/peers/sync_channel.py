@@ -38,7 +38,7 @@ def to_wire(message: Message, envelope: type[Envelope]) -> Envelope:
         case Hello():
             others = {"node_key": message.key, "spaces": message.wants}
         case Batch():
-            others = {"entries": [_entry(one) for one in message.entries]}
+            others = {"entries": [_entry(entry) for entry in message.entries]}
         case Digest():
             others = {"buckets": {number: bytes.fromhex(value) for number, value in message.buckets.items()}}
     field = FIELDS[type(message)]
@@ -58,36 +58,36 @@ def from_wire(envelope: sync_pb2.SyncRequest | sync_pb2.SyncResponse) -> Message
             others = {"key": envelope.hello.node_key, "wants": tuple(envelope.hello.spaces)}
         case "batch":
             keys = envelope.batch.keys.items()
-            others["entries"] = tuple(_from_entry(one) for one in envelope.batch.entries)
+            others["entries"] = tuple(_from_entry(entry) for entry in envelope.batch.entries)
             others["keys"] = {node: key for node, key in keys if _bounded("keys", node, key, KEY_BYTES)}
         case "digest":
             others = {"buckets": {number: value.hex() for number, value in envelope.digest.buckets.items()}}
     return value_of(MESSAGES[field], getattr(envelope, field), **others)
 
 
-def _entry(one: Entry) -> dict[str, Any]:
+def _entry(entry: Entry) -> dict[str, Any]:
     # Written out, as its counterpart: a stream carries many of them.
     return {
-        "doc": one.doc, "space": one.space, "type": one.type, "hash": bytes.fromhex(one.hash), "raw": one.raw,
-        "agent": one.agent, "node_id": one.node, "signature": one.signature, "at": timestamp(one.at),
+        "doc": entry.doc, "space": entry.space, "type": entry.type, "hash": bytes.fromhex(entry.hash), "raw": entry.raw,
+        "agent": entry.agent, "node_id": entry.node, "signature": entry.signature, "at": timestamp(entry.at),
     }  # fmt: skip
 
 
-def _from_entry(one: sync_pb2.SyncEntry) -> Entry:
+def _from_entry(entry: sync_pb2.SyncEntry) -> Entry:
     """An entry within the bounds of the ledger, which would keep even a refused one."""
-    if one.type not in (CHANGE, *ERASURES):
-        raise InvalidArgument("type", one.type, f"one of {CHANGE}, {', '.join(ERASURES)}")
-    _bounded("hash", one.doc, one.hash, HASH_BYTES)
-    _bounded("signature", one.doc, one.signature, SIGNATURE_BYTES)
-    limits = (("space", one.space, SPACE_BYTES_MAX), ("agent", one.agent, AGENT_BYTES_MAX), ("doc", one.doc, 64))
+    if entry.type not in (CHANGE, *ERASURES):
+        raise InvalidArgument("type", entry.type, f"one of {CHANGE}, {', '.join(ERASURES)}")
+    _bounded("hash", entry.doc, entry.hash, HASH_BYTES)
+    _bounded("signature", entry.doc, entry.signature, SIGNATURE_BYTES)
+    limits = (("space", entry.space, SPACE_BYTES_MAX), ("agent", entry.agent, AGENT_BYTES_MAX), ("doc", entry.doc, 64))
     for field, text, most in limits:
         if len(text.encode()) > most:
             raise InvalidArgument(field, text, f"at most {most} bytes")
-    if len(one.raw) > CHANGE_BYTES_MAX:
-        raise InvalidArgument("raw", f"{len(one.raw)} bytes", f"at most {CHANGE_BYTES_MAX}")
+    if len(entry.raw) > CHANGE_BYTES_MAX:
+        raise InvalidArgument("raw", f"{len(entry.raw)} bytes", f"at most {CHANGE_BYTES_MAX}")
     return Entry(
-        doc=one.doc, space=one.space, type=one.type, hash=one.hash.hex(), raw=one.raw, agent=one.agent,
-        node=one.node_id, signature=one.signature, at=moment(one, "at") or 0,
+        doc=entry.doc, space=entry.space, type=entry.type, hash=entry.hash.hex(), raw=entry.raw, agent=entry.agent,
+        node=entry.node_id, signature=entry.signature, at=moment(entry, "at") or 0,
     )  # fmt: skip
 
 
@@ -153,15 +153,15 @@ class DialedChannel:
         await self._channel.close()
 
     def _explained(self, error: grpc.RpcError) -> MnemeshError:
-        told: Any = error
-        message = str(told.details() or told.code().name)
-        if told.code() in REFUSED:
+        call: Any = error
+        message = str(call.details() or call.code().name)
+        if call.code() in REFUSED:
             why = HOW_SENT.sub("; `mnemesh agent add` there issues one", message)
             self.refused = f"{self._target} refuses the token: {why}"
             return Unauthenticated(self.refused)
-        by_node = any(key == DETAILS_KEY for key, _ in told.trailing_metadata() or ())
+        by_node = any(key == DETAILS_KEY for key, _ in call.trailing_metadata() or ())
         return Unavailable(
-            f"{self._target}: {message}" if by_node else broken(self._target, told.code(), message), part="peer"
+            f"{self._target}: {message}" if by_node else broken(self._target, call.code(), message), part="peer"
         )
 
 
