@@ -193,8 +193,8 @@ class McpServer:
         caller = self.authenticator.authenticate(headers_of(ctx.request), counted=False)
         if row.toolset not in (toolsets or self._toolsets(ctx.request)) or not row.operation.is_for(caller):
             return result
-        told = {"instructions": CONTEXT_FIRST + INSTRUCTIONS}
-        return {**result, **told} if isinstance(result, dict) else result.model_copy(update=told) if result else None
+        added = {"instructions": CONTEXT_FIRST + INSTRUCTIONS}
+        return {**result, **added} if isinstance(result, dict) else result.model_copy(update=added) if result else None
 
     async def _call(
         self, ctx: Context, params: types.CallToolRequestParams, toolsets: tuple[str, ...]

@@ -163,10 +163,10 @@ class PromptHandlers:
 
     async def _memory(self, ctx: Context, name: str) -> memory_pb2.Memory:
         caller = caller_of(self._authenticator, ctx)
-        found = (await self._stored(caller)).get(name)
-        if found is None:
+        prompt = (await self._stored(caller)).get(name)
+        if prompt is None:
             raise NotFound("prompt", name, f"prompts are {', '.join(BY_NAME)}, and your memories of kind prompt")
-        request = memory_pb2.GetRequest(ids=[found.id])  # a listing shortens a cold memory
+        request = memory_pb2.GetRequest(ids=[prompt.id])  # a listing shortens a cold memory
         response = await by_name("get").run(self._gate, caller, request)
         memory: memory_pb2.Memory = response.memory
         return memory

@@ -82,7 +82,7 @@ def memory_element(memory: Json, content: str | None = None, **more: object) -> 
 
 def replaces_it(hit: Json) -> bool:
     """Whether the memory that led to a result stands among those that the result replaces."""
-    return any(one["id"] == hit["redirected_from"] for one in hit["memory"].get("replaces", ()))
+    return any(old["id"] == hit["redirected_from"] for old in hit["memory"].get("replaces", ()))
 
 
 def _recalled(answer: Json) -> str:
@@ -90,11 +90,11 @@ def _recalled(answer: Json) -> str:
     if not results:
         return "\n".join(remarks(answer))
     spaces = {hit["space"] for hit in results}
-    block = data_block(one for hit in results for one in _hit(hit, shared=len(spaces) == 1))
+    block = data_block(line for hit in results for line in _hit(hit, shared=len(spaces) == 1))
     where = f" in {defused(spaces.pop())}" if len(spaces) == 1 else ""
     covered = "" if is_list(answer) else f", coverage {answer['coverage']:.2f}"
-    found = f"{len(results)} found{where}{covered}."
-    return "\n".join((*probably_unknown(answer), block, found, *remarks(answer)))
+    count = f"{len(results)} found{where}{covered}."
+    return "\n".join((*probably_unknown(answer), block, count, *remarks(answer)))
 
 
 def is_list(answer: Json) -> bool:
@@ -131,9 +131,9 @@ def _hit(hit: Json, *, shared: bool) -> list[str]:
     text, score = hit["content"] or hit["snippet"], f"{hit['score']:.2f}" if hit["score"] else ""
     lean = {**hit["memory"], "by": "", "space": "" if shared else hit["space"]}
     origin = "" if replaces_it(hit) else hit["redirected_from"]
-    found = memory_element(lean, text, score=score, redirected_from=origin, why=why(hit["signals"]))
+    memory = memory_element(lean, text, score=score, redirected_from=origin, why=why(hit["signals"]))
     return [
-        found,
+        memory,
         *(
             element(
                 end["snippet"] or "(see there)",
@@ -155,8 +155,8 @@ def _end(end: Json) -> str:
 
 def why(signals: Sequence[Json]) -> str:
     """The strongest signals. The full form of the structured content has all of them."""
-    most = sorted((one for one in signals if one["share"]), key=lambda one: -one["share"])[:SIGNALS_SHOWN_MAX]
-    return ", ".join(f"{one['name']} {one['share']:.2f}" for one in most)
+    most = sorted((part for part in signals if part["share"]), key=lambda part: -part["share"])[:SIGNALS_SHOWN_MAX]
+    return ", ".join(f"{part['name']} {part['share']:.2f}" for part in most)
 
 
 def _related(answer: Json) -> str:
@@ -228,21 +228,21 @@ def _found_turns(answer: Json) -> str:
         for turns in _stretches(answer["results"])
         for at, turn in turns.items()
     )
-    found = f"{len(answer['results'])} found; transcript_read(session, first) reads on from a position."
-    return f"{data_block(elements)}\n{found}"
+    count = f"{len(answer['results'])} found; transcript_read(session, first) reads on from a position."
+    return f"{data_block(elements)}\n{count}"
 
 
 def _stretches(results: Iterable[Json]) -> list[dict[_Place, Json]]:
     """The turns around the hits in their order, each once. Hits with a common turn stand together, best first."""
-    found: list[tuple[int, dict[_Place, Json]]] = []
-    for rank, hit in sorted(enumerate(results), key=lambda one: _place(one[1]["turn"])):
+    stretches: list[tuple[int, dict[_Place, Json]]] = []
+    for rank, hit in sorted(enumerate(results), key=lambda ranked: _place(ranked[1]["turn"])):
         turns = {_place(turn): turn for turn in (*hit["before"], hit["turn"], *hit["after"])}
-        if found and found[-1][1].keys() & turns.keys():
-            best, before = found.pop()
-            found.append((min(best, rank), before | turns))
+        if stretches and stretches[-1][1].keys() & turns.keys():
+            best, before = stretches.pop()
+            stretches.append((min(best, rank), before | turns))
         else:
-            found.append((rank, turns))
-    return [turns for _, turns in sorted(found, key=lambda one: one[0])]
+            stretches.append((rank, turns))
+    return [turns for _, turns in sorted(stretches, key=lambda stretch: stretch[0])]
 
 
 def _place(turn: Json) -> _Place:
@@ -264,13 +264,13 @@ def _sessions(answer: Json) -> str:
     """Sessions with their own words, which are data too. Then what was done, or how to read on."""
     elements = (
         element(
-            one["title"],
+            session["title"],
             "session",
-            **named(one, "session", "space", "part_of", "dir", "turns"),
-            began=one.get("started_at", ""),
-            ended=one.get("ended_at", ""),
+            **named(session, "session", "space", "part_of", "dir", "turns"),
+            began=session.get("started_at", ""),
+            ended=session.get("ended_at", ""),
         )
-        for one in answer["sessions"]
+        for session in answer["sessions"]
     )
     block = data_block(elements) if answer["sessions"] else "No sessions."
     if "backups" in answer:
@@ -284,12 +284,12 @@ def _triggers(answer: Json) -> str:
     shown = answer["triggers"] if "triggers" in answer else [answer["trigger"]]
     elements = (
         element(
-            one["content"],
-            **named(one, "id", "title", "space"),
-            fires_on=f"{one['on']} {one['pattern']}",
-            state="fired" if one["fired"] else "repeating" if one["repeating"] else "armed",
+            trigger["content"],
+            **named(trigger, "id", "title", "space"),
+            fires_on=f"{trigger['on']} {trigger['pattern']}",
+            state="fired" if trigger["fired"] else "repeating" if trigger["repeating"] else "armed",
         )
-        for one in shown
+        for trigger in shown
     )
     block = data_block(elements) if shown else "No triggers."
     if "kept" in answer:

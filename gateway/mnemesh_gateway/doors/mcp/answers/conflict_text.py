@@ -16,9 +16,9 @@ def conflicts(answer: Json) -> str:
     if not (answer["conflicts"] or answer["contradictions"]):
         return "No memories in conflict."
     elements = [
-        revision(one, id=conflict["id"], space=conflict["space"], state=unusual(conflict["state"]))
+        revision(version, id=conflict["id"], space=conflict["space"], state=unusual(conflict["state"]))
         for conflict in answer["conflicts"]
-        for one in conflict["versions"]
+        for version in conflict["versions"]
     ]
     decide = []
     for pair in answer["contradictions"]:

@@ -45,7 +45,7 @@ def to_the_second(time: str) -> str:
 
 def standing(memory: Json) -> dict[str, str]:
     """The predecessors of a memory, and the mark of newer memories that contradict or may replace it."""
-    replaced = ", ".join(f"{one['id']} since {to_the_second(one['since'])}" for one in memory.get("replaces", ()))
+    replaced = ", ".join(f"{old['id']} since {to_the_second(old['since'])}" for old in memory.get("replaces", ()))
     return {"replaces": replaced, "note": "; ".join(older_marks(memory))}
 
 

@@ -27,38 +27,38 @@ def unusual(state: str) -> str:
 
 def history(answer: Json) -> str:
     """Revisions, newest first."""
-    shown = data_block(revision(one) for one in answer["revisions"]) if answer["revisions"] else "No more revisions."
+    shown = data_block(revision(row) for row in answer["revisions"]) if answer["revisions"] else "No more revisions."
     notes = "".join(f" Note: {note}." for note in answer.get("notes", ()))
     count = f"{len(answer['revisions'])} of {answer['total']}"
     return f"{shown}\n{count} revisions of {answer['id']}, newest first.{more(answer)}{notes}"
 
 
-def revision(one: Json, **more: object) -> str:
+def revision(version: Json, **more: object) -> str:
     """A revision with all its fields."""
-    marks = [mark for mark in ("shown", "head") if one[mark]]
+    marks = [mark for mark in ("shown", "head") if version[mark]]
     return element(
-        "(forgotten)" if one["op"] == "forget" else one["content"],
+        "(forgotten)" if version["op"] == "forget" else version["content"],
         **more,
-        revision=one["id"],
+        revision=version["id"],
         mark=marks[0] if marks else "",
-        **named(one, "title", "kind", "by"),
-        at=one.get("at", ""),
-        **named(one, "node", "parents"),
-        valid_from=one.get("valid_from", ""),
-        valid_to=one.get("valid_to", ""),
-        importance=one.get("importance"),
-        tier=one["tier"] if one["tier"] != "normal" else "",
-        **named(one, "paths", "keywords"),
-        attrs=[f"{key}={value}" for key, value in one["attrs"].items()],
+        **named(version, "title", "kind", "by"),
+        at=version.get("at", ""),
+        **named(version, "node", "parents"),
+        valid_from=version.get("valid_from", ""),
+        valid_to=version.get("valid_to", ""),
+        importance=version.get("importance"),
+        tier=version["tier"] if version["tier"] != "normal" else "",
+        **named(version, "paths", "keywords"),
+        attrs=[f"{key}={value}" for key, value in version["attrs"].items()],
     )
 
 
 def blame(answer: Json) -> str:
     """Lines and fields with their last writers."""
 
-    def said(one: Json, text: str, **more: object) -> str:
-        return element(text, **more, revision=one["revision"], by=one["by"], at=one.get("at", ""), node=one["node"])
+    def said(part: Json, text: str, **more: object) -> str:
+        return element(text, **more, revision=part["revision"], by=part["by"], at=part.get("at", ""), node=part["node"])
 
     elements = [said(run, run["text"], line=run["first"]) for run in answer["lines"]]
-    elements += [said(one, one["value"], field=one["field"]) for one in answer["fields"]]
+    elements += [said(field, field["value"], field=field["field"]) for field in answer["fields"]]
     return f"{data_block(elements)}\nWho last set each of these in revision {answer['revision']} of {answer['id']}."

@@ -36,13 +36,13 @@ def hygiene(answer: Json) -> str:
     """Findings, and how many there are of each type."""
     elements = (
         _tidy(
-            found["memory"],
-            finding=found["type"],
-            verdict=found["verdict"],
-            next=found["command"],
-            **({"choices": "; ".join(found["choices"])} if found["choices"] else {}),
+            finding["memory"],
+            finding=finding["type"],
+            verdict=finding["verdict"],
+            next=finding["command"],
+            **({"choices": "; ".join(finding["choices"])} if finding["choices"] else {}),
         )
-        for found in answer["findings"]
+        for finding in answer["findings"]
     )
     block = data_block(elements) if answer["findings"] else "Nothing to tidy up."
     counts = ", ".join(f"{count} {type_}" for type_, count in sorted(answer["counts"].items()) if count)
@@ -53,14 +53,14 @@ def graph(answer: Json) -> str:
     """Relations with time and source, then what is near."""
     elements = [
         element(
-            f"{one['subject']} {one['type']} {one['object']}",
-            since=one.get("valid_from", ""),
-            until=one.get("valid_to", ""),
-            memories=one["memories"],
+            f"{relation['subject']} {relation['type']} {relation['object']}",
+            since=relation.get("valid_from", ""),
+            until=relation.get("valid_to", ""),
+            memories=relation["memories"],
         )
-        for one in answer["relations"]
+        for relation in answer["relations"]
     ]
-    near = ", ".join(f"{one['name']} ({one['kind']})" if one["kind"] else one["name"] for one in answer["entities"])
+    near = ", ".join(f"{row['name']} ({row['kind']})" if row["kind"] else row["name"] for row in answer["entities"])
     if near:
         elements.append(element(near, near=answer["name"]))
     if community := answer.get("community"):
@@ -73,8 +73,8 @@ def graph(answer: Json) -> str:
 def graph_audit(answer: Json) -> str:
     """Findings, and how many there are of each type."""
     elements = (
-        element(found["detail"], finding=found["type"], name=found["name"], memories=found["memories"])
-        for found in answer["findings"]
+        element(finding["detail"], finding=finding["type"], name=finding["name"], memories=finding["memories"])
+        for finding in answer["findings"]
     )
     block = data_block(elements) if answer["findings"] else "Nothing found."
     counts = ", ".join(f"{count} {type_}" for type_, count in sorted(answer["counts"].items()) if count)
@@ -86,15 +86,15 @@ def causal_chain(answer: Json) -> str:
     """Causes, effects and open connections, each with its figures."""
     elements = [
         element(
-            f"{one['cause']} {'and' if side == 'linked' else 'causes'} {one['effect']}",
+            f"{link['cause']} {'and' if side == 'linked' else 'causes'} {link['effect']}",
             side=side,
-            distance=one["distance"],
-            p=f"{one['p_value']:.2g}",
-            lift=f"{one['lift']:.1f}",
-            memories=one["memories"],
+            distance=link["distance"],
+            p=f"{link['p_value']:.2g}",
+            lift=f"{link['lift']:.1f}",
+            memories=link["memories"],
         )
         for side in ("causes", "effects", "linked")
-        for one in answer[side]
+        for link in answer[side]
     ]
     block = data_block(elements) if elements else "No causes or effects stand out."
     size = (
@@ -144,14 +144,14 @@ def _step(step: Json) -> str:
 
 def story(answer: Json) -> str:
     """Events in order of time."""
-    elements = [element(one["text"], at=one.get("at", ""), memories=one["ids"]) for one in answer["sentences"]]
+    elements = [element(event["text"], at=event.get("at", ""), memories=event["ids"]) for event in answer["sentences"]]
     block = data_block(elements) if elements else "Nothing happened that a memory tells of."
     return f"{block}\n{answer['examined']} memories looked at, {answer['left_out']} not told.{lacks(answer)}"
 
 
 def gaps(answer: Json) -> str:
     """Open points, the most used first."""
-    elements = [element(one["text"], gap=one["type"], memories=one["ids"]) for one in answer["gaps"]]
+    elements = [element(gap["text"], gap=gap["type"], memories=gap["ids"]) for gap in answer["gaps"]]
     block = data_block(elements) if elements else "No gaps found."
     return f"{block}\n{len(answer['gaps'])} of {answer['total']} open points.{lacks(answer)}"
 
@@ -165,7 +165,7 @@ def coverage(answer: Json) -> str:
 
 def clusters(answer: Json) -> str:
     """Topics with their most typical memories."""
-    elements = [_topic(one) for one in answer["clusters"]]
+    elements = [_topic(topic) for topic in answer["clusters"]]
     block = data_block(elements) if elements else "No topics."
     return f"{block}\n{len(answer['clusters'])} of {answer['total']} topics; `drill_down` opens one.{lacks(answer)}"
 
@@ -173,23 +173,23 @@ def clusters(answer: Json) -> str:
 def drilled(answer: Json) -> str:
     """A topic, the topics within and its memories."""
     members = [element(text, id=id_) for id_, text in zip(answer["memories"], answer["examples"], strict=True)]
-    elements = [_topic(answer["cluster"]), *(_topic(one) for one in answer["children"]), *members]
+    elements = [_topic(answer["cluster"]), *(_topic(topic) for topic in answer["children"]), *members]
     return f"{data_block(elements)}\n`get` reads a memory.{lacks(answer)}"
 
 
 def room(answer: Json) -> str:
     """The start and the memories used together with it."""
     elements = [
-        element(one["text"], id=one["id"], near="start" if one["start"] else f"{one['score']:.3f}", why=one["reasons"])
-        for one in answer["points"]
+        element(row["text"], id=row["id"], near="start" if row["start"] else f"{row['score']:.3f}", why=row["reasons"])
+        for row in answer["points"]
     ]
     block = data_block(elements) if elements else "No memory answers this, or none were used together yet."
     return f"{block}\n{answer['examined']} pairs looked at; `related` shows what is alike.{lacks(answer)}"
 
 
-def _topic(one: Json) -> str:
-    text = f"{one['label']}: {'; '.join(one['examples'])}"
-    return element(text, topic=one["id"], memories=str(one["size"]))
+def _topic(topic: Json) -> str:
+    text = f"{topic['label']}: {'; '.join(topic['examples'])}"
+    return element(text, topic=topic["id"], memories=str(topic["size"]))
 
 
 def rules(answer: Json) -> str:
@@ -197,12 +197,12 @@ def rules(answer: Json) -> str:
     shown = answer["rules"] if "rules" in answer else [answer["rule"]]
     elements = (
         element(
-            one["content"] or "(a setting of the node)",
+            rule["content"] or "(a setting of the node)",
             "rule",
-            **named(one, "id", "space", "condition", "effect", "directory", "file", "by"),
-            **({"counts": "no: the token of its writer is revoked"} if one["revoked"] else {}),
+            **named(rule, "id", "space", "condition", "effect", "directory", "file", "by"),
+            **({"counts": "no: the token of its writer is revoked"} if rule["revoked"] else {}),
         )
-        for one in shown
+        for rule in shown
     )
     block = data_block(elements) if shown else "No rules."
     return f"{block}\n{len(shown)} of {answer['total']}.{more(answer)}" if "total" in answer else block

@@ -56,8 +56,8 @@ def _seeded(answer: Json) -> str:
         for seed in answer["seeds"]
     ]
     block = data_block(elements) if elements else "Nothing to say of this project."
-    told = "Nothing was stored" if answer["dry_run"] else f"Stored in {answer['space']}"
-    return f"{block}\n{told}; {answer['files_read']} files read in {answer['dir']}."
+    stored = "Nothing was stored" if answer["dry_run"] else f"Stored in {answer['space']}"
+    return f"{block}\n{stored}; {answer['files_read']} files read in {answer['dir']}."
 
 
 def _runs(answer: Json) -> str:
@@ -76,7 +76,7 @@ def _runs(answer: Json) -> str:
 
 def _requirements(answer: Json) -> str:
     shown = answer["requirements"] if "requirements" in answer else [answer["requirement"]]
-    elements = (element(one["content"], **named(one, "id", "status", "note")) for one in shown)
+    elements = (element(requirement["content"], **named(requirement, "id", "status", "note")) for requirement in shown)
     return data_block(elements) + _count(answer, shown) if shown else "No requirements."
 
 

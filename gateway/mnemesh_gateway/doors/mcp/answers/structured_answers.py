@@ -125,7 +125,7 @@ def _standing(memory: Json) -> dict[str, Any]:
         "state": memory["state"],
         "shown": memory.get("shown", ""),
         "superseded_by": memory["superseded_by"],
-        "replaces": [{**one, "since": _time(one, "since")} for one in memory.get("replaces", ())],
+        "replaces": [{**old, "since": _time(old, "since")} for old in memory.get("replaces", ())],
         "older_than": memory.get("older_than", ()),
         "may_be_replaced_by": memory.get("may_be_replaced_by", ()),
         "suspicious": memory.get("suspicious", False),
@@ -232,7 +232,7 @@ def _contradiction(pair: Json) -> dict[str, Any]:
 
 
 def _near_memory(near: Json) -> dict[str, Any]:
-    return _kept({**near, "replaces": [{**one, "since": _time(one, "since")} for one in near.get("replaces", ())]})
+    return _kept({**near, "replaces": [{**old, "since": _time(old, "since")} for old in near.get("replaces", ())]})
 
 
 def _pruned(**forms: Form) -> Form:

@@ -78,11 +78,11 @@ def switched_off(text: str, tools: Mapping[str, ToolRow], chosen: Collection[str
     for row in named:
         if row.toolset not in chosen:
             off.setdefault(row.toolset, []).append(row.name)
-    told = (
+    lines = (
         f"Not switched on here: {', '.join(names)}; {with_toolset(toolset, chosen)} adds the toolset {toolset}."
         for toolset, names in off.items()
     )
-    return " ".join(told)
+    return " ".join(lines)
 
 
 def build_tools() -> dict[str, ToolRow]:
@@ -163,9 +163,9 @@ def _search_tool() -> ToolRow:
     async def run(gate: MeshGate, caller: Caller, arguments: Arguments) -> Answer:
         grants.require(caller, recall.needs, "search", recall.toolset)
         request = recall_pb2.RecallRequest(query=_only(arguments, "query"))
-        found = await recall.run(gate, caller, request)
+        reply = await recall.run(gate, caller, request)
         results = [
-            {"id": hit.id, "title": _title(hit.title, hit.content), "url": URI_SCHEME + hit.id} for hit in found.results
+            {"id": hit.id, "title": _title(hit.title, hit.content), "url": URI_SCHEME + hit.id} for hit in reply.results
         ]
         return _as_json({"results": results})
 

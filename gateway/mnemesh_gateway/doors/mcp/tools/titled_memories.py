@@ -39,8 +39,8 @@ async def ids_of(gate: MeshGate, caller: Caller, kind: str, fields: Mapping[str,
         latest |= dict.fromkeys(keys, elsewhere[0].id) if elsewhere else {}
     ids = [latest.get(key, key) for key in keys]
     get = by_name("get")
-    found = (await get.run(gate, caller, get.read_json({"ids": ids, **spaces}))).memories
-    if other := next((memory for memory in found if memory.kind != kind), None):
+    memories = (await get.run(gate, caller, get.read_json({"ids": ids, **spaces}))).memories
+    if other := next((memory for memory in memories if memory.kind != kind), None):
         raise InvalidArgument(name, other.id, f"a {kind}; this is a memory of kind {other.kind}")
     return {"ids": ids} if name == "ids" else {"id": ids[0]}
 
