@@ -104,9 +104,9 @@ class Writer:
         self._raw.flush()
         os.fsync(self._raw.fileno())
         self._raw.seek(0)
-        found = os.fstat(self._raw.fileno()).st_size, hashlib.file_digest(self._raw, "sha256").hexdigest()
+        written = os.fstat(self._raw.fileno()).st_size, hashlib.file_digest(self._raw, "sha256").hexdigest()
         self._raw.close()
-        return found
+        return written
 
     def abandon(self) -> None:
         """Nothing more is written. The file is no backup then."""
@@ -147,15 +147,15 @@ class Reader:
             raise self._damaged("something comes after its end")
 
     def _checked(self, part: Part) -> Iterator[bytes]:
-        left, found = part.bytes, hashlib.sha256()
+        left, hashed = part.bytes, hashlib.sha256()
         while left:
             piece = self._piece(min(left, PIECE_BYTES))
             if not piece:
                 raise self._truncated()
             left -= len(piece)
-            found.update(piece)
+            hashed.update(piece)
             yield piece
-        if found.hexdigest() != part.sha256:
+        if hashed.hexdigest() != part.sha256:
             raise self._damaged(f"{part.name} is not what was written: its SHA-256 differs")
 
     def _read_head(self) -> Head:
@@ -186,16 +186,16 @@ class Reader:
 
     def _head(self, value: dict[str, Any]) -> Head:
         try:
-            files = tuple(Part(str(one["name"]), int(one["bytes"]), str(one["sha256"])) for one in value["files"])
+            files = tuple(Part(str(part["name"]), int(part["bytes"]), str(part["sha256"])) for part in value["files"])
             texts: dict[str, Any] = {name: str(value[name]) for name in ("version", "node_id", "incarnation", "digest")}
             numbers: dict[str, Any] = {name: int(value[name]) for name in ("at", "seq", "memories")}
-            found = Head(**texts, **numbers, files=files)
+            head = Head(**texts, **numbers, files=files)
         except (ValueError, KeyError, TypeError) as error:
             raise self._damaged(f"{HEAD}: {error!r}") from None
         names = [part.name for part in files]
         if len(set(names)) < len(names) or not set(NEEDED) <= set(names) <= set(NAMES):
             raise self._damaged(f"{HEAD} names other files than a backup has")
-        return found
+        return head
 
     def _member(self) -> tuple[str, int]:
         """Name and size of the next file."""
@@ -210,13 +210,13 @@ class Reader:
 
     def _take(self, size: int) -> bytes:
         """Exactly so many bytes."""
-        found = bytearray()
-        while len(found) < size:
-            piece = self._piece(size - len(found))
+        taken = bytearray()
+        while len(taken) < size:
+            piece = self._piece(size - len(taken))
             if not piece:
                 raise self._truncated()
-            found += piece
-        return bytes(found)
+            taken += piece
+        return bytes(taken)
 
     def _piece(self, size: int) -> bytes:
         try:

@@ -103,7 +103,7 @@ class Backups:
     def may_hold(self, created_at: int) -> tuple[Backup, ...]:
         """The backups that may hold a memory of the time `created_at` (ms): all but the older ones. `purge` has to name
         them."""
-        return tuple(one for one in self.all() if one.at >= created_at - SKEW_MS)
+        return tuple(backup for backup in self.all() if backup.at >= created_at - SKEW_MS)
 
     async def _write(self, target: Path, begun: Backup, copy: LedgerCopy, transcripts: FileCopy | None) -> Backup:
         small = await asyncio.to_thread(small_files, self._data_dir)
@@ -170,7 +170,7 @@ class Backups:
             write_register(self._data_dir, self._others(backup))
 
     def _others(self, backup: Backup) -> list[Backup]:
-        return [one for one in read_register(self._data_dir) if (one.path, one.at) != (backup.path, backup.at)]
+        return [other for other in read_register(self._data_dir) if (other.path, other.at) != (backup.path, backup.at)]
 
 
 async def _fill(
@@ -211,10 +211,10 @@ async def _pieces(path: Path) -> AsyncIterator[bytes]:
 
 def small_files(data_dir: Path) -> dict[str, bytes]:
     """The files of a backup beside the ledger, as they are now. Missing files are left out."""
-    found = {}
+    files = {}
     for name in (MANIFEST, KEY_FILE, TOKEN_FILE, PEERS_FILE, REGISTER):
         with contextlib.suppress(FileNotFoundError):
-            found[name] = (data_dir / name).read_bytes()
+            files[name] = (data_dir / name).read_bytes()
     access = data_dir / ACCESS_FILE
     if access.exists():
         with (
@@ -222,15 +222,15 @@ def small_files(data_dir: Path) -> dict[str, bytes]:
             closing(sqlite3.connect(":memory:")) as copy,
         ):
             live.backup(copy)
-            found[ACCESS_FILE] = copy.serialize()
-    return found
+            files[ACCESS_FILE] = copy.serialize()
+    return files
 
 
 def read_register(data_dir: Path) -> list[Backup]:
     """The register, oldest first. Raises DataLoss when it is damaged."""
     path = data_dir / REGISTER
     try:
-        return [Backup(**one) for one in json.loads(path.read_text("utf-8"))["backups"]]
+        return [Backup(**row) for row in json.loads(path.read_text("utf-8"))["backups"]]
     except FileNotFoundError:
         return []
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -241,7 +241,7 @@ def read_register(data_dir: Path) -> list[Backup]:
 def write_register(data_dir: Path, backups: list[Backup]) -> None:
     """Replace the register, durably. The oldest beyond BACKUPS_LISTED_MAX are left out."""
     kept = backups[-limits.BACKUPS_LISTED_MAX :]
-    text = json.dumps({"backups": [asdict(one) for one in kept]}, indent=1)
+    text = json.dumps({"backups": [asdict(backup) for backup in kept]}, indent=1)
     replace_file(data_dir / REGISTER, text + "\n")
 
 

@@ -178,8 +178,8 @@ def require_known(name: str, value: Any, known: Collection[str], path: str = "")
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
         help_text = f"did you mean {near[0]}?" if near else f"fields are {', '.join(known) or 'none'}"
         # A name such as password makes a secret of a value that is none by itself.
-        told = NOT_SHOWN if find_secret(f"{name}={value}"[:SHOWN_CHARS_SEARCHED]) else shown(value)
-        raise InvalidArgument(path + _safe_name(name), told, f"no such field, {help_text}")
+        text = NOT_SHOWN if find_secret(f"{name}={value}"[:SHOWN_CHARS_SEARCHED]) else shown(value)
+        raise InvalidArgument(path + _safe_name(name), text, f"no such field, {help_text}")
 
 
 def _safe_name(name: str) -> str:

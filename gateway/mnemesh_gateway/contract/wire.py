@@ -112,9 +112,9 @@ def value_of(cls: type[AnyValue], item: Message, path: str = "", /, **others: ob
     for name, optional, has_default, read in _readers(target, descriptor_of(item)):
         if name in others or (optional and not item.HasField(name)):
             continue
-        found = read(item, path)
-        if found != "" or optional or not has_default:
-            made[name] = found
+        value = read(item, path)
+        if value != "" or optional or not has_default:
+            made[name] = value
     return cls(**made)
 
 
@@ -123,9 +123,9 @@ def _readers(cls: type, source: Descriptor) -> tuple[tuple[str, bool, bool, Read
     """Name, whether it can be absent, whether there is a default, and how to read it, for each field of both sides."""
     there = source.fields_by_name
     return tuple(
-        (one.name, field.has_presence, one.default is not MISSING or one.default_factory is not MISSING, _reader(field))
-        for one in fields(cls)
-        if (field := there.get(one.name)) is not None
+        (own.name, field.has_presence, own.default is not MISSING or own.default_factory is not MISSING, _reader(field))
+        for own in fields(cls)
+        if (field := there.get(own.name)) is not None
     )
 
 
@@ -212,7 +212,7 @@ def _memory(read: model.Memory, content: str) -> dict[str, Any]:
         "linked": [form_of(LINKED, end) for end in read.linked], "linked_more": read.linked_more, "notes": read.notes,
         "shown": read.shown,
         "anchor": read.anchor, "stale": read.stale, "trust": read.trust,
-        "replaces": [{"id": one.id, "since": timestamp(one.since)} for one in read.replaces],
+        "replaces": [{"id": old.id, "since": timestamp(old.since)} for old in read.replaces],
         "older_than": read.older_than, "may_be_replaced_by": read.may_be_replaced_by,
         "suspicious": injection.is_marked(read),
     }  # fmt: skip
@@ -237,8 +237,8 @@ def batch_response(outcomes: Sequence[model.Written | MnemeshError]) -> memory_p
 
 def _item_error(error: MnemeshError) -> memory_pb2.ItemError:
     """The refusal of an item of a batch, in the words of a single call."""
-    told = {name: str(error.fields.get(name, "")) for name in ("field", "value", "limit")}
-    return message_of(memory_pb2.ItemError, error, reason=status.reason(error), **told)
+    details = {name: str(error.fields.get(name, "")) for name in ("field", "value", "limit")}
+    return message_of(memory_pb2.ItemError, error, reason=status.reason(error), **details)
 
 
 def get_response(asked: Sequence[str], found: Sequence[model.Memory], missing: Sequence[str]) -> memory_pb2.GetResponse:
@@ -265,11 +265,11 @@ def recall_response(answer: answers.Recalled, *, snippets_only: bool) -> recall_
 
 
 def _hit(hit: answers.Hit, *, snippets_only: bool) -> dict[str, Any]:
-    found = hit.memory
+    read = hit.memory
     return {
-        "id": found.id, "content": "" if snippets_only else found.content, "score": hit.score, "title": found.title,
-        "snippet": hit.snippet, "space": found.space, "kind": found.kind, "tags": found.tags,
-        "memory": _memory(found, ""), "signals": [share._asdict() for share in hit.signals],
+        "id": read.id, "content": "" if snippets_only else read.content, "score": hit.score, "title": read.title,
+        "snippet": hit.snippet, "space": read.space, "kind": read.kind, "tags": read.tags,
+        "memory": _memory(read, ""), "signals": [share._asdict() for share in hit.signals],
         "redirected_from": hit.redirected_from, "attached": [form_of(LINKED, end) for end in hit.attached],
         "heat": None if hit.heat is None else form_of(HEAT, hit.heat), "estimate": _estimate(hit.estimate),
         "marks": [place for mark in hit.marks for place in mark],
@@ -309,7 +309,7 @@ FORMS: Final[Mapping[str, Convert]] = {
     "Revision": _revision,
     "Opponent": lambda read: form_of(descriptor_of(history_pb2.Opponent), read, read.memory),
     "Conflict": lambda read: form_of(descriptor_of(history_pb2.Conflict), read, read.memory),
-    "Finding": lambda found: form_of(descriptor_of(hygiene_pb2.Finding), found, memory=found.subject),
+    "Finding": lambda finding: form_of(descriptor_of(hygiene_pb2.Finding), finding, memory=finding.subject),
     "TidyMemory": lambda item: form_of(descriptor_of(hygiene_pb2.TidyMemory), item, item.memory),
     "RelatedResult": lambda near: form_of(descriptor_of(recall_pb2.RelatedResult), near, near.memory),
 }

@@ -50,7 +50,7 @@ def canaries(place: Place) -> Iterator[Finding]:
     if listed is None:
         yield Finding("recall", "no node answers, so no memory was asked for", "`mnemesh up` starts one", remark=True)
         return
-    memories = [one for one in listed["memories"] if _can_be_asked(one)]
+    memories = [memory for memory in listed["memories"] if _can_be_asked(memory)]
     common = Counter(word for memory in memories for word in set(_words(memory["content"])))
     asked = memories[:: max(1, -(-len(memories) // CANARIES_MAX))]
     try:
@@ -66,8 +66,8 @@ def canaries(place: Place) -> Iterator[Finding]:
             f"`mnemesh recall --explain \"{text}\"` shows why; a setting or weight may be too generous",
         )  # fmt: skip
     if not lost and not answered:
-        told = f"{len(asked)} of {count_of(len(asked), 'memory')} found by their own words, each also by a few"
-        yield Finding("recall", f"{told}; nonsense gets no answer", "nothing is to be done", remark=True)
+        counted = f"{len(asked)} of {count_of(len(asked), 'memory')} found by their own words, each also by a few"
+        yield Finding("recall", f"{counted}; nonsense gets no answer", "nothing is to be done", remark=True)
 
 
 class Unanswered(Exception):
@@ -142,15 +142,15 @@ def _why_not(place: Place, memory: Json, question: str, places: int) -> str:
     text counts for it."""
     answer = _answer(place, question, memory["space"])
     results = answer["results"]
-    found = next((at for at, one in enumerate(results, 1) if memory["id"] == one["id"]), 0)
-    alike = any(one["content"] == memory["content"] for one in results[:places])
-    if 0 < found <= places or alike:
+    rank = next((at for at, result in enumerate(results, 1) if memory["id"] == result["id"]), 0)
+    alike = any(result["content"] == memory["content"] for result in results[:places])
+    if 0 < rank <= places or alike:
         return "" if not answer.get("abstain") else "the answer says that it is probably not known"
     reasons = [*answer.get("degraded_reasons", ()), *answer.get("notes", ())]
     if reasons:
         return "; ".join(map(str, reasons))
-    if found:
-        return f"{count_of(found - 1, 'memory')} stand before it"
+    if rank:
+        return f"{count_of(rank - 1, 'memory')} stand before it"
     return f"it is not among the first {LOOKED_AT}; a rule may hide this memory, or the vector is missing"
 
 

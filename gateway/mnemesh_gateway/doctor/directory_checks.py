@@ -239,7 +239,7 @@ def _lacking(db: sqlite3.Connection, migrations: Migrations, version: int) -> st
             migrate(model)
         tables = model.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
         for (table,) in tables.fetchall():
-            wanted, there = ({row[1] for row in one.execute(f"PRAGMA table_xinfo({table})")} for one in (model, db))
+            wanted, there = ({row[1] for row in base.execute(f"PRAGMA table_xinfo({table})")} for base in (model, db))
             if not there:
                 return f"the table {table} is missing"
             if wanted - there:

@@ -37,15 +37,15 @@ def installation(runtime: str, qdrant: bool = False) -> tuple[list[Finding], boo
     extras = {"node", *["cluster"] * (runtime == "ray"), *["qdrant"] * qdrant}
     for name, pinned, extra in _needed(lines, extras):
         try:
-            found = importlib.metadata.version(name)
+            version = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             fix = f"pip install 'mnemesh[{extra}]' (in a clone: make setup)"
             findings.append(Finding("installation", f"{name} is not installed", fix))
             missing = True
             continue
-        if pinned and found != pinned:
+        if pinned and version != pinned:
             stub = " (0.1.2 is a stub of another author)" if name == "automerge" else ""
-            problem = f"{name} {found} is installed{stub}, {pinned} is needed"
+            problem = f"{name} {version} is installed{stub}, {pinned} is needed"
             findings.append(Finding("installation", problem, f"pip install '{name}=={pinned}'"))
     return findings, missing
 

@@ -103,7 +103,7 @@ def degraded_node(place: Place) -> Iterator[Finding]:
     """The report of a running node on itself and its index."""
     node = place.node
     lives = node is not None and node.http not in place.silent
-    told, status = ask(place)
+    answer, status = ask(place)
     if node is not None and lives and node.http in place.silent:
         yield Finding(
             "running node", f"process {node.pid} lives but does not tell its status within {HEALTH_TIMEOUT_S:g} s",
@@ -115,17 +115,17 @@ def degraded_node(place: Place) -> Iterator[Finding]:
             "owner token", f"the node refuses the token of {place.data_dir / TOKEN_FILE}: it was changed meanwhile",
             "restart the node (`mnemesh up`)",
         )  # fmt: skip
-    if told is None:
+    if answer is None:
         return
     faults = [
         f"{part['name']} is {part['state']} ({count_of(part['lag'], 'entry')} behind the ledger)"
-        for part in told.get("index", ())
+        for part in answer.get("index", ())
         if part["state"] != "ok"
     ]
     # The index is told above, by its shards.
     stalled = [
         f"the consumer {each['name']} is stalled ({count_of(each['lag'], 'entry')} behind the ledger): {each['state']}"
-        for each in told.get("consumers", ())
+        for each in answer.get("consumers", ())
         if each["state"] != "ok" and each["name"] != "index"
     ]
     if stalled:
@@ -134,13 +134,13 @@ def degraded_node(place: Place) -> Iterator[Finding]:
             "the node goes on by itself once the cause is gone; if the number stands still, restart the node",
             remark=True,
         )  # fmt: skip
-    if told["state"] not in ("ready", "starting"):
-        reasons = [*told["notices"], *faults]
+    if answer["state"] not in ("ready", "starting"):
+        reasons = [*answer["notices"], *faults]
         yield Finding(
-            "running node", f"the node is {told['state']}: {'; '.join(reasons) or 'it says no more'}",
+            "running node", f"the node is {answer['state']}: {'; '.join(reasons) or 'it says no more'}",
             f"look at {place.data_dir / 'node.log'} or the terminal of `mnemesh up`, then restart the node",
         )  # fmt: skip
-    elif faults and told["state"] == "ready":
+    elif faults and answer["state"] == "ready":
         # A node with a faulty index is degraded, above. This node takes in the missing entries.
         yield Finding(
             "index", f"of the running node, {'; '.join(faults)}",
@@ -151,8 +151,8 @@ def degraded_node(place: Place) -> Iterator[Finding]:
 
 def peers(place: Place) -> Iterator[Finding]:
     """Peers that refuse a running node, or with which it does not agree after a comparison."""
-    told, _ = ask(place, "/v1/sync")
-    for peer in (told or {}).get("peers", ()):
+    answer, _ = ask(place, "/v1/sync")
+    for peer in (answer or {}).get("peers", ()):
         if peer.get("state") == "refused" and not peer.get("incoming"):
             yield Finding(
                 "peers", f"{peer['name']} refuses this node: {peer.get('last_error') or 'it does not say why'}",

@@ -42,8 +42,8 @@ def server(place: Place) -> Iterator[Finding]:
         yield Finding("qdrant", f"{host} answers, but not as Qdrant does", "correct qdrant_url")
         return
     if version < VERSION_MIN:
-        found, needed = (".".join(map(str, numbers)) for numbers in (version, VERSION_MIN))
-        yield Finding("qdrant", f"{host} is Qdrant {found}", f"install Qdrant {needed} or newer there")
+        running, needed = (".".join(map(str, numbers)) for numbers in (version, VERSION_MIN))
+        yield Finding("qdrant", f"{host} is Qdrant {running}", f"install Qdrant {needed} or newer there")
         return
     status, _, why = _get(url, "/collections", place.settings.qdrant_api_key, trusted)
     if status in REFUSED:

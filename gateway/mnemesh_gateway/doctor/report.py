@@ -74,8 +74,8 @@ def _acknowledge(loaded: Loaded, *, in_json: bool) -> int:
     except OSError as error:
         print(f"the alarms in {loaded.data_dir} can't be removed: {error}", file=sys.stderr)
         return 1
-    told = f"{number} alarm{'' if number == 1 else 's'} acknowledged in {loaded.data_dir}"
-    print(json.dumps({"acknowledged": number, "data_dir": str(loaded.data_dir)}) if in_json else told)
+    text = f"{number} alarm{'' if number == 1 else 's'} acknowledged in {loaded.data_dir}"
+    print(json.dumps({"acknowledged": number, "data_dir": str(loaded.data_dir)}) if in_json else text)
     return 0
 
 
@@ -127,9 +127,9 @@ def running(place: Place) -> dict[str, Any] | None:
         return None
     from mnemesh_gateway.doctor.process_checks import ask
 
-    told, _ = ask(place)
-    says = {name: told.get(name) for name in SAYS} if told else {"state": "no answer", "notices": [], "settings": None}
-    guard = ((told or {}).get("model") or {}).get("pairs", "")
+    body, _ = ask(place)
+    says = {name: body.get(name) for name in SAYS} if body else {"state": "no answer", "notices": [], "settings": None}
+    guard = ((body or {}).get("model") or {}).get("pairs", "")
     return {"pid": node.pid, "grpc": node.grpc, "http": node.http, "version": node.version, "guard": guard, **says}
 
 
@@ -181,28 +181,28 @@ def _settings_lines(loaded: Loaded, node: Mapping[str, Any] | None) -> Iterator[
     in_node, rows = _in_node(loaded, node), []
     for name, value, unit, origin in _settings_rows(loaded):
         here = as_value(value)
-        told, told_origin = in_node[name] if known else (here, origin)
-        differs = f"   here {_shown(here, unit)}, {origin}" if told != here else ""
-        rows.append((name, _shown(str(told), unit), f"{told_origin}{differs}"))
+        used, used_origin = in_node[name] if known else (here, origin)
+        differs = f"   here {_shown(here, unit)}, {origin}" if used != here else ""
+        rows.append((name, _shown(str(used), unit), f"{used_origin}{differs}"))
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    for name, shown, told_origin in rows:
-        yield f"  {name:{widths[0]}}  {shown:{widths[1]}}  {told_origin}"
+    for name, shown, used_origin in rows:
+        yield f"  {name:{widths[0]}}  {shown:{widths[1]}}  {used_origin}"
 
 
 def _in_node(loaded: Loaded, node: Mapping[str, Any] | None) -> dict[str, tuple[str | None, str]]:
     """Value and origin of each setting in the running node. None for its value when it does not tell."""
-    told = node["settings"] if node else None
-    if told is None:
+    settings = node["settings"] if node else None
+    if settings is None:
         return {entry.name: (None, "") for entry in table()}
     defaults = {entry.name: (as_value(entry.default), "default") for entry in table()}
-    found = {"data_dir": (str(loaded.data_dir), "default")}  # it was found there
-    return defaults | found | {one["name"]: (one["value"], one["origin"]) for one in told}
+    directory = {"data_dir": (str(loaded.data_dir), "default")}  # it was found there
+    return defaults | directory | {setting["name"]: (setting["value"], setting["origin"]) for setting in settings}
 
 
 def _apart(findings: Sequence[Finding]) -> tuple[list[dict[str, str]], list[dict[str, str]]]:
     """The faults, and the remarks, as JSON has them."""
-    told = [(one.remark, {"check": one.check, "problem": one.problem, "fix": one.fix}) for one in findings]
-    return [one for remark, one in told if not remark], [one for remark, one in told if remark]
+    rows = [(fault.remark, {"check": fault.check, "problem": fault.problem, "fix": fault.fix}) for fault in findings]
+    return [row for remark, row in rows if not remark], [row for remark, row in rows if remark]
 
 
 def _settings_rows(loaded: Loaded) -> list[tuple[str, object, str, str]]:

@@ -79,7 +79,7 @@ class Node:
         """Start, serve, drain. Raises MnemeshError when the start is refused. Nothing goes on then, and no directory is
         left that was made for it."""
         there = is_there(self._data_dir)
-        above = list(takewhile(lambda one: not one.exists(), self._data_dir.parents))
+        above = list(takewhile(lambda folder: not folder.exists(), self._data_dir.parents))
         refuse_unusable(self._settings, new=not there)
         lock = NodeLock(self._data_dir)
         made = not there and os.listdir(self._data_dir) == [LOCK_FILE]  # and by no other process meanwhile

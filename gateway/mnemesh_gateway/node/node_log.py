@@ -55,12 +55,12 @@ class Repeats:
             return True, []
         key = re.sub(r"0x[0-9a-f]+|[0-9]+", "0", line.partition("\n")[0])[:KEY_CHARS]
         with self._lock:
-            told = self._ended(now)
+            lines = self._ended(now)
             if key not in self._windows and len(self._windows) >= LINES_KNOWN_MAX:
                 key = "other lines"  # more kinds of lines than a node has: somebody makes them
             window = self._windows.setdefault(key, _Window(now))
             window.count += 1
-            return window.count <= REPEATS_MAX, told
+            return window.count <= REPEATS_MAX, lines
 
     def flush(self) -> list[str]:
         """Reports of unwritten lines whose minute is over."""
@@ -69,15 +69,15 @@ class Repeats:
 
     def _ended(self, now: float) -> list[str]:
         # The windows stand in the order of their beginning, so the first that has not ended stops the walk.
-        told = []
+        lines = []
         while self._windows:
             key, window = next(iter(self._windows.items()))
             if now - window.since < WINDOW_S:
                 break
             del self._windows[key]
             if window.count > REPEATS_MAX:
-                told.append(f"{MORE}{window.count - REPEATS_MAX:,} more in {WINDOW_S:.0f} s: {key}")
-        return told
+                lines.append(f"{MORE}{window.count - REPEATS_MAX:,} more in {WINDOW_S:.0f} s: {key}")
+        return lines
 
 
 class LogFile:
@@ -153,8 +153,8 @@ def configure(loaded: Loaded) -> Callable[[], None]:
     ]
 
     def bounded(logger: object, method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
-        admitted, told = repeats.admits(str(event.get("event")))
-        say(told)
+        admitted, lines = repeats.admits(str(event.get("event")))
+        say(lines)
         if not admitted:
             raise structlog.DropEvent
         return event
@@ -162,8 +162,8 @@ def configure(loaded: Loaded) -> Callable[[], None]:
     def bounded_record(record: logging.LogRecord) -> bool:
         if record.exc_info and type(record.exc_info[1]).__name__ == "ClientDisconnect":
             return False  # a client went away: no fault of the node (by name, as starlette is not loaded yet)
-        admitted, told = repeats.admits(f"{record.name}: {record.getMessage()}")
-        say(told)
+        admitted, lines = repeats.admits(f"{record.name}: {record.getMessage()}")
+        say(lines)
         return admitted
 
     handler = logging.StreamHandler(stream)

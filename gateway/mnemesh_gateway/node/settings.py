@@ -241,7 +241,7 @@ class Loaded:
 
     def shown(self, name: str) -> Any:
         """The value of a setting as it may be told: of a secret only whether it is set."""
-        (entry,) = (one for one in table() if one.name == name)
+        (entry,) = (row for row in table() if row.name == name)
         value = str(self.data_dir) if name == "data_dir" else getattr(self.settings, name)
         return SECRET_SET if entry.metadata["secret"] and value else value
 
@@ -318,7 +318,7 @@ def _check_key_travels_safely(settings: Settings) -> None:
 
 
 def _variables(environ: Mapping[str, str], known: Mapping[str, object]) -> dict[str, tuple[Any, str]]:
-    found: dict[str, tuple[Any, str]] = {}
+    values: dict[str, tuple[Any, str]] = {}
     for variable, value in environ.items():
         rest = variable.removeprefix(PREFIX)
         if rest == variable or rest in FOREIGN or rest.startswith(FOREIGN_PREFIXES):
@@ -326,8 +326,8 @@ def _variables(environ: Mapping[str, str], known: Mapping[str, object]) -> dict[
         if rest.lower() not in known:
             # Not its value: a misspelt MNEMESH_TOKEN must not be shown.
             raise InvalidArgument(variable, NOT_SHOWN, _no_setting(rest.lower(), known))
-        found[rest.lower()] = (value, f"variable {variable}")
-    return found
+        values[rest.lower()] = (value, f"variable {variable}")
+    return values
 
 
 def _kept(manifest: Path) -> dict[str, tuple[Any, str]]:

@@ -80,7 +80,7 @@ def _remember(head: Head, file: Path, staging: Path) -> None:
         path=str(file.resolve()), at=head.at, node_id=head.node_id, incarnation=head.incarnation, seq=head.seq,
         memories=head.memories, bytes=file.stat().st_size, sha256=sha256,
     )  # fmt: skip
-    known = [replace(loaded, path=one.path) if one.at == head.at else one for one in read_register(staging)]
+    known = [replace(loaded, path=backup.path) if backup.at == head.at else backup for backup in read_register(staging)]
     write_register(staging, known if loaded in known else [*known, loaded])
 
 

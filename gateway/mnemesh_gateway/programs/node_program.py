@@ -81,15 +81,15 @@ def rescue(data_dir: Path, new_dir: Path, now: int) -> Rescued:
                 _copy(data_dir / name, staging / name)
             target = staging / LEDGER
             target.parent.mkdir(mode=0o700)
-            found = salvage(data_dir / LEDGER, target, old.key_file, old.node_id, now)
-    return Rescued(data_dir=str(new_dir), ledger=found)
+            salvaged = salvage(data_dir / LEDGER, target, old.key_file, old.node_id, now)
+    return Rescued(data_dir=str(new_dir), ledger=salvaged)
 
 
 def _runs(lost: tuple[Lost, ...]) -> Iterator[list[Lost]]:
     """Entries that follow each other and are missing for the same reason."""
     numbered = enumerate(lost)
-    for _, run in groupby(numbered, lambda one: (one[1].seq - one[0], one[1].doc, one[1].why)):
-        yield [one for _, one in run]
+    for _, run in groupby(numbered, lambda pair: (pair[1].seq - pair[0], pair[1].doc, pair[1].why)):
+        yield [entry for _, entry in run]
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -232,8 +232,8 @@ class Access:
 
     def list(self, caller: Caller) -> tuple[Agent, ...]:
         """The agents that `caller` may see, by name, ended ones included."""
-        found = (kept.now() for _, kept in sorted(self._by_name.items()))
-        return tuple(agent for agent in found if grants.may_see(caller, agent))
+        agents = (kept.now() for _, kept in sorted(self._by_name.items()))
+        return tuple(agent for agent in agents if grants.may_see(caller, agent))
 
     def revoke(self, caller: Caller, name: str) -> Agent:
         """End a token, from the next call on. An ended token stays as it is. Raises NotFound."""
