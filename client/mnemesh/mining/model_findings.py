@@ -46,29 +46,29 @@ the passage that says so, word for word. Give at most {FINDINGS_MAX}. An empty l
 
 def parts(heard: Sequence[Words]) -> list[list[Words]]:
     """Words of a session without credentials in portions for one question each. The last PARTS_MAX count."""
-    found: list[list[Words]] = []
+    groups: list[list[Words]] = []
     room = 0
     for words in heard:
         words = Words(words.role, masked_for_model(words.text)[:MESSAGE_CHARS_MAX])
         room -= len(words.text)
-        if not found or room < 0 or len(found[-1]) == MESSAGES_MAX:
-            found.append([])
+        if not groups or room < 0 or len(groups[-1]) == MESSAGES_MAX:
+            groups.append([])
             room = QUESTION_CHARS_MAX - len(words.text)
-        found[-1].append(words)
-    return found[-PARTS_MAX:]
+        groups[-1].append(words)
+    return groups[-PARTS_MAX:]
 
 
 def messages(part: Sequence[Words]) -> list[dict[str, str]]:
     """The question to the model about one of `parts`."""
-    told = [{"role": words.role, "text": words.text} for words in part]
-    return question(INSTRUCTION, {"session": told})
+    session = [{"role": words.role, "text": words.text} for words in part]
+    return question(INSTRUCTION, {"session": session})
 
 
 def findings(reply: str, part: Iterable[Words]) -> list[tuple[str, str]]:
     """Class and text of each finding that passes the rails. Raises ValueError for a reply that is none."""
     said = [_plain(words.text) for words in part]
-    found = (_finding(item, said) for item in listed(reply, "memories")[: 4 * FINDINGS_MAX])
-    return list(dict.fromkeys(one for one in found if one is not None))[:FINDINGS_MAX]
+    pairs = (_finding(item, said) for item in listed(reply, "memories")[: 4 * FINDINGS_MAX])
+    return list(dict.fromkeys(pair for pair in pairs if pair is not None))[:FINDINGS_MAX]
 
 
 def _finding(item: Any, said: Sequence[str]) -> tuple[str, str] | None:

@@ -180,24 +180,24 @@ class Miner:
                 self._store(path, entry, session, offset)
 
     def _store(self, path: str, entry: MinedFile, session: Session, offset: int) -> None:
-        found, record, signals = session.extractions(), session.record(), session.signals
+        extractions, record, signals = session.extractions(), session.record(), session.signals
         cwd = Path(session.cwd) if session.cwd.startswith("/") else None
         opted_out = cwd is not None and opt_out(project_files(cwd)) is not None
         self.mined.opted_out += opted_out
         if opted_out or session.own:
-            found, record, signals = [], {}, {}
+            extractions, record, signals = [], {}, {}
             answered = True
         else:
             asked, answered = self._asked(session)
-            found += asked
-        self.shown += found
-        self.mined.found.update(extraction.class_ for extraction in found)
-        self.mined.suspicious += sum(extraction.suspicious for extraction in found)
+            extractions += asked
+        self.shown += extractions
+        self.mined.found.update(extraction.class_ for extraction in extractions)
+        self.mined.suspicious += sum(extraction.suspicious for extraction in extractions)
         if self.writer is None:
             return
         space = project_of(cwd, self.data_dir).space if cwd is not None else ""
         name = session.id or Path(path).stem[:150]
-        counts = self._send(self.writer, [item_of(one, name, session.cwd, space) for one in found])
+        counts = self._send(self.writer, [item_of(extraction, name, session.cwd, space) for extraction in extractions])
         self._weigh(self.writer, name, signals, space)
         if record.get("prompts"):
             self._record(self.writer, name, record, space)
@@ -209,8 +209,8 @@ class Miner:
         entry.stored += counts["stored"]
         entry.at = int(time.time())
         self.state.save()
-        if found:
-            classes = Counter(one.class_ for one in found)
+        if extractions:
+            classes = Counter(extraction.class_ for extraction in extractions)
             self.state.note({"at": entry.at, "path": path, "session": name, "space": space, **counts, "found": classes})
 
     def _asked(self, session: Session) -> tuple[list[Extraction], bool]:
@@ -218,21 +218,21 @@ class Miner:
         that can't be asked is asked no more in this run, and these words wait. The rules' findings are stored all the
         same."""
         heard, session.heard = session.heard, [] if self._with_model else None
-        found: list[Extraction] = []
+        extractions: list[Extraction] = []
         for part in model_findings.parts(heard or ()):
             if self.model is None:
-                return found, False
+                return extractions, False
             try:
-                told = model_findings.findings(self.model.answer(model_findings.messages(part)), part)
+                findings = model_findings.findings(self.model.answer(model_findings.messages(part)), part)
             except MnemeshError as error:
                 self.model, self.mined.model_fault = None, error.message
-                return found, False
+                return extractions, False
             except ValueError as error:
                 self.mined.model_fault = f"an answer was not usable: {error}"
                 continue
-            self.mined.by_model += len(told)
-            found += [Extraction(class_, text, by_model=True) for class_, text in told]
-        return found, True
+            self.mined.by_model += len(findings)
+            extractions += [Extraction(class_, text, by_model=True) for class_, text in findings]
+        return extractions, True
 
     def _send(self, writer: Writer, items: Sequence[Item]) -> dict[str, int]:
         counts = {"stored": 0, "known": 0, "refused": 0}

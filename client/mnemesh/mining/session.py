@@ -117,11 +117,11 @@ class Session:
             self._add(fix)
         for path in self._central:
             self._heat(path, "edited, and named as central")
-        found = [] if self.own else list(self._found.values())[:EXTRACTIONS_MAX]
+        kept = [] if self.own else list(self._found.values())[:EXTRACTIONS_MAX]
         self._found.clear()
         self._fixes.clear()
         self._central.clear()
-        return found
+        return kept
 
     def carried(self) -> dict[str, Any]:
         """The beginning of a later reading of the same file."""
@@ -164,7 +164,7 @@ class Session:
         else:
             self.tally.answer(words.text)
             self._asked = words.text.rstrip().endswith("?")
-        told: list[tuple[str, str]] = []
+        settled: list[tuple[str, str]] = []
         for sentences in paragraphs_of(words.text, typed=words.role == USER):
             if self.edits:
                 for sentence in sentences:
@@ -179,11 +179,11 @@ class Session:
             for extraction in _classed(sentences, words.role):
                 key = self._add(extraction)
                 if extraction.class_ == rules.DECISION:
-                    told.append(key)
+                    settled.append(key)
                 if extraction.basis == rules.INFERRED:
                     self._signal(extraction.text)
-        if told:
-            self._told[words.role] = told
+        if settled:
+            self._told[words.role] = settled
         elif words.role == USER:
             self._told.clear()
 
@@ -273,7 +273,7 @@ class Session:
 def _classed(sentences: list[str], role: str) -> Iterator[Extraction]:
     """The sentences of a paragraph that have a class. A sentence that refers to the one before takes it along, and so
     does a second preference."""
-    found: list[Extraction] = []
+    classed: list[Extraction] = []
     before = ""
     for sentence in sentences:
         class_ = rules.class_of(sentence, role)
@@ -281,11 +281,11 @@ def _classed(sentences: list[str], role: str) -> Iterator[Extraction]:
             before = sentence
             continue
         basis = rules.basis_of(sentence) if class_ == rules.PREFERENCE else ""
-        if found and found[-1].text.endswith(before) and found[-1].class_ == class_ == rules.PREFERENCE:
-            basis = min(basis, found[-1].basis)  # explicit comes first
-            found[-1] = Extraction(class_, f"{found[-1].text} {sentence}", basis=basis)
+        if classed and classed[-1].text.endswith(before) and classed[-1].class_ == class_ == rules.PREFERENCE:
+            basis = min(basis, classed[-1].basis)  # explicit comes first
+            classed[-1] = Extraction(class_, f"{classed[-1].text} {sentence}", basis=basis)
         else:
-            told = f"{before} {sentence}" if before and _REFERS.search(sentence.lower()) else sentence
-            found.append(Extraction(class_, told, basis=basis))
+            text = f"{before} {sentence}" if before and _REFERS.search(sentence.lower()) else sentence
+            classed.append(Extraction(class_, text, basis=basis))
         before = sentence
-    yield from found
+    yield from classed

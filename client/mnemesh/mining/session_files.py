@@ -76,7 +76,7 @@ def _below(folders: Iterable[Path], failed: dict[str, str]) -> list[Path]:
         if not isinstance(error, FileNotFoundError):
             failed[str(error.filename)] = error.strerror or type(error).__name__
 
-    found: list[tuple[float, Path]] = []
+    dated: list[tuple[float, Path]] = []
     for folder in folders:
         for place, folders_below, names in os.walk(folder, onerror=note):
             folders_below[:] = [name for name in folders_below if name not in _UNREAD]
@@ -84,5 +84,5 @@ def _below(folders: Iterable[Path], failed: dict[str, str]) -> list[Path]:
                 path = Path(place, name)
                 with suppress(FileNotFoundError):
                     if name.endswith(SUFFIX) and not path.is_symlink():
-                        found.append((path.stat().st_mtime, path))
-    return [path for _, path in sorted(found, reverse=True)]
+                        dated.append((path.stat().st_mtime, path))
+    return [path for _, path in sorted(dated, reverse=True)]

@@ -67,7 +67,7 @@ class SessionTally:
         self.latest[usage.message] = usage.tokens
         if len(self.latest) > MESSAGES_MAX:
             oldest = self.latest.pop(next(iter(self.latest)))
-            self.counted = [one + more for one, more in zip(self.counted, oldest, strict=True)]
+            self.counted = [count + more for count, more in zip(self.counted, oldest, strict=True)]
 
     def at(self, moment: str) -> None:
         """A line was written then."""
@@ -102,7 +102,7 @@ class SessionTally:
     @classmethod
     def of(cls, carried: Mapping[str, Any]) -> SessionTally:
         """The tally that `carried` gave."""
-        known = {one.name for one in fields(cls)}
+        known = {member.name for member in fields(cls)}
         return cls(**{name: value for name, value in carried.items() if name in known})
 
 

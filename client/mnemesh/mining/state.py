@@ -63,13 +63,13 @@ class MiningState:
         self.signals: dict[str, dict[str, dict[str, int]]] = {}
         with suppress(FileNotFoundError, ValueError, TypeError, AttributeError, RecursionError):
             value = json.loads((self.folder / "state.json").read_bytes())
-            known = {one.name for one in fields(MinedFile)}
+            known = {member.name for member in fields(MinedFile)}
             self.signals = {space: dict(texts) for space, texts in value.get("signals", {}).items()}
             for path, entry in value.get("files", {}).items():
                 self.files[path] = MinedFile(**{name: kept for name, kept in entry.items() if name in known})
             if not value.get("masked"):
-                for one in self.files.values():
-                    one.carried = Session.masked_again(one.carried)
+                for file in self.files.values():
+                    file.carried = Session.masked_again(file.carried)
 
     def save(self) -> None:
         """Write it, all or nothing. Files that are gone are forgotten first when there are too many."""
@@ -92,7 +92,7 @@ class MiningState:
     def note(self, line: Mapping[str, Any]) -> None:
         """Add a line to the history."""
         lines = self.history()[-HISTORY_LINES_MAX:]
-        self._write("history.jsonl", "".join(json.dumps(one) + "\n" for one in (*lines, line)))
+        self._write("history.jsonl", "".join(json.dumps(entry) + "\n" for entry in (*lines, line)))
 
     def history(self) -> list[dict[str, Any]]:
         """The readings that found something, oldest first."""
@@ -104,7 +104,7 @@ class MiningState:
         for line in text.splitlines():
             with suppress(ValueError, RecursionError):
                 kept.append(json.loads(line))
-        return [one for one in kept if isinstance(one, dict)]
+        return [entry for entry in kept if isinstance(entry, dict)]
 
     @property
     def on(self) -> bool:

@@ -65,19 +65,19 @@ class Proposal:
 
 def messages(pairs: Sequence[Pair]) -> list[dict[str, str]]:
     """The question to the model."""
-    told = [{"why": pair.why, "older": _told(pair.older), "newer": _told(pair.newer)} for pair in pairs[:PAIRS_MAX]]
-    return question(INSTRUCTION, {"pairs": told})
+    asked = [{"why": pair.why, "older": _form(pair.older), "newer": _form(pair.newer)} for pair in pairs[:PAIRS_MAX]]
+    return question(INSTRUCTION, {"pairs": asked})
 
 
-def _told(one: Statement) -> dict[str, str]:
-    return {"id": one.id, "written": one.at, "text": one.content[:TEXT_CHARS_MAX]}
+def _form(statement: Statement) -> dict[str, str]:
+    return {"id": statement.id, "written": statement.at, "text": statement.content[:TEXT_CHARS_MAX]}
 
 
 def proposals(reply: str, pairs: Sequence[Pair]) -> list[Proposal]:
     """The proposals of a reply, each judged by the rails. Raises ValueError for a reply that is none."""
     known = {frozenset((pair.older.id, pair.newer.id)): pair for pair in pairs[:PAIRS_MAX]}
-    found = [_proposal(item, known) for item in listed(reply, "operations")[: 4 * PAIRS_MAX]]
-    return _limited(_unambiguous(found))
+    proposed = [_proposal(item, known) for item in listed(reply, "operations")[: 4 * PAIRS_MAX]]
+    return _limited(_unambiguous(proposed))
 
 
 def _proposal(item: Any, known: Mapping[frozenset[str], Pair]) -> Proposal:
@@ -105,30 +105,30 @@ def _fault(made: Proposal, pair: Pair | None) -> str:
         return "not done: only the older one is superseded"
     if made.op == MERGE and not 1 <= len(made.content.strip().encode("utf-8", "replace")) <= MERGED_BYTES_MAX:
         return "not done: a merge needs the one text"
-    cut = max(len(one.content) for one in ends.values()) > TEXT_CHARS_MAX
+    cut = max(len(statement.content) for statement in ends.values()) > TEXT_CHARS_MAX
     if made.op in (MERGE, FORGET) and cut:
         return "not done: the model saw only the beginning of a text"
     return "proposed"
 
 
-def _unambiguous(found: Sequence[Proposal]) -> list[Proposal]:
+def _unambiguous(parsed: Sequence[Proposal]) -> list[Proposal]:
     """Two proposals for one memory are none."""
-    times = Counter(id_ for one in found if one.state == "proposed" for id_ in (one.id, one.other))
+    times = Counter(id_ for proposal in parsed if proposal.state == "proposed" for id_ in (proposal.id, proposal.other))
     return [
-        _with(one, "not done: several proposals concern the same memory")
-        if one.state == "proposed" and max(times[one.id], times[one.other]) > 1
-        else one
-        for one in found
+        _with(proposal, "not done: several proposals concern the same memory")
+        if proposal.state == "proposed" and max(times[proposal.id], times[proposal.other]) > 1
+        else proposal
+        for proposal in parsed
     ]
 
 
-def _limited(found: Iterable[Proposal]) -> list[Proposal]:
+def _limited(parsed: Iterable[Proposal]) -> list[Proposal]:
     kept: list[Proposal] = []
-    for one in found:
-        over = one.state == "proposed" and sum(other.state == "proposed" for other in kept) >= DESTRUCTIVE_MAX
-        kept.append(_with(one, f"not done: at most {DESTRUCTIVE_MAX} a run") if over else one)
+    for proposal in parsed:
+        over = proposal.state == "proposed" and sum(other.state == "proposed" for other in kept) >= DESTRUCTIVE_MAX
+        kept.append(_with(proposal, f"not done: at most {DESTRUCTIVE_MAX} a run") if over else proposal)
     return kept
 
 
-def _with(one: Proposal, state: str) -> Proposal:
-    return Proposal(op=one.op, id=one.id, other=one.other, content=one.content, reason=one.reason, state=state)
+def _with(made: Proposal, state: str) -> Proposal:
+    return Proposal(op=made.op, id=made.id, other=made.other, content=made.content, reason=made.reason, state=state)

@@ -44,13 +44,13 @@ def reconcile(client: Client, model: ChatEndpoint, space: str, *, apply: bool) -
         return Reconciled(pairs=0, operations=(), applied=False)
     reply = model.answer(messages(pairs))
     try:
-        found = proposals(reply, pairs)
+        proposed = proposals(reply, pairs)
     except ValueError as error:
         return Reconciled(pairs=len(pairs), operations=(), applied=False, fault=f"the answer is not usable: {error}")
     if not apply:
-        return Reconciled(pairs=len(pairs), operations=tuple(found), applied=False)
-    seen = {one.id: one for pair in pairs for one in (pair.older, pair.newer)}
-    done = [_done(client, one, seen) if one.state == PROPOSED else one for one in found]
+        return Reconciled(pairs=len(pairs), operations=tuple(proposed), applied=False)
+    seen = {statement.id: statement for pair in pairs for statement in (pair.older, pair.newer)}
+    done = [_done(client, proposal, seen) if proposal.state == PROPOSED else proposal for proposal in proposed]
     return Reconciled(pairs=len(pairs), operations=tuple(done), applied=True, record=_record(client, space, done))
 
 
@@ -63,11 +63,11 @@ def pairs_of(client: Client, space: str) -> list[Pair]:
         if finding.type == "contradiction"
         for other in finding.others
     ]
-    unique = {frozenset(one[:2]): one for one in named}
+    unique = {frozenset(row[:2]): row for row in named}
     chosen = list(unique.values())[:PAIRS_MAX]
-    ids = list(dict.fromkeys(id_ for one in chosen for id_ in one[:2]))
-    found = {one.id: one for one in client.get_many(ids).memories} if ids else {}
-    both = ((found.get(one), found.get(other), why) for one, other, why in chosen)
+    ids = list(dict.fromkeys(id_ for row in chosen for id_ in row[:2]))
+    memories = {memory.id: memory for memory in client.get_many(ids).memories} if ids else {}
+    both = ((memories.get(one), memories.get(other), why) for one, other, why in chosen)
     return [_pair(one, other, why) for one, other, why in both if one and other and one.space == other.space == space]
 
 
@@ -83,28 +83,28 @@ def _statement(memory: values.Memory) -> Statement:
     )
 
 
-def _done(client: Client, one: Proposal, seen: dict[str, Statement]) -> Proposal:
+def _done(client: Client, proposal: Proposal, seen: dict[str, Statement]) -> Proposal:
     """Carry out a proposal, if both memories still are what the model saw."""
     try:
-        for memory in client.get_many([one.id, one.other]).memories:
+        for memory in client.get_many([proposal.id, proposal.other]).memories:
             if tuple(memory.heads) != seen[memory.id].heads or memory.state != "active":
-                return replace(one, state="not done: a memory changed meanwhile")
-        if one.op == FORGET:
-            client.forget(one.id)
-        elif one.op == MERGE:
-            attrs = {"reconcile.reason": one.reason}
-            client.supersede(one.other, one.content, supersedes=[one.id], attrs=attrs)
+                return replace(proposal, state="not done: a memory changed meanwhile")
+        if proposal.op == FORGET:
+            client.forget(proposal.id)
+        elif proposal.op == MERGE:
+            attrs = {"reconcile.reason": proposal.reason}
+            client.supersede(proposal.other, proposal.content, supersedes=[proposal.id], attrs=attrs)
         else:
-            client.link(one.other, "contradicts", one.id)
-            client.resolve(one.id, other=one.other, keep=one.other)
+            client.link(proposal.other, "contradicts", proposal.id)
+            client.resolve(proposal.id, other=proposal.other, keep=proposal.other)
     except MnemeshError as error:
-        return replace(one, state=f"not done: {error.message}")
-    return replace(one, state=DONE)
+        return replace(proposal, state=f"not done: {error.message}")
+    return replace(proposal, state=DONE)
 
 
 def _record(client: Client, space: str, done: Sequence[Proposal]) -> str:
     lines = [
-        f"{one.op} {one.id} ({one.reason}); undo with `mnemesh restore {one.id}`" for one in done if one.state == DONE
+        f"{act.op} {act.id} ({act.reason}); undo with `mnemesh restore {act.id}`" for act in done if act.state == DONE
     ]
     if not lines:
         return ""

@@ -130,8 +130,8 @@ _REJECTS: Final = re.compile(
 def is_decision(lowered: str, role: str) -> bool:
     """Whether a sentence in lower case settles a choice."""
     if role == ASSISTANT:
-        told = _DECISION.search(lowered) or _AGENTS_DECISION.search(lowered)
-        settled = told is not None and not PLAN.search(lowered)
+        said = _DECISION.search(lowered) or _AGENTS_DECISION.search(lowered)
+        settled = said is not None and not PLAN.search(lowered)
     else:
         asked = _USERS_DECISION.search(lowered) is not None and not LASTING.search(lowered)
         settled = asked or (_DECISION.search(lowered) or _PLANNED.search(lowered)) is not None
