@@ -240,7 +240,7 @@ def _command_of(function: Callable[..., None]) -> type[TyperCommand]:
 def _type_of(hint: Any) -> type:
     """The type of one word of an option with that annotation: float, int, Path or else str."""
     words = {hint, *get_args(hint)}
-    return next((one for one in (float, int, Path) if one in words), str)
+    return next((type_ for type_ in (float, int, Path) if type_ in words), str)
 
 
 def _quick(params: Any, types: Mapping[str, type]) -> Any:
@@ -272,7 +272,7 @@ def _read(param: Any, kind: type | None, ctx: Any, value: Any) -> Any:
     if isinstance(value, str):
         value = value.removeprefix(MARK)
     elif isinstance(value, list | tuple):
-        value = type(value)(one.removeprefix(MARK) if isinstance(one, str) else one for one in value)
+        value = type(value)(item.removeprefix(MARK) if isinstance(item, str) else item for item in value)
     missing = value in (None, (), [])
     source = ctx.get_parameter_source(param.name)
     empty = value == "" or (isinstance(value, list | tuple) and "" in value)

@@ -64,8 +64,8 @@ def advised(error: MnemeshError, argv: Sequence[str]) -> str:
     from."""
     if isinstance(error, errors.NotFound):
         if argv[0] == "drill-down":
-            told = error.message.replace("cluster ", "topic ", 1)
-            return told.replace("recall_hierarchical", "`mnemesh recall-hierarchical`")
+            message = error.message.replace("cluster ", "topic ", 1)
+            return message.replace("recall_hierarchical", "`mnemesh recall-hierarchical`")
         return error.message.replace(" include_forgotten shows", " --include-forgotten shows")
     if isinstance(error, errors.FailedPrecondition) and error.message.startswith("too little data"):
         return f"{error.message.removesuffix(WINDOW_FIELD)} (--window-hours N sets their length)"

@@ -173,13 +173,13 @@ def import_files(
 
     Running it again goes on where it stopped and stores nothing twice. Exit status 4 when anything was refused.
     """
-    found = sources.find_all([Path(path) for path in paths], format or "")
+    listing = sources.find_all([Path(path) for path in paths], format or "")
     home = "" if space else default_project(local_data_dir(shell.data)).space
     defaults = Defaults(space=space or "", home=home, kind=kind or "", tags=tuple(tag or ()), trust="imported")
-    report = Report(found, dry_run=dry_run)
-    for name, reason in found.unreadable:
+    report = Report(listing, dry_run=dry_run)
+    for name, reason in listing.unreadable:
         report.problem(name, Problem(line=0, message=f"can't be read: {reason}"))
-    items = _read(found, defaults, report)
+    items = _read(listing, defaults, report)
     with (replace(shell, start=False) if dry_run else shell).client() as client:
         life, answers = "", True
         try:
@@ -190,7 +190,7 @@ def import_files(
             answers = False
         place = state or (local_data_dir(shell.data) / "imports" / f"{life}.keys" if life else None)
         done = ImportState(None if again else place)
-        with Bar(sum(file.bytes for file in found.files), shown=not shell.json) as bar:
+        with Bar(sum(file.bytes for file in listing.files), shown=not shell.json) as bar:
             if dry_run:
                 dry = DryRun(client if answers else None, done, report)
                 for work in items:
@@ -203,10 +203,10 @@ def import_files(
         raise typer.Exit(EXIT_REFUSED)
 
 
-def _read(found: sources.Found, defaults: Defaults, report: Report) -> Iterator[Work]:
+def _read(listing: sources.Found, defaults: Defaults, report: Report) -> Iterator[Work]:
     """The items of all files, in order; problems go to the report."""
     now = datetime.now(UTC)
-    for file in found.files:
+    for file in listing.files:
         for part in chain.from_iterable(without_future(part, now) for part in sources.parsed(file)):
             if isinstance(part, Problem):
                 report.problem(file.name, part)
@@ -254,8 +254,8 @@ class _Importer:
                 with suppress(MnemeshError):  # the first failure is the one that is reported
                     self._finish()
                 if not stop.asked:
-                    told = f"stopped after {self.report.stored} stored items; the same command goes on from here"
-                    print(f"mnemesh: {told}", file=sys.stderr, flush=True)
+                    text = f"stopped after {self.report.stored} stored items; the same command goes on from here"
+                    print(f"mnemesh: {text}", file=sys.stderr, flush=True)
                     raise
             self.bar.say("indexing")
             self.report.indexed = not self.report.stored or _indexed(self.client, stop)

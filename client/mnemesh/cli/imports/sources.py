@@ -62,11 +62,11 @@ def find_all(roots: Sequence[Path], format: str = "") -> Found:
     whole = Found()
     known: set[Path] = set()
     for root in roots:
-        found = find(root, format, alone=False)
-        whole.files += [file for file in found.files if file.path not in known]
-        known |= {file.path for file in found.files}
-        whole.skipped += found.skipped
-        whole.unreadable += found.unreadable
+        below = find(root, format, alone=False)
+        whole.files += [file for file in below.files if file.path not in known]
+        known |= {file.path for file in below.files}
+        whole.skipped += below.skipped
+        whole.unreadable += below.unreadable
     return whole
 
 
@@ -75,61 +75,61 @@ def find(root: Path, format: str = "", *, alone: bool = True) -> Found:
     left out is refused when it was named `alone`. Raises InvalidArgument."""
     if format and format not in FORMATS.values():
         raise InvalidArgument("--format", format, f"one of {', '.join(dict.fromkeys(FORMATS.values()))}")
-    found = Found()
+    listing = Found()
     try:
         base = root.resolve(strict=True)
     except OSError as error:
         raise InvalidArgument("path", str(root), f"a readable file or directory ({error.strerror})") from None
     if base.is_dir():
-        _walk(base, "", format, found)
+        _walk(base, "", format, listing)
     elif base.is_file():
-        _take(base, base.name, format or FORMATS.get(base.suffix.lower(), "text"), found)
-        for reason in found.skipped if alone else ():  # so that nothing would be done
+        _take(base, base.name, format or FORMATS.get(base.suffix.lower(), "text"), listing)
+        for reason in listing.skipped if alone else ():  # so that nothing would be done
             raise InvalidArgument("path", str(root), f"a file that can be read, or a directory; this is {reason}")
     else:
         raise InvalidArgument("path", str(root), "a file or a directory")
-    return found
+    return listing
 
 
-def _walk(directory: Path, prefix: str, format: str, found: Found) -> None:
+def _walk(directory: Path, prefix: str, format: str, listing: Found) -> None:
     try:
         with os.scandir(directory) as scanned:
             entries = sorted(scanned, key=lambda entry: entry.name)
     except OSError as error:
-        found.unreadable.append((prefix or str(directory), error.strerror or str(error)))
+        listing.unreadable.append((prefix or str(directory), error.strerror or str(error)))
     else:
         for entry in entries:
             name = prefix + entry.name
             suffix = FORMATS.get(Path(entry.name).suffix.lower(), "")
             suffix = "" if suffix in NAMED_ONLY else suffix
             if entry.is_symlink():
-                found.skipped["symbolic link"] += 1
+                listing.skipped["symbolic link"] += 1
             elif entry.name.startswith("."):
-                found.skipped["hidden"] += 1
+                listing.skipped["hidden"] += 1
             elif entry.is_dir() and entry.name in TOOL_FOLDERS:
-                found.skipped[f"folder {entry.name}"] += 1
+                listing.skipped[f"folder {entry.name}"] += 1
             elif entry.is_dir():
-                _walk(Path(entry.path), name + "/", format, found)
+                _walk(Path(entry.path), name + "/", format, listing)
             elif not entry.is_file() or not (format or suffix):
-                found.skipped["other type"] += 1
+                listing.skipped["other type"] += 1
             else:
-                _take(Path(entry.path), name, format or suffix, found)
+                _take(Path(entry.path), name, format or suffix, listing)
 
 
-def _take(path: Path, name: str, format: str, found: Found) -> None:
+def _take(path: Path, name: str, format: str, listing: Found) -> None:
     try:
         with open_no_link(path) as file:
             head, size = file.read(SNIFFED_BYTES), os.fstat(file.fileno()).st_size
     except OSError as error:
-        found.unreadable.append((name, error.strerror or str(error)))
+        listing.unreadable.append((name, error.strerror or str(error)))
         return
     database = head.startswith(zikkaron.MAGIC)
     if database != (format == "zikkaron") or (b"\0" in head and not database):
-        found.skipped["no Zikkaron database" if format == "zikkaron" else "binary"] += 1
+        listing.skipped["no Zikkaron database" if format == "zikkaron" else "binary"] += 1
     elif format not in UNBOUNDED and size > FILE_BYTES_MAX:
-        found.skipped[f"over {FILE_BYTES_MAX // 2**20} MiB"] += 1
+        listing.skipped[f"over {FILE_BYTES_MAX // 2**20} MiB"] += 1
     else:
-        found.files.append(SourceFile(path, name, format, size))
+        listing.files.append(SourceFile(path, name, format, size))
 
 
 def parsed(file: SourceFile) -> Parsed:

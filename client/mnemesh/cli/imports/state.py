@@ -124,14 +124,14 @@ class Offsets:
 
 
 def _read(lines: list[str]) -> list[tuple[str, tuple[Marks, int]]]:
-    found = []
+    places = []
     for line in lines:
         try:
             name, inode, digest, offset = json.loads(line)
         except (ValueError, TypeError):  # half-written
             continue
-        found.append((str(name), ((int(inode), str(digest)), int(offset))))
-    return found
+        places.append((str(name), ((int(inode), str(digest)), int(offset))))
+    return places
 
 
 def _line(name: str, marks: Marks, offset: int) -> str:

@@ -94,10 +94,10 @@ def import_transcript(
     Another run goes on from there, also in a file that grew, and stores nothing twice. Exit status 4 when a file was
     refused.
     """
-    found = sources.find(path)
-    files = [file for file in found.files if file.format in ("jsonl", "json")]
-    report = Report(left_out=found.skipped + Counter({"other type": len(found.files) - len(files)}))
-    for name, reason in found.unreadable:
+    listing = sources.find(path)
+    files = [file for file in listing.files if file.format in ("jsonl", "json")]
+    report = Report(left_out=listing.skipped + Counter({"other type": len(listing.files) - len(files)}))
+    for name, reason in listing.unreadable:
         report.refused.append({"file": name, "line": 0, "message": f"can't be read: {reason}"})
     size = sum(file.bytes for file in files)
     if dry_run:
@@ -233,7 +233,7 @@ class _File:
     def _send(self, client: Client, session: str, batch: list[claude_code.Said]) -> None:
         added = client.add_transcript(
             session,
-            [one.turn for one in batch],
+            [said.turn for said in batch],
             space=self.space,
             part_of=batch[0].part_of,
             source=claude_code.SOURCE if self.file.format == "jsonl" else CHATS_SOURCE,
@@ -242,7 +242,7 @@ class _File:
         )
         self.report.stored += added.stored
         self.report.known += added.known
-        self.report.masked.update(type_ for one in added.masked for type_ in one.types)
+        self.report.masked.update(type_ for turn in added.masked for type_ in turn.types)
 
     def _refuse(self, why: str) -> None:
         self.report.refused.append({"file": self.file.name, "line": 0, "message": why})

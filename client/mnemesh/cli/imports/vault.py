@@ -127,11 +127,11 @@ class Vault:
 
     def follow(self, watch: Watch) -> None:
         """Carry changes over both ways until the watch is closed. Raises its error."""
-        told: Told = queue.Queue(WAITING_MAX)
-        threading.Thread(target=_listen, args=(watch, told), name="vault-watch", daemon=True).start()
+        queued: Told = queue.Queue(WAITING_MAX)
+        threading.Thread(target=_listen, args=(watch, queued), name="vault-watch", daemon=True).start()
         while True:
             changed: dict[str, str] = {}
-            for change in _waiting(told):
+            for change in _waiting(queued):
                 if change is None:
                     return
                 if isinstance(change, MnemeshError):
@@ -261,21 +261,21 @@ class Vault:
                 yield path, path.relative_to(self.folder).as_posix()
 
 
-def _listen(watch: Watch, told: Told) -> None:
+def _listen(watch: Watch, queued: Told) -> None:
     try:
         for change in watch:
-            told.put(change)
+            queued.put(change)
     except MnemeshError as error:
-        told.put(error)
-    told.put(None)
+        queued.put(error)
+    queued.put(None)
 
 
-def _waiting(told: Told) -> Iterator[Change | MnemeshError | None]:
+def _waiting(queued: Told) -> Iterator[Change | MnemeshError | None]:
     """The changes told within the next second, and all that wait then. None: there is no more."""
     try:
-        yield told.get(timeout=POLL_S)
+        yield queued.get(timeout=POLL_S)
         while True:
-            yield told.get_nowait()
+            yield queued.get_nowait()
     except queue.Empty:
         return
 

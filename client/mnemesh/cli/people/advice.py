@@ -42,15 +42,15 @@ def dismissal(done: values.Remembered) -> str:
     return f"if both hold: mnemesh resolve{NODE_OPTIONS} {short_id(old)} --other {new} --keep both"
 
 
-def before(found: values.Checked) -> str:
+def before(check: values.Checked) -> str:
     """The command that may take the place of a write that was only checked."""
-    if found.action == "NOOP":
+    if check.action == "NOOP":
         return _forced()
-    if found.action == "SUPERSEDE":
-        return f"if both hold, after the write: mnemesh restore{NODE_OPTIONS} {short_id(found.target_id)}"
-    if found.action != "ADD" or _alike(found.related):
-        return with_short_ids(found.hint)
-    old = short_id(found.target_id)
+    if check.action == "SUPERSEDE":
+        return f"if both hold, after the write: mnemesh restore{NODE_OPTIONS} {short_id(check.target_id)}"
+    if check.action != "ADD" or _alike(check.related):
+        return with_short_ids(check.hint)
+    old = short_id(check.target_id)
     return f"if this replaces {old}: mnemesh supersede{NODE_OPTIONS} {old} TEXT"
 
 

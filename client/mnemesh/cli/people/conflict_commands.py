@@ -32,6 +32,6 @@ def ends(id: str, revisions: Sequence[str]) -> Iterator[str]:
 def _short(revision: str, others: Sequence[str]) -> str:
     """The unique beginning of a revision, with enough of the hash to differ from older revisions too."""
     chars = revision.find("@") + 1 + HASH_CHARS
-    while any(one != revision and one.startswith(revision[:chars]) for one in others):
+    while any(other != revision and other.startswith(revision[:chars]) for other in others):
         chars += 1
     return revision[:chars]

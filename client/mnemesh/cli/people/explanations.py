@@ -38,11 +38,11 @@ def explained(result: values.Result) -> Iterator[tuple[str, bool]]:
         return
     width = max(len(signal.name) for signal in result.signals)
     yield f"          {'signal':<{width}}  measured   value  weight   share", True
-    for one in result.signals:
-        if one.share:
-            raw = "" if one.raw is None else f"{one.raw:.3f}"
+    for part in result.signals:
+        if part.share:
+            raw = "" if part.raw is None else f"{part.raw:.3f}"
             yield (
-                f"          {one.name:<{width}}  {raw:>8}   {one.value:.3f}   {one.weight:.3f}   {one.share:.3f}",
+                f"          {part.name:<{width}}  {raw:>8}   {part.value:.3f}   {part.weight:.3f}   {part.share:.3f}",
                 False,
             )
     yield f"          {'score':<{width}}  {'':>8}   {'':>5}   {'':>5}   {result.score:.3f}", False

@@ -22,15 +22,15 @@ def history(page: values.History) -> Iterator[str]:
         yield paint(f"{len(page.revisions)} of {page.total}; next page: --cursor {page.cursor}", DIM)
 
 
-def blame(found: values.Blame) -> Iterator[str]:
+def blame(answer: values.Blame) -> Iterator[str]:
     """The text line by line, each run below its author, then the fields."""
-    for run in found.lines:
+    for run in answer.lines:
         yield paint(_who(run.revision, run.by, run), DIM)
         for number, line in enumerate(run.text.split("\n"), run.first):
             yield f"{number:>4}  {printable(line)}"
-    for one in found.fields:
-        value = clip(one_line(one.value)) or "(empty)"
-        yield f"{paint(one_line(one.field), CYAN)}  {value}  {paint(_who(one.revision, one.by, one), DIM)}"
+    for field in answer.fields:
+        value = clip(one_line(field.value)) or "(empty)"
+        yield f"{paint(one_line(field.field), CYAN)}  {value}  {paint(_who(field.revision, field.by, field), DIM)}"
 
 
 def notes_of(notes: Iterable[str]) -> Iterator[str]:

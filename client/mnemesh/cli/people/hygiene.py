@@ -12,33 +12,33 @@ from mnemesh.cli.shell import NODE_OPTIONS, count_of, of_this_node, one_line
 from mnemesh.short_id import short_id, shortened, with_short_ids
 
 
-def duplicates(found: values.Duplicates) -> Iterator[str]:
+def duplicates(answer: values.Duplicates) -> Iterator[str]:
     """Each pair with its similarity, verdict and next command."""
-    ids = [memory.id for pair in found.pairs for memory in (pair.older, pair.newer)]
-    yield from shortened(_pairs(found), ids)
-    yield paint(f"{len(found.pairs)} of {count_of(found.total, 'pair')}", DIM)
-    yield from _scope(found.examined, found.unexamined, found.degraded_reasons)
+    ids = [memory.id for pair in answer.pairs for memory in (pair.older, pair.newer)]
+    yield from shortened(_pairs(answer), ids)
+    yield paint(f"{len(answer.pairs)} of {count_of(answer.total, 'pair')}", DIM)
+    yield from _scope(answer.examined, answer.unexamined, answer.degraded_reasons)
 
 
-def _pairs(found: values.Duplicates) -> Iterator[str]:
-    for pair in found.pairs:
+def _pairs(answer: values.Duplicates) -> Iterator[str]:
+    for pair in answer.pairs:
         similarity, verdict = paint(f"{pair.similarity:.2f}", GREEN), paint(one_line(pair.verdict), YELLOW)
         yield f"{similarity}  {verdict}  {one_line(pair.reason)}"
         yield from (_memory(memory) for memory in (pair.older, pair.newer))
         yield f"      {paint(of_this_node(pair.command), CYAN)}"
 
 
-def hygiene(found: values.Hygiene) -> Iterator[str]:
+def hygiene(answer: values.Hygiene) -> Iterator[str]:
     """Each finding with its verdict and next command, then the counts."""
-    ids = [id_ for finding in found.findings for id_ in (finding.memory.id, *finding.others)]
-    yield from shortened(_findings(found), ids)
-    counted = ", ".join(f"{count} {one_line(type_)}" for type_, count in sorted(found.counts.items()) if count)
+    ids = [id_ for finding in answer.findings for id_ in (finding.memory.id, *finding.others)]
+    yield from shortened(_findings(answer), ids)
+    counted = ", ".join(f"{count} {one_line(type_)}" for type_, count in sorted(answer.counts.items()) if count)
     yield paint(counted or "nothing to tidy up", DIM)
-    yield from _scope(found.examined, found.unexamined, found.degraded_reasons)
+    yield from _scope(answer.examined, answer.unexamined, answer.degraded_reasons)
 
 
-def _findings(found: values.Hygiene) -> Iterator[str]:
-    for finding in found.findings:
+def _findings(answer: values.Hygiene) -> Iterator[str]:
+    for finding in answer.findings:
         yield f"{paint(one_line(finding.type), YELLOW)}  {one_line(finding.verdict)}"
         yield _memory(finding.memory)
         for command in finding.choices or (finding.command,):
@@ -69,18 +69,18 @@ def consolidated(done: values.Consolidation) -> Iterator[str]:
     what = "would be done" if done.dry_run else "applied"
     count = done.proposed if done.dry_run else done.applied
     counted = ", ".join(f"{number} {one_line(action)}" for action, number in sorted(done.counts.items()) if number)
-    told = f"{count_of(done.read, 'memory')} looked at, {count_of(count, 'step')} {what}"
-    yield paint(f"{told} in {one_line(done.space)}{f': {counted}' if counted else ''}", DIM)
+    summary = f"{count_of(done.read, 'memory')} looked at, {count_of(count, 'step')} {what}"
+    yield paint(f"{summary} in {one_line(done.space)}{f': {counted}' if counted else ''}", DIM)
     if done.run:
         yield paint(f"undo with: mnemesh consolidate{NODE_OPTIONS} --undo {one_line(done.run)}", CYAN)
     yield from lacks(done.degraded_reasons)
 
 
-def runs(found: values.Runs) -> Iterator[str]:
+def runs(answer: values.Runs) -> Iterator[str]:
     """Each run with its steps."""
-    for run in found.runs:
+    for run in answer.runs:
         yield from _run(run)
-    if not found.runs:
+    if not answer.runs:
         yield "no run has changed anything yet; `mnemesh consolidate` begins one"
 
 
@@ -94,8 +94,8 @@ def _run(run: values.SleepRun) -> Iterator[str]:
     when = run.started_at.isoformat(timespec="seconds") if run.started_at else ""
     # Of an undone run no step stands any more, so those that it had count too.
     steps = sum(step.state in CARRIED_OUT for step in run.steps)
-    told = f"{one_line(run.space)}  {one_line(run.state)}  {count_of(steps, 'step')}"
-    yield f"{paint(one_line(run.id), BOLD)}  {when}  {told}"
+    about = f"{one_line(run.space)}  {one_line(run.state)}  {count_of(steps, 'step')}"
+    yield f"{paint(one_line(run.id), BOLD)}  {when}  {about}"
     yield from _steps(run.steps)
 
 

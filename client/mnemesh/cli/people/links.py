@@ -22,8 +22,8 @@ def ends(linked: Iterable[values.Linked], more: int = 0) -> Iterator[str]:
 
 def rated(done: values.Ratings) -> Iterator[str]:
     """A line a memory."""
-    for one in done.rated:
-        kept = "" if one.changed else ", as before"
-        yield f"{short_id(one.id)}  useful to {one.useful}, not useful to {one.not_useful}{kept}"
+    for memory in done.rated:
+        kept = "" if memory.changed else ", as before"
+        yield f"{short_id(memory.id)}  useful to {memory.useful}, not useful to {memory.not_useful}{kept}"
     if not done.rated:
         yield "no memory was cited that you may rate"

@@ -89,16 +89,16 @@ def _triggered(ids: Sequence[str]) -> Iterator[str]:
         yield paint(f"triggered; read with: mnemesh get{NODE_OPTIONS} {' '.join(map(short_id, ids))}", CYAN)
 
 
-def related(found: values.Neighbourhood) -> Iterator[str]:
+def related(answer: values.Neighbourhood) -> Iterator[str]:
     """The memories around a memory, each with its score and why it is here."""
-    for near in found.results:
+    for near in answer.results:
         yield f"    {paint(f'{near.score:.2f}', GREEN)}  {paint(clip(one_line(near.title or near.snippet)), BOLD)}"
         yield paint(f"          {with_short_ids(one_line('; '.join(near.reasons)))}", DIM)
         yield "          " + _where(near.id, near.space, near.kind, ())
         yield from (paint(f"          {line}", YELLOW) for line in replaced(near))
-    if not found.results:
+    if not answer.results:
         yield "nothing has to do with it"
-    yield from lacks(found.degraded_reasons)
+    yield from lacks(answer.degraded_reasons)
 
 
 def remembered(done: values.Remembered) -> Iterator[str]:
@@ -137,15 +137,15 @@ def bulk(
         first = f"the first {len(done.ids)} " if left > len(done.ids) else ""
         where = ", ".join(sorted({one_line(memory.space) for memory in known.values()}))
         # Later pages are judged later. After some refusals, more may follow.
-        told = ("up to " if done.cursor and (idle or done.refused) else "") + count_of(left, "memory")
-        yield f"{told} would be {word}{f', {first}in {where}' if where else ''}{hint if left else ''}"
+        count = ("up to " if done.cursor and (idle or done.refused) else "") + count_of(left, "memory")
+        yield f"{count} would be {word}{f', {first}in {where}' if where else ''}{hint if left else ''}"
         for id_ in done.ids:
             yield "  ".join((short_id(id_), *([place_and_title(known[id_])] if id_ in known else ())))
     else:
         yield f"{count_of(len(done.ids), 'memory')} {word}"
     kept = "would be left as it is" if done.dry_run else "left as it was"
-    for one in done.refused:
-        yield f"{kept}: {short_id(one.id)}: {with_short_ids(one_line(one.reason))}"
+    for refusal in done.refused:
+        yield f"{kept}: {short_id(refusal.id)}: {with_short_ids(one_line(refusal.reason))}"
     if done.left_out:
         stay = "would stay" if done.dry_run else "stay"
         yield f"{done.left_out} forgotten or superseded besides {stay}; --state all names them too"

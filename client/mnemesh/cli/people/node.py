@@ -30,9 +30,9 @@ def status(facts: values.Status) -> Iterator[str]:
     if facts.ledger:
         held = count_of(facts.ledger.memories, "memory")
         yield f"  ledger  {held}, seq {facts.ledger.seq}, {facts.ledger.bytes / 1e6:.1f} MB"
-        for one in facts.ledger.replicas:
-            how = f"{one.role}, seq {one.seq}, lag {one.lag}, life {one.incarnation[:NODE_ID_CHARS]}, {one.state}"
-            yield f"  replica {one.actor} in {one.place}: {how}"
+        for copy in facts.ledger.replicas:
+            how = f"{copy.role}, seq {copy.seq}, lag {copy.lag}, life {copy.incarnation[:NODE_ID_CHARS]}, {copy.state}"
+            yield f"  replica {copy.actor} in {copy.place}: {how}"
     for index in facts.index:
         points = count_of(index.points, "point")
         yield f"  index   {index.name} ({index.backend}): {points}, {index.lag} behind, {index.state}"
@@ -77,8 +77,8 @@ def identity(who: values.Identity) -> Iterator[str]:
     until = f"; until {rfc3339(who.expires_at)}" if who.expires_at else ""
     yield f"grants {granted(who.spaces, who.private_space, who.toolsets)}{until}"
     if not any(covers(pattern, default) for pattern in (*who.spaces, who.private_space)):
-        told = f"the default space {one_line(default)} is none of these: name another with --space, MNEMESH_SPACE"
-        yield paint(f"{told} or a .mnemesh.toml", YELLOW)
+        note = f"the default space {one_line(default)} is none of these: name another with --space, MNEMESH_SPACE"
+        yield paint(f"{note} or a .mnemesh.toml", YELLOW)
 
 
 def granted(spaces: Iterable[str], private_space: str, toolsets: Iterable[str]) -> str:

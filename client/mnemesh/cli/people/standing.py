@@ -19,14 +19,14 @@ def standing(memory: values.Memory) -> Iterator[str]:
         yield f"anchored: {one_line(memory.anchor)}"
     if memory.trust in ("peer", "imported"):
         yield f"trust: {one_line(memory.trust)}"
-    yield from (f"stale: {with_short_ids(one_line(told))}" for told in memory.stale)
+    yield from (f"stale: {with_short_ids(one_line(reason))}" for reason in memory.stale)
     yield from replaced(memory)
 
 
 def replaced(memory: values.Memory | values.Nearby | values.ContextMemory) -> Iterator[str]:
     """The predecessors of a memory, and the mark of newer memories that contradict or may replace it."""
     if memory.replaces:
-        since = ((short_id(one.id), rfc3339(one.since) if one.since else "") for one in memory.replaces)
+        since = ((short_id(old.id), rfc3339(old.since) if old.since else "") for old in memory.replaces)
         yield f"replaces {', '.join(f'{id_} since {time}' for id_, time in since)}"
     if memory.older_than:
         yield older_than(memory.older_than)

@@ -64,7 +64,7 @@ def recall_hierarchical(
     limit: Number = None,
 ) -> None:
     """Show topics: those that answer a query, or all."""
-    where = NODE_OPTIONS + "".join(f" --space {shlex.quote(one)}" for one in space or ())
+    where = NODE_OPTIONS + "".join(f" --space {shlex.quote(name)}" for name in space or ())
     lines = partial(people.clusters, where=where)
     shell.ask(lambda client: client.recall_hierarchical(query, space=space, level=level, limit=limit), lines)
 

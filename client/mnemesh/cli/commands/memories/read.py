@@ -27,13 +27,13 @@ def get(
     with shell.client() as client:
         if len(ids) == 1:  # a single refusal says more, such as "forgotten"
             memory = client.get(ids[0], include_forgotten=include_forgotten, space=space, as_of=as_of)
-            found = Found(memory=memory, memories=(memory,), missing=())
+            answer = Found(memory=memory, memories=(memory,), missing=())
         else:
-            found = client.get_many(ids, include_forgotten=include_forgotten, space=space, as_of=as_of)
-    if not found.memories:
-        raise NotFound(f"none of the {len(ids)} was found: {', '.join(map(repr, found.missing))}", refused=True)
-    shell.answer(found, lambda: people.found(found))
-    if found.missing:
+            answer = client.get_many(ids, include_forgotten=include_forgotten, space=space, as_of=as_of)
+    if not answer.memories:
+        raise NotFound(f"none of the {len(ids)} was found: {', '.join(map(repr, answer.missing))}", refused=True)
+    shell.answer(answer, lambda: people.found(answer))
+    if answer.missing:
         raise typer.Exit(EXIT_REFUSED)
 
 

@@ -48,25 +48,25 @@ def reconcile(
     named = shell if shell.agent or os.environ.get("MNEMESH_AGENT") else replace(shell, agent=AGENT)
     with named.client(space) as client:
         done = run_of(client, endpoint, client.whoami().default_space, apply=apply)
-    shell.answer(done, lambda: _told(done))
+    shell.answer(done, lambda: _report(done))
 
 
-def _told(done: Reconciled) -> Iterator[str]:
-    for one in done.operations:
-        state = paint(one_line(one.state), GREEN if one.state in (DONE, PROPOSED) else YELLOW)
-        id_, other = (short_id(one_line(named)) for named in (one.id, one.other))
-        yield f"{one_line(one.op) or '?'}  {id_}  beside {other}: {state}"
-        if one.reason:
-            yield paint(f"    {one_line(one.reason)}", DIM)
-        if one.content:
-            yield paint(f"    {one_line(one.content)}", DIM)
-        if one.state == DONE:
+def _report(done: Reconciled) -> Iterator[str]:
+    for operation in done.operations:
+        state = paint(one_line(operation.state), GREEN if operation.state in (DONE, PROPOSED) else YELLOW)
+        id_, other = (short_id(one_line(named)) for named in (operation.id, operation.other))
+        yield f"{one_line(operation.op) or '?'}  {id_}  beside {other}: {state}"
+        if operation.reason:
+            yield paint(f"    {one_line(operation.reason)}", DIM)
+        if operation.content:
+            yield paint(f"    {one_line(operation.content)}", DIM)
+        if operation.state == DONE:
             yield paint(f"    undo with: mnemesh restore{NODE_OPTIONS} {id_}", DIM)
     if done.fault:
         yield paint(f"nothing was changed: {one_line(done.fault)}", YELLOW)
     elif not done.pairs:
         yield "no duplicates and no contradictions"
-    elif not done.applied and any(one.state == PROPOSED for one in done.operations):
+    elif not done.applied and any(operation.state == PROPOSED for operation in done.operations):
         yield f"{count_of(done.pairs, 'pair')} looked at; --apply does what is proposed"
     if done.record:
         yield paint(f"what was done stands in {done.record}", DIM)

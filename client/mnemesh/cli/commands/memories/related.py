@@ -30,10 +30,10 @@ def recall_batch(shell: Shell, file: Annotated[Path, typer.Argument(metavar="FIL
     queries = list(numbered.values())
     with shell.client() as client:
         try:
-            found = client.recall_batch(queries)
+            batch = client.recall_batch(queries)
         except MnemeshError as error:
             raise _of_the_file(error, list(numbered)) from None
-    shell.answer(found, lambda: _answers(queries, found))
+    shell.answer(batch, lambda: _answers(queries, batch))
 
 
 def related(shell: Shell, id: str, limit: Number = None, space: Spaces = None) -> None:
@@ -56,16 +56,16 @@ def _of_the_file(error: MnemeshError, numbers: Sequence[int]) -> MnemeshError:
     """`error` with the line's number in the message in place of the query's. The field stays the query's place, as
     through every door.
     """
-    found = PLACE.match(error.field)
-    if found is None or int(found[1]) >= len(numbers):
+    place = PLACE.match(error.field)
+    if place is None or int(place[1]) >= len(numbers):
         return error
-    field = f"line {numbers[int(found[1])]}" + (f", {found[2]}" if found[2] else "")
+    field = f"line {numbers[int(place[1])]}" + (f", {place[2]}" if place[2] else "")
     error.message = error.message.replace(error.field, field)
     return error
 
 
-def _answers(queries: list[Any], found: values.RecalledBatch) -> Iterator[str]:
-    for place, (query, answer) in enumerate(zip(queries, found.answers, strict=True)):
+def _answers(queries: list[Any], batch: values.RecalledBatch) -> Iterator[str]:
+    for place, (query, answer) in enumerate(zip(queries, batch.answers, strict=True)):
         asked = one_line(str(query if isinstance(query, str) else query.get("query", "")))
         if place:
             yield ""

@@ -36,17 +36,17 @@ def validate(shell: Shell, page: Page, id: Annotated[Text, argument("ValidateReq
     shell.ask(lambda client: client.validate(id or "", **page.fields()), _validated)
 
 
-def _validated(found: values.Validation) -> Iterator[str]:
-    for memory in found.memories:
+def _validated(answer: values.Validation) -> Iterator[str]:
+    for memory in answer.memories:
         yield f"{paint(short_id(memory.id), BOLD)}  {one_line(memory.space)}  {clip(one_line(memory.title))}"
         for file in memory.references:
             to = f" to {one_line(file.renamed_to)}" if file.renamed_to else ""
             yield paint(f"    {file.state}{to}: {one_line(file.path)}", DIM if file.state == "same" else YELLOW)
-    if not found.memories:
-        yield f"none of {count_of(found.examined, 'memory')} names a file that was recorded"
-    yield from (paint(f"compared in {one_line(root)}", DIM) for root in found.roots)
-    if found.cursor:
-        yield paint(f"next page: --cursor {found.cursor}", DIM)
+    if not answer.memories:
+        yield f"none of {count_of(answer.examined, 'memory')} names a file that was recorded"
+    yield from (paint(f"compared in {one_line(root)}", DIM) for root in answer.roots)
+    if answer.cursor:
+        yield paint(f"next page: --cursor {answer.cursor}", DIM)
 
 
 def tidy(
@@ -76,7 +76,7 @@ def _tidied(action: str, done: values.Tidied, named: Mapping[str, values.Memory]
     yield f"{count_of(len(done.ids), 'memory')} of {count_of(done.matched, 'finding')} {would}"
     for id_ in done.ids:
         yield "  ".join((short_id(id_), *([people.place_and_title(named[id_])] if id_ in named else ())))
-    yield from (f"left as it was: {short_id(one.id)}: {with_short_ids(one_line(one.reason))}" for one in done.refused)
+    yield from (f"left as it was: {short_id(row.id)}: {with_short_ids(one_line(row.reason))}" for row in done.refused)
     if done.ids and not done.dry_run:
         undo = "mnemesh restore ID" if action == "forget" else "mnemesh update ID --tier normal"
         yield paint(f"undo: {of_this_node(undo)}", DIM)

@@ -195,8 +195,8 @@ def purge(shell: Shell, id: Id, yes: Yes = False, space: Space = None) -> None:
                 raise typer.Exit(EXIT_REFUSED)
         gone = client.purge(named)
     later = f"; {one_line(gone.pending)}" if gone.pending else ""
-    told = f"PURGE  {gone.id}  {count_of(gone.changes, 'change')} erased from {one_line(gone.space)}{later}"
-    shell.answer(gone, lambda: [told, *people.held(gone)])
+    line = f"PURGE  {gone.id}  {count_of(gone.changes, 'change')} erased from {one_line(gone.space)}{later}"
+    shell.answer(gone, lambda: [line, *people.held(gone)])
 
 
 COMMANDS: Final = tuple(

@@ -69,8 +69,8 @@ def _issued(issued: values.IssuedToken) -> Iterator[str]:
     yield "It is not shown again. Give it to the agent as MNEMESH_TOKEN, or as `Authorization: Bearer`."
 
 
-def _listed(found: values.Agents) -> Iterable[str]:
-    return list(map(_line, found.agents)) or ["no agents beside the owner; `mnemesh agent add` issues a token"]
+def _listed(answer: values.Agents) -> Iterable[str]:
+    return list(map(_line, answer.agents)) or ["no agents beside the owner; `mnemesh agent add` issues a token"]
 
 
 def _line(agent: values.Agent) -> str:

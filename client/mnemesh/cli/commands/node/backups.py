@@ -28,8 +28,8 @@ def list_backups(shell: Shell) -> None:
     shell.ask(lambda client: client.list_backups(), _listed)
 
 
-def _listed(found: Backups) -> Iterable[str]:
-    return list(map(_line, found.backups)) or ["no backups; `mnemesh backup create` makes one"]
+def _listed(answer: Backups) -> Iterable[str]:
+    return list(map(_line, answer.backups)) or ["no backups; `mnemesh backup create` makes one"]
 
 
 def _line(backup: Backup) -> str:

@@ -35,40 +35,40 @@ def reembed(
     """
     folder = Path(model).expanduser()
     with shell.client() as client:
-        told = client.reembed(
+        reply = client.reembed(
             str(folder.absolute()) if model and folder.is_dir() else model, precision=precision, cancel=cancel
         )
         if (model or precision) and not detach:
-            told = _followed(client, told)
-    shell.answer(told, lambda: lines(told))
+            reply = _followed(client, reply)
+    shell.answer(reply, lambda: lines(reply))
 
 
-def _followed(client: Client, told: Reembedding) -> Reembedding:
+def _followed(client: Client, reply: Reembedding) -> Reembedding:
     """The line for a node that embeds nothing any more. Raises FailedPrecondition when it does not go on."""
-    wanted, stalled = told.reembed.model or told.model, 0
-    with Bar(told.reembed.total, shown=True, what="embedding") as bar:
+    wanted, stalled = reply.reembed.model or reply.model, 0
+    with Bar(reply.reembed.total, shown=True, what="embedding") as bar:
         done = 0
-        while told.reembed.state != "idle":
-            stalled = stalled + 1 if told.reembed.state == "stalled" else 0
+        while reply.reembed.state != "idle":
+            stalled = stalled + 1 if reply.reembed.state == "stalled" else 0
             if stalled == STALLED_ASKED_MAX:
                 raise FailedPrecondition(
-                    f"it does not go on: {told.reembed.fault}; the node goes on with the model in use. Ask again when "
+                    f"it does not go on: {reply.reembed.fault}; the node goes on with the model in use. Ask again when "
                     "that is mended, or give it up with `mnemesh reembed --cancel`"
                 )
-            bar.advance(max(0, told.reembed.done - done))
-            done = max(done, told.reembed.done)
+            bar.advance(max(0, reply.reembed.done - done))
+            done = max(done, reply.reembed.done)
             time.sleep(ASK_S)
-            told = client.reembed()
-    if wanted and told.model and told.model.generation != wanted.generation:
-        raise FailedPrecondition(f"it was given up meanwhile; the memories are embedded with {model_name(told.model)}")
-    return told
+            reply = client.reembed()
+    if wanted and reply.model and reply.model.generation != wanted.generation:
+        raise FailedPrecondition(f"it was given up meanwhile; the memories are embedded with {model_name(reply.model)}")
+    return reply
 
 
-def lines(told: Reembedding) -> Iterator[str]:
+def lines(reply: Reembedding) -> Iterator[str]:
     """The model in use, and the one that takes over."""
-    if told.model:
-        yield f"the memories are embedded with {_shown(told.model)}"
-    other = told.reembed
+    if reply.model:
+        yield f"the memories are embedded with {_shown(reply.model)}"
+    other = reply.reembed
     if other.model:
         done = f"{other.done} of {count_of(other.total, 'entry')}"
         share = done if other.state != "loading" else "its model is being loaded"

@@ -79,10 +79,10 @@ def install(
     if fault := fault_here(project or "", os.environ):
         print(printable(f"mnemesh: {fault}"), file=sys.stderr)
     if not scope.json:
-        for told in hosts:
-            wanted = told.confirm and not (told.confirms_projects and project is None)
-            if wanted and any(change.host == told.name and change.entry for change in changes):
-                print(told.confirm)
+        for chosen in hosts:
+            wanted = chosen.confirm and not (chosen.confirms_projects and project is None)
+            if wanted and any(change.host == chosen.name and change.entry for change in changes):
+                print(chosen.confirm)
 
 
 def uninstall(scope: Scope, host: Hosts = None) -> None:

@@ -96,21 +96,21 @@ def _check(ids: Sequence[str] | None, everything: bool, retry: bool, discard: bo
         raise InvalidArgument("ids", f"{len(ids or ())} ids", "ids, or --all and no ids", missing=not ids)
 
 
-def _quarantine(found: values.Quarantine) -> Iterator[str]:
-    for one in found.entries:
-        yield f"{_who(one)}: {one_line(one.reason)}"
-    yield from _end(len(found.entries), found.total, "in quarantine", found.cursor)
+def _quarantine(page: values.Quarantine) -> Iterator[str]:
+    for entry in page.entries:
+        yield f"{_who(entry)}: {one_line(entry.reason)}"
+    yield from _end(len(page.entries), page.total, "in quarantine", page.cursor)
 
 
-def _pending(found: values.Pending) -> Iterator[str]:
-    for one in found.entries:
-        yield f"{_who(one)}: {one_line(one.type)} waits for {one.awaits}"
-    yield from _end(len(found.entries), found.total, "waiting for others", found.cursor)
+def _pending(page: values.Pending) -> Iterator[str]:
+    for entry in page.entries:
+        yield f"{_who(entry)}: {one_line(entry.type)} waits for {entry.awaits}"
+    yield from _end(len(page.entries), page.total, "waiting for others", page.cursor)
 
 
-def _who(one: values.QuarantinedEntry | values.PendingEntry) -> str:
-    who = f"{one_line(one.agent)} through {one_line(one.node_id)}, brought by {one_line(one.brought_by) or 'unknown'}"
-    return f"{one.id}  {one_line(one.doc)} in {one_line(one.space)} by {who}, {rfc3339(one.at)}"
+def _who(row: values.QuarantinedEntry | values.PendingEntry) -> str:
+    who = f"{one_line(row.agent)} through {one_line(row.node_id)}, brought by {one_line(row.brought_by) or 'unknown'}"
+    return f"{row.id}  {one_line(row.doc)} in {one_line(row.space)} by {who}, {rfc3339(row.at)}"
 
 
 def _end(shown: int, total: int, where: str, cursor: str) -> Iterator[str]:
@@ -178,7 +178,7 @@ def token(shell: Introduction, name: Annotated[str, argument("SetPeerTokenReques
 
 def list_peers(shell: Shell) -> None:
     """List the peers and how it stands with each."""
-    shell.ask(lambda client: client.sync_status(), lambda found: _lines(found.peers))
+    shell.ask(lambda client: client.sync_status(), lambda answer: _lines(answer.peers))
 
 
 def remove(shell: Shell, name: Name) -> None:
@@ -209,11 +209,12 @@ def now(
         while True:
             left = max(0.0, deadline - time.monotonic())
             done = client.sync_now(name, wait_s=min(STEP_S, left))
-            open_ = [one for one in done.peers if goes_on(one)]
+            open_ = [peer for peer in done.peers if goes_on(peer)]
             if not open_ or left <= STEP_S:
                 break
-            for one in open_:
-                print(f"{one_line(one.name)}: {_left(one) if one.state == 'connected' else one.state}", file=sys.stderr)
+            for peer in open_:
+                standing = _left(peer) if peer.state == "connected" else peer.state
+                print(f"{one_line(peer.name)}: {standing}", file=sys.stderr)
     shell.answer(done, lambda: _lines(done.peers))
     if code := exit_status(done.peers):
         raise typer.Exit(code)
@@ -290,19 +291,19 @@ def _lag(peer: values.PeerStatus) -> str:
     return "" if peer.caught_up else f", {peer.lag_s:.0f} s behind"
 
 
-def _status(found: values.SyncStatus) -> Iterator[str]:
-    yield f"node {found.node_id}, log at {found.head}"
-    for peer in found.peers:
+def _status(answer: values.SyncStatus) -> Iterator[str]:
+    yield f"node {answer.node_id}, log at {answer.head}"
+    for peer in answer.peers:
         yield _line(peer)
         read = f"it has read {peer.cursor_out} of this log, this node {peer.cursor_in} of its log"
         failed = f"; {peer.attempts} attempts failed" if peer.attempts else ""
         yield f"     {read}; token {peer.auth}{failed}; node {one_line(peer.node_id) or 'unknown'}"
-    if not found.peers:
+    if not answer.peers:
         yield from _lines(())
-    if found.pending:
-        yield f"{count_of(found.pending, 'entry')} waiting for others: `mnemesh sync pending{NODE_OPTIONS}`"
-    if found.quarantined:
-        yield f"{count_of(found.quarantined, 'entry')} in quarantine: `mnemesh sync quarantine{NODE_OPTIONS}`"
+    if answer.pending:
+        yield f"{count_of(answer.pending, 'entry')} waiting for others: `mnemesh sync pending{NODE_OPTIONS}`"
+    if answer.quarantined:
+        yield f"{count_of(answer.quarantined, 'entry')} in quarantine: `mnemesh sync quarantine{NODE_OPTIONS}`"
 
 
 PEER_COMMANDS: Final = (("add", add), ("list", list_peers), ("token", token), ("remove", remove))

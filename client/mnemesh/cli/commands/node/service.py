@@ -69,13 +69,13 @@ def uninstall(wish: Wish) -> None:
 
 def _variables(environ: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The settings in an environment, and the names of those that hold or may hold a credential."""
-    found = {name: environ[name] for name in sorted(environ) if name.startswith("MNEMESH_") and name not in OF_A_CALL}
+    values = {name: environ[name] for name in sorted(environ) if name.startswith("MNEMESH_") and name not in OF_A_CALL}
     left_out = [
         name
-        for name, value in found.items()
+        for name, value in values.items()
         if name.endswith(SECRETS) or masked(f"{name}={value}") != f"{name}={value}"
     ]
-    return {name: value for name, value in found.items() if name not in left_out}, left_out
+    return {name: value for name, value in values.items() if name not in left_out}, left_out
 
 
 def _carry_out(
@@ -91,10 +91,10 @@ def _carry_out(
     rows = [{"action": file.action, "path": str(file.path)} for file in files]
     commands = services.commands_of(sys.platform, folder, [file.path.name for file in files], gone=gone)
     if wish.json:
-        told = {"dry_run": wish.dry_run, "files": rows, "commands": commands if files else []}
-        print_json(told | ({} if gone else {"left_out": list(left_out)}))
+        body = {"dry_run": wish.dry_run, "files": rows, "commands": commands if files else []}
+        print_json(body | ({} if gone else {"left_out": list(left_out)}))
         return
-    for line in _told(files, dry=wish.dry_run):
+    for line in _lines(files, dry=wish.dry_run):
         print(printable(line))
     if left_out:
         print(f"left out, as a credential may be in them: {', '.join(left_out)}; see docs/settings.md for files")
@@ -105,7 +105,7 @@ def _carry_out(
         print("nothing of Mnemesh was found")
 
 
-def _told(files: Sequence[ServiceFile], *, dry: bool) -> Iterable[str]:
+def _lines(files: Sequence[ServiceFile], *, dry: bool) -> Iterable[str]:
     for file in files:
         yield f"{'would be ' if dry and file.action != UNCHANGED else ''}{file.action}  {file.path}"
         if dry:

@@ -53,8 +53,8 @@ def space(shell: Shell) -> None:
     if project.alias:
         print(f"Recall also reads {project.alias}, the name of earlier versions.", file=sys.stderr)
     if project.taken:
-        told = f"{project.taken} belongs to {project.taken_by}. `space` in a .mnemesh.toml chooses another name here."
-        print(told, file=sys.stderr)
+        note = f"{project.taken} belongs to {project.taken_by}. `space` in a .mnemesh.toml chooses another name here."
+        print(note, file=sys.stderr)
 
 
 def version(json: Json = False) -> None:

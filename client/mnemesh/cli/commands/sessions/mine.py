@@ -83,8 +83,8 @@ def now(
                 miner = _run(Miner(state, data_dir, client, folder, asked_model), named)
     body = {"dry_run": dry_run, **{name: getattr(miner.mined, name) for name in miner.mined.__slots__}}
     if dry_run:
-        body["findings"] = [{"class": one.class_, "text": one.text} for one in miner.shown]
-    shell.answer(body, lambda: _told(miner, dry_run))
+        body["findings"] = [{"class": finding.class_, "text": finding.text} for finding in miner.shown]
+    shell.answer(body, lambda: _report(miner, dry_run))
     if miner.mined.failed:
         raise typer.Exit(EXIT_REFUSED)
 
@@ -147,8 +147,8 @@ def _model(
 
 def _switch(shell: Shell, *, on: bool) -> None:
     MiningState(local_data_dir(shell.data)).switch(on)
-    told = "mining is on; `mnemesh mine now` reads the session files" if on else "mining is off"
-    shell.answer({"on": on}, lambda: [told])
+    text = "mining is on; `mnemesh mine now` reads the session files" if on else "mining is off"
+    shell.answer({"on": on}, lambda: [text])
 
 
 def _run(miner: Miner, named: list[Path]) -> Miner:
@@ -168,11 +168,11 @@ def _missing(home: Path) -> list[str]:
     return [str(folder) for folder in further_folders(home, os.environ) if not folder.is_dir()]
 
 
-def _told(miner: Miner, dry_run: bool) -> Iterator[str]:
+def _report(miner: Miner, dry_run: bool) -> Iterator[str]:
     mined = miner.mined
     if dry_run:
-        for one in miner.shown:
-            yield f"{paint(one.class_, BOLD)}  {one_line(one.text)}"
+        for finding in miner.shown:
+            yield f"{paint(finding.class_, BOLD)}  {one_line(finding.text)}"
     for path, reason in mined.failed.items():
         yield paint(f"failed  {one_line(path)}: {one_line(reason)}", YELLOW)
     yield from (paint(f"no such folder  {one_line(path)}", YELLOW) for path in mined.missing_folders)
@@ -194,9 +194,9 @@ def _told(miner: Miner, dry_run: bool) -> Iterator[str]:
 
 
 def _readings(readings: list[dict[str, Any]]) -> Iterator[str]:
-    for one in readings:
-        found = ", ".join(f"{count} {name}" for name, count in one.get("found", {}).items())
-        yield f"{one_line(str(one.get('session', '')))}  {found}; {one.get('stored', 0)} stored"
+    for reading in readings:
+        counts = ", ".join(f"{count} {name}" for name, count in reading.get("found", {}).items())
+        yield f"{one_line(str(reading.get('session', '')))}  {counts}; {reading.get('stored', 0)} stored"
     if not readings:
         yield "nothing was mined yet"
 

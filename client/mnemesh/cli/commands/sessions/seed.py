@@ -44,9 +44,9 @@ def _seeded(done: values.SeededProject) -> Iterator[str]:
             yield paint(f"    {one_line(seed.reason) or 'edited, forgotten or replaced since'}", DIM)
         if done.dry_run and seed.action in ("add", "update"):
             yield from (f"    {one_line(line)}" for line in seed.content.splitlines())
-    told = "nothing was stored" if done.dry_run else f"in {one_line(done.space)}"
+    where = "nothing was stored" if done.dry_run else f"in {one_line(done.space)}"
     topics = count_of(len(done.seeds), "topic")
-    yield f"{topics} of {count_of(done.files_read, 'file')} in {one_line(done.dir)}; {told}"
+    yield f"{topics} of {count_of(done.files_read, 'file')} in {one_line(done.dir)}; {where}"
 
 
 COMMANDS: Final = (("seed", seed_project),)

@@ -64,9 +64,9 @@ def resume(
     """Show what a session needs to go on: its last checkpoint, pinned and hot memories, open questions."""
     fields = given(agent=by, token_budget=token_budget, space=space)
     with shell.client() as client:
-        found = client.resume(session or "", **fields)
-        latest = client.resume(**fields).checkpoint if session and found.checkpoint is None and not shell.json else None
-    shell.answer(found, lambda: _resumed(found, latest))
+        reply = client.resume(session or "", **fields)
+        latest = client.resume(**fields).checkpoint if session and reply.checkpoint is None and not shell.json else None
+    shell.answer(reply, lambda: _resumed(reply, latest))
 
 
 def runs(shell: Shell, page: Page, session: str = "") -> None:
@@ -154,32 +154,32 @@ def _rest(page: values.SessionRuns | values.Requirements, empty: str) -> Iterato
         yield empty
 
 
-def _context(found: values.SessionContext) -> Iterator[str]:
-    yield from _groups(found.groups)
-    if found.left_out:
-        yield paint(f"{found.left_out} more did not fit; raise --token-budget to see them", DIM)
-    for reason in found.degraded:
+def _context(answer: values.SessionContext) -> Iterator[str]:
+    yield from _groups(answer.groups)
+    if answer.left_out:
+        yield paint(f"{answer.left_out} more did not fit; raise --token-budget to see them", DIM)
+    for reason in answer.degraded:
         yield paint(f"not asked: {one_line(reason)}", DIM)
-    if not found.groups:
+    if not answer.groups:
         empty = "nothing is stored here yet; `mnemesh remember TEXT`"
-        yield "nothing new for this session" if found.continued else empty
+        yield "nothing new for this session" if answer.continued else empty
 
 
 def _stored(done: values.Checkpointed) -> Iterator[str]:
     yield from _checkpoint(done.checkpoint)
 
 
-def _resumed(found: values.Resumed, latest: values.Checkpoint | None) -> Iterator[str]:
-    if found.checkpoint is None and latest is not None:
+def _resumed(answer: values.Resumed, latest: values.Checkpoint | None) -> Iterator[str]:
+    if answer.checkpoint is None and latest is not None:
         named = (
             f"mnemesh resume --session {shlex.quote(one_line(latest.session))}" if latest.session else "mnemesh resume"
         )
         yield f"no checkpoint of this session; the latest one: {named}"
-    elif found.checkpoint is None:
+    elif answer.checkpoint is None:
         yield "no checkpoint; `mnemesh checkpoint TASK` stores one"
     else:
-        yield from _checkpoint(found.checkpoint)
-    yield from _groups(found.groups)
+        yield from _checkpoint(answer.checkpoint)
+    yield from _groups(answer.groups)
 
 
 def _groups(groups: Iterable[values.ContextGroup]) -> Iterator[str]:

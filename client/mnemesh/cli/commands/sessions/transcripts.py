@@ -99,45 +99,45 @@ def erase(
 def _added(added: values.AddedTurns) -> Iterator[str]:
     stored = f"{count_of(added.stored, 'turn')}, {added.known} known"
     yield f"ADD  {one_line(added.session)} in {one_line(added.space)}: {stored}"
-    for one in added.masked:
-        yield paint(f"masked  {one_line(one.id)}  {', '.join(one.types)}", YELLOW)
+    for turn in added.masked:
+        yield paint(f"masked  {one_line(turn.id)}  {', '.join(turn.types)}", YELLOW)
 
 
-def _found(found: values.FoundTurns) -> Iterator[str]:
-    for hits, turns in _stretches(found.results):
+def _found(answer: values.FoundTurns) -> Iterator[str]:
+    for hits, turns in _stretches(answer.results):
         for rank, hit in sorted(hits.items()):
             turn = hit.turn
             where = paint(f"{one_line(turn.session)} {turn.position}", BOLD)
             yield f"{rank:>2}  {paint(f'{hit.score:.2f}', GREEN)}  {where}  {_when(turn)}{one_line(turn.space)}"
         own = {_place(hit.turn) for hit in hits.values()}
-        for place, one in turns.items():
+        for place, turn in turns.items():
             mark = ">" if len(own) > 1 and place in own else " "  # of one, the colours say it
-            line = f"    {mark} {one.role:<9} {one_line(one.text)}"
+            line = f"    {mark} {turn.role:<9} {one_line(turn.text)}"
             yield line if place in own else paint(line, DIM)
-    if not found.results:
-        yield "nothing found in " + ", ".join(one_line(space) for space in found.spaces)
+    if not answer.results:
+        yield "nothing found in " + ", ".join(one_line(space) for space in answer.spaces)
 
 
 def _stretches(results: Iterable[values.TurnHit]) -> list[tuple[dict[int, values.TurnHit], dict[Place, values.Turn]]]:
     """Hits by rank with the turns around them in order, each once. Hits with a common turn stand together."""
-    found: list[tuple[dict[int, values.TurnHit], dict[Place, values.Turn]]] = []
-    for rank, hit in sorted(enumerate(results, 1), key=lambda one: _place(one[1].turn)):
+    stretches: list[tuple[dict[int, values.TurnHit], dict[Place, values.Turn]]] = []
+    for rank, hit in sorted(enumerate(results, 1), key=lambda ranked: _place(ranked[1].turn)):
         turns = {_place(turn): turn for turn in (*hit.before, hit.turn, *hit.after)}
         hits = {rank: hit}
-        if found and found[-1][1].keys() & turns.keys():
-            other_hits, before = found.pop()
+        if stretches and stretches[-1][1].keys() & turns.keys():
+            other_hits, before = stretches.pop()
             hits, turns = other_hits | hits, before | turns
-        found.append((hits, turns))
-    return sorted(found, key=lambda one: min(one[0]))
+        stretches.append((hits, turns))
+    return sorted(stretches, key=lambda stretch: min(stretch[0]))
 
 
 def _place(turn: values.Turn) -> Place:
     return turn.space, turn.session, turn.position
 
 
-def _read(found: values.Transcript) -> Iterator[str]:
-    yield from _session(found.session)
-    for turn in found.turns:
+def _read(transcript: values.Transcript) -> Iterator[str]:
+    yield from _session(transcript.session)
+    for turn in transcript.turns:
         yield paint(f"{turn.position:>5}  {turn.role}  {_when(turn)}".rstrip(), DIM)
         yield from (f"       {printable(line)}" for line in turn.text.split("\n"))
 
