@@ -44,8 +44,8 @@ def _bench(words: Sequence[str]) -> int:
         return EXIT_USAGE
     sys.stdout.flush()
     sys.stderr.flush()
-    found = os.pathsep.join(filter(None, (str(SOURCE_TREE), os.environ.get("PYTHONPATH"))))
-    return os.execve(sys.executable, [sys.executable, "-P", "-m", "bench", *words], {**os.environ, "PYTHONPATH": found})
+    path = os.pathsep.join(filter(None, (str(SOURCE_TREE), os.environ.get("PYTHONPATH"))))
+    return os.execve(sys.executable, [sys.executable, "-P", "-m", "bench", *words], {**os.environ, "PYTHONPATH": path})
 
 
 def _become_node(words: Sequence[str]) -> int:

@@ -26,7 +26,7 @@ def with_short_ids(text: str) -> str:
     """A text of a node with its ids short."""
     import re  # no hook comes here
 
-    return re.sub(_IN_TEXT, lambda found: found[0] if found[0].startswith("“") else short_id(found[0]), text)
+    return re.sub(_IN_TEXT, lambda match: match[0] if match[0].startswith("“") else short_id(match[0]), text)
 
 
 def shortened(lines: Iterable[str], ids: Iterable[str]) -> Iterator[str]:
@@ -41,10 +41,10 @@ def shortened(lines: Iterable[str], ids: Iterable[str]) -> Iterator[str]:
 
 
 def _unique(id_: str, named: Iterable[str]) -> str:
-    others = [one for one in named if one != id_]
+    others = [other for other in named if other != id_]
     fitting = (
         id_[:chars]
         for chars in (len(short_id(id_)), TIMED_CHARS, WHOLE_CHARS)
-        if not any(one.startswith(id_[:chars]) for one in others)
+        if not any(other.startswith(id_[:chars]) for other in others)
     )
     return next(fitting, id_)

@@ -166,8 +166,8 @@ def _checkpoint_lines(checkpoint: Json) -> list[str]:
     parts += [(heading, "; ".join(checkpoint[name])) for name, heading in CHECKPOINT_PARTS.items()]
     parts.append(("Else", checkpoint["custom"]))
     day = str(checkpoint.get("at") or "")[:16].replace("T", " ")
-    told = (f"- {heading}: {harmless(text)[:CHECKPOINT_LINE_CHARS_MAX]}" for heading, text in parts if text)
-    return [f"Checkpoint [{short_id(checkpoint['id'])} {day}]:", *told]
+    lines = (f"- {heading}: {harmless(text)[:CHECKPOINT_LINE_CHARS_MAX]}" for heading, text in parts if text)
+    return [f"Checkpoint [{short_id(checkpoint['id'])} {day}]:", *lines]
 
 
 def _block(
@@ -217,7 +217,7 @@ def _line(memory: Json, chars_max: int = MEMORY_CHARS_MAX) -> str:
 def _standing(memory: Json) -> str:
     """The predecessors of a memory, and the marks of doubt: newer memories that contradict or may replace it, and words
     of prompt injection."""
-    replaced = [f"replaces {short_id(one['id'])} since {one['since'][:10]}" for one in memory.get("replaces", ())]
+    replaced = [f"replaces {short_id(old['id'])} since {old['since'][:10]}" for old in memory.get("replaces", ())]
     newer = [short_id(id_) for id_ in memory.get("older_than", ())]
     likely = [short_id(id_) for id_ in memory.get("may_be_replaced_by", ())]
     marks = [*replaced, *([f"older than {', '.join(newer)}, may not hold"] if newer else [])]

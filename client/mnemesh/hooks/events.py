@@ -68,8 +68,8 @@ RESUMING_SOURCES: Final = ("resume", "compact")
 
 def context_reply(host: str, event: str, text: str, banner: str = "") -> Reply:
     """The answer that puts `text` before the model, and a line before the person where the host has a place for it."""
-    told = {"systemMessage": banner} if banner and host in TELLING_HOSTS else {}
-    return {**REPLIES[host](event, text), **told}
+    message = {"systemMessage": banner} if banner and host in TELLING_HOSTS else {}
+    return {**REPLIES[host](event, text), **message}
 
 
 def permission_reply(tool: object) -> Reply | None:

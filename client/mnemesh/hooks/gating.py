@@ -90,9 +90,9 @@ class GateFile(SessionFile):
     def read(self) -> Gate:
         """The gate, a new one where the file is damaged."""
         try:
-            found: Any = loads("".join(self.lines()[-1:]) or "{}")
-            topic = frozenset(int(number) for number in found.get("topic", ()))
-            return Gate(int(found.get("empty", 0)), int(found.get("passed", 0)), found.get("brought") is True, topic)
+            state: Any = loads("".join(self.lines()[-1:]) or "{}")
+            topic = frozenset(int(number) for number in state.get("topic", ()))
+            return Gate(int(state.get("empty", 0)), int(state.get("passed", 0)), state.get("brought") is True, topic)
         except (ValueError, OverflowError, TypeError, AttributeError):
             return Gate()
 

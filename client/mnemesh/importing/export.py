@@ -34,8 +34,8 @@ def jsonl_line(memory: Memory) -> str:
 def markdown_text(memory: Memory) -> str:
     """The memory as a Markdown file; its content follows the front matter unchanged."""
     fields: dict[str, Any] = {MARKER: MARKER_VERSION, **as_json(memory)}
-    told = ("notes", "shown", "anchor", "stale", "replaces", "older_than", "may_be_replaced_by", "suspicious")
-    for name in ("content", "conflicts", "useful", "not_useful", "linked", "linked_more", *told):
+    derived = ("notes", "shown", "anchor", "stale", "replaces", "older_than", "may_be_replaced_by", "suspicious")
+    for name in ("content", "conflicts", "useful", "not_useful", "linked", "linked_more", *derived):
         del fields[name]
     fields["links"] = [f"{link.type}:{link.id}" for link in memory.links]
     kept = {name: value for name, value in fields.items() if value not in ("", [], {})}

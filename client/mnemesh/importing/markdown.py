@@ -134,8 +134,8 @@ def _foreign(document: Document) -> dict[str, Any]:
 def _note_tags(document: Document, tags: Sequence[str]) -> list[str]:
     """The tags of the front matter, then those that observations of the text bear, and their categories."""
     own = list(tags)
-    for found in _OBSERVATION.finditer(document.body):
-        own += [found["category"].strip().lower(), *(tag[1:] for tag in _TAG.findall(found["text"]))]
+    for match in _OBSERVATION.finditer(document.body):
+        own += [match["category"].strip().lower(), *(tag[1:] for tag in _TAG.findall(match["text"]))]
     return [tag for tag in dict.fromkeys(own) if tag][:NOTE_TAGS_MAX]
 
 

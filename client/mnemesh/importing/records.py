@@ -68,8 +68,8 @@ class Unused:
     def note(self) -> Iterator[Problem]:
         """The note on fields that were left out, if any."""
         if self.names:
-            told = ", ".join(f"{shorten(name)} ({count})" for name, count in self.names.most_common(8))
-            yield Problem(line=0, message=f"fields without a place here: {told}", refused=False)
+            names = ", ".join(f"{shorten(name)} ({count})" for name, count in self.names.most_common(8))
+            yield Problem(line=0, message=f"fields without a place here: {names}", refused=False)
 
 
 def parse_json(text: str, path: str, place: str = "") -> Parsed:
@@ -81,7 +81,7 @@ def parse_json(text: str, path: str, place: str = "") -> Parsed:
         return
     records = records_of(value)
     chats = value.get("conversations") if isinstance(value, dict) else records
-    if isinstance(chats, list) and any(isinstance(one, dict) and not CHAT_FIELDS.isdisjoint(one) for one in chats):
+    if isinstance(chats, list) and any(isinstance(chat, dict) and not CHAT_FIELDS.isdisjoint(chat) for chat in chats):
         command = f"mnemesh import-transcript {shlex.quote(path)}"
         yield Problem(line=0, message=f"holds conversations and no memories; {command} takes it")
         return
@@ -257,9 +257,9 @@ def parse_graph(lines: Iterable[tuple[int, str]], path: str, place: str = "") ->
     position = 0
     for name, (number, entity) in entities.items():
         observations = entity.get("observations")
-        told = [f"- {_line(text)}" for text in observations] if isinstance(observations, list) else []
+        facts = [f"- {_line(text)}" for text in observations] if isinstance(observations, list) else []
         kind = _line(entity.get("entityType"))
-        content = "\n".join([f"{name} ({kind})" if kind else name, *told, *said.get(name, ())])
+        content = "\n".join([f"{name} ({kind})" if kind else name, *facts, *said.get(name, ())])
         for part in pieces(content):
             position += 1
             fields = {"content": part, "title": clip_title((name,)), "tags": [kind[:80]] if kind else []}

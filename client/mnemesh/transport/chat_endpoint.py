@@ -58,15 +58,15 @@ class ChatEndpoint:
                 f"the model has not answered within {self._timeout_s:g} s; nothing was changed"
             ) from None
         except (OSError, HTTPException) as error:
-            told = type(error).__name__
-            raise NotReachable(f"the model's endpoint can't be used ({told}); nothing was changed") from None
+            name = type(error).__name__
+            raise NotReachable(f"the model's endpoint can't be used ({name}); nothing was changed") from None
         finally:
             connection.close()
 
     def _read(self, connection: HTTPConnection, read: object, until: float) -> bytes:
         """The whole answer, within the time however slowly it comes."""
         assert callable(read)
-        found = bytearray()
+        body = bytearray()
         while True:
             left = until - time.monotonic()
             if left <= 0:
@@ -75,9 +75,9 @@ class ChatEndpoint:
                 connection.sock.settimeout(left)
             piece = read(PIECE_BYTES)
             if not piece:
-                return bytes(found)
-            found += piece
-            if len(found) > ANSWER_BYTES_MAX:
+                return bytes(body)
+            body += piece
+            if len(body) > ANSWER_BYTES_MAX:
                 raise NotReachable(f"the model answers more than {ANSWER_BYTES_MAX} bytes; nothing was changed")
 
 

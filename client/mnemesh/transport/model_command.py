@@ -60,7 +60,7 @@ class ModelCommand:
         until = time.monotonic() + self._timeout_s
         assert process.stdin is not None
         assert process.stdout is not None
-        found = bytearray()
+        output = bytearray()
         with selectors.DefaultSelector() as ready:
             for stream, event in ((process.stdin, selectors.EVENT_WRITE), (process.stdout, selectors.EVENT_READ)):
                 os.set_blocking(stream.fileno(), False)
@@ -80,10 +80,10 @@ class ModelCommand:
                             ready.unregister(process.stdin)
                             process.stdin.close()
                     elif piece := os.read(key.fd, PIECE_BYTES):
-                        found += piece
+                        output += piece
                     else:
                         ready.unregister(process.stdout)
-                    if len(found) > ANSWER_BYTES_MAX:
+                    if len(output) > ANSWER_BYTES_MAX:
                         raise NotReachable(f"the model answers more than {ANSWER_BYTES_MAX} bytes")
         try:
             status = process.wait(timeout=max(0.1, until - time.monotonic()))
@@ -91,7 +91,7 @@ class ModelCommand:
             raise DeadlineExceeded(f"the model has not ended within {self._timeout_s:g} s") from None
         if status:
             raise NotReachable(f"the model's command ended with status {status}")
-        return found.decode("utf-8", "replace")
+        return output.decode("utf-8", "replace")
 
 
 def _given(stream: int, rest: bytes) -> bytes:

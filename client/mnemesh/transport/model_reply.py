@@ -25,7 +25,7 @@ def listed(reply: str, name: str) -> list[Any]:
         value = json.loads(fenced[1] if fenced else reply)
     except RecursionError:
         raise ValueError("JSON nested too deeply") from None
-    found = value.get(name) if isinstance(value, dict) else None
-    if not isinstance(found, list):
+    items = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(items, list):
         raise ValueError(f'no object with a list "{name}"')
-    return found
+    return items

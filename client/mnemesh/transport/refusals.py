@@ -59,10 +59,10 @@ def refusal(error: grpc.RpcError, endpoint: str, timeout_s: float | None) -> Mne
 def broken_stream(error: grpc.RpcError, endpoint: str) -> MnemeshError:
     """The error that a stream without an end ended with. A message of gRPC itself (a reset, a dead peer) means
     that the node can't be reached now."""
-    found = refusal(error, endpoint, None)
-    if isinstance(found, NotReachable) or found.details or found.code not in ("CANCELLED", "UNKNOWN", "INTERNAL"):
-        return found
-    return NotReachable(f"the stream from {endpoint} broke ({found.message})")
+    refused = refusal(error, endpoint, None)
+    if isinstance(refused, NotReachable) or refused.details or refused.code not in ("CANCELLED", "UNKNOWN", "INTERNAL"):
+        return refused
+    return NotReachable(f"the stream from {endpoint} broke ({refused.message})")
 
 
 def _details(metadata: Iterable[tuple[str, str | bytes]]) -> dict[str, str]:
@@ -78,22 +78,22 @@ def _unpacked(data: bytes) -> dict[str, str]:
     from google.rpc.error_details_pb2 import BadRequest, ErrorInfo, RetryInfo
     from google.rpc.status_pb2 import Status
 
-    found: dict[str, str] = {}
+    details: dict[str, str] = {}
     try:
         for packed in Status.FromString(data).details:
             info, bad, retry = ErrorInfo(), BadRequest(), RetryInfo()
             if packed.Unpack(info):
-                found |= {"reason": info.reason, **info.metadata}
+                details |= {"reason": info.reason, **info.metadata}
             elif packed.Unpack(bad) and bad.field_violations:
-                found = {
+                details = {
                     "field": bad.field_violations[0].field,
                     "limit": bad.field_violations[0].description,
-                } | found
+                } | details
             elif packed.Unpack(retry):
-                found.setdefault("retry_after_s", f"{retry.retry_delay.ToTimedelta().total_seconds():g}")
+                details.setdefault("retry_after_s", f"{retry.retry_delay.ToTimedelta().total_seconds():g}")
     except DecodeError:
-        return found
-    return found
+        return details
+    return details
 
 
 def _reason(message: str) -> str:

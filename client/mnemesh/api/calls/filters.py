@@ -19,5 +19,5 @@ Time = datetime | str
 def places(space: Words | None, spaces: Words | None, path: str = "") -> list[object] | None:
     """The values of `space` and of `spaces`, in one list. Raises InvalidArgument that names the field after
     `path`."""
-    given = {name: one for name, one in (("space", space), ("spaces", spaces)) if one is not None}
-    return [place for name, one in given.items() for place in listed(path + name, one)] if given else None
+    given = {name: value for name, value in (("space", space), ("spaces", spaces)) if value is not None}
+    return [place for name, value in given.items() for place in listed(path + name, value)] if given else None

@@ -167,8 +167,8 @@ def _once_a_file(changes: Iterable[Change]) -> list[Change]:
 def program() -> str:
     """The path of the program `mnemesh` of this installation. Raises RefusedFile."""
     here = Path(sys.argv[0])
-    if here.name == NAME and (found := shutil.which(sys.argv[0])):
-        return os.path.abspath(found)
+    if here.name == NAME and (path := shutil.which(sys.argv[0])):
+        return os.path.abspath(path)
     beside = Path(sys.executable).parent / NAME
     if beside.exists():
         return str(beside)

@@ -101,9 +101,9 @@ def planned(folder: Path, wanted: Mapping[str, bytes]) -> list[ServiceFile]:
 
 def removable(folder: Path, names: Sequence[str]) -> list[ServiceFile]:
     """The files of an earlier installation. One that was edited stays."""
-    found = ((folder / name, _read(folder / name)) for name in names)
+    files = ((folder / name, _read(folder / name)) for name in names)
     return [
-        ServiceFile(path, before, None if is_ours(before) else before) for path, before in found if before is not None
+        ServiceFile(path, before, None if is_ours(before) else before) for path, before in files if before is not None
     ]
 
 
@@ -140,8 +140,8 @@ def commands_of(platform: str, folder: Path, names: Sequence[str], *, gone: bool
 
 def is_ours(data: bytes) -> bool:
     """Whether a file is as this module wrote it."""
-    found = _MARKED.fullmatch(data)
-    return found is not None and found[2].decode() == _hash(found[1])
+    match = _MARKED.fullmatch(data)
+    return match is not None and match[2].decode() == _hash(match[1])
 
 
 def _systemd(name: str, program: str, data_dir: str, variables: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:

@@ -151,8 +151,8 @@ def _indent_of(text: str, at: int) -> str:
 
 def _unit_of(text: str) -> str:
     """One step of indentation, by the first line that has any."""
-    found = re.search(r"\n([ \t]+)[^\s/*]", text)
-    return found[1] if found else INDENT
+    indented = re.search(r"\n([ \t]+)[^\s/*]", text)
+    return indented[1] if indented else INDENT
 
 
 def _put_into(value: Any, path: Path, new: Any) -> None:
@@ -242,4 +242,4 @@ def empty_paths(value: Any, path: Path = ()) -> list[Path]:
     if value in ({}, []):
         return [path]
     pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [found for key, inner in pairs for found in empty_paths(inner, (*path, key))]
+    return [empty for key, inner in pairs for empty in empty_paths(inner, (*path, key))]

@@ -64,8 +64,8 @@ def file_of(given: Mapping[str, Any]) -> str:
     """The file that a call reads or changed, "" for none."""
     asked = given.get("tool_input")
     places = (asked, given) if isinstance(asked, dict) else (given,)
-    found = (place.get(name) for place in places for name in _PATH_NAMES)
-    path = next((value for value in found if isinstance(value, str) and value), "")
+    values = (place.get(name) for place in places for name in _PATH_NAMES)
+    path = next((value for value in values if isinstance(value, str) and value), "")
     return relative(path, given.get("cwd"))
 
 

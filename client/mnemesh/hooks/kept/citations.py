@@ -36,8 +36,8 @@ def cited(words: str, shown: Mapping[str, Collection[str]], asked: str = "") -> 
     `shown` has the marks of each. A run of words of the person in `asked` is no quotation."""
     words = words[-WORDS_CHARS_MAX:]
     named: dict[str, None] = {}
-    for found in dict.fromkeys(re.findall(_ID, words.lower())):
-        fitting = [id_ for id_ in shown if id_.startswith(found)]
+    for start in dict.fromkeys(re.findall(_ID, words.lower())):
+        fitting = [id_ for id_ in shown if id_.startswith(start)]
         if len(fitting) == 1:
             named[fitting[0]] = None
     marks = frozenset(f"{number:08x}" for number in set(runs_of(words)).difference(runs_of(asked)))

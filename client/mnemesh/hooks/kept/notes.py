@@ -55,11 +55,11 @@ class Notes:
     def oldest(self, most: int) -> Iterator[tuple[str, dict[str, Any]]]:
         """Up to `most` names with their notes. A damaged one is removed, and an unreadable one passed over."""
         for file in self._names():
-            for found in self.named(file.removesuffix(SUFFIX)):
+            for note in self.named(file.removesuffix(SUFFIX)):
                 if most <= 0:
                     return
                 most -= 1
-                yield found
+                yield note
 
     def named(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """The note of a name with it, nothing without one. A damaged one is removed."""
@@ -96,7 +96,7 @@ class Notes:
     def _names(self) -> list[str]:
         """The files, the one written first coming first."""
         try:
-            found = [entry for entry in os.scandir(self._folder) if entry.name.endswith(SUFFIX)]
-            return [entry.name for entry in sorted(found, key=lambda entry: (entry.stat().st_mtime_ns, entry.name))]
+            entries = [entry for entry in os.scandir(self._folder) if entry.name.endswith(SUFFIX)]
+            return [entry.name for entry in sorted(entries, key=lambda entry: (entry.stat().st_mtime_ns, entry.name))]
         except FileNotFoundError:
             return []

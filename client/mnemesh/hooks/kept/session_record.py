@@ -109,15 +109,15 @@ class SessionRecord:
         shown = ShownMemories(self._data_dir, self._host, self._session).marked()
         if not shown:
             return ()
-        told = self._given.get("last_assistant_message")  # the transcript may lag behind it
+        message = self._given.get("last_assistant_message")  # the transcript may lag behind it
         transcript = self._transcript()
         try:
             last, asked = last_words(transcript) if transcript else ("", "")
         except OSError:  # not for this user
             last, asked = "", ""
-        found = cited(own_words(told if isinstance(told, str) else last), shown, asked)
-        before = self._counted.lines() if found else ()
-        return [id_ for id_ in found if id_ not in before]
+        ids = cited(own_words(message if isinstance(message, str) else last), shown, asked)
+        before = self._counted.lines() if ids else ()
+        return [id_ for id_ in ids if id_ not in before]
 
     def _rate(self, node: NodeHttp, ids: Sequence[str]) -> None:
         """Tell the node. A vote that somebody has given stays, because ids in an answer are citations."""

@@ -92,8 +92,8 @@ class _Standing:
             self._task = text
         for block in blocks:
             if block.get("type") == "tool_result" and block.get("is_error"):
-                told = "\n".join(part.get("text", "") for part in _blocks(block.get("content")) if _is_text(part))
-                self._errors.append(own_words(told))
+                text = "\n".join(part.get("text", "") for part in _blocks(block.get("content")) if _is_text(part))
+                self._errors.append(own_words(text))
 
     def _call(self, block: Mapping[str, Any]) -> None:
         given = block.get("input")
@@ -115,7 +115,7 @@ class _Standing:
         if self.said:
             last = self.said[-LAST_WORDS_CHARS_MAX:]
             custom = f"{custom}\n\nLast words: {last}" if custom else f"Last words: {last}"
-        found = {
+        fields = {
             "task": _line(self._task, TASK_CHARS_MAX),
             "files": _items(self._files),
             "errors": _items(self._errors),
@@ -123,7 +123,7 @@ class _Standing:
             "questions": _items(_QUESTION.findall(self.said))[-QUESTIONS_MAX:],
             "custom": "".join(ch for ch in custom if ch.isprintable() or ch in "\n\t"),
         }
-        return {name: value for name, value in found.items() if value}
+        return {name: value for name, value in fields.items() if value}
 
 
 def _tail(transcript: StrPath, bytes_written: int | None) -> bytes:
