@@ -265,7 +265,7 @@ def _check_credentials(touches: Sequence[_Touch], head: ChangeHead, earlier: Map
 
 
 def _said_first(secrets: Mapping[str, str], head: ChangeHead, earlier: Mapping[str, bytes]) -> str:
-    """The reason for the first text of `found` that is new, "" when the change builds on all of them. The search goes
+    """The reason for the first text of `secrets` that is new, "" when the change builds on all of them. The search goes
     back through as many bytes as a document is read from, so that no long history makes a refusal dear."""
     left, room = dict(secrets), limits.DOCUMENT_BYTES_MAX
     hashes, seen = list(head.deps), set(head.deps)
