@@ -18,12 +18,12 @@ def runs_of(one: Sequence[str], other: Sequence[str]) -> list[Run]:
 
 def gaps_of(one: Sequence[str], other: Sequence[str], runs: Sequence[Run]) -> list[Gap]:
     """The gaps before the first run, between two and behind the last."""
-    begun, ended, found = 0, 0, list[Gap]()
+    begun, ended, gaps = 0, 0, list[Gap]()
     for at, place, size in (*runs, (len(one), len(other), 0)):
         if begun < at or ended < place:
-            found.append((range(begun, at), range(ended, place)))
+            gaps.append((range(begun, at), range(ended, place)))
         begun, ended = at + size, place + size
-    return found
+    return gaps
 
 
 def _runs(twins: Sequence[Sequence[int]], start: int, end: int, first: int, last: int) -> list[Run]:

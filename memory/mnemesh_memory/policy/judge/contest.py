@@ -85,21 +85,21 @@ class Trees:
 @lru_cache(maxsize=1)
 def trained() -> Trees:
     """The trees of the package."""
-    told = json.loads(files("mnemesh_memory").joinpath(TREES_FILE).read_text("utf-8"))
+    stored = json.loads(files("mnemesh_memory").joinpath(TREES_FILE).read_text("utf-8"))
     nodes: list[Node] = []
     questions: dict[tuple[int, float], int] = {}
-    roots = [_laid_out(tree, nodes, questions) for tree in told["trees"]]
+    roots = [_laid_out(tree, nodes, questions) for tree in stored["trees"]]
     feature, threshold = map(np.array, zip(*questions, strict=True))
     question, below, weight = map(np.array, zip(*nodes, strict=True))
     return Trees(
-        bias=told["bias"],
-        ask=told["ask"],
-        limits={form: Limits(*told[form]) for form in FORMS},
-        features=tuple(told["features"]),
+        bias=stored["bias"],
+        ask=stored["ask"],
+        limits={form: Limits(*stored[form]) for form in FORMS},
+        features=tuple(stored["features"]),
         feature=feature,
         threshold=threshold,
         roots=np.array(roots),
-        depth=max(map(_depth, told["trees"])),
+        depth=max(map(_depth, stored["trees"])),
         question=question,
         below=below,
         weight=weight,
@@ -127,8 +127,8 @@ def _depth(tree: Any) -> int:
 
 def contest(older: Statement, newer: Statement, cosine: float) -> Contest | None:
     """Whether the newer statement takes the place of the older one, and on what evidence."""
-    found = judged(older, newer, cosine)
-    return found if found is not None and found.linked else None
+    evidence = judged(older, newer, cosine)
+    return evidence if evidence is not None and evidence.linked else None
 
 
 def judged(older: Statement, newer: Statement, cosine: float) -> Contest | None:
@@ -200,8 +200,8 @@ def form_of(pair: StatementPair) -> str:
     """How the newer statement stands to the older one, because each form is judged by limits of its own: "told" when it
     calls a word of the older one past, "alike" when both are the same but for at most two exchanged stretches, or
     "apart"."""
-    told = {pair.before[at] for at in pair.older.old if at in pair.before}  # The older one called it past already.
-    if pair.past and told.isdisjoint(pair.after[at] for at in pair.past):
+    past = {pair.before[at] for at in pair.older.old if at in pair.before}  # The older one called it past already.
+    if pair.past and past.isdisjoint(pair.after[at] for at in pair.past):
         return "told"
     exchanged = len(pair.gaps) <= EXCHANGES_MAX and pair.lost and pair.gained
     return "alike" if exchanged and pair.parallel >= ALIKE_MIN else "apart"
@@ -243,11 +243,11 @@ def _numbered_apart(pair: StatementPair) -> bool:
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _numbers_of_subject(statement: Statement) -> dict[str, set[str]]:
     """The numbers of its subject by the words before them."""
-    found: dict[str, set[str]] = {}
+    numbers: dict[str, set[str]] = {}
     for at, token in enumerate(statement.tokens[: max(2, statement.verb)]):
         if _is_number_of_subject(statement, at):
-            found.setdefault(statement.key(at - 1), set()).add(token.text)
-    return found
+            numbers.setdefault(statement.key(at - 1), set()).add(token.text)
+    return numbers
 
 
 def _is_number_of_subject(statement: Statement, at: int) -> bool:

@@ -206,13 +206,13 @@ def _modifiers(pair: StatementPair) -> list[int]:
 def _scoped(statement: Statement) -> dict[int, str]:
     """Words behind "in", "on" or "for" that say in which case a value holds, each with that preposition. Values, and
     the place that a verb asks for, are none."""
-    found: dict[int, str] = {}
+    scoped: dict[int, str] = {}
     words = statement.words
     placing = statement.verb < 0 or meaning(statement.key(statement.verb)) in _PLACING
     for at, word in enumerate(words):
         if word in _SCOPING and at > statement.verb and (word == "for" or not (placing or at == statement.verb + 1)):
-            found |= dict.fromkeys(_phrase(statement, words, at + 1), word)
-    return found
+            scoped |= dict.fromkeys(_phrase(statement, words, at + 1), word)
+    return scoped
 
 
 def _phrase(statement: Statement, words: Sequence[str], start: int) -> Iterator[int]:
@@ -230,8 +230,8 @@ def is_named_past(pair: StatementPair) -> bool:
         return False
     olds = {pair.after[at] for at in pair.past}
     values = {pair.before[at] for at in pair.older.content if at > pair.older.verb >= 0}
-    told = {pair.before[at] for at in pair.older.old if at in pair.before}  # The older one called it past already.
-    named = not olds.isdisjoint(values) and olds.isdisjoint(told) and not pair.newer.ends
+    past = {pair.before[at] for at in pair.older.old if at in pair.before}  # The older one called it past already.
+    named = not olds.isdisjoint(values) and olds.isdisjoint(past) and not pair.newer.ends
     return named and not pair.lost and not is_past_in_a_case(pair)
 
 
@@ -262,8 +262,8 @@ def is_other_attribute(pair: StatementPair) -> bool:
     older, newer = pair.older, pair.newer
     if pair.stated or min(older.verb, newer.verb) < 0 or pair.replaced_values or pair.denied or pair.opposite:
         return False
-    subjects = [{one.meanings[at] for at in one.content if at < one.verb} for one in (older, newer)]
-    behind = [{one.meanings[at] for at in one.content if at > one.verb} for one in (older, newer)]
+    subjects = [{side.meanings[at] for at in side.content if at < side.verb} for side in (older, newer)]
+    behind = [{side.meanings[at] for at in side.content if at > side.verb} for side in (older, newer)]
     of_subject = pair.shared <= subjects[0] & subjects[1] and pair.shared.isdisjoint(behind[0] | behind[1])
     return bool(pair.shared) and of_subject and _predicate(older) != _predicate(newer)
 
@@ -288,15 +288,15 @@ def stand_together(older: Statement, newer: Statement) -> bool:
 
 def _are_tastes(older: Statement, newer: Statement) -> bool:
     """Whether two subjects like something, such as "Ana prefers tabs" and "Bob prefers tabs"."""
-    verbs = [one.key(one.verb) if one.verb >= 0 else "" for one in (older, newer)]
-    subjects = [{one.meanings[at] for at in one.content if at < one.verb} for one in (older, newer)]
+    verbs = [side.key(side.verb) if side.verb >= 0 else "" for side in (older, newer)]
+    subjects = [{side.meanings[at] for at in side.content if at < side.verb} for side in (older, newer)]
     return verbs[0] == verbs[1] and verbs[0] in TASTES and all(subjects) and subjects[0].isdisjoint(subjects[1])
 
 
 def _is_turned(older: Statement, newer: Statement) -> bool:
     """Whether two things change their places around "to" in the subject, and each way has a value of its own: the train
     from Kiel to Hamburg takes two hours, and from Hamburg to Kiel three."""
-    if not all(any(token.dimension for token in one.tokens) for one in (older, newer)):
+    if not all(any(token.dimension for token in side.tokens) for side in (older, newer)):
         return False
     ways = [(near & other, far & one, near & one) for near, far in _ways(newer) for one, other in _ways(older)]
     return any(near and far and not same for near, far, same in ways)
@@ -305,13 +305,13 @@ def _is_turned(older: Statement, newer: Statement) -> bool:
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _ways(statement: Statement) -> list[tuple[Set[str], Set[str]]]:
     """For each "to" of the subject the meanings of the words before it and behind it, without those on both sides."""
-    found: list[tuple[Set[str], Set[str]]] = []
+    ways: list[tuple[Set[str], Set[str]]] = []
     for at, word in enumerate(statement.words):
         if word == "to" and at < statement.verb:
             near = _beside(statement, range(at - 1, -1, -1))
             far = _beside(statement, range(at + 1, len(statement.words)))
-            found.append((near - far, far - near))
-    return found
+            ways.append((near - far, far - near))
+    return ways
 
 
 def _beside(statement: Statement, way: Iterable[int]) -> set[str]:
@@ -331,13 +331,13 @@ def is_of_other_things(one: str, other: str, *, stated: bool) -> bool:
 
 @lru_cache(maxsize=LABELS_KEPT)
 def _labels(text: str) -> Mapping[str, Set[str]]:
-    found: dict[str, set[str]] = {}
+    labels: dict[str, set[str]] = {}
     for statement in statements(text):
         words = (_COUNTED if _is_counted(statement, at) else token.text for at, token in enumerate(statement.tokens))
         for noun, number in _LABEL.findall(" ".join(words)):
             if noun not in NO_LABELS:
-                found.setdefault(noun, set()).add(number)
-    return found
+                labels.setdefault(noun, set()).add(number)
+    return labels
 
 
 def _is_counted(statement: Statement, at: int) -> bool:

@@ -33,22 +33,22 @@ def evidence_of(older: str, newer: str, cosine: float) -> Evidence:
     after = list(statements(newer))[:COMPARED_MAX]
     if 1 < len(after) <= READ_WHOLE_MAX:
         after.append(read_whole(newer))
-    known = frozenset(word for one in before for word in one.meant)
-    after = [one for one in after if not known.isdisjoint(one.meant)]  # the others contest nothing
-    after = [one for one in after if not any(restates(one, other) or same(one, other) for other in before)]
-    pairs = [[weighed(sentence, one, cosine) for one in after] for sentence in before]
-    found = [_best(row) for row in pairs]
+    known = frozenset(word for sentence in before for word in sentence.meant)
+    after = [sentence for sentence in after if not known.isdisjoint(sentence.meant)]  # the others contest nothing
+    after = [new for new in after if not any(restates(new, old) or same(new, old) for old in before)]
+    pairs = [[weighed(old, new, cosine) for new in after] for old in before]
+    contests = [_best(row) for row in pairs]
     whole = (
-        all(one is not None and one.linked for one in found)
+        all(contest is not None and contest.linked for contest in contests)
         and len(older) <= LOOKED_AT_CHARS
         and len(all_before) <= COMPARED_MAX
     )
-    best = max((one for one in found if one is not None), key=lambda one: one.likelihood, default=None)
-    return Evidence(best, whole, max((one.likelihood for row in pairs for one in row), default=0.0))
+    best = max(filter(None, contests), key=lambda contest: contest.likelihood, default=None)
+    return Evidence(best, whole, max((pair.likelihood for row in pairs for pair in row), default=0.0))
 
 
-def _best(found: Iterable[Weighed]) -> Contest | None:
-    return max((one.contest for one in found if one.contest), key=lambda one: one.likelihood, default=None)
+def _best(pairs: Iterable[Weighed]) -> Contest | None:
+    return max((pair.contest for pair in pairs if pair.contest), key=lambda contest: contest.likelihood, default=None)
 
 
 def with_reading(words: Evidence, reading: Reading | None, older: str, newer: str) -> Evidence:
@@ -58,24 +58,24 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
         return words
     if (words.contest and words.contest.ruled) or _states_nothing(older, newer) or _stand_together(older, newer):
         return words
-    limit, told = limits(), score(reading, words.likelihood)
-    if told < limit.ask:
+    limit, odds = limits(), score(reading, words.likelihood)
+    if odds < limit.ask:
         return words._replace(contest=None, apart=True)
-    found = words.contest or Contest(
+    by_words = words.contest or Contest(
         strong=False,
-        stated=any(one.strong for one in statements(newer)),
+        stated=any(sentence.strong for sentence in statements(newer)),
         reason="another value of one thing, as a model reads both texts",
         linked=False,
         firm=False,
     )
-    agreed = told >= limit.mark  # There a link by words stands.
-    linked = told >= limit.link or (found.linked and (agreed or _is_sure(found, newer)))
+    agreed = odds >= limit.mark  # There a link by words stands.
+    linked = odds >= limit.link or (by_words.linked and (agreed or _is_sure(by_words, newer)))
     if _are_two_events(older, newer):
-        return words._replace(contest=replace(found, strong=False, linked=False, marked=False))
+        return words._replace(contest=replace(by_words, strong=False, linked=False, marked=False))
     contest = replace(
-        found,
+        by_words,
         likelihood=reading.replaces,
-        strong=(told >= limit.replace and found.firm) or (found.strong and agreed),
+        strong=(odds >= limit.replace and by_words.firm) or (by_words.strong and agreed),
         linked=linked,
         marked=linked or agreed,
     )
@@ -85,8 +85,8 @@ def with_reading(words: Evidence, reading: Reading | None, older: str, newer: st
 def _states_nothing(older: str, newer: str) -> bool:
     """Whether the newer text only asks, proposes or doubts, or the older one only asks. A model takes that for a
     value."""
-    asked = all(one.asks for one in statements(older))
-    return asked or all(one.asks or doubts.is_hedged(one) for one in statements(newer))
+    asked = all(sentence.asks for sentence in statements(older))
+    return asked or all(sentence.asks or doubts.is_hedged(sentence) for sentence in statements(newer))
 
 
 def _stand_together(older: str, newer: str) -> bool:
@@ -98,10 +98,10 @@ def _stand_together(older: str, newer: str) -> bool:
 def _are_two_events(older: str, newer: str) -> bool:
     """Whether both texts tell of the past and of no change: what was stays true beside another event."""
     before, after = statements(older), statements(newer)
-    return all(map(happened, (*before, *after))) and not any(one.strong for one in after)
+    return all(map(happened, (*before, *after))) and not any(sentence.strong for sentence in after)
 
 
 def _is_sure(contest: Contest, newer: str) -> bool:
     """Whether words link two texts so surely that a model needs to be sure to keep them apart. A text that says "also"
     adds a value to another one."""
-    return contest.likelihood >= SURE_WORDS_MIN and not any(one.adds for one in statements(newer))
+    return contest.likelihood >= SURE_WORDS_MIN and not any(sentence.adds for sentence in statements(newer))

@@ -267,9 +267,9 @@ def _asked(likely: Sequence[Replaced], fresh: float, heads: Mapping[str, tuple[s
         target_id=target.id,
         similarity=target.cosine,
         asked=tuple(item.id for item, _ in likely[:ASKED_MAX]),
-        marked=tuple(item.id for item, found in likely[:ASKED_MAX] if found.marked),
+        marked=tuple(item.id for item, contest in likely[:ASKED_MAX] if contest.marked),
         heads=heads,
-        hint="; ".join(_replacing(one) for one, _ in likely[:ASKED_MAX]),
+        hint="; ".join(_replacing(item) for item, _ in likely[:ASKED_MAX]),
     )
 
 
@@ -289,25 +289,25 @@ def _contests(ordered: Sequence[Candidate], text: str, seen: Seen) -> Contests:
             break  # the words agree by chance, and so do those of all that follow
         if item.kind in RECORDS:
             continue
-        found, whole, *_ = with_reading(_evidence(item, text, seen), item.read, item.text, text)
-        if found is None or doubts.is_of_other_things(item.text, text, stated=found.stated):
+        contest, whole, *_ = with_reading(_evidence(item, text, seen), item.read, item.text, text)
+        if contest is None or doubts.is_of_other_things(item.text, text, stated=contest.stated):
             continue
-        if modelled and item.read is None and not found.ruled and _may_be_read(item.text, text):
-            if found.firm:  # the writer is asked at most about one that the model did not come to read
-                likely.append((item, replace(found, marked=False)))
+        if modelled and item.read is None and not contest.ruled and _may_be_read(item.text, text):
+            if contest.firm:  # the writer is asked at most about one that the model did not come to read
+                likely.append((item, replace(contest, marked=False)))
             continue
-        if not found.linked:
-            likely.append((item, found))
+        if not contest.linked:
+            likely.append((item, contest))
             continue
-        obstacle = _obstacle(item, found, whole=whole)
+        obstacle = _obstacle(item, contest, whole=whole)
         if obstacle:
-            opposed.append((item, found, obstacle))
+            opposed.append((item, contest, obstacle))
         elif not replaced:
-            replaced.append((item, found))  # the nearest alone: a wrong replacement hides a fact
-    return replaced, opposed, sorted(likely, key=lambda one: -one[1].likelihood)
+            replaced.append((item, contest))  # the nearest alone: a wrong replacement hides a fact
+    return replaced, opposed, sorted(likely, key=lambda pair: -pair[1].likelihood)
 
 
-def _obstacle(item: Candidate, found: Contest, *, whole: bool) -> str:
+def _obstacle(item: Candidate, contest: Contest, *, whole: bool) -> str:
     """Why a contested memory stays; "" when it steps back."""
     if not item.replaceable:
         return "it stands until a writer with the right names it: another's, pinned, a trigger, or in conflict"
@@ -315,9 +315,9 @@ def _obstacle(item: Candidate, found: Contest, *, whole: bool) -> str:
         return "the memory holds from a later time than this text"
     if not whole:
         return "the memory says more than this text replaces"
-    if not found.stated and (unmoved := stands_unstated(item)):
+    if not contest.stated and (unmoved := stands_unstated(item)):
         return unmoved
-    return "" if found.strong else "the evidence does not decide which holds"
+    return "" if contest.strong else "the evidence does not decide which holds"
 
 
 def stands_unstated(item: Candidate) -> str:

@@ -57,14 +57,14 @@ class StatementPair:
     @cached_property
     def replaced_values(self) -> list[tuple[str, str]]:
         """Values of the older statement with the other value of their dimension in the newer one, as written."""
-        found = []
+        values = []
         lost = [token for token in self.older.tokens if token.dimension and token.key not in self.newer.token_keys]
         gained = [token for token in self.newer.tokens if token.dimension and token.key not in self.older.token_keys]
-        for one in lost:
-            other = next((token for token in gained if token.dimension == one.dimension), None)
-            if other is not None:
-                found.append((one.text, other.text))
-        return found
+        for old in lost:
+            new = next((token for token in gained if token.dimension == old.dimension), None)
+            if new is not None:
+                values.append((old.text, new.text))
+        return values
 
     @cached_property
     def replaced_names(self) -> tuple[list[str], list[str]]:
@@ -144,10 +144,10 @@ def _values(pair: StatementPair) -> Part:
     both = before.keys() & after.keys()
     names_lost, names_gained = pair.replaced_names
     return {
-        "values replaced": sum(bool(before[one] - after[one]) and bool(after[one] - before[one]) for one in both),
-        "values kept": sum(len(before[one] & after[one]) for one in both),
-        "values lost": sum(bool(held - after.get(one, set())) for one, held in before.items()),
-        "values gained": sum(bool(held - before.get(one, set())) for one, held in after.items()),
+        "values replaced": sum(bool(before[kind] - after[kind]) and bool(after[kind] - before[kind]) for kind in both),
+        "values kept": sum(len(before[kind] & after[kind]) for kind in both),
+        "values lost": sum(bool(held - after.get(kind, set())) for kind, held in before.items()),
+        "values gained": sum(bool(held - before.get(kind, set())) for kind, held in after.items()),
         "other dimensions": len(after.keys() - before.keys()),
         "names lost": len(names_lost),
         "names gained": len(names_gained),
@@ -224,7 +224,7 @@ def _order(pair: StatementPair) -> Part:
     exchanged = [(before, after) for before, after in pair.gaps if before and after]
     inserted = [len(after) for before, after in pair.gaps if not before]
     deleted = [len(before) for before, after in pair.gaps if not after]
-    told = [
+    content = [
         (any(one[at] in lost for at in before), any(other[at] in gained for at in after)) for before, after in exchanged
     ]
     turns = _turns(pair.older)
@@ -234,8 +234,8 @@ def _order(pair: StatementPair) -> Part:
         "turned": any((word, right, left) in turns for word, left, right in _turns(pair.newer)) if turns else False,
         "parallel": pair.parallel,
         "exchanges": len(exchanged),
-        "exchanges of content": sum(a and b for a, b in told),
-        "exchanges with content": sum(a or b for a, b in told),
+        "exchanges of content": sum(a and b for a, b in content),
+        "exchanges with content": sum(a or b for a, b in content),
         "insertions": len(inserted),
         "deletions": len(deleted),
         "inserted": sum(inserted),
@@ -252,15 +252,15 @@ def _order(pair: StatementPair) -> Part:
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _turns(statement: Statement) -> set[tuple[str, str, str]]:
     """Each word that orders two things, with the content words on its left and on its right."""
-    found = set()
+    turns = set()
     for at, word in enumerate(statement.words):
         if word not in ORDERING:
             continue
         left = [statement.key(place) for place in statement.content if place < at]
         right = next((statement.key(place) for place in statement.content if place > at), None)
         if right is not None:
-            found |= {(word, one, right) for one in left}
-    return found
+            turns |= {(word, key, right) for key in left}
+    return turns
 
 
 def _in_common(one: Sequence[str], other: Sequence[str]) -> int:
@@ -335,12 +335,12 @@ def _runs(places: Sequence[int]) -> int:
 
 @lru_cache(maxsize=2 * STATEMENTS_KEPT)
 def _by_dimension(statement: Statement) -> dict[str, set[str]]:
-    found: dict[str, set[str]] = {}
+    keys: dict[str, set[str]] = {}
     for token in statement.tokens:
         if token.dimension:
             dimension = "number" if token.dimension.startswith("count ") else token.dimension
-            found.setdefault(dimension, set()).add(token.key)
-    return found
+            keys.setdefault(dimension, set()).add(token.key)
+    return keys
 
 
 def _begun(words: Collection[str]) -> set[str]:

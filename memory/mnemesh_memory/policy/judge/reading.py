@@ -56,12 +56,12 @@ def reading_of(row: Sequence[float]) -> Reading:
 @lru_cache(maxsize=1)
 def limits() -> Limits:
     """The limits of the package."""
-    told = json.loads(files("mnemesh_memory").joinpath(LIMITS_FILE).read_text("utf-8"))
-    return Limits(**{name: told[name] for name in Limits._fields})
+    stored = json.loads(files("mnemesh_memory").joinpath(LIMITS_FILE).read_text("utf-8"))
+    return Limits(**{name: stored[name] for name in Limits._fields})
 
 
 def score(reading: Reading, likelihood: float) -> float:
     """How much speaks for another value of the same thing: the odds of the reading and a part of those of the trees."""
     odds = log(max(likelihood, _LEAST) / max(1 - likelihood, _LEAST))
-    told = log(max(reading.replaces, _LEAST) / max(reading.apart, _LEAST))
-    return told + TREES_SHARE * max(-TREES_MOST, min(TREES_MOST, odds))
+    by_reading = log(max(reading.replaces, _LEAST) / max(reading.apart, _LEAST))
+    return by_reading + TREES_SHARE * max(-TREES_MOST, min(TREES_MOST, odds))

@@ -188,7 +188,7 @@ def sentences(text: str) -> list[str]:
 def _statements(text: str) -> tuple[Statement, ...]:
     parts = (part for part in _SENTENCE.split(text) if part.strip())
     read = (statement(part) for part, _ in zip(parts, range(SENTENCES_MAX), strict=False))
-    return tuple(one for one in read if one.tokens)
+    return tuple(sentence for sentence in read if sentence.tokens)
 
 
 @lru_cache(maxsize=1)
@@ -206,14 +206,14 @@ def subject_terms(text: str, frequency: Callable[[str], int] | None = None) -> t
     """Rare words of what a text speaks of, the rarest first, for a search that does not rest on likeness. `frequency`
     gives the number of memories that hold a word; without it names come first, then words of the subject."""
     ranks: dict[str, tuple[int, int, int]] = {}
-    for number, one in enumerate(statements(text)):
-        for place in one.content:
-            token = one.tokens[place]
+    for number, sentence in enumerate(statements(text)):
+        for place in sentence.content:
+            token = sentence.tokens[place]
             word = token.text.casefold()
-            if token.dimension or len(word) < 2 or place == one.verb or token.key in LIGHT or token.key in CHANGES:
+            if token.dimension or len(word) < 2 or place == sentence.verb or token.key in LIGHT or token.key in CHANGES:
                 continue
             named = token.text != word and place > 0
-            behind = 0 if place < one.verb else 1
+            behind = 0 if place < sentence.verb else 1
             ranks.setdefault(word, (frequency(word) if frequency else 0, number + behind - named, place))
     return tuple(sorted(ranks, key=lambda word: ranks[word])[:SUBJECT_TERMS_MAX])
 
@@ -274,12 +274,12 @@ def _is_function(token: Token, word: str, at: int) -> bool:
 
 def _phrases(words: Sequence[str]) -> tuple[frozenset[int], bool]:
     """Places of the phrases of change, and whether there is any."""
-    found: set[int] = set()
+    places: set[int] = set()
     for at, word in enumerate(words):
         for phrase in _PHRASES_BY_WORD.get(word, ()):
             if tuple(words[at : at + len(phrase)]) == phrase:
-                found.update(range(at, at + len(phrase)))
-    return frozenset(found), bool(found) or "anymore" in words
+                places.update(range(at, at + len(phrase)))
+    return frozenset(places), bool(places) or "anymore" in words
 
 
 def _reach(tokens: Sequence[Token], words: Sequence[str], start: int, stops: frozenset[str]) -> Iterator[int]:
@@ -297,18 +297,18 @@ def _reach(tokens: Sequence[Token], words: Sequence[str], start: int, stops: fro
 
 def _negated(tokens: Sequence[Token], words: Sequence[str]) -> frozenset[int]:
     """Words within the reach of a negation: from the negator to the end of its clause."""
-    found: set[int] = set()
+    places: set[int] = set()
     for at, word in enumerate(words):
         if word in NEGATORS:
-            found.update(place for place in _reach(tokens, words, at + 1, CLAUSES) if words[place] not in NEGATORS)
-    return frozenset(found)
+            places.update(place for place in _reach(tokens, words, at + 1, CLAUSES) if words[place] not in NEGATORS)
+    return frozenset(places)
 
 
 def _old(
     tokens: Sequence[Token], words: Sequence[str], changing: Sequence[int], ends: Sequence[int], *, changes: bool
 ) -> frozenset[int]:
     """Words that the sentence calls past: "from X to", "instead of X", "no longer X", "X was retired"."""
-    found: set[int] = set()
+    places: set[int] = set()
     for at, here in enumerate(words):
         if here not in _BEFORE_PAST:
             continue
@@ -322,37 +322,37 @@ def _old(
                 or taken
                 or (after in ("to", "onto", "into") and any(is_past(word) for word in words[max(0, at - 3) : at]))
             ):
-                found.update(reach)
+                places.update(reach)
         elif (here == "out" and words[at + 1 : at + 2] == ["of"]) and any(map(is_past, words[max(0, at - 4) : at])):
-            found.update(_reach(tokens, words, at + 2, BOUNDARIES))
+            places.update(_reach(tokens, words, at + 2, BOUNDARIES))
         elif (here, *words[at + 1 : at + 2]) in _GIVING:
-            found.update(_before(words, at, CLAUSES))
+            places.update(_before(words, at, CLAUSES))
         elif (here == "off" and at - 1 in changing) or here in ("formerly", "previously", "\u2192"):
-            found.update(_reach(tokens, words, at + 1, BOUNDARIES))
+            places.update(_reach(tokens, words, at + 1, BOUNDARIES))
         elif pair in _BEFORE_OLD or triple in _BEFORE_OLD:
             width = 2 if pair in _BEFORE_OLD else 3
-            found.update(_reach(tokens, words, at + width, BOUNDARIES))
+            places.update(_reach(tokens, words, at + width, BOUNDARIES))
         elif pair in (("used", "to"), ("no", "longer"), ("not", "longer")):
             reach = list(_reach(tokens, words, at + 2, CLAUSES))
-            found.update(reach)
+            places.update(reach)
             if at and words[at - 1] in BE and reach and words[reach[0]] in IN_USE:
-                found.update(_before(words, at, CLAUSES))
+                places.update(_before(words, at, CLAUSES))
         elif here in ("not", "never"):
             reach = list(_reach(tokens, words, at + 1, CLAUSES))
             tail = " ".join(words[at + 1 : at + len(reach) + 4])
             if re.search(r"\bany ?(?:more|longer)\b", tail):
-                found.update(reach)
+                places.update(reach)
         elif here == "->":
-            found.update(_before(words, at, BOUNDARIES))
+            places.update(_before(words, at, BOUNDARIES))
         elif here == "so" and at and words[at - 1] == "," and {"was", "were", "had"} & set(words[:at]):
-            found.update(range(at))
+            places.update(range(at))
     for at in ends:
         if any(word in _PASSIVE for word in words[max(0, at - 3) : at]):
-            found.update(_before(words, at, CLAUSES))
+            places.update(_before(words, at, CLAUSES))
         else:
             reach = [place for place in _reach(tokens, words, at + 1, BOUNDARIES) if words[place] not in FUNCTION_WORDS]
-            found.update(reach or _before(words, at, CLAUSES | SUBORDINATORS))
-    return frozenset(place for place in found if not tokens[place].mark)
+            places.update(reach or _before(words, at, CLAUSES | SUBORDINATORS))
+    return frozenset(place for place in places if not tokens[place].mark)
 
 
 def _is_for_a_moment(words: Sequence[str], at: int) -> bool:

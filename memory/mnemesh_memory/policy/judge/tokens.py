@@ -104,25 +104,25 @@ def expanded(text: str) -> str:
     plain = text if text.isascii() else unicodedata.normalize("NFC", text).translate(_FOLD)
     if "'" not in plain and "cannot" not in plain.casefold():
         return plain
-    plain = re.sub(r"\b(can't|won't|shan't|cannot)\b", lambda found: _WHOLE_CONTRACTIONS[found.group().lower()], plain,
+    plain = re.sub(r"\b(can't|won't|shan't|cannot)\b", lambda match: _WHOLE_CONTRACTIONS[match.group().lower()], plain,
                    flags=re.IGNORECASE)  # fmt: skip
     plain = re.sub(r"(\w)n't\b", r"\1 not", plain, flags=re.IGNORECASE)
-    return _IS.sub(" is", _VERB_CLITIC.sub(lambda found: f" {_CLITICS[found.group(1).lower()]}", plain))
+    return _IS.sub(" is", _VERB_CLITIC.sub(lambda match: f" {_CLITICS[match.group(1).lower()]}", plain))
 
 
 def _read(text: str) -> Iterator[Token]:
-    for found in _CHUNK.finditer(text.replace("->", "\u2192")):
-        yield from _chunk(found[0]) if found.lastgroup == "chunk" else _tokens(found)
+    for match in _CHUNK.finditer(text.replace("->", "\u2192")):
+        yield from _chunk(match[0]) if match.lastgroup == "chunk" else _tokens(match)
 
 
 @lru_cache(maxsize=WORDS_KEPT)
 def _chunk(chunk: str) -> tuple[Token, ...]:
-    return tuple(token for found in _TOKEN.finditer(chunk) for token in _tokens(found))
+    return tuple(token for match in _TOKEN.finditer(chunk) for token in _tokens(match))
 
 
-def _tokens(found: re.Match[str]) -> Iterator[Token]:
+def _tokens(match: re.Match[str]) -> Iterator[Token]:
     """The token of a match; none of a mere "'s"."""
-    kind, word = found.lastgroup or "mark", found[0]
+    kind, word = match.lastgroup or "mark", match[0]
     if kind == "mark":
         yield Token("->" if word == "\u2192" else word, word, mark=True)
     elif kind == "word":
@@ -163,7 +163,7 @@ def _word(word: str) -> Token:
 
 def _spelled(tokens: Sequence[Token]) -> list[Token]:
     """The tokens with a single number for "two hundred and fifty", and with "percent" for "per cent"."""
-    found: list[Token] = []
+    spelled: list[Token] = []
     words, at = _folded(tokens), 0
     if "per" not in words and all(token.dimension != "number" for token in tokens):
         return list(tokens)
@@ -172,14 +172,14 @@ def _spelled(tokens: Sequence[Token]) -> list[Token]:
         amount, width = _sum(tokens, words, at) if is_number else (0.0, 1)
         if width > 1 or (is_number and "-" in words[at][1:]):
             digits = f"{amount:.12g}"
-            found.append(Token(digits, digits, "number"))
+            spelled.append(Token(digits, digits, "number"))
         elif words[at] == "per" and words[at + 1 : at + 2] == ["cent"]:
-            found.append(Token("percent", "percent"))
+            spelled.append(Token("percent", "percent"))
             width = 2
         else:
-            found.append(tokens[at])
+            spelled.append(tokens[at])
         at += width
-    return found
+    return spelled
 
 
 def _sum(tokens: Sequence[Token], words: Sequence[str], at: int) -> tuple[float, int]:

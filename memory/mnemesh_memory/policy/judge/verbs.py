@@ -34,8 +34,8 @@ _LIKE_VERBS: Final = VERB_FORMS | AUXILIARIES
 def first_verb(tokens: Sequence[Token], words: Sequence[str]) -> int:
     """The place of the first verb; -1 without any. `words` are the tokens without capitals."""
     likely = (at for at, word in enumerate(words) if word in _LIKE_VERBS and _is_verb(tokens, words, at))
-    found = next(likely, -1)
-    return found if found >= 0 else _likely_verb(tokens, words)
+    place = next(likely, -1)
+    return place if place >= 0 else _likely_verb(tokens, words)
 
 
 def _is_verb(tokens: Sequence[Token], words: Sequence[str], at: int) -> bool:

@@ -94,7 +94,7 @@ def may_be_one(one: str, other: str) -> bool:
     if len(all_words) - len(lost) - len(gained) < NEAR_MIN * len(all_words):
         return not _narrows(first, second)
     return (
-        _told(first) == _told(second)
+        _telling_words(first) == _telling_words(second)
         and not _opposed(first, second)
         and _keeps_roles(before, after, turned=_passives(first) != _passives(second))
     )
@@ -129,7 +129,7 @@ def _is_name(part: Statement, at: int) -> bool:
     return at in part.names or (at == 0 and not _IDENTIFYING.isdisjoint(part.tokens[0].text))
 
 
-def _told(parts: Sequence[Statement]) -> Counter[str]:
+def _telling_words(parts: Sequence[Statement]) -> Counter[str]:
     """The telling words, but for those that may be said or left out."""
     words = (word for part in parts for word in _with_not_all(part.words) if word in _TELLING or word == _NOT_ALL)
     return Counter(word for word in (_ALIKE.get(word, word) for word in words) if word not in _LIGHT)

@@ -97,8 +97,8 @@ def _written(tokens: Sequence[Token], texts: Sequence[str]) -> Iterator[str]:
 
 def _variant(texts: Sequence[str], at: int) -> tuple[str, ...]:
     """The wording of the table that begins here, () for none."""
-    found = (one for one in _WORDINGS[texts[at]] if tuple(texts[at : at + len(one)]) == one)
-    return next(found, ())
+    wordings = (wording for wording in _WORDINGS[texts[at]] if tuple(texts[at : at + len(wording)]) == wording)
+    return next(wordings, ())
 
 
 def _words(token: Token, text: str, before: str) -> Iterator[str]:
