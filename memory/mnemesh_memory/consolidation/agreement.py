@@ -104,7 +104,7 @@ def read(text: str) -> Reading:
     plain = _SHORT_NEGATIONS.sub(r"\1 not", _OCCASION.sub(" ", text[:LOOKED_AT_CHARS]))
     order: list[str] = []
     values: set[tuple[str, str]] = set()
-    names = {found.casefold() for found in (*_CODE.findall(plain), *_IDENTIFIER.findall(plain))}
+    names = {name.casefold() for name in (*_CODE.findall(plain), *_IDENTIFIER.findall(plain))}
     verbs: set[str] = set()
     words: list[str] = []
     parts = statements(plain)
@@ -197,7 +197,7 @@ def restates(one: str, other: str) -> bool:
 
 def _occasions(text: str) -> list[str]:
     """The occasions that a text names, in its order. Who blocks whom may be the statement."""
-    return ["".join(found.casefold().split()) for found in _OCCASION.findall(text)]
+    return ["".join(occasion.casefold().split()) for occasion in _OCCASION.findall(text)]
 
 
 def _signs(text: str) -> list[str]:
@@ -280,8 +280,8 @@ def contested(one: str, other: str, cosine: float) -> bool:
         return False
     pairs = ((older, newer) for older in statements(one)[:4] for newer in statements(other)[:4])
     for older, newer in pairs:
-        for found in (contest(older, newer, cosine), contest(newer, older, cosine)):
-            if found is not None and not found.stated:
+        for evidence in (contest(older, newer, cosine), contest(newer, older, cosine)):
+            if evidence is not None and not evidence.stated:
                 return True
     return False
 
@@ -290,7 +290,7 @@ def _unlike(one: Iterable[tuple[str, str]], other: Iterable[tuple[str, str]]) ->
     """Whether the texts have other values of a dimension."""
     first: dict[str, set[str]] = {}
     second: dict[str, set[str]] = {}
-    for found, values in ((first, one), (second, other)):
+    for keys, values in ((first, one), (second, other)):
         for dimension, key in values:
-            found.setdefault(dimension, set()).add(key)
+            keys.setdefault(dimension, set()).add(key)
     return any(first[dimension] != second[dimension] for dimension in first.keys() & second.keys())

@@ -41,11 +41,11 @@ def promotion(
     """The fact of these sources. `at` (ms) is the time of the latest source, `trust` the least class of the sources."""
     ordered = tuple(sorted(sources))
     mark = hashed(NAMESPACE, "mark", space, trust, *ordered)[:16].hex()
-    told = json.dumps([space, principal, content, kind, sorted(tags), ordered, at, trust], ensure_ascii=False)
+    canonical = json.dumps([space, principal, content, kind, sorted(tags), ordered, at, trust], ensure_ascii=False)
     return Promotion(
         id=derived_id(space, principal, mark),
         mark=mark,
-        actor=hashed(NAMESPACE, "actor", told)[:16],
+        actor=hashed(NAMESPACE, "actor", canonical)[:16],
         at=at,
         content=content,
         kind=kind,

@@ -25,7 +25,7 @@ class Domain:
 
     def terms(self, text: str) -> set[str]:
         """The names of the domain in a text."""
-        return {name for found in self.names.finditer(text) for name in found.groups() if name} if self.names else set()
+        return {name for match in self.names.finditer(text) for name in match.groups() if name} if self.names else set()
 
 
 _IDENTIFIER: Final = re.compile(r"`([^`\s]{2,80})`|\b([A-Za-z_]\w*)\(\)|(?<![\w/])((?:[\w.-]+/)+[\w.-]+\.\w{1,5})\b")

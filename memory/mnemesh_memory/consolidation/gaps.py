@@ -51,8 +51,8 @@ _BEFORE_CHARS: Final = 40
 def names_in(memory: Memory, domain: Domain) -> set[str]:
     """The names that a memory uses."""
     text = memory.content[:LOOKED_AT_CHARS]
-    found = {*_PROPER.findall(text), *_CODE.findall(text), *_IDENTIFIER.findall(text), *domain.terms(text)}
-    return {name for name in found if len(name) > 1 and not _DAYS.fullmatch(name)}
+    names = {*_PROPER.findall(text), *_CODE.findall(text), *_IDENTIFIER.findall(text), *domain.terms(text)}
+    return {name for name in names if len(name) > 1 and not _DAYS.fullmatch(name)}
 
 
 def explains(memory: Memory, name: str) -> bool:
@@ -77,7 +77,7 @@ def explains(memory: Memory, name: str) -> bool:
 def uses(memories: Iterable[Memory], domain: Domain) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
     """By name its memories, and the names with an explanation in one of these memories. Records of events repeat each
     other, so only one record of a name counts."""
-    found: dict[str, list[str]] = {}
+    by_name: dict[str, list[str]] = {}
     explained: set[str] = set()
     recorded: set[str] = set()
     for memory in memories:
@@ -85,19 +85,19 @@ def uses(memories: Iterable[Memory], domain: Domain) -> tuple[dict[str, tuple[st
             continue
         for name in sorted(names_in(memory, domain)):
             if memory.kind not in RECORDS or name not in recorded:
-                found.setdefault(name, []).append(memory.id)
+                by_name.setdefault(name, []).append(memory.id)
             if memory.kind in RECORDS:
                 recorded.add(name)
             if explains(memory, name):
                 explained.add(name.casefold())
-    return {name: tuple(ids) for name, ids in found.items()}, frozenset(explained)
+    return {name: tuple(ids) for name, ids in by_name.items()}, frozenset(explained)
 
 
-def unexplained(found: Mapping[str, Sequence[str]], explained: Container[str]) -> list[Gap]:
+def unexplained(used: Mapping[str, Sequence[str]], explained: Container[str]) -> list[Gap]:
     """The names that enough memories use and none explains, the most used first."""
     open_names = [
         Gap(type=UNEXPLAINED, text=name, ids=tuple(ids), count=len(ids))
-        for name, ids in found.items()
+        for name, ids in used.items()
         if len(ids) >= USES_MIN and name.casefold() not in explained
     ]
     return sorted(open_names, key=lambda gap: (-gap.count, gap.text))[:GAPS_MAX]

@@ -79,8 +79,8 @@ def is_promotion(memory: Memory | None) -> bool:
 def _merge(first: Memory, losers: list[Memory], domain: str, why: str) -> Step:
     lacking = {tag for other in losers for tag in other.tags} - set(first.tags)
     ids = tuple(other.id for other in losers)
-    told = f"{1 + len(ids)} memories {why}"
-    return Step(action=MERGE, id=first.id, others=ids, why=told, domain=domain, tags=tuple(sorted(lacking)))
+    reason = f"{1 + len(ids)} memories {why}"
+    return Step(action=MERGE, id=first.id, others=ids, why=reason, domain=domain, tags=tuple(sorted(lacking)))
 
 
 def _mergeable(memory: Memory) -> bool:

@@ -45,7 +45,7 @@ def promotions(portion: Portion) -> Iterator[tuple[Step, Promotion | None]]:
     """A step for each consistent group: a new fact, or further sources of a fact that is there."""
     for group in _groups(portion):
         domain = _domain(group)
-        if len(group) < domain.promote_min or len({one.memory.source.session for one in group}) < SESSIONS_MIN:
+        if len(group) < domain.promote_min or len({episode.memory.source.session for episode in group}) < SESSIONS_MIN:
             continue
         if not _agree(portion, group):
             continue
@@ -78,7 +78,7 @@ def _groups(portion: Portion) -> list[list[_Episode]]:
     for id_, episode in episodes.items():
         groups.setdefault(root(id_), []).append(episode)
     fresh = set(portion.fresh)
-    return [group[:GROUP_MAX] for group in groups.values() if any(one.memory.id in fresh for one in group)]
+    return [group[:GROUP_MAX] for group in groups.values() if any(episode.memory.id in fresh for episode in group)]
 
 
 def _one_topic(one: _Episode, other: _Episode, cosine: float) -> bool:
@@ -99,7 +99,7 @@ def _agree(portion: Portion, group: Sequence[_Episode]) -> bool:
 
     if not all(consistent(one.reading, other.reading, cosine(one, other)) for one, other in combinations(group, 2)):
         return False
-    members = {one.memory.id: one for one in group}
+    members = {episode.memory.id: episode for episode in group}
     for id_, member in members.items():
         for other, near in portion.near.get(id_, ()):
             memory = portion.memories.get(other)
@@ -112,7 +112,7 @@ def _agree(portion: Portion, group: Sequence[_Episode]) -> bool:
 
 
 def _step(portion: Portion, domain: Domain, group: Sequence[_Episode]) -> Iterator[tuple[Step, Promotion | None]]:
-    ids = tuple(sorted(one.memory.id for one in group))
+    ids = tuple(sorted(episode.memory.id for episode in group))
     known = sorted({fact for id_ in ids for fact in portion.derived.get(id_, ())})
     if known:
         active = [fact for fact in known if fact in portion.memories and portion.memories[fact].state == "active"]
@@ -126,7 +126,7 @@ def _step(portion: Portion, domain: Domain, group: Sequence[_Episode]) -> Iterat
                 why = f"{len(lacking)} more episodes agree with the fact"
                 yield Step(action=EXTEND, id=fact.id, others=tuple(lacking), why=why, domain=domain.name), None
         return  # a fact that was forgotten, undone or replaced is not made again
-    sessions = len({one.memory.source.session for one in group})
+    sessions = len({episode.memory.source.session for episode in group})
     made = promotion(
         portion.space,
         portion.principal,
@@ -134,7 +134,7 @@ def _step(portion: Portion, domain: Domain, group: Sequence[_Episode]) -> Iterat
         kind=PROMOTED_KIND,
         tags=_common_tags(group),
         sources=ids[:LINKS_MAX],
-        at=max(one.memory.created_at for one in group),
+        at=max(episode.memory.created_at for episode in group),
         trust=least(portion.trust.get(id_, "") for id_ in ids),
     )
     why = f"{len(ids)} episodes of {sessions} sessions agree; the text is a sentence of one of these"
@@ -143,14 +143,14 @@ def _step(portion: Portion, domain: Domain, group: Sequence[_Episode]) -> Iterat
 
 def _domain(group: Sequence[_Episode]) -> Domain:
     """The domain of most members, so that it depends on the group alone."""
-    names = Counter(domain_of(one.memory).name for one in group)
+    names = Counter(domain_of(episode.memory).name for episode in group)
     return named(min(names, key=lambda name: (-names[name], name)))
 
 
 def _common_tags(group: Sequence[_Episode]) -> tuple[str, ...]:
     common = set(group[0].memory.tags)
-    for one in group[1:]:
-        common &= set(one.memory.tags)
+    for episode in group[1:]:
+        common &= set(episode.memory.tags)
     return tuple(sorted(common))
 
 
@@ -158,9 +158,9 @@ def _sentence(group: Sequence[_Episode]) -> str:
     """The sentence that shares most with the other episodes, of the most central episode."""
 
     def shared(reading: Reading) -> float:
-        union = sum(len(reading.keys | one.reading.keys) for one in group)
-        return sum(len(reading.keys & one.reading.keys) for one in group) / union if union else 0.0
+        union = sum(len(reading.keys | episode.reading.keys) for episode in group)
+        return sum(len(reading.keys & episode.reading.keys) for episode in group) / union if union else 0.0
 
-    medoid = max(group, key=lambda one: (shared(one.reading), -len(one.memory.content), one.memory.id))
+    medoid = max(group, key=lambda episode: (shared(episode.reading), -len(episode.memory.content), episode.memory.id))
     text = medoid.memory.content.strip()
     return max(sentences(text), key=lambda part: shared(read(part)), default=text)

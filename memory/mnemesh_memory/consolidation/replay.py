@@ -33,7 +33,7 @@ def salience(memory: Memory) -> float:
 
 def links(portion: Portion, domain: Domain, merged: set[str]) -> Iterator[Step]:
     """A `see-also` link for salient pairs that nothing ties yet, the most salient first. `merged` step back."""
-    found: list[tuple[float, str, str]] = []
+    pairs: list[tuple[float, str, str]] = []
     taken: set[frozenset[str]] = set()
     for id_ in portion.fresh:
         memory = portion.memories.get(id_)
@@ -46,9 +46,9 @@ def links(portion: Portion, domain: Domain, merged: set[str]) -> Iterator[Step]:
             pair = frozenset((id_, other))
             if pair not in taken and not _tied(memory, end) and _about_one_thing(memory, end, cosine):
                 taken.add(pair)
-                found.append((salience(memory) * salience(end) * cosine, id_, other))
+                pairs.append((salience(memory) * salience(end) * cosine, id_, other))
                 break
-    for _, id_, other in sorted(found, key=lambda pair: (-pair[0], pair[1]))[:PAIRS_MAX]:
+    for _, id_, other in sorted(pairs, key=lambda pair: (-pair[0], pair[1]))[:PAIRS_MAX]:
         yield Step(action=LINK, id=id_, others=(other,), why="salient, near and not linked yet", domain=domain.name)
 
 
