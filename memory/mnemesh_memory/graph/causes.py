@@ -102,52 +102,52 @@ def window_table(events: Sequence[Event], asked: str, width_ms: int) -> WindowTa
         raise TooLittle(
             f"the events span {count_of(total, 'window')} of {hours} h; {lacking} more are needed, or shorter windows"
         )
-    found: dict[str, dict[int, list[Event]]] = defaultdict(lambda: defaultdict(list))
+    by_name: dict[str, dict[int, list[Event]]] = defaultdict(lambda: defaultdict(list))
     for event in events:
         if (window := event.at // width_ms - first) >= 0:
             for name in event.names:
-                found[name][window].append(event)
-    there = len(found.get(asked, ()))
+                by_name[name][window].append(event)
+    there = len(by_name.get(asked, ()))
     if there < OCCURRENCES_MIN:
         raise TooLittle(
             f"{asked} is in {there} of {total} windows of {hours} h; {OCCURRENCES_MIN - there} more are needed"
         )
     if total - there < OCCURRENCES_MIN:
         raise TooLittle(f"{asked} is in nearly all windows of {hours} h; shorter windows are needed")
-    names = _compared(found, asked, total)
+    names = _compared(by_name, asked, total)
     if len(names) < 2:
         raise TooLittle(f"no other name is in {OCCURRENCES_MIN} windows of {hours} h or more")
     present = np.zeros((total, len(names)), dtype=np.bool_)
     evidence = {}
     for column, name in enumerate(names):
-        for window, inside in found[name].items():
+        for window, inside in by_name[name].items():
             present[window, column] = True
             evidence[window, column] = tuple(dict.fromkeys(event.memory for event in inside))
-    forbidden = tuple(_against_time(names, found))
+    forbidden = tuple(_against_time(names, by_name))
     return WindowTable(tuple(names), present, forbidden, evidence, len(events))
 
 
-def _compared(found: Mapping[str, Mapping[int, list[Event]]], asked: str, total: int) -> list[str]:
+def _compared(by_name: Mapping[str, Mapping[int, list[Event]]], asked: str, total: int) -> list[str]:
     """The asked name and the most frequent others that a test can part from those before."""
     frequent = sorted(
-        (name for name, windows in found.items() if OCCURRENCES_MIN <= len(windows) <= total - OCCURRENCES_MIN),
-        key=lambda name: (name != asked, -len(found[name]), name),
+        (name for name, windows in by_name.items() if OCCURRENCES_MIN <= len(windows) <= total - OCCURRENCES_MIN),
+        key=lambda name: (name != asked, -len(by_name[name]), name),
     )
     names: list[str] = []
     for name in frequent:
-        own = found[name].keys()
+        own = by_name[name].keys()
         if len(names) < NAMES_MAX and not any(
-            len(own & found[other].keys()) >= SAME_SHARE * len(own | found[other].keys()) for other in names
+            len(own & by_name[other].keys()) >= SAME_SHARE * len(own | by_name[other].keys()) for other in names
         ):
             names.append(name)
     return names
 
 
-def _against_time(names: Sequence[str], found: Mapping[str, Mapping[int, list[Event]]]) -> Iterable[Edge]:
+def _against_time(names: Sequence[str], by_name: Mapping[str, Mapping[int, list[Event]]]) -> Iterable[Edge]:
     for one in range(len(names)):
         for other in range(one + 1, len(names)):
             earlier = later = 0
-            mine, theirs = found[names[one]], found[names[other]]
+            mine, theirs = by_name[names[one]], by_name[names[other]]
             for window in mine.keys() & theirs.keys():
                 start = min(event.at for event in mine[window])
                 begin = min(event.at for event in theirs[window])

@@ -60,19 +60,19 @@ def extract(text: str, title: str = "", paths: Sequence[str] = ()) -> Extract:
     read = text[:TEXT_CHARS_READ]
     if _is_binary(read):
         return Extract()
-    found: dict[tuple[str, str, str], Relation] = {}
+    kept: dict[tuple[str, str, str], Relation] = {}
     fans: Counter[tuple[str, str]] = Counter()
     said = list(sentences(read))
-    stated = (one for sentence in said for one in relations(sentence))
+    stated = (relation for sentence in said for relation in relations(sentence))
     for relation in (*_of_code(read, paths), *stated, *noted(said, title)):
         subject, object_ = entity_key(relation.subject), relation.object.casefold()
         ends = ((relation.type, f"> {subject}"), (relation.type, f"< {object_}"))
-        if len(found) >= RELATIONS_A_TEXT_MAX or any(fans[end] >= FAN_A_TEXT_MAX for end in ends):
+        if len(kept) >= RELATIONS_A_TEXT_MAX or any(fans[end] >= FAN_A_TEXT_MAX for end in ends):
             continue
-        if (subject, relation.type, object_) not in found:
-            found[subject, relation.type, object_] = relation
+        if (subject, relation.type, object_) not in kept:
+            kept[subject, relation.type, object_] = relation
             fans.update(ends)
-    return Extract(tuple(found.values()), tuple(_entities(read, title, paths, found.values())))
+    return Extract(tuple(kept.values()), tuple(_entities(read, title, paths, kept.values())))
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -104,10 +104,10 @@ def kind_of(name: str, relation: str = "", end: int = 0) -> str:
     return kind if kind != "person" or is_actor(bare) else ""
 
 
-def _entities(text: str, title: str, paths: Sequence[str], found: Iterable[Relation]) -> Iterator[Entity]:
+def _entities(text: str, title: str, paths: Sequence[str], facts: Iterable[Relation]) -> Iterator[Entity]:
     """The ends of the relations first, then other names."""
     seen: dict[str, Entity] = {}
-    for entity in (*_ends(found), *(Entity(path, "file") for path in paths), *_names(f"{title}\n{text}")):
+    for entity in (*_ends(facts), *(Entity(path, "file") for path in paths), *_names(f"{title}\n{text}")):
         key = entity_key(entity.name) or (entity.name if entity.kind == "version" else "")
         if not key or (len(entity.name) > NAME_CHARS_MAX and entity.kind not in ("cause", "fix", "reason", "file")):
             continue
@@ -119,8 +119,8 @@ def _entities(text: str, title: str, paths: Sequence[str], found: Iterable[Relat
     yield from seen.values()
 
 
-def _ends(found: Iterable[Relation]) -> Iterator[Entity]:
-    for relation in found:
+def _ends(facts: Iterable[Relation]) -> Iterator[Entity]:
+    for relation in facts:
         yield Entity(relation.subject, kind_of(relation.subject, relation.type, 0))
         yield Entity(relation.object, kind_of(relation.object, relation.type, 1))
 

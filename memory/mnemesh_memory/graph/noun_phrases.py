@@ -108,13 +108,13 @@ def _without_kind(words: list[str]) -> list[str]:
 
 def after(text: str, at: int, stops: frozenset[str] = frozenset()) -> list[Phrase]:
     """The names behind a place: "A, B and C" are three. A version behind a name is apart."""
-    found: list[Phrase] = []
+    phrases: list[Phrase] = []
     for words, version, end in _items(text, at, stops):
         name = clean(words)
         if not name:
             break
-        found.append(Phrase(name, version, end))
-    return found
+        phrases.append(Phrase(name, version, end))
+    return phrases
 
 
 def _items(text: str, at: int, stops: frozenset[str]) -> Iterator[tuple[list[str], str, int]]:

@@ -104,31 +104,31 @@ def relations(sentence: str) -> list[Relation]:
     text = " ".join(sentence.replace("\u2019", "'").split())
     if not text or len(text) > SENTENCE_CHARS_MAX or text.endswith("?") or _ASKS.match(text):
         return []
-    found: dict[tuple[str, str, str], Relation] = {}
+    known: dict[tuple[str, str, str], Relation] = {}
     for relation in (*_turned(text), *_stated(text), *_versions(text), *_placed(text)):
         subject, object_ = entity_key(relation.subject), relation.object
         other = version_key(object_) if relation.type == "has_version" else entity_key(object_)
         if subject and other and subject != other:
-            found.setdefault((subject, relation.type, other), relation)
-    return _without_shadows(list(found.values()))
+            known.setdefault((subject, relation.type, other), relation)
+    return _without_shadows(list(known.values()))
 
 
-def _without_shadows(found: list[Relation]) -> list[Relation]:
+def _without_shadows(facts: list[Relation]) -> list[Relation]:
     """One fact has one label: a vaguer reading of the same two ends goes."""
-    turned = {(entity_key(one.subject), entity_key(one.object)) for one in found if one.type == "chosen_over"}
+    turned = {(entity_key(fact.subject), entity_key(fact.object)) for fact in facts if fact.type == "chosen_over"}
     kept = [
-        one
-        for one in found
-        if one.type == "chosen_over" or (entity_key(one.subject), entity_key(one.object)) not in turned
+        fact
+        for fact in facts
+        if fact.type == "chosen_over" or (entity_key(fact.subject), entity_key(fact.object)) not in turned
     ]
-    fixes = {entity_key(one.object) for one in kept if one.type == "fixed_by"}
-    causes = [one.object.casefold() for one in kept if one.type in ("caused_by", "fixed_by")]
+    fixes = {entity_key(fact.object) for fact in kept if fact.type == "fixed_by"}
+    causes = [fact.object.casefold() for fact in kept if fact.type in ("caused_by", "fixed_by")]
     kept = [
-        one
-        for one in kept
-        if one.type != "occurs_in" or not any(f"{one.subject.casefold()} in " in cause for cause in causes)
+        fact
+        for fact in kept
+        if fact.type != "occurs_in" or not any(f"{fact.subject.casefold()} in " in cause for cause in causes)
     ]
-    return [one for one in kept if not (one.type in ("uses", "caused_by") and entity_key(one.subject) in fixes)]
+    return [fact for fact in kept if not (fact.type in ("uses", "caused_by") and entity_key(fact.subject) in fixes)]
 
 
 # ---- verbs between two phrases --------------------------------------------------------------------------------------
@@ -225,8 +225,8 @@ def _holds_verb(text: str) -> bool:
 
 
 def _unsaid(text: str) -> bool:
-    told = _FOUND.sub("", text)
-    words = {word.casefold() for word in _WORD.findall(told)}
+    rest = _FOUND.sub("", text)
+    words = {word.casefold() for word in _WORD.findall(rest)}
     return bool(words & UNSAID) or bool(_NEGATED.search(text))
 
 

@@ -105,8 +105,8 @@ def _joined(grains: Sequence[Rows], merges: Sequence[tuple[float, int, int]], le
     members: dict[int, list[Rows]] = {}
     for number, rows in enumerate(grains):
         members.setdefault(root(number), []).append(rows)
-    found = [np.sort(np.concatenate(parts)) for parts in members.values()]
-    return sorted(found, key=lambda rows: (-len(rows), int(rows[0])))
+    groups = [np.sort(np.concatenate(parts)) for parts in members.values()]
+    return sorted(groups, key=lambda rows: (-len(rows), int(rows[0])))
 
 
 def medoid(vectors: Vectors, rows: Rows, ids: Sequence[str]) -> int:

@@ -18,8 +18,8 @@ ANSWERED_BY = "resolved-by"
 def open_points(memories: Iterable[Memory], unexplained: Sequence[Gap]) -> list[OpenPoint]:
     """The names that most memories use first, then questions, the newest first."""
     names = [OpenPoint(type=UNEXPLAINED, text=gap.text, count=gap.count, ids=gap.ids) for gap in unexplained]
-    asked = sorted((memory for memory in memories if is_open(memory)), key=lambda one: (-one.created_at, one.id))
-    questions = [OpenPoint(type=QUESTION, text=title_of(one.content), count=1, ids=(one.id,)) for one in asked]
+    asked = sorted(filter(is_open, memories), key=lambda memory: (-memory.created_at, memory.id))
+    questions = [OpenPoint(type=QUESTION, text=title_of(memory.content), count=1, ids=(memory.id,)) for memory in asked]
     return [*names, *questions[:GAPS_MAX]]
 
 

@@ -58,11 +58,11 @@ class Trails:
         self._trails.move_to_end(agent)
         if len(self._trails) > AGENTS_MAX:
             self._trails.popitem(last=False)
-        before = [one for one, at in trail if now - at <= TRAIL_MS and one not in fresh]
+        before = [memory for memory, at in trail if now - at <= TRAIL_MS and memory not in fresh]
         pairs = [*combinations(fresh, 2), *((one, other) for one in fresh for other in before)]
-        kept = [(one, at) for one, at in trail if one not in fresh]
+        kept = [(memory, at) for memory, at in trail if memory not in fresh]
         trail.clear()
-        trail.extend([*kept, *((one, now) for one in fresh)])
+        trail.extend([*kept, *((memory, now) for memory in fresh)])
         return Counter((min(pair), max(pair)) for pair in pairs)
 
 
@@ -105,18 +105,18 @@ def nearness(pairs: CoAccess, start: Mapping[str, float]) -> dict[str, float]:
 def reasons(pairs: CoAccess, shown: Sequence[str], start: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Why each shown memory is there: how often it was used with a start, else with another shown one."""
     among, first = set(shown), set(start)
-    told: dict[str, list[tuple[bool, int, str]]] = {id_: [] for id_ in shown}
+    ways: dict[str, list[tuple[bool, int, str]]] = {id_: [] for id_ in shown}
     for end, other, count in zip(pairs.ends.tolist(), pairs.others.tolist(), pairs.counts.tolist(), strict=True):
         pair = pairs.ids[end], pairs.ids[other]
         if among.issuperset(pair):
-            for one, with_ in (pair, pair[::-1]):
-                told[one].append((with_ not in first, -count, with_))
-    found = {}
-    for id_, ways in told.items():
-        direct = [way for way in ways if not way[0]]
-        best = sorted(direct or ways)[:REASONS_MAX]
-        found[id_] = tuple(f"used with {with_}: {-count} time{'s' * (count < -1)}" for _, count, with_ in best)
-    return found
+            for id_, with_ in (pair, pair[::-1]):
+                ways[id_].append((with_ not in first, -count, with_))
+    texts = {}
+    for id_, own in ways.items():
+        direct = [way for way in own if not way[0]]
+        best = sorted(direct or own)[:REASONS_MAX]
+        texts[id_] = tuple(f"used with {with_}: {-count} time{'s' * (count < -1)}" for _, count, with_ in best)
+    return texts
 
 
 def layout(pairs: CoAccess, shown: Sequence[str]) -> dict[str, tuple[float, float]]:
@@ -126,18 +126,18 @@ def layout(pairs: CoAccess, shown: Sequence[str]) -> dict[str, tuple[float, floa
     weights = np.full((len(shown), len(shown)), _APART)
     scale = float(pairs.weights.max(initial=0.0)) or 1.0
     for end, other, weight in zip(pairs.ends.tolist(), pairs.others.tolist(), pairs.weights.tolist(), strict=True):
-        one, two = place.get(pairs.ids[end]), place.get(pairs.ids[other])
-        if one is not None and two is not None:
-            weights[one, two] += weight / scale
-            weights[two, one] += weight / scale
+        row, column = place.get(pairs.ids[end]), place.get(pairs.ids[other])
+        if row is not None and column is not None:
+            weights[row, column] += weight / scale
+            weights[column, row] += weight / scale
     axes = np.zeros((len(shown), 2))
     if len(shown) > 1:
         roots = np.sqrt(weights.sum(axis=1))
         _, vectors = np.linalg.eigh(weights / np.outer(roots, roots))
-        found = vectors[:, ::-1][:, 1:3] / roots[:, None]
-        for axis in range(found.shape[1]):
-            widest = found[np.abs(found[:, axis]).argmax(), axis]  # its sign is free
-            axes[:, axis] = found[:, axis] / widest if widest else 0.0
+        scaled = vectors[:, ::-1][:, 1:3] / roots[:, None]
+        for axis in range(scaled.shape[1]):
+            widest = scaled[np.abs(scaled[:, axis]).argmax(), axis]  # its sign is free
+            axes[:, axis] = scaled[:, axis] / widest if widest else 0.0
     return {
         id_: (round(float(x), DECIMALS), round(float(y), DECIMALS)) for id_, (x, y) in zip(shown, axes, strict=True)
     }

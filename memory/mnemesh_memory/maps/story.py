@@ -33,21 +33,21 @@ LEADS: Final = {DECISION: "Decided: ", "error": "Failed: ", "requirement": "Want
 def story(memories: Iterable[Memory], limit: int) -> Story:
     """The story of the memories, in any order given, with at most `limit` sentences besides decisions."""
     events = (memory for memory in memories if memory.state != "forgotten" and not is_record(memory))
-    line = sorted(events, key=lambda one: (_at(one), one.id))
+    line = sorted(events, key=lambda memory: (_at(memory), memory.id))
     if not line:
         return Story(sentences=(), chapters=(), examined=0, left_out=0)
     starts = chapters([_at(memory) for memory in line])
-    told = _told(line, starts, limit)
-    places = {memory.id: place for place, memory in enumerate(told)}
+    chosen = _chosen(line, starts, limit)
+    places = {memory.id: place for place, memory in enumerate(chosen)}
     firsts: list[int] = []
     for start, end in zip(starts, [*starts[1:], len(line)], strict=True):
         inside = [places[memory.id] for memory in line[start:end] if memory.id in places]
         firsts += inside[:1]
     return Story(
-        sentences=tuple(_sentence(memory) for memory in told),
+        sentences=tuple(_sentence(memory) for memory in chosen),
         chapters=tuple(firsts),
         examined=len(line),
-        left_out=len(line) - len(told),
+        left_out=len(line) - len(chosen),
     )
 
 
@@ -60,10 +60,10 @@ def chapters(times: Sequence[int]) -> list[int]:
     return [0, *sorted(place for _, place in longest)]
 
 
-def _told(line: Sequence[Memory], starts: Sequence[int], limit: int) -> list[Memory]:
+def _chosen(line: Sequence[Memory], starts: Sequence[int], limit: int) -> list[Memory]:
     """All decisions, and up to `limit` others: the best of each chapter in turn."""
     queues = [
-        sorted((one for one in line[start:end] if one.kind != DECISION), key=_weight, reverse=True)
+        sorted((memory for memory in line[start:end] if memory.kind != DECISION), key=_weight, reverse=True)
         for start, end in zip(starts, [*starts[1:], len(line)], strict=True)
     ]
     chosen: set[str] = {memory.id for memory in line if memory.kind == DECISION}
