@@ -71,16 +71,16 @@ class Candidates(Sequence[Candidate]):
         """The same as columns; itself when it is that already."""
         if isinstance(rows, Candidates):
             return rows
-        pool = sorted(rows, key=lambda one: one.id)
+        pool = sorted(rows, key=lambda row: row.id)
         nowhere = (math.nan,) * len(Context._fields)
-        around = [nowhere if one.context is None else one.context for one in pool]
+        around = [nowhere if row.context is None else row.context for row in pool]
         return cls(
-            ids=[one.id for one in pool],
-            dense=_column(one.dense for one in pool),
-            bm25=_column(one.bm25 for one in pool),
-            around=np.array(around, np.float64) if any(one.context for one in pool) else None,
-            traits=np.array([traits_row(one.traits) for one in pool], TRAITS),
-            speakers=[one.traits.speakers if one.traits else () for one in pool],
+            ids=[row.id for row in pool],
+            dense=_column(row.dense for row in pool),
+            bm25=_column(row.bm25 for row in pool),
+            around=np.array(around, np.float64) if any(row.context for row in pool) else None,
+            traits=np.array([traits_row(row.traits) for row in pool], TRAITS),
+            speakers=[row.traits.speakers if row.traits else () for row in pool],
         )
 
     def __len__(self) -> int:
@@ -105,8 +105,8 @@ class Candidates(Sequence[Candidate]):
 
     def _row(self, at: int) -> Candidate:
         context = None if self.around is None or math.isnan(self.around[at, 0]) else Context(*self.around[at].tolist())
-        moment, words, times, asks, told = self.traits[at].item()
-        traits = Traits(moment, words, times, self.speakers[at], asks) if told else None
+        moment, words, times, asks, known = self.traits[at].item()
+        traits = Traits(moment, words, times, self.speakers[at], asks) if known else None
         return Candidate(self.ids[at], known_at(self.dense, at), known_at(self.bm25, at), context, traits)
 
 
@@ -145,10 +145,10 @@ class Measured:
         self.pool = pool
         self.question = question or Question()
         self.nothing = np.zeros(len(pool))  # The column of a signal that the question does not ask for.
-        told = ~np.isnan(pool.dense)
-        floor = pool.dense[told].min(initial=math.inf) if told.any() else math.nan
+        known = ~np.isnan(pool.dense)
+        floor = pool.dense[known].min(initial=math.inf) if known.any() else math.nan
         # For a memory that is missing in the list its lowest: a list holds the best there are.
-        self.cosine = np.where(told, pool.dense, floor)
+        self.cosine = np.where(known, pool.dense, floor)
         self.meaning = _unit(self.cosine)
         bm25 = np.where(np.isnan(pool.bm25), 0.0, pool.bm25)
         self.words = bm25 / (bm25.max(initial=0.0) or 1.0)
@@ -197,8 +197,8 @@ class Measured:
         return np.where(self.window_bm25 / self._widest >= self.words, self.window_bm25, self.pool.bm25)
 
     def episode_words(self) -> Column:
-        found: Column = np.maximum(self.window, self.best_bm25 / self._widest)
-        return found
+        words: Column = np.maximum(self.window, self.best_bm25 / self._widest)
+        return words
 
     def episode_words_raw(self) -> Column:
         return np.where(self.best_bm25 / self._widest >= self.window, self.best_bm25, self.window_raw())

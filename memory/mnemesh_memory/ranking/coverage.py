@@ -67,9 +67,9 @@ def _share(wanted: tuple[frozenset[str], ...], text: str) -> float | None:
 def terms(text: str) -> frozenset[str]:
     """The words of a text that coverage matches, folded, without the common English ones. In place of a stemmer the
     plural s goes, and the first letters stay. Accents, other scripts and emoji are as the index counts them."""
-    found: set[str] = set()
+    words: set[str] = set()
     for word in _WORD.findall(spaced(text.casefold())):
         if word not in COMMON_WORDS:
             plural = len(word) > 3 and word[-1] == "s" and word[-2] not in "su"
-            found.add(word[: -1 if plural else None][:TERM_CHARS])
-    return frozenset(found)
+            words.add(word[: -1 if plural else None][:TERM_CHARS])
+    return frozenset(words)

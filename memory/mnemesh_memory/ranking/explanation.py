@@ -80,24 +80,24 @@ class Explainer:
     def shares(self, fused: Fused) -> tuple[Share, ...]:
         """The part of each counted signal in the score, in the order of the table."""
         place = self._places[fused.id]
-        found: list[Share] = []
+        shares: list[Share] = []
         for row in SIGNALS.values():
             weight = self._weight(row, place, fused)
             if weight is not None:
                 values, raw = self._columns_of(row)
                 value = float(values[place])
-                found.append(Share(row.name, known_at(raw, place), value, weight, weight * value))
+                shares.append(Share(row.name, known_at(raw, place), value, weight, weight * value))
         total = 0.0
-        for share in found:
+        for share in shares:
             total += share.share
         later = {**fused.more, **({} if fused.useful is None else {"useful": fused.useful})}
         for name, change in later.items():
-            found.append(Share(name, None, change, 1.0, change))
+            shares.append(Share(name, None, change, 1.0, change))
             total += change
         if later:  # each of these was counted on top of a rounded score
-            change = found[-1].share + fused.score - total
-            found[-1] = found[-1]._replace(value=change, share=change)
-        return _told(found, fused.score)
+            change = shares[-1].share + fused.score - total
+            shares[-1] = shares[-1]._replace(value=change, share=change)
+        return _apportioned(shares, fused.score)
 
     def _columns_of(self, row: Signal) -> tuple[Column, Column]:
         """The values of a signal, and the measurements behind them, computed once."""
@@ -120,14 +120,14 @@ class Explainer:
         return self._weights[row.part] * mixed if mixed else None
 
 
-def _told(found: Sequence[Share], score: float) -> tuple[Share, ...]:
-    """`found` with SCORE_DECIMALS, its shares by the largest remainder (Hamilton's method), so that they add up."""
-    exact = [share.share * PARTS for share in found]
+def _apportioned(shares: Sequence[Share], score: float) -> tuple[Share, ...]:
+    """`shares` with SCORE_DECIMALS, by the largest remainder (Hamilton's method), so that they add up."""
+    exact = [share.share * PARTS for share in shares]
     down = [math.floor(part) for part in exact]
     total = round(score * PARTS)
     if score == 1.0:  # where a higher sum was cut
         total = max(total, round(math.fsum(exact)))
-    order = sorted(range(len(found)), key=lambda place: (down[place] - exact[place], place))
+    order = sorted(range(len(shares)), key=lambda place: (down[place] - exact[place], place))
     for place in order[: total - sum(down)]:
         down[place] += 1
     return tuple(
@@ -138,5 +138,5 @@ def _told(found: Sequence[Share], score: float) -> tuple[Share, ...]:
             round(share.weight, SCORE_DECIMALS),
             part / PARTS,
         )
-        for share, part in zip(found, down, strict=True)
+        for share, part in zip(shares, down, strict=True)
     )

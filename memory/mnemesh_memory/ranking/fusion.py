@@ -57,7 +57,7 @@ class Ranking(Sequence[Fused]):
 
     def _at(self, places: Sequence[int]) -> list[Fused]:
         parts = (self.dense, self.bm25, self.cosine, self.form)
-        known = ([None if math.isnan(one) else one for one in column[places].tolist()] for column in parts)
+        known = ([None if math.isnan(value) else value for value in column[places].tolist()] for column in parts)
         return list(map(Fused, [self.ids[at] for at in places], self.score[places].tolist(), *known))
 
 
@@ -88,9 +88,9 @@ def fuse(
     score = evidence = np.minimum(1.0, by_meaning + by_words)
     form = np.full(len(pool), math.nan)
     if question is not None:
-        told, worth = pool.traits["told"], _sum(measured, _BY_PART[FORM], mix)
-        form = np.where(told, (1.0 - evidence) * np.minimum(1.0, evidence / FULL_EVIDENCE) * worth, math.nan)
-        score = np.minimum(1.0, evidence + np.where(told, form, 0.0))
+        known, worth = pool.traits["told"], _sum(measured, _BY_PART[FORM], mix)
+        form = np.where(known, (1.0 - evidence) * np.minimum(1.0, evidence / FULL_EVIDENCE) * worth, math.nan)
+        score = np.minimum(1.0, evidence + np.where(known, form, 0.0))
     score = np.round(score, SCORE_DECIMALS)
     order = np.argsort(-score, kind="stable")  # rows stand in the order of their ids
     return Ranking(

@@ -109,10 +109,10 @@ def surroundings(candidates: Candidates, best: Sequence[str], ids: Iterable[str]
 def relevances(evidence: Iterable[Evidence], shares: Iterable[tuple[float, float]] | None = None) -> list[float]:
     """The score of each result, in [0, 1] and never rising; `evidence` is in the order of the answer, best first.
     `shares` are the shares that rules fill and take, as `with_rules` has them."""
-    told = [probability(one) for one in evidence]
+    values = [probability(row) for row in evidence]
     if shares is not None:
-        told = [with_rules(value, more, less) for value, (more, less) in zip(told, shares, strict=True)]
-    return [round(value, SCORE_DECIMALS) for value in falling(told)]
+        values = [with_rules(value, more, less) for value, (more, less) in zip(values, shares, strict=True)]
+    return [round(value, SCORE_DECIMALS) for value in falling(values)]
 
 
 def probability(evidence: Evidence) -> float:
@@ -127,11 +127,11 @@ def logit(evidence: Evidence) -> list[Term]:
 
 def answered(best: Sequence[Evidence]) -> float:
     """The probability that the space answers the question; `best` are the first results, best first."""
-    known = [one for one in best[:BEST_FOR_ANSWER] if one.cosine is not None or one.share is not None]
+    known = [row for row in best[:BEST_FOR_ANSWER] if row.cosine is not None or row.share is not None]
     if not known:
         return 0.0
-    cosines = [one.cosine for one in known if one.cosine is not None]
-    shares = [one.share for one in known if one.share is not None]
+    cosines = [row.cosine for row in known if row.cosine is not None]
+    shares = [row.share for row in known if row.share is not None]
     strongest = known[0]._replace(cosine=max(cosines, default=None), share=max(shares, default=None))
     return round(_logistic(_terms(strongest, ANSWERED_BOTH, ANSWERED_COSINE, ANSWERED_SHARE)), SCORE_DECIMALS)
 
@@ -151,7 +151,7 @@ def _terms(evidence: Evidence, both: Coefficients, cosine: Coefficients, share: 
 
 
 def _logistic(terms: Sequence[Term]) -> float:
-    return 1.0 / (1.0 + math.exp(-sum(one.weight * one.value for one in terms))) if terms else 0.0
+    return 1.0 / (1.0 + math.exp(-sum(term.weight * term.value for term in terms))) if terms else 0.0
 
 
 def falling(values: Sequence[float]) -> list[float]:

@@ -65,23 +65,23 @@ def lifted(
     looks: Sequence[Look], values: Mapping[str, Mapping[str, float]], weights: Mapping[str, float]
 ) -> list[Look]:
     """The same with what `values` (by signal and id, each in [0, 1]; 0 for who is not there) say, best first."""
-    found = []
+    changed = []
     for id_, score, parts in looks:
         worths = {name: worth for name, known in values.items() if (worth := weights[name] * known.get(id_, 0.0))}
         free = room(score) / max(1.0, sum(worths.values()))
         gained = {name: free * worth for name, worth in worths.items()}
-        found.append(Look(id_, rounded(score + sum(gained.values())), {**parts, **gained}))
-    return in_order(found)
+        changed.append(Look(id_, rounded(score + sum(gained.values())), {**parts, **gained}))
+    return in_order(changed)
 
 
 def lowered(looks: Sequence[Look], shares: Mapping[str, float], name: str) -> list[Look]:
     """The same without a share in [0, 1] of each score, in the name of a signal, best first."""
-    found = []
+    changed = []
     for look in looks:
         lost = look.score * shares.get(look.id, 0.0)
         parts = {**look.parts, name: look.parts.get(name, 0.0) - lost} if lost else look.parts
-        found.append(Look(look.id, rounded(look.score - lost), parts))
-    return in_order(found)
+        changed.append(Look(look.id, rounded(look.score - lost), parts))
+    return in_order(changed)
 
 
 def in_order(looks: Iterable[Look]) -> list[Look]:

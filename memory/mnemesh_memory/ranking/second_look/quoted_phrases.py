@@ -17,8 +17,8 @@ _QUOTED: Final = re.compile(
 
 def phrases_of(question: str) -> tuple[str, ...]:
     """The phrases in quotation marks, folded, without repetition."""
-    found = (_folded(next(filter(None, marks))) for marks in _QUOTED.findall(question))
-    return tuple(dict.fromkeys(phrase for phrase in found if phrase))[:PHRASES_MAX]
+    phrases = (_folded(next(filter(None, marks))) for marks in _QUOTED.findall(question))
+    return tuple(dict.fromkeys(phrase for phrase in phrases if phrase))[:PHRASES_MAX]
 
 
 def held(phrases: Sequence[str], text: str) -> float:

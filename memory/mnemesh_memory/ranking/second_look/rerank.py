@@ -13,11 +13,11 @@ def mixed(looks: Sequence[Look], relevance: Mapping[str, float], weight: float) 
     """The same, `weight` of each score being the relevance in [0, 1] that a model gives, best first. A memory without
     an own value gets the least value among the others."""
     least = min(relevance.values(), default=0.0)
-    found = []
+    changed = []
     for id_, score, parts in looks:
         change = weight * (relevance.get(id_, least) - score)
-        found.append(Look(id_, rounded(score + change), {**parts, "rerank": change}))
-    return in_order(found)
+        changed.append(Look(id_, rounded(score + change), {**parts, "rerank": change}))
+    return in_order(changed)
 
 
 def _change(looks: Sequence[Look], sight: Sight) -> list[Look]:
