@@ -19,16 +19,16 @@ from mnemesh_memory.values.rules import Rule
 
 def contradictions(query: Query) -> tuple[str, ...]:
     """Pairs of filters that no memory can pass at once, whatever there is."""
-    found = []
+    causes = []
     if query.since is not None and query.before is not None and query.since >= query.before:
-        found.append(f"before: {shown_time(query.before)} is not after since, which is {shown_time(query.since)}")
+        causes.append(f"before: {shown_time(query.before)} is not after since, which is {shown_time(query.since)}")
     if query.as_of is not None and query.since is not None and query.since > query.as_of:
-        found.append(f"since: {shown_time(query.since)} is after as_of, which is {shown_time(query.as_of)}")
+        causes.append(f"since: {shown_time(query.since)} is after as_of, which is {shown_time(query.as_of)}")
     both = [tag for tag in query.tags_all if tag in query.tags_none]
-    found += [f"tags_none: {shorten(tag)} stands in tags_all, too" for tag in both]
+    causes += [f"tags_none: {shorten(tag)} stands in tags_all, too" for tag in both]
     if query.tags_any and set(query.tags_any) <= set(query.tags_none):
-        found.append(f"tags_none: holds every tag of tags_any, {_words(query.tags_any)}")
-    return tuple(found)
+        causes.append(f"tags_none: holds every tag of tags_any, {_words(query.tags_any)}")
+    return tuple(causes)
 
 
 def without_words(query: Query) -> str:
@@ -57,8 +57,8 @@ def steps(query: Query, stretch: str = "") -> Iterator[tuple[str, ListQuery]]:
     alone = list(_filters(query, stretch))
     # A memory superseded since may have held then; with the other filters, valid_at counts such memories.
     loose = whole if query.valid_at is None else replace(whole, state="all")
-    for name, told, fields in alone:
-        yield f"{name}: {told} in {where}", replace(whole if name == "valid_at" else loose, **fields)
+    for name, reason, fields in alone:
+        yield f"{name}: {reason} in {where}", replace(whole if name == "valid_at" else loose, **fields)
     if len(alone) > 1:
         names = " and ".join(dict.fromkeys(name for name, _, _ in alone))
         together: dict[str, Any] = {}
@@ -104,35 +104,35 @@ def left_out(query: Query, kept_back: Iterable[Memory], rules: Sequence[Rule]) -
     """Why what matches without the rules of the node, and with the archive, is not in the answer."""
     memories = list(kept_back)
     open_query = replace(query, include_archive=True, window=None)
-    found = []
+    causes = []
     hides = hiding(open_query, memories, rules)
     if APART in hides:
-        found.append("session-run: the match is the record of a session; name that tag or the kind run to see records")
+        causes.append("session-run: the match is the record of a session; name that tag or the kind run to see records")
     if names := [rule.text for rule in hides if not rule.id and rule is not APART]:
-        found.append(
+        causes.append(
             f"recall_rules: this node hides the matches by {'; '.join(names)}; name that kind or tag to see them"
         )
     if names := [f"{rule.text} (rule {rule.id})" for rule in hides if rule.id]:
-        found.append(f"rules: the matches are hidden by {'; '.join(names)}; name that kind or tag to see them")
+        causes.append(f"rules: the matches are hidden by {'; '.join(names)}; name that kind or tag to see them")
     if not query.include_archive and any(memory.tier == "archive" for memory in memories):
-        found.append("include_archive: the matches are in the archive tier, which needs include_archive")
-    return tuple(found)
+        causes.append("include_archive: the matches are in the archive tier, which needs include_archive")
+    return tuple(causes)
 
 
 def leftovers(query: Query, stretch: str = "") -> tuple[str, ...]:
     """Reasons that remain when memories pass every filter of a listing: the filters of recall alone, or the words."""
-    found = []
+    causes = []
     if query.window is not None:
-        found.append(f"time_words: nothing that matches lies in {stretch}")
+        causes.append(f"time_words: nothing that matches lies in {stretch}")
     given = (
         ("valid_at", query.valid_at is not None), ("paths", query.paths), ("source_dir", query.source_dir),
         ("min_heat", query.min_heat > 0), ("min_score", query.min_score > 0),
     )  # fmt: skip
     if names := [name for name, there in given if there]:
-        found.append(f"{' and '.join(names)}: each match is left out")
+        causes.append(f"{' and '.join(names)}: each match is left out")
     if query.mode == "keyword" and query.text.strip():
-        found.append("mode: keyword finds only what holds a word of the query; hybrid and semantic go by meaning, too")
-    return tuple(found)
+        causes.append("mode: keyword finds only what holds a word of the query; hybrid and semantic go by meaning, too")
+    return tuple(causes)
 
 
 def _words(names: tuple[str, ...]) -> str:

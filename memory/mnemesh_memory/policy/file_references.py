@@ -33,12 +33,12 @@ class Reference(NamedTuple):
 
 def candidates(text: str, paths: Iterable[str]) -> tuple[str, ...]:
     """What may be the path of a file: the given paths, then names in a text that have a folder or an extension."""
-    found = dict.fromkeys(path for path in paths if not _GLOB.search(path))
+    likely = dict.fromkeys(path for path in paths if not _GLOB.search(path))
     for path in _named(_URL.sub(" ", text[:LOOKED_AT_CHARS])):
-        if len(found) >= CANDIDATES_MAX:
+        if len(likely) >= CANDIDATES_MAX:
             break
-        found.setdefault(path)
-    return tuple(found)[:CANDIDATES_MAX]
+        likely.setdefault(path)
+    return tuple(likely)[:CANDIDATES_MAX]
 
 
 def _named(text: str) -> Iterator[str]:
@@ -65,12 +65,12 @@ def recorded(attrs: Mapping[str, str]) -> tuple[Reference, ...]:
     """The references that attributes record. Another node may have sent any words, and what is no reference is none."""
     if not attrs:
         return ()
-    found = []
+    references = []
     for number in range(1, REFERENCES_MAX + 1):
         match = _RECORD.fullmatch(attrs.get(f"{STALE_PREFIX}{number}", ""))
         if match and below(match[2]) == match[2]:
-            found.append(Reference(match[2], match[1]))
-    return tuple(found)
+            references.append(Reference(match[2], match[1]))
+    return tuple(references)
 
 
 def without(attrs: Mapping[str, str]) -> dict[str, str]:
@@ -82,8 +82,8 @@ def recording(attrs: Mapping[str, str], references: Iterable[Reference]) -> dict
     """`attrs` with these references in place of any before, as many as there is room for."""
     kept = without(attrs)
     room = max(0, min(REFERENCES_MAX, limits.ATTRS_MAX - len(kept)))
-    told = [f"{one.hash} {one.path}" for one in references][:room]
-    return kept | {f"{STALE_PREFIX}{number}": value for number, value in enumerate(told, 1)}
+    records = [f"{reference.hash} {reference.path}" for reference in references][:room]
+    return kept | {f"{STALE_PREFIX}{number}": value for number, value in enumerate(records, 1)}
 
 
 def told(path: str, state: str, renamed_to: str = "") -> str:

@@ -144,7 +144,7 @@ def near_pairs(
 ) -> tuple[list[tuple[int, int, float]], int]:
     """The `limit` most similar pairs of unit `vectors` within one group each, (row, later row, cosine), and the count
     of all pairs from `threshold` on. Equal ones stand in the order of their rows."""
-    found: list[tuple[int, int, float]] = []
+    nearest: list[tuple[int, int, float]] = []
     total = 0
     for group in np.unique(groups):
         rows = np.flatnonzero(groups == group)
@@ -158,11 +158,11 @@ def near_pairs(
                 kept = np.flatnonzero(values >= np.partition(values, -limit)[-limit])
                 one, other, values = one[kept], other[kept], values[kept]
             best = np.argsort(-values, kind="stable")[:limit]
-            found += [
+            nearest += [
                 (int(rows[start + one[at]]), int(rows[start + other[at]]), min(1.0, float(values[at]))) for at in best
             ]
-            found = sorted(found, key=lambda pair: (-pair[2], pair[0], pair[1]))[:limit]
-    return found, total
+            nearest = sorted(nearest, key=lambda pair: (-pair[2], pair[0], pair[1]))[:limit]
+    return nearest, total
 
 
 def judged(one: Tidy, other: Tidy, similarity: float) -> Pair:
@@ -179,8 +179,8 @@ def judged(one: Tidy, other: Tidy, similarity: float) -> Pair:
             command=f"mnemesh forget {spare.memory.id}",
         )  # fmt: skip
     agreed = pairs((before, after), BOTH_HOLD)
-    found = judge(after.content, after.kind, [] if agreed else [candidate])
-    if found.supersedes or found.contradicts:
+    verdict = judge(after.content, after.kind, [] if agreed else [candidate])
+    if verdict.supersedes or verdict.contradicts:
         return Pair(
             older=older, newer=newer, similarity=similarity, verdict=CONTESTED,
             reason="the newer gives another value of what the older says: forget the wrong memory",

@@ -45,7 +45,7 @@ def contested(memories: Collection[Memory], type_: str = CONTRADICTS) -> dict[st
                 continue
             if older.valid_to is None or older.valid_to > happened_at(later):
                 newer.setdefault(older.id, []).append(later)
-    return {id_: sorted(found, key=age, reverse=True) for id_, found in newer.items()}
+    return {id_: sorted(others, key=age, reverse=True) for id_, others in newer.items()}
 
 
 def _is_open(one: Memory, other: Memory, type_: str) -> bool:
@@ -60,7 +60,7 @@ def unsettled(memories: Collection[Memory]) -> dict[str, list[Memory]]:
     newer = contested(memories)
     for id_, likely in contested(memories, MAY_REPLACE).items():
         sure = newer.get(id_, [])
-        newer[id_] = [*sure, *(one for one in likely if one not in sure)]
+        newer[id_] = [*sure, *(memory for memory in likely if memory not in sure)]
     return newer
 
 
@@ -86,8 +86,8 @@ def replacements(memory: Memory, others: Mapping[str, Memory]) -> tuple[Replaced
     """The predecessors of a memory, and since when it holds instead."""
     olds = (others.get(link.id) for link in memory.links if link.type == SUPERSEDES)
     here = [old for old in olds if old is not None and old.space == memory.space and old.superseded_by]
-    found = [Replaced(old.id, _since(memory, old)) for old in here]
-    return tuple(sorted(found, key=lambda one: (-one.since, one.id))[:TOLD_MAX])
+    replaced = [Replaced(old.id, _since(memory, old)) for old in here]
+    return tuple(sorted(replaced, key=lambda old: (-old.since, old.id))[:TOLD_MAX])
 
 
 def _since(memory: Memory, old: Memory) -> int:

@@ -23,7 +23,7 @@ SOURCES: Final = ("derived-from", "copied-from")
 
 def least(classes: Iterable[str]) -> str:
     """The least trusted of these; OWN for none. Another word counts as OWN: it lowers nothing."""
-    return max((one for one in classes if one in TRUST_CLASSES), key=TRUST_CLASSES.index, default=OWN)
+    return max((name for name in classes if name in TRUST_CLASSES), key=TRUST_CLASSES.index, default=OWN)
 
 
 def class_of(by: str, brought: bool, attrs: Mapping[str, str], principal: str) -> str:

@@ -34,25 +34,25 @@ def stood_instead(memories: Iterable[Memory], moment: int, others: Mapping[str, 
     """The last successor that held at the moment and is not forgotten, by the id of each of `memories` that has such. A
     successor written later with an earlier beginning means that the old memory was wrong. A chain is walked once for
     all its members."""
-    found: dict[str, Memory] = {}
+    instead: dict[str, Memory] = {}
     known: dict[str, Memory | None] = {}  # the same of all that were walked, but in a circle, where each has its own
     for memory in memories:
         way, last = [memory], known.get(memory.id)
-        for one in () if memory.id in known else successors(memory, others):
-            way.append(one)
-            if one.id in known:
-                last = known[one.id]
+        for later in () if memory.id in known else successors(memory, others):
+            way.append(later)
+            if later.id in known:
+                last = known[later.id]
                 break
         walked = {way[-1].id: last}
-        for one, following in reversed(list(pairwise(way))):
+        for earlier, following in reversed(list(pairwise(way))):
             if last is None and following.state != "forgotten" and held(following, moment, others):
                 last = following
-            walked[one.id] = last
+            walked[earlier.id] = last
         if way[-1].superseded_by not in walked:
             known |= walked
         if last is not None:
-            found[memory.id] = last
-    return found
+            instead[memory.id] = last
+    return instead
 
 
 def held(memory: Memory, moment: int, others: Mapping[str, Memory]) -> bool:

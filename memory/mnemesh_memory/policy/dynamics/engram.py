@@ -131,7 +131,7 @@ def _drive(slot: _Slot, agent: str, at: int) -> float:
 def nearest(id_: str, times: dict[str, int]) -> list[Neighbour]:
     here = times[id_]
     others = (Neighbour(other, at - here) for other, at in times.items() if other != id_)
-    return sorted(others, key=lambda one: (abs(one.apart_ms), one.id))[:NEIGHBOURS_MAX]
+    return sorted(others, key=lambda neighbour: (abs(neighbour.apart_ms), neighbour.id))[:NEIGHBOURS_MAX]
 
 
 def in_words(neighbour: Neighbour) -> str:

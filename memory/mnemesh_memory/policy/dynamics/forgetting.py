@@ -92,13 +92,13 @@ def term_weights(content: str) -> dict[str, float]:
     """The weight of each term of a text, in the order of their first use."""
     counted: Counter[str] = Counter()
     named: set[str] = set()
-    for found in _TERM.finditer(content):
-        word = found.group()
+    for match in _TERM.finditer(content):
+        word = match.group()
         term = word.casefold()
         if term in COMMON_WORDS or (len(term) < 2 and term.isascii() and not term.isdigit()):
             continue
         counted[term] += 1
-        inner = found.start() > 1 and content[found.start() - 2] not in ".!?\n"
+        inner = match.start() > 1 and content[match.start() - 2] not in ".!?\n"
         if any(sign.isdigit() for sign in word) or not word.isalpha() or (word[0].isupper() and inner):
             named.add(term)
     return {term: (1.0 + math.log(count)) * (2.0 if term in named else 1.0) for term, count in counted.items()}
@@ -113,8 +113,8 @@ def _fitting(question: str, parts: Sequence[str]) -> list[int]:
     if not question.strip():
         return []
     words = [{part[start:end].casefold()[:STEM_CHARS] for start, end in marks(part, question)} for part in parts]
-    spread = Counter(word for found in words for word in found)
-    scores = [math.fsum(1.0 / spread[word] for word in sorted(found)) for found in words]
+    spread = Counter(word for own in words for word in own)
+    scores = [math.fsum(1.0 / spread[word] for word in sorted(own)) for own in words]
     best = sorted(range(len(parts)), key=lambda place: (-scores[place], place))[:FITTING_MAX]
     return sorted(place for place in best if scores[place])
 
@@ -162,7 +162,7 @@ def _tags(content: str, weights: Mapping[str, float], fitting: Sequence[str]) ->
     total = math.fsum(weights.values())
     covered = _terms(" ".join(fitting)) & weights.keys()
     tags: list[str] = []
-    for term in sorted(weights, key=lambda one: -weights[one]):
+    for term in sorted(weights, key=lambda term: -weights[term]):
         if _lost(covered, weights, total) <= DISTORTION_MAX[TAGS] and tags:
             break
         if term not in covered:
@@ -179,7 +179,7 @@ def _lost(covered: set[str], weights: Mapping[str, float], total: float) -> floa
 
 def _spellings(content: str) -> dict[str, str]:
     """Each term as the text spells it first."""
-    found: dict[str, str] = {}
+    spellings: dict[str, str] = {}
     for word in _TERM.findall(content):
-        found.setdefault(word.casefold(), word)
-    return found
+        spellings.setdefault(word.casefold(), word)
+    return spellings

@@ -98,7 +98,7 @@ def mismatch(older: str, newer: str, cosine: float) -> tuple[float, list[int], l
     contests none."""
     olds = [statement(part) for part in sentences(older)]
     weights = [len(old.content) for old in olds]
-    found: dict[int, Contest] = {}
+    contests: dict[int, Contest] = {}
     for part in sentences(newer):
         fresh = statement(part)
         if any(old.verb >= 0 and restates(fresh, old) for old in olds):
@@ -106,11 +106,11 @@ def mismatch(older: str, newer: str, cosine: float) -> tuple[float, list[int], l
         common = [len(old.keys & fresh.keys) for old in olds]
         for place, old in enumerate(olds):
             evidence = contest(old, fresh, cosine) if common[place] == max(common) else None
-            if evidence is not None and (place not in found or _rank(evidence) > _rank(found[place])):
-                found[place] = evidence
-    places = sorted(found)
+            if evidence is not None and (place not in contests or _rank(evidence) > _rank(contests[place])):
+                contests[place] = evidence
+    places = sorted(contests)
     share = sum(weights[place] for place in places) / sum(weights) if any(weights) else 0.0
-    return share, places, [found[place] for place in places]
+    return share, places, [contests[place] for place in places]
 
 
 def _rank(evidence: Contest) -> tuple[bool, float]:
@@ -136,10 +136,10 @@ def reconsolidated(text: str, kind: str, verdict: Verdict, labile: Sequence[Labi
 
 def _is_contested_by_words(older: Candidate, text: str) -> bool:
     """Whether words contest a memory, also one of which a model that reads whole texts says otherwise."""
-    found = evidence_of(older.text, text, older.cosine).contest
-    if found is None or doubts.is_of_other_things(older.text, text, stated=found.stated):
+    evidence = evidence_of(older.text, text, older.cosine).contest
+    if evidence is None or doubts.is_of_other_things(older.text, text, stated=evidence.stated):
         return False
-    return found.linked
+    return evidence.linked
 
 
 def _short_enough(*texts: str) -> bool:
@@ -150,14 +150,14 @@ def _changed(text: str, verdict: Verdict, item: Labile) -> Outcome | None:
     """UPDATE or SUPERSEDE of a contested memory; None when the evidence does not suffice for either."""
     older = item.candidate
     share, places, evidence = mismatch(older.text, text, older.cosine)
-    if not places or any(one.doubtful for one in evidence):
+    if not places or any(piece.doubtful for piece in evidence):
         return None
-    if stands_unstated(older) and not all(one.stated for one in evidence):
+    if stands_unstated(older) and not all(piece.stated for piece in evidence):
         return None
     said = f"recalled {item.age_ms // MINUTE_MS} min ago, mismatch {share:.2f}: {evidence[0].reason}"
-    least = min(one.likelihood for one in evidence)
+    least = min(piece.likelihood for piece in evidence)
     weak = older.cosine >= WEAK_COSINE_MIN and least >= WEAK_LIKELIHOOD_MIN
-    if share == 1.0 and (weak or all(one.strong for one in evidence)):
+    if share == 1.0 and (weak or all(piece.strong for piece in evidence)):
         return Outcome(
             replace(
                 verdict,
@@ -194,7 +194,7 @@ def _says_already(older: str, text: str) -> bool:
     """Whether each sentence of a text is a sentence of an older one."""
     said = [part.strip() for part in sentences(older) if part.strip()]
     asked = [part.strip() for part in sentences(text) if part.strip()]
-    return bool(asked) and all(any(says_the_same(part, one) for one in said) for part in asked)
+    return bool(asked) and all(any(says_the_same(part, old) for old in said) for part in asked)
 
 
 def _with_sentence(text: str, place: int, sentence: str) -> str:

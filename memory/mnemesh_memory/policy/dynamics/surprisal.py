@@ -76,7 +76,7 @@ def surprise(novelty: float, samples: list[float], continuity: float = 0.0) -> S
     if len(samples) < SAMPLES_MIN or not math.isfinite(novelty):
         return None
     width = max(BANDWIDTH_MIN, 1.06 * _deviation(samples) * len(samples) ** -0.2)
-    below = math.fsum(math.erfc(-((one - novelty) / width) / _ROOT) for one in samples)  # Twice Phi of each.
+    below = math.fsum(math.erfc(-((sample - novelty) / width) / _ROOT) for sample in samples)  # Twice Phi of each.
     tail = (1.0 + 0.5 * below) / (1 + len(samples))
     going_on = min(1.0, max(0.0, continuity))
     bits = max(0.0, -math.log2(min(1.0, tail))) * (1.0 - DISCOUNT * going_on)
@@ -99,4 +99,4 @@ def continuity(near: Iterable[tuple[float, int]], now: int) -> float:
 def _deviation(samples: list[float]) -> float:
     """The standard deviation. That of the standard library is exact, at fifty times the price."""
     mean = math.fsum(samples) / len(samples)
-    return math.sqrt(math.fsum((one - mean) ** 2 for one in samples) / len(samples))
+    return math.sqrt(math.fsum((sample - mean) ** 2 for sample in samples) / len(samples))

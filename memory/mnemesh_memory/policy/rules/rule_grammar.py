@@ -39,8 +39,8 @@ class _Reader:
         place = self.at if at is None else at
         while at is None and place < len(self._text) and self._text[place].isspace():
             place += 1
-        found = repr(self._text[place : place + 12]) if place < len(self._text) else "the end"
-        return InvalidArgument(self._field, self._text, f"{wanted} at character {place + 1}, where {found} stands")
+        here = repr(self._text[place : place + 12]) if place < len(self._text) else "the end"
+        return InvalidArgument(self._field, self._text, f"{wanted} at character {place + 1}, where {here} stands")
 
     def take(self, wanted: str) -> tuple[str, bool, int]:
         """The next token, whether it was quoted, and its place. Raises InvalidArgument at the end."""
@@ -56,12 +56,12 @@ class _Reader:
 def conditions(field: str, text: str) -> tuple[Comparison, ...]:
     """The comparisons of a condition, such as `kind = run and tag != keep`. Raises InvalidArgument with the place."""
     field_checks.line(field, text, TEXT_BYTES_MAX)
-    reader, found = _Reader(field, text), list[Comparison]()
+    reader, comparisons = _Reader(field, text), list[Comparison]()
     while True:
-        found.append(_comparison(reader, field))
+        comparisons.append(_comparison(reader, field))
         if reader.ended:
-            return tuple(found)
-        if len(found) == COMPARISONS_MAX:
+            return tuple(comparisons)
+        if len(comparisons) == COMPARISONS_MAX:
             raise reader.fault(f"at most {COMPARISONS_MAX} comparisons, and so the end")
         joined, quoted, start = reader.take("`and` or the end")
         if joined != "and" or quoted:

@@ -81,10 +81,10 @@ def _named(query: Query, rule: Rule) -> bool:
     """Whether the query asks by name for a kind or tag that the rule hides."""
     tags = {*query.tags_any, *query.tags_all}
     named = {"kind": set(query.kinds), "tag": tags}
-    asked = (named.get(one.field, set()) for one in rule.conditions)
+    asked = (named.get(clause.field, set()) for clause in rule.conditions)
     if rule.only:
         return any(asked)
-    return any(one.op == IS and one.value in named.get(one.field, ()) for one in rule.conditions)
+    return any(clause.op == IS and clause.value in named.get(clause.field, ()) for clause in rule.conditions)
 
 
 def hiding(query: Query, memories: Iterable[Memory], rules: Sequence[Rule]) -> tuple[Rule, ...]:
@@ -137,9 +137,9 @@ def checked(condition: str, effect: str, directory: str = "", file: str = "") ->
     weight = None if effect in (HIDE, ONLY) else weight_of(effect) if effect else 0.0
     if not effect or (weight is None and effect not in (HIDE, ONLY)):
         raise InvalidArgument("effect", effect or "nothing", EFFECTS, missing=not effect)
-    for one in compared:
-        if weight is None and one.field in TEXTS:
-            hard = f"a field other than {one.field} with {effect}: texts are in no index, so give a number"
+    for clause in compared:
+        if weight is None and clause.field in TEXTS:
+            hard = f"a field other than {clause.field} with {effect}: texts are in no index, so give a number"
             raise InvalidArgument("condition", condition, hard)
     folder = _path("directory", directory)
     if rule_grammar.GLOB_SIGNS.search(folder):
@@ -156,8 +156,8 @@ def _path(field: str, path: str) -> str:
 def attrs_of(rule: Rule) -> dict[str, str]:
     """The attributes that say it of a memory."""
     condition, _, effect = rule.text.rpartition(" ")
-    told = {CONDITION: condition, EFFECT: effect, DIRECTORY: rule.directory, FILE: rule.file}
-    return {name: value for name, value in told.items() if value}
+    attrs = {CONDITION: condition, EFFECT: effect, DIRECTORY: rule.directory, FILE: rule.file}
+    return {name: value for name, value in attrs.items() if value}
 
 
 def rule_of(memory: Memory) -> Rule | None:
@@ -248,9 +248,9 @@ class RuleTable:
         """The rules for a recall in `spaces` by the owner of the space `private`, the oldest of each space first."""
         if not self._rules:
             return ()
-        found = [self._of(space) for space in dict.fromkeys(spaces) if space != private]
+        by_space = [self._of(space) for space in dict.fromkeys(spaces) if space != private]
         own = tuple(replace(rule, space="") for rule in self._of(private))
-        return (*own, *(rule for rules in found for rule in rules))
+        return (*own, *(rule for rules in by_space for rule in rules))
 
     def asked(self, query: Asked) -> Asked:
         """A query that leaves the stored rules out of its answer, unless it asks for them by their tag."""

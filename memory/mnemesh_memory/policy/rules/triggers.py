@@ -306,10 +306,10 @@ class TriggerTable:
         """The triggers that fire by a call, the oldest first, at most TRIGGERED_MAX: the others fire by a later call.
         A trigger that fires once is claimed, and armed no longer."""
         shelves = self._of(occasion.spaces)
-        found = {id_ for shelf in shelves for id_ in _fitting(shelf, self._armed, occasion)}
-        found.update(_globbed(shelves, occasion.paths))
-        found.discard(occasion.id)
-        due = sorted((self._armed[id_] for id_ in found), key=lambda one: (one.created_at, one.id))
+        ids = {id_ for shelf in shelves for id_ in _fitting(shelf, self._armed, occasion)}
+        ids.update(_globbed(shelves, occasion.paths))
+        ids.discard(occasion.id)
+        due = sorted((self._armed[id_] for id_ in ids), key=lambda trigger: (trigger.created_at, trigger.id))
         shown = due[: limits.TRIGGERED_MAX]
         for trigger in shown:
             if not trigger.repeating:

@@ -158,7 +158,7 @@ def checkpoint_of(memory: Memory) -> Checkpoint:
     """The checkpoint that a memory is."""
     standing = read(memory.content)
     return Checkpoint(
-        **{one.name: getattr(standing, one.name) for one in fields(Standing)},
+        **{field.name: getattr(standing, field.name) for field in fields(Standing)},
         id=memory.id,
         session=memory.source.session,
         space=memory.space,

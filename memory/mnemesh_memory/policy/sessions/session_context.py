@@ -97,12 +97,12 @@ class SessionContext:
 
 
 def chosen(
-    found: Mapping[str, Sequence[Memory]], given: Collection[str], budget: int, now: int, query: str = ""
+    offered: Mapping[str, Sequence[Memory]], given: Collection[str], budget: int, now: int, query: str = ""
 ) -> SessionContext:
-    """As much of `found`, by group, as fits into `budget` tokens, without memories that are in `given` or do not hold
+    """As much of `offered`, by group, as fits into `budget` tokens, without memories that are in `given` or do not hold
     at `now` (ms). A trigger that fired just now is told again."""
     chars = min(TEXT_CHARS_MAX, 2 * budget)
-    waiting = _waiting(found, given, now)
+    waiting = _waiting(offered, given, now)
     shown = {name: [_shown(memory, query, chars) for memory in memories] for name, memories in waiting.items()}
     taken: dict[str, list[ContextMemory]] = {name: [] for name in shown}
     left = budget
@@ -142,15 +142,15 @@ def holds(memory: Memory, now: int) -> bool:
     )
 
 
-def _waiting(found: Mapping[str, Sequence[Memory]], given: Collection[str], now: int) -> dict[str, list[Memory]]:
+def _waiting(offered: Mapping[str, Sequence[Memory]], given: Collection[str], now: int) -> dict[str, list[Memory]]:
     """Each memory in the first of its groups."""
     seen: set[str] = set()
     waiting: dict[str, list[Memory]] = {}
     for name in GROUPS:
         waiting[name] = []
-        for memory in found.get(name, ()):
-            told = memory.id in given and name != TRIGGERED
-            if memory.id not in seen and not told and memory.state == "active" and holds(memory, now):
+        for memory in offered.get(name, ()):
+            known = memory.id in given and name != TRIGGERED
+            if memory.id not in seen and not known and memory.state == "active" and holds(memory, now):
                 waiting[name].append(memory)
             seen.add(memory.id)
     return waiting

@@ -105,31 +105,31 @@ def _items(name: str, items: tuple[str, ...], *, mask: bool) -> tuple[str, ...]:
     return field_checks.lines(name, items, limits.CHECKPOINT_ITEMS_MAX, limits.CHECKPOINT_ITEM_BYTES_MAX)
 
 
-def text_of(told: Told) -> str:
+def text_of(record: Told) -> str:
     """The text of a record within CONTENT_BYTES_MAX. The oldest items of its longest list give way."""
-    while len((text := _text(told)).encode()) > limits.CONTENT_BYTES_MAX:
-        longest = max((name for name, _ in HEADINGS), key=lambda name: sum(map(len, getattr(told, name))))
-        shorter: dict[str, Any] = {longest: getattr(told, longest)[1:]}
-        told = replace(told, **shorter)
+    while len((text := _text(record)).encode()) > limits.CONTENT_BYTES_MAX:
+        longest = max((name for name, _ in HEADINGS), key=lambda name: sum(map(len, getattr(record, name))))
+        shorter: dict[str, Any] = {longest: getattr(record, longest)[1:]}
+        record = replace(record, **shorter)
     return text
 
 
-def _text(told: Told) -> str:
-    parts = [told.outcome] if told.outcome else []
+def _text(record: Told) -> str:
+    parts = [record.outcome] if record.outcome else []
     for name, heading in HEADINGS:
-        if items := getattr(told, name):
+        if items := getattr(record, name):
             parts.append("\n".join((heading, *(ITEM + item for item in items))))
     return "\n\n".join(parts)
 
 
-def title(told: Told) -> str:
+def title(record: Told) -> str:
     """The title of the memory: the first prompt."""
-    return title_of(f"Session: {next(iter((*told.prompts, told.outcome, *told.errors, *told.files)))}")
+    return title_of(f"Session: {next(iter((*record.prompts, record.outcome, *record.errors, *record.files)))}")
 
 
-def attrs_of(told: Told) -> dict[str, str]:
+def attrs_of(record: Told) -> dict[str, str]:
     """The attributes of a record: its figures that are not zero."""
-    figures = {one.name: getattr(told, one.name) for one in fields(Figures)}
+    figures = {field.name: getattr(record, field.name) for field in fields(Figures)}
     return {ATTR + name: str(value) for name, value in figures.items() if value}
 
 
@@ -165,14 +165,14 @@ def run_of(memory: Memory) -> SessionRun:
 def _figures(attrs: Mapping[str, str]) -> dict[str, Any]:
     read: dict[str, Callable[[str], object]] = {"status": _status, "model": _model, "cost_usd": _cost, "prompt_id": _id}
     read |= dict.fromkeys(("started_at", "ended_at"), _moment)
-    found = {}
-    for name in (one.name for one in fields(Figures)):
+    figures = {}
+    for name in (field.name for field in fields(Figures)):
         if text := attrs.get(ATTR + name, ""):
             try:
-                found[name] = read.get(name, _count)(text)
+                figures[name] = read.get(name, _count)(text)
             except (ValueError, InvalidArgument):
                 continue
-    return found
+    return figures
 
 
 def _status(text: str) -> str:
