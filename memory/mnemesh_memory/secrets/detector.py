@@ -107,15 +107,15 @@ def find_secret(text: str) -> str | None:
     The detector reads the text as written. It reads the text again without characters that nobody sees, and with the
     signs of an address decoded (%3D). A credential that is encoded otherwise, encrypted or spelt out is not found.
     """
-    if found := _found_in(text):
-        return found
+    if type_ := _type_in(text):
+        return type_
     folded = text if text.isascii() else _UNSEEN.sub("", text)
     if "%" in folded:
         folded = _ENCODED_SIGN.sub(lambda match: _SIGNS[match.group(1).upper()], folded)
-    return _found_in(folded) if folded != text else None
+    return _type_in(folded) if folded != text else None
 
 
-def _found_in(text: str) -> str | None:
+def _type_in(text: str) -> str | None:
     if token := find_token(text):
         return token
     # Positions in both texts agree: U+0130 alone would grow in lower case.
@@ -126,8 +126,8 @@ def _found_in(text: str) -> str | None:
             return structure.type
     for anchor in [name for name in NAME_ANCHORS if name in lowered]:
         for at in _occurrences(lowered, anchor):
-            if found := find_assignment(text, lowered, at):
-                return found
+            if type_ := find_assignment(text, lowered, at):
+                return type_
     return None
 
 

@@ -32,53 +32,53 @@ def masked(text: str) -> tuple[str, tuple[str, ...]]:
     text = _without_keys(text, types)
     lines = text.split("\n")
     for number, line in enumerate(lines):
-        if found := find_secret(line):
-            lines[number] = _cut(line, found, types)
+        if type_ := find_secret(line):
+            lines[number] = _cut(line, type_, types)
     for _ in range(FINDINGS_MAX):
-        if (found := find_secret("\n".join(lines))) is None:
+        if (type_ := find_secret("\n".join(lines))) is None:
             break
-        lines = _without_lines(lines, found, types)
+        lines = _without_lines(lines, type_, types)
     rest = "\n".join(lines)
-    if found := find_secret(rest):  # so much that nothing of it is kept
-        types.append(found)
-        rest = _shown(found)
+    if type_ := find_secret(rest):  # so much that nothing of it is kept
+        types.append(type_)
+        rest = _shown(type_)
     return rest, tuple(dict.fromkeys(types))
 
 
-def _shown(found: str) -> str:
-    return f"[masked: {found}]"
+def _shown(type_: str) -> str:
+    return f"[masked: {type_}]"
 
 
 def _without_keys(text: str, types: list[str]) -> str:
     """The text without private keys that the detector finds, from the header to the end line, else to the end."""
 
     def replacement(key: re.Match[str]) -> str:
-        if found := find_secret(key.group()):
-            types.append(found)
-        return _shown(found) if found else key.group()
+        if type_ := find_secret(key.group()):
+            types.append(type_)
+        return _shown(type_) if type_ else key.group()
 
     return _KEY.sub(replacement, text)
 
 
-def _cut(line: str, found: str, types: list[str]) -> str:
+def _cut(line: str, type_: str, types: list[str]) -> str:
     """The line up to the word with which its first finding begins."""
     words = list(_WORD.finditer(line))
     end = words[_first(len(words), lambda n: find_secret(line[: words[n].end()]) is not None)].end()
     last = _last(len(words), lambda n: words[n].start() < end and find_secret(line[words[n].start() : end]) is not None)
     kept = line[: words[last].start()]
-    types.append(found)
+    types.append(type_)
     # A credential may begin before the first finding in a part: then nothing of the line is kept.
-    return (kept if find_secret(kept) is None else "") + _shown(found)
+    return (kept if find_secret(kept) is None else "") + _shown(type_)
 
 
-def _without_lines(lines: list[str], found: str, types: list[str]) -> list[str]:
+def _without_lines(lines: list[str], type_: str, types: list[str]) -> list[str]:
     """The lines without the first ones that hold a finding together, and without the rest of a key."""
     end = _first(len(lines), lambda n: find_secret("\n".join(lines[: n + 1])) is not None) + 1
     start = _last(end, lambda n: find_secret("\n".join(lines[n:end])) is not None)
     while end < len(lines) and _KEY_LINE.fullmatch(lines[end]):
         end += 1
-    types.append(found)
-    return [*lines[:start], _shown(found), *lines[end:]]
+    types.append(type_)
+    return [*lines[:start], _shown(type_), *lines[end:]]
 
 
 def _first(count: int, holds: Callable[[int], bool]) -> int:

@@ -126,8 +126,8 @@ def _requirements(path: str, text: str, project: ProjectSnapshot) -> Manifest:
 
 
 def _names(words: Any) -> tuple[str, ...]:
-    found = (_REQUIREMENT.match(word.strip().lstrip("@")) for word in words if isinstance(word, str))
-    return tuple(dict.fromkeys(match.group()[:NAME_CHARS_MAX] for match in found if match))
+    matches = (_REQUIREMENT.match(word.strip().lstrip("@")) for word in words if isinstance(word, str))
+    return tuple(dict.fromkeys(match.group()[:NAME_CHARS_MAX] for match in matches if match))
 
 
 RUNNERS: Final[Mapping[str, str]] = {

@@ -105,12 +105,12 @@ def hash_of(content: str) -> str:
 
 def known(memories: Iterable[Memory], part: str = "") -> dict[str, Memory]:
     """The memories of earlier runs by topic: of several the active one, else the newest."""
-    found: dict[str, Memory] = {}
+    by_topic: dict[str, Memory] = {}
     for memory in sorted(memories, key=lambda memory: (memory.state == "active", memory.updated_at)):
         topic = memory.attrs.get(TOPIC_ATTR, "")
         if topic and topic.partition(" ")[2] == part:
-            found[topic] = memory
-    return found
+            by_topic[topic] = memory
+    return by_topic
 
 
 def planned(

@@ -90,10 +90,10 @@ def stack(project: ProjectSnapshot) -> Finding | None:
 def commands(project: ProjectSnapshot) -> Finding | None:
     """Commands to build, test and run, by the names in files."""
     lines, files = [], []
-    for path, told in _told_commands(project):
-        if told:
+    for path, pairs in _commands_by_file(project):
+        if pairs:
             files.append(path)
-            lines += [f"{command}: {words}" if words else command for command, words in told[:COMMANDS_MAX]]
+            lines += [f"{command}: {words}" if words else command for command, words in pairs[:COMMANDS_MAX]]
     return _finding(lines[: 2 * COMMANDS_MAX], files)
 
 
@@ -118,8 +118,8 @@ def entries(project: ProjectSnapshot) -> Finding | None:
     lines, files = [], []
     for manifest in manifests(project):
         if manifest.entries:
-            told = (f"{name} = {words}" for name, words in manifest.entries)
-            lines.append(f"{manifest.path}: {listed(told)}.")
+            programs = (f"{name} = {words}" for name, words in manifest.entries)
+            lines.append(f"{manifest.path}: {listed(programs)}.")
             files.append(manifest.path)
     mains = [path for path in project.listing if path.count("/") <= 3 and path.rsplit("/", 1)[-1] in MAIN_FILES]
     if mains:
@@ -150,11 +150,11 @@ def conventions(project: ProjectSnapshot) -> Finding | None:
             lines += [f'{path} says: "{rule}"' for rule in rules]
             files.append(path)
     for path in project.named("pyproject.toml"):
-        if told := _code_form(tables(project.texts[path])):
-            lines.append(f"{path}: {told}.")
+        if form := _code_form(tables(project.texts[path])):
+            lines.append(f"{path}: {form}.")
             files.append(path)
-    if told := _commit_form(project.subjects):
-        lines.append(told)
+    if form := _commit_form(project.subjects):
+        lines.append(form)
     return _finding(lines, files)
 
 
@@ -200,8 +200,8 @@ def _language(path: str) -> str:
 
 def _opening(text: str) -> tuple[str, str]:
     """The first heading of a text for readers, and the first paragraph of prose."""
-    found = _HEADING.search(text[:4_000])
-    title = quoted(found[1] or found[2], 120) if found else ""
+    heading = _HEADING.search(text[:4_000])
+    title = quoted(heading[1] or heading[2], 120) if heading else ""
     for part in re.split(r"\n\s*\n", text[:8_000]):
         line = re.sub(r"^#{1,6} [^\n]*\n+", "", part.strip())  # prose may stand right below a heading
         if line and not _MARKUP.match(line) and not re.search(r"\n={3,}\s*$", line):
@@ -209,7 +209,7 @@ def _opening(text: str) -> tuple[str, str]:
     return title, ""
 
 
-def _told_commands(project: ProjectSnapshot) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+def _commands_by_file(project: ProjectSnapshot) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     for path in project.named(*MAKEFILES)[:1]:
         yield path, [(f"make {name}", words) for name, words in _targets(project.texts[path], _TARGET)]
     for path in project.named("justfile", ".justfile")[:1]:
@@ -230,10 +230,10 @@ def _targets(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
     """Targets with their help: the comment behind or before, else the first command."""
     lines = text.splitlines()
     for number, line in enumerate(lines):
-        found = pattern.match(line)
-        if not found or "%" in line:
+        target = pattern.match(line)
+        if not target or "%" in line:
             continue
-        comment = found[2] if pattern.groups > 1 and found[2] else ""
+        comment = target[2] if pattern.groups > 1 and target[2] else ""
         before = lines[number - 1] if number else ""
         recipe = (
             lines[number + 1].strip().lstrip("@-")
@@ -242,7 +242,7 @@ def _targets(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[str, str]]:
         )
         help_text = comment or (before.lstrip("# ") if before.startswith("#") else "") or recipe
         if help_text:
-            yield found[1], quoted(help_text, 160)
+            yield target[1], quoted(help_text, 160)
 
 
 def _steps(text: str) -> Iterator[str]:
@@ -260,11 +260,11 @@ def _steps(text: str) -> Iterator[str]:
                 yield quoted(line.lstrip()[2:], 120)
                 continue
             script = -1
-        if found := _RUN.match(line):
-            if found[2].strip() in ("|", ">", "|-", ">-", "|+"):
-                block = len(found[1]) + line.lstrip().startswith("-")
+        if step := _RUN.match(line):
+            if step[2].strip() in ("|", ">", "|-", ">-", "|+"):
+                block = len(step[1]) + line.lstrip().startswith("-")
             else:
-                yield quoted(found[2], 120)
+                yield quoted(step[2], 120)
         elif line.strip() in ("script:", "before_script:"):
             script = indent
 
@@ -275,8 +275,8 @@ def _items(text: str) -> Iterator[str]:
     for line in text.splitlines():
         if line.lstrip().startswith(("```", "~~~")):
             code = not code
-        elif not code and (found := _ITEM.match(line)):
-            item = quoted(found[1])
+        elif not code and (match := _ITEM.match(line)):
+            item = quoted(match[1])
             if len(item) > 8:
                 yield item
 
@@ -286,20 +286,20 @@ def _code_form(whole: Mapping[str, object]) -> str:
     tool = whole.get("tool")
     if not isinstance(tool, dict):
         return ""
-    told = [
+    forms = [
         f"{name}: lines of at most {rules['line-length']} characters"
         for name in ("ruff", "black")
         if isinstance(rules := tool.get(name), dict) and isinstance(rules.get("line-length"), int)
     ]
     mypy, pytest = tool.get("mypy"), tool.get("pytest")
-    told += ["mypy is strict"] if isinstance(mypy, dict) and mypy.get("strict") is True else []
-    return ", ".join([*told, *(["tests run with pytest"] if pytest is not None else [])])
+    forms += ["mypy is strict"] if isinstance(mypy, dict) and mypy.get("strict") is True else []
+    return ", ".join([*forms, *(["tests run with pytest"] if pytest is not None else [])])
 
 
 def _commit_form(subjects: tuple[str, ...]) -> str:
     if len(subjects) < COMMITS_MIN:
         return ""
-    types = Counter(found[1] for subject in subjects if (found := _CONVENTIONAL.match(subject)))
+    types = Counter(match[1] for subject in subjects if (match := _CONVENTIONAL.match(subject)))
     if sum(types.values()) >= CONVENTIONAL_SHARE_MIN * len(subjects):
         return f"Commit subjects have the form TYPE: TEXT, with the types {listed(sorted(types)[:8])}."
     longest = sorted(map(len, subjects))[int(0.9 * (len(subjects) - 1))]

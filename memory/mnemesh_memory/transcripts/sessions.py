@@ -176,13 +176,13 @@ def draft(given: TranscriptDraft, caller: Caller) -> TranscriptDraft:
     count = len(given.turns)
     if not 1 <= count <= limits.TRANSCRIPT_TURNS_MAX:
         raise InvalidArgument("turns", f"{count} items", f"1 to {limits.TRANSCRIPT_TURNS_MAX} turns a call")
-    turns = tuple(_turn(f"turns[{i}].", one) for i, one in enumerate(given.turns))
+    turns = tuple(_turn(f"turns[{i}].", turn) for i, turn in enumerate(given.turns))
     seen: set[str] = set()
-    for i, one in enumerate(turns):
-        if one.id in seen:
-            raise InvalidArgument(f"turns[{i}].id", one.id, "each id once")
-        seen.add(one.id)
-    size = sum(len(one.text.encode()) for one in turns)
+    for i, turn in enumerate(turns):
+        if turn.id in seen:
+            raise InvalidArgument(f"turns[{i}].id", turn.id, "each id once")
+        seen.add(turn.id)
+    size = sum(len(turn.text.encode()) for turn in turns)
     if size > limits.TRANSCRIPT_CALL_BYTES_MAX:
         limit = f"at most {limits.TRANSCRIPT_CALL_BYTES_MAX} bytes of text in all"
         raise InvalidArgument("turns", f"{size} bytes", limit)
@@ -208,15 +208,15 @@ def without_secrets(clean: TranscriptDraft) -> tuple[TranscriptDraft, tuple[Mask
     """The draft with the type of every credential in place of the credential, in texts and title, and the turns so
     masked. Takes up to a second for a full call of hostile text."""
     turns: list[TurnDraft] = []
-    found: list[MaskedTurn] = []
-    for one in clean.turns:
-        text, types = masked(one.text)
-        turns.append(replace(one, text=text))
+    masked_turns: list[MaskedTurn] = []
+    for turn in clean.turns:
+        text, types = masked(turn.text)
+        turns.append(replace(turn, text=text))
         if types:
-            found.append(MaskedTurn(id=one.id, types=types))
+            masked_turns.append(MaskedTurn(id=turn.id, types=types))
     # Two lines of a mask stand on one line as one.
     title = field_checks.line("title", " ".join(masked(clean.title)[0].split()), 2 * limits.TITLE_BYTES_MAX)
-    return replace(clean, turns=tuple(turns), title=title), tuple(found)
+    return replace(clean, turns=tuple(turns), title=title), tuple(masked_turns)
 
 
 def _turn(path: str, given: TurnDraft) -> TurnDraft:

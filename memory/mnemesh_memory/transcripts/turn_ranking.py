@@ -62,19 +62,19 @@ def ranked(pool: Iterable[Scored], full: float) -> list[tuple[Scored, float]]:
     """The pool, best first, each turn with its relevance in [0, 1]. Relevance is the turn's own score with its part of
     its neighbours, over `full`: the score of a lone turn with every word of the question."""
     turns = list(pool)
-    own = {(one.session, one.position): one.score for one in turns}
+    own = {(turn.session, turn.position): turn.score for turn in turns}
     best: dict[int, float] = {}
-    for one in turns:
-        best[one.session] = max(one.score, best.get(one.session, 0.0))
+    for turn in turns:
+        best[turn.session] = max(turn.score, best.get(turn.session, 0.0))
 
-    def score(one: Scored) -> float:
+    def score(turn: Scored) -> float:
         around = sum(
-            share * (own.get((one.session, one.position - n), 0.0) + own.get((one.session, one.position + n), 0.0))
+            share * (own.get((turn.session, turn.position - n), 0.0) + own.get((turn.session, turn.position + n), 0.0))
             for n, share in enumerate(NEAR, 1)
         )
-        return one.score + around + SESSION * best[one.session]
+        return turn.score + around + SESSION * best[turn.session]
 
     scored = sorted(
-        ((score(one), one) for one in turns), key=lambda pair: (-pair[0], pair[1].session, pair[1].position)
+        ((score(turn), turn) for turn in turns), key=lambda pair: (-pair[0], pair[1].session, pair[1].position)
     )
-    return [(one, min(1.0, value / (full * (1 + SESSION)))) for value, one in scored]
+    return [(turn, min(1.0, value / (full * (1 + SESSION)))) for value, turn in scored]
