@@ -230,10 +230,10 @@ def new_quota(issuer: Caller, asked: Quota, own: Quota, defaults: Quota) -> Quot
     """The quota that `issuer` gives: as asked for, and where nothing is asked no more than `own`, the quota of the
     issuer. Raises InvalidArgument, PermissionDenied."""
     asked.checked()
-    told = asked.over(UNLIMITED if issuer.role == OWNER else own)
-    if more := told.beyond(own):
+    quota = asked.over(UNLIMITED if issuer.role == OWNER else own)
+    if more := quota.beyond(own):
         raise PermissionDenied(issuer.principal, f"give a larger {more} than its own", granted(issuer))
-    return asked if issuer.role == OWNER or not asked.over(defaults).beyond(own) else told
+    return asked if issuer.role == OWNER or not asked.over(defaults).beyond(own) else quota
 
 
 def principal_name(field: str, name: str) -> str:

@@ -20,10 +20,10 @@ Akin: TypeAlias = Mapping[str, tuple[tuple[str, float], ...]]
 @cache
 def akin_words() -> Akin:
     """The table. All weights of a word lie in (0, 1]."""
-    found = {}
+    table = {}
     for line in rows("words/akin.txt"):
         word, *others = line.split()
         cosines = [(akin, float(cosine)) for akin, _, cosine in (other.partition(":") for other in others)]
         whole = max(1.0, sum(cosine for _, cosine in cosines))
-        found[word] = tuple((akin, cosine / whole) for akin, cosine in cosines)
-    return MappingProxyType(found)
+        table[word] = tuple((akin, cosine / whole) for akin, cosine in cosines)
+    return MappingProxyType(table)

@@ -138,20 +138,20 @@ def spaced(text: str) -> str:
     return _PIECE.sub(_counted, composed)
 
 
-def _usual(found: re.Match[str]) -> str:
-    return unicodedata.normalize("NFKC", found.group())
+def _usual(match: re.Match[str]) -> str:
+    return unicodedata.normalize("NFKC", match.group())
 
 
-def _counted(found: re.Match[str]) -> str:
-    kind = found.lastgroup
+def _counted(match: re.Match[str]) -> str:
+    kind = match.lastgroup
     if kind == "run":
-        run = found.group()
+        run = match.group()
         pairs = [one + other for one, other in pairwise(run)] or [run]
         # A vowel sign or tone mark is no letter, and would split its pair.
         return f" {' '.join(pair if pair.isalnum() else _spelled(pair) for pair in pairs)} "
     if kind == "emoji":
-        return f" {_spelled(found['emoji'])} "
-    word = found.group()
+        return f" {_spelled(match['emoji'])} "
+    word = match.group()
     bare = unaccented(word)
     return word if bare.casefold() in COMMON_WORDS else bare
 
@@ -187,9 +187,9 @@ def stated(question: str) -> str:
 
     before = ""
 
-    def form(found: re.Match[str]) -> str:
+    def form(match: re.Match[str]) -> str:
         nonlocal before
-        word, previous = found.group(), before
+        word, previous = match.group(), before
         before = folded = word.lower()
         if did and folded in _PAST and previous not in _NO_VERB_AFTER:
             return _PAST[folded]

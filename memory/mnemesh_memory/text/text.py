@@ -195,12 +195,12 @@ def _wanted(query: str) -> frozenset[str]:
 def marks(passage: str, query: str) -> tuple[tuple[int, int], ...]:
     """Beginning and end, in characters, of the words of a passage that stand in the query. Neighbours without a gap are
     joined, also across the underscores of an identifier."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for start, end, _ in _sought(passage, _wanted(query)):
-        if found and not passage[found[-1][1] : start].strip("_"):
-            start = found.pop()[0]
-        found.append((start, end))
-    return tuple(found)
+        if spans and not passage[spans[-1][1] : start].strip("_"):
+            start = spans.pop()[0]
+        spans.append((start, end))
+    return tuple(spans)
 
 
 def snippet(content: str, query: str, chars: int = SNIPPET_CHARS_MAX) -> str:
@@ -246,16 +246,16 @@ def _sought(text: str, wanted: frozenset[str]) -> list[tuple[int, int, str]]:
     if shifted or len(wanted) > STEMS_SOUGHT_MAX or (not text.isascii() and _PAIRED.search(text)):
         return [term for term in _terms(text) if term[2] in wanted]
     # A question has as many texts as results, and most of their words are not looked at: a word begins with its stem.
-    found = []
+    terms = []
     for term in wanted:
         at = folded.find(term)
         while at >= 0:
             rest = _WORD.match(text, at)  # of its word; there is none at U+0345, a mark that folds to a letter
             end = rest.end() if rest else at + 1
             if rest and stem(rest.group()) == term and not (at and _WORD.match(text, at - 1)):
-                found.append((at, end, term))
+                terms.append((at, end, term))
             at = folded.find(term, end)
-    return sorted(found)
+    return sorted(terms)
 
 
 def stem(word: str) -> str:

@@ -189,8 +189,8 @@ def unit(said: FittedWords) -> Span | None:
     """Last week, this month, the previous year, the weekend; "the year" only behind "the end of"."""
     name, which, now = said["unit"], said["which"], said.asked.now
     if which:
-        told = which not in ("previous", "prior") or not _NOT_PREVIOUS.search(said.before())
-        return calendar.unit_of(now, name, OFFSETS.get(which, -2)) if told else None
+        clear = which not in ("previous", "prior") or not _NOT_PREVIOUS.search(said.before())
+        return calendar.unit_of(now, name, OFFSETS.get(which, -2)) if clear else None
     if name == "weekend":
         return calendar.unit_of(now, name, 0 if now.weekday() >= calendar.SATURDAY else -1)
     return calendar.unit_of(now, name) if said.lead == "edge" else None
@@ -281,8 +281,8 @@ def ago(said: FittedWords) -> Span | None:
 def ago_from(said: FittedWords) -> Span | None:
     """A year ago today, a week ago last Monday."""
     (number, slack), unit, day = said.count(), UNITS[said["unit"]], said.inner.span
-    told = said.inner.relative or (day.cycle == "year" and unit == "year")
-    if not number or slack or unit in EXACT or not told or not one_day(day):
+    anchored = said.inner.relative or (day.cycle == "year" and unit == "year")
+    if not number or slack or unit in EXACT or not anchored or not one_day(day):
         return None
     return calendar.day_of(calendar.less(day.since, number, unit))
 

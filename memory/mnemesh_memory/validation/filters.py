@@ -62,29 +62,29 @@ def rule_holds(rule: Rule, facts: Ruled) -> bool:
         return False
     if rule.file and not any(matches(path, rule.file) for path in facts.paths):
         return False
-    return all(_compares(one, facts) for one in rule.conditions) is not rule.only
+    return all(_compares(clause, facts) for clause in rule.conditions) is not rule.only
 
 
-def _compares(one: Comparison, facts: Ruled) -> bool:
-    match one.field:
+def _compares(clause: Comparison, facts: Ruled) -> bool:
+    match clause.field:
         case "importance":
-            return _ordered(one, 0.5 if facts.importance is None else facts.importance)
+            return _ordered(clause, 0.5 if facts.importance is None else facts.importance)
         case "title" | "content":
-            return (one.value.casefold() in getattr(facts, one.field).casefold()) is (one.op == CONTAINS)
+            return (clause.value.casefold() in getattr(facts, clause.field).casefold()) is (clause.op == CONTAINS)
         case "tag":
-            found = one.value in facts.tags
+            met = clause.value in facts.tags
         case "path":
-            found = any(matches(path, one.value) for path in facts.paths)
+            met = any(matches(path, clause.value) for path in facts.paths)
         case "agent":
-            found = facts.by == one.value
+            met = facts.by == clause.value
         case _:
-            found = getattr(facts, one.field) == one.value
-    return found is (one.op == IS)
+            met = getattr(facts, clause.field) == clause.value
+    return met is (clause.op == IS)
 
 
-def _ordered(one: Comparison, value: float) -> bool:
-    bound = float(one.value)
-    return {"<": value < bound, "<=": value <= bound, ">": value > bound, ">=": value >= bound}[one.op]
+def _ordered(clause: Comparison, value: float) -> bool:
+    bound = float(clause.value)
+    return {"<": value < bound, "<=": value <= bound, ">": value > bound, ">=": value >= bound}[clause.op]
 
 
 def in_place(query: Query, paths: Iterable[str], folder: str) -> bool:

@@ -175,12 +175,12 @@ def queries(given: Sequence[Query], caller: Caller) -> None:
     if not 1 <= len(given) <= limits.RECALL_BATCH_MAX:
         most = f"1 to {limits.RECALL_BATCH_MAX} queries"
         raise InvalidArgument("queries", f"{len(given)} queries", most, missing=not given)
-    for place, one in enumerate(given):
+    for place, asked in enumerate(given):
         try:
-            query(one, caller)
+            query(asked, caller)
         except MnemeshError as error:
             raise error.at(f"queries[{place}]") from None
-    results = sum(one.limit for one in given)
+    results = sum(asked.limit for asked in given)
     if results > limits.RECALL_BATCH_RESULTS_MAX:
         rule = f"limits that sum to at most {limits.RECALL_BATCH_RESULTS_MAX} results"
         raise InvalidArgument("queries", f"{results} results", rule)
@@ -279,9 +279,9 @@ def no_secrets(*, attrs: Mapping[str, str], **fields: str | Iterable[str]) -> No
     """Refuse a write that holds a credential; the error carries field and type only."""
     for field, value in fields.items():
         for part in (value,) if isinstance(value, str) else value:
-            if part and (found := find_secret(part)):
-                raise SecretRefused(field, found)
+            if part and (type_ := find_secret(part)):
+                raise SecretRefused(field, type_)
     for key, value in attrs.items():
         # Key and value together, because `password: hunter2...` is a secret only when both are seen.
-        if found := find_secret(f"{key}={value}"):
-            raise SecretRefused("attrs", found)
+        if type_ := find_secret(f"{key}={value}"):
+            raise SecretRefused("attrs", type_)

@@ -66,8 +66,8 @@ def _uuid8(value: int) -> str:
 
 def fingerprint(request: Draft | Patch, target: str = "") -> bytes:
     """32 bytes shared by two requests if and only if both ask for the same thing (SHA-256 of the canonical form)."""
-    value = {one.name: getattr(request, one.name) for one in fields(request) if one.name not in _NOT_CONTENT}
-    value = {name: one for name, one in value.items() if name not in _LATER or one != _LATER[name]}
+    value = {field.name: getattr(request, field.name) for field in fields(request) if field.name not in _NOT_CONTENT}
+    value = {name: part for name, part in value.items() if name not in _LATER or part != _LATER[name]}
     text = json.dumps([type(request).__name__, target, value], sort_keys=True, ensure_ascii=False, default=_plain)
     return hashlib.sha256(text.encode()).digest()
 

@@ -65,5 +65,5 @@ def wikilinks(text: str) -> tuple[str, ...]:
     """The titles that `text` names in double brackets, in order, each once, the first limits.LINKS_MAX."""
     if "[[" not in text:
         return ()
-    found = dict.fromkeys(match[1] for match in _WIKILINK.finditer(text))
-    return tuple(title for title in found if len(title.encode()) <= TITLE_BYTES_MAX)[:LINKS_MAX]
+    titles = dict.fromkeys(match[1] for match in _WIKILINK.finditer(text))
+    return tuple(title for title in titles if len(title.encode()) <= TITLE_BYTES_MAX)[:LINKS_MAX]

@@ -16,7 +16,7 @@ from mnemesh_memory.values.model import Memory, Revision
 BOTH: Final = "both"
 # Fields beside the statement of a version, its end among them; `refs` of a version are `paths` of a memory.
 _BESIDE: Final = ("id", "op", "by", "at", "parents", "valid_to", "refs")
-_SAID: Final = tuple(one.name for one in fields(Revision) if one.name not in _BESIDE)
+_SAID: Final = tuple(field.name for field in fields(Revision) if field.name not in _BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class Rule:
     @property
     def indexed(self) -> bool:
         """Whether the index can filter by it."""
-        return not (self.directory or self.file) and all(one.field in INDEXED for one in self.conditions)
+        return not (self.directory or self.file) and all(clause.field in INDEXED for clause in self.conditions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
