@@ -25,15 +25,15 @@ def written(
     """The change of `edit`, and the document of `log` with that change, as everybody reads the two. `change` is the
     edit on everything that is read now. When that change would not be read, the edit is made on less. Raises
     FailedPrecondition when no such change would be read, or only in place of an earlier change of its writer."""
-    if (found := _read_with(document, log, change)) is not None:
-        return found, change
+    if (read := _read_with(document, log, change)) is not None:
+        return read, change
     smaller = MemoryDocument(document.id, document.space, *within(document.id, document.space, log, heaviest()))
     again = smaller.write(_on(smaller, edit), actor)
-    if again is not None and (found := _read_with(document, log, again)) is not None:
+    if again is not None and (read := _read_with(document, log, again)) is not None:
         own = {weigh(again.hash, again.raw).writer} - {""}
-        gone = set(document.changes[:-1]).difference(found.changes)
+        gone = set(document.changes[:-1]).difference(read.changes)
         if own.isdisjoint(weigh(hash, raw).writer for hash, raw in log.items() if raw in gone):
-            return found, again
+            return read, again
     raise _no_room(document.id)
 
 

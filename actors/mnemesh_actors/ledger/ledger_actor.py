@@ -131,9 +131,9 @@ class Ledger(Views, Feeds, Exchange, Copies, Twin):
             try:
                 if self.mend(next(iter(damaged.values()))):
                     again = self._commit([asked[number] for number in damaged])
-                    results = [again.pop(0) if number in damaged else one for number, one in enumerate(results)]
+                    results = [again.pop(0) if number in damaged else result for number, result in enumerate(results)]
             except MnemeshError as error:  # the other commands are on disk by now
-                results = [error if number in damaged else one for number, one in enumerate(results)]
+                results = [error if number in damaged else result for number, result in enumerate(results)]
         return results
 
     def _commit(self, asked: Sequence[Command]) -> list[Committed | Exception]:

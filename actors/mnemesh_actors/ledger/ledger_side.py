@@ -55,7 +55,7 @@ class LedgerSide:
                     self.mend(error)  # for the next attempt
                 raise
 
-    def mend(self, found: Exception) -> bool:
+    def mend(self, error: Exception) -> bool:
         """Make damaged rows of the view anew from the log, with an alarm. Returns whether anything changed. A row that
         the log can't make anew is kept aside. Within a transaction nothing happens: its end mends."""
         if self._db.in_transaction:
@@ -73,9 +73,9 @@ class LedgerSide:
     def _hurt(self, ids: Iterable[str]) -> bool:
         """Whether the log of any of these memories is damaged, and nobody knew. The alarm names them."""
         with explained(self.path, "the view is as it was"):
-            found = self._scrub.look(ids)
+            damaged = self._scrub.look(ids)
             self._tell([])
-            return found
+            return damaged
 
     def scrub(self, after: str, limit: int) -> str:
         """Compare the next `limit` memories after the id `after` with the log, and mend them. Returns the last id, ""
@@ -97,9 +97,9 @@ class LedgerSide:
                 hopeless = self._scrub.told()
         if not mended and not hopeless and not restored:
             return
-        told = damage_told(mended, hopeless, restored, alarms.acknowledging(self.path))
-        log.error("ledger_view_damaged", alarm=told)
+        alarm = damage_told(mended, hopeless, restored, alarms.acknowledging(self.path))
+        log.error("ledger_view_damaged", alarm=alarm)
         try:
-            alarms.add(self.path.parent, told)
+            alarms.add(self.path.parent, alarm)
         except OSError as error:  # the log has the alarm, and the rows are mended all the same
             log.error("alarm_not_written", reason=error.strerror)

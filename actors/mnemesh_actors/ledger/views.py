@@ -51,10 +51,10 @@ class Views(Histories):
     @reading
     def read(self, ids: Sequence[str]) -> dict[str, Memory]:
         """Memories by id. Unknown ids are absent, and so are those that are lost."""
-        found = reads.by_ids(self._db, ids)
-        if len(found) < len(ids):
-            self._lost([id_ for id_ in ids if id_ not in found])
-        return found
+        memories = reads.by_ids(self._db, ids)
+        if len(memories) < len(ids):
+            self._lost([id_ for id_ in ids if id_ not in memories])
+        return memories
 
     @reading
     def lost(self, ids: Sequence[str], within: Sequence[str], past: bool = False) -> list[str]:
@@ -73,14 +73,14 @@ class Views(Histories):
     ) -> list[Memory | MnemeshError]:
         """A memory for each id, unique prefix or title (of `spaces`), or NotFound. With `within`, patterns of spaces,
         nothing else is there at all. Raises InvalidArgument for an ambiguous prefix."""
-        found: list[Memory | MnemeshError] = []
+        answers: list[Memory | MnemeshError] = []
         for key in keys:
             try:
-                found.append(self._journal.memory(reads.resolve(self._db, key, spaces, within)))
+                answers.append(self._journal.memory(reads.resolve(self._db, key, spaces, within)))
             except NotFound as error:
                 lost = self._lost([key.strip().lower()], within)
-                found.append(RowDamaged(lost[0]) if lost else error)
-        return found
+                answers.append(RowDamaged(lost[0]) if lost else error)
+        return answers
 
     @reading
     def replaceable(self, keys: Sequence[str], space: str, visible: Sequence[str] = ()) -> list[str]:
@@ -97,14 +97,14 @@ class Views(Histories):
         after `clock`, the node's time now."""
         until = perf_counter() + within_s
         now = self.read(ids)
-        found: dict[str, Memory] = {}
+        memories: dict[str, Memory] = {}
         for number, id_ in enumerate(ids):
             if number and perf_counter() > until:
-                return found, number
+                return memories, number
             then = self._then(now[id_], at, clock) if id_ in now else None
             if then is not None:
-                found[id_] = then
-        return found, len(ids)
+                memories[id_] = then
+        return memories, len(ids)
 
     def _then(self, memory: Memory, at: int, clock: int | None) -> Memory | None:
         """A memory as recorded at `at`, None for a later one or for a damaged log."""
@@ -119,10 +119,10 @@ class Views(Histories):
     def changed(self, query: ListQuery, at: int, matched: Sequence[str]) -> Changed:
         """Memories changed after `at` (ms): the last changed ones under `query`, up to its limit, and the first of the
         others in `matched`, up to the same limit."""
-        found = reads.changed(self._db, query, at)
-        newest, late = found[: query.limit], reads.changed_of(self._db, matched, at).difference(found[: query.limit])
+        ids = reads.changed(self._db, query, at)
+        newest, late = ids[: query.limit], reads.changed_of(self._db, matched, at).difference(ids[: query.limit])
         rest = [id_ for id_ in matched if id_ in late]
-        return Changed([*newest, *rest[: query.limit]], rest[query.limit :], len(found) > query.limit)
+        return Changed([*newest, *rest[: query.limit]], rest[query.limit :], len(ids) > query.limit)
 
     @reading
     def reworded(
@@ -164,8 +164,8 @@ class Views(Histories):
     def matching(self, query: Query, now: int) -> tuple[list[str], list[str]]:
         """Ids of the memories that pass the filters of a recall, newest first, and of their predecessors. Lost memories
         are among these: nobody knows whether they pass, and a reader is told."""
-        found, replaced = reads.matching(self._db, query, self._uses.pending, now)
-        return [*found, *self._scrub.lost_in(query.spaces)], replaced
+        ids, replaced = reads.matching(self._db, query, self._uses.pending, now)
+        return [*ids, *self._scrub.lost_in(query.spaces)], replaced
 
     @reading
     def opening(self, spaces: Sequence[str], limit: int, now: int) -> dict[str, list[Memory]]:
@@ -175,9 +175,9 @@ class Views(Histories):
     @reading
     def page(self, query: ListQuery) -> Page:
         """One page."""
-        found = reads.page(self._db, query)
+        page = reads.page(self._db, query)
         named = query.spaces if query.within is None else query.within
-        return replace(found, lost=tuple(self._scrub.lost_in(named))) if self._scrub.hopeless else found
+        return replace(page, lost=tuple(self._scrub.lost_in(named))) if self._scrub.hopeless else page
 
     @reading
     def timeline(self, id_: str, before: int, after: int) -> tuple[list[Memory], int]:

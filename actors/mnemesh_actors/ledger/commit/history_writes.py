@@ -70,7 +70,7 @@ class Histories(LedgerSide):
         CLOCK_AHEAD_MS_MAX after its receipt, a link or rating as little as a revision. A change dated after `clock`,
         the node's time now, was recorded at the time of the entries beside it."""
         now = self._journal.state(memory)
-        written = {rank(id_)[1]: one.at for id_, one in now.revisions.items()}
+        written = {rank(id_)[1]: revision.at for id_, revision in now.revisions.items()}
         rows = self._db.execute(
             "SELECT hash, raw, actor, CASE WHEN received > 0 THEN min(at, received + ?) ELSE at END, seq "
             "FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq",
@@ -97,13 +97,13 @@ class Histories(LedgerSide):
         """The time of recording of an entry dated after `clock`: that of the next entry by a clock that was right
         again, else that of the one before."""
         for order, beside in (("ASC", "seq > ?"), ("DESC", "seq < ?")):
-            found = self._db.execute(
+            row = self._db.execute(
                 f"SELECT {_LOCAL_TIME} FROM (SELECT * FROM entry WHERE {beside} ORDER BY seq {order} LIMIT ?) "
                 f"WHERE {_LOCAL_TIME} <= ? ORDER BY seq {order} LIMIT 1",
                 (seq, BESIDE_MAX, clock),
             ).fetchone()
-            if found:
-                return int(found[0])
+            if row:
+                return int(row[0])
         return 0
 
     @reading
@@ -112,11 +112,11 @@ class Histories(LedgerSide):
         memory = self._journal.memory(id_)
         state, origins = self.past(id_)
         newest = revisions.history(state)[::-1]
-        rest = [one for one in newest if not cursor or rank(one.id) < rank(cursor)]
+        rest = [revision for revision in newest if not cursor or rank(revision.id) < rank(cursor)]
         shown = _fitting(rest[:limit], revisions.bytes_of)
         return HistoryPage(
             memory=memory,
-            revisions=tuple(_recorded(one, memory.heads, origins) for one in shown),
+            revisions=tuple(_recorded(revision, memory.heads, origins) for revision in shown),
             cursor=shown[-1].id if len(rest) > len(shown) else "",
             total=len(newest),
         )
@@ -134,21 +134,21 @@ class Histories(LedgerSide):
         after = _pair_in(cursor)
         page = ConflictPage(conflicts=(), cursor="", total=0) if after else self._edited(spaces, limit, cursor)
         room = 0 if page.cursor else limit - len(page.conflicts)
-        found, total, likely = link_table.contradictions(self._db, spaces, after or FIRST_PAIR, room + 1)
+        pairs, total, likely = link_table.contradictions(self._db, spaces, after or FIRST_PAIR, room + 1)
         page = replace(page, contradictions_total=total, marks_total=likely)
         if page.cursor:
             return page
-        sure = sum(not pair[0] for pair in found)
+        sure = sum(not pair[0] for pair in pairs)
         shown = _fitting(
-            map(self._contradiction, found[: min(room, sure + marks)]),
-            lambda one: sum(revisions.bytes_of(side.says.revision) for side in (one.newer, one.older)),
+            map(self._contradiction, pairs[: min(room, sure + marks)]),
+            lambda both: sum(revisions.bytes_of(side.says.revision) for side in (both.newer, both.older)),
         )
-        last = found[len(shown) - 1] if shown else (after or FIRST_PAIR)
+        last = pairs[len(shown) - 1] if shown else (after or FIRST_PAIR)
         return replace(
             page,
             total=page.total if not after else self._edited(spaces, 0, "").total,
             contradictions=tuple(shown),
-            cursor=_pair_out(last) if len(found) > len(shown) else "",
+            cursor=_pair_out(last) if len(pairs) > len(shown) else "",
         )
 
     def _contradiction(self, pair: link_table.OpenPair) -> Contradiction:
@@ -178,7 +178,7 @@ class Histories(LedgerSide):
             f"SELECT {COLUMNS} FROM memory WHERE {where} ORDER BY created_at, id LIMIT ?", [*values, limit + 1]
         ).fetchall()
         conflicts = (self._conflict(from_row(row)) for row in rows[:limit])
-        shown = _fitting(conflicts, lambda one: sum(revisions.bytes_of(version.revision) for version in one.versions))
+        shown = _fitting(conflicts, lambda item: sum(revisions.bytes_of(version.revision) for version in item.versions))
         last = shown[-1].memory if shown else None
         return ConflictPage(
             conflicts=tuple(shown),
@@ -190,7 +190,7 @@ class Histories(LedgerSide):
         """Its visible heads, as many as the memory shows. A note of it says when there are more."""
         state, origins = self.past(memory.id)
         seen = revisions.visible(state)[: 1 + len(memory.conflicts)]
-        return Conflict(memory=memory, versions=tuple(_recorded(one, memory.heads, origins) for one in seen))
+        return Conflict(memory=memory, versions=tuple(_recorded(revision, memory.heads, origins) for revision in seen))
 
     def _origins(self, state: DocumentState) -> Origins:
         rows = self._db.execute(
@@ -231,7 +231,7 @@ class Histories(LedgerSide):
         memory = self._journal.writable(command.id, command.expected_heads)
         document = self._journal.document(memory)
         state = document.state()
-        heads = tuple(one.id for one in revisions.visible(state))
+        heads = tuple(revision.id for revision in revisions.visible(state))
         if len(heads) < 2:
             raise no_conflict(memory)
         kept = revisions.named(state, "keep", command.keep).id
@@ -258,7 +258,7 @@ class Histories(LedgerSide):
             if not beside:
                 reason = f"not forgotten but {memory.state}{self._admission.still_closed(memory)}"
                 return self._journal.unchanged(memory, reason)
-            ends = [*ends, *(link for link in closers if link.id in {one.id for one in beside})]
+            ends = [*ends, *(link for link in closers if link.id in {other.id for other in beside})]
         edit = revisions.reopen(document.state(), ends, command.agent, command.at)
         if edit.revision is not None:
             self._admission.refuse_twin(memory, duplicate_key(memory.content), "forget or change that one first")
@@ -284,8 +284,8 @@ class Histories(LedgerSide):
         log = self._journal.log(memory.id)
         deps = deps_of(log)
         name = rank(revision.id)[1]
-        found = self._db.execute("SELECT hash, actor FROM entry WHERE doc = ? AND type = 'change'", (memory.id,))
-        todo = [hash.hex() for hash, actor in found if state.name_of(hash.hex(), actor.hex()) == name]
+        rows = self._db.execute("SELECT hash, actor FROM entry WHERE doc = ? AND type = 'change'", (memory.id,))
+        todo = [hash.hex() for hash, actor in rows if state.name_of(hash.hex(), actor.hex()) == name]
         kept: set[str] = set()
         while todo:
             hash_ = todo.pop()
@@ -339,11 +339,11 @@ def _as_now(then: DocumentState, now: DocumentState, actors: Mapping[str, str]) 
     strange = now.renamed or now.unread
     names = {then.name_of(*change): now.name_of(*change)[:NAME_HEX] for change in actors.items()} if strange else {}
     ids = {id_: f"{rank(id_)[0]}@{names[rank(id_)[1]]}" if names else id_ for id_ in then.revisions}
-    return {ids[id_]: now.revisions.get(ids[id_], one) for id_, one in then.revisions.items()}
+    return {ids[id_]: now.revisions.get(ids[id_], revision) for id_, revision in then.revisions.items()}
 
 
-def _recorded(one: Revision, heads: Sequence[str], origins: Origins) -> Recorded:
-    origin = origins.get(rank(one.id)[1])
+def _recorded(rev: Revision, heads: Sequence[str], origins: Origins) -> Recorded:
+    origin = origins.get(rank(rev.id)[1])
     return Recorded(
-        revision=one, node=origin.node if origin else "", head=one.id in heads, shown=bool(heads) and one.id == heads[0]
+        revision=rev, node=origin.node if origin else "", head=rev.id in heads, shown=bool(heads) and rev.id == heads[0]
     )

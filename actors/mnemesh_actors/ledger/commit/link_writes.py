@@ -42,7 +42,7 @@ class Linking:
             self._may_link(memory, command)
         put = (link,) if command.put else _instead(link) if link.type in OPEN_TYPES else ()
         removed = _instead(link) if command.put else (link,)
-        removed = tuple(one for one in removed if one in self._journal.links(memory))
+        removed = tuple(old for old in removed if old in self._journal.links(memory))
         edit = Edit(links_put=put, links_remove=removed, at=command.at)
         changed, seq = self._write(memory, edit, command)
         action, done = ("LINK", "is linked") if command.put else ("UNLINK", "is not linked any more")
@@ -56,7 +56,7 @@ class Linking:
         writer = f"{command.agent}@{self._node_id}"
         votes = self._journal.document(memory).state().votes
         same = [writer] if writer in votes else [f"{command.agent}@{node}" for node in twins(self._db)]
-        before = {votes[one] for one in same if one in votes}
+        before = {votes[voter] for voter in same if voter in votes}
         if command.useful in before or (command.cited and before):
             return self._journal.unchanged(memory, "rated already")
         changed, seq = self._write(memory, Edit(vote=(writer, command.useful), at=command.at), command)

@@ -33,8 +33,8 @@ class Merging:
         memory = self._journal.writable(command.id)
         if memory.state != "active":
             raise FailedPrecondition(f"{memory.id} is {memory.state} by now", field="id", value=memory.id)
-        found = self._admission.memories_here(command.others, memory.space)
-        olds = [old for old in found if old.state == "active" and old.id != memory.id]
+        others = self._admission.memories_here(command.others, memory.space)
+        olds = [old for old in others if old.state == "active" and old.id != memory.id]
         if not olds:
             return self._journal.unchanged(memory, "nothing is left to merge")
         self._admission.refuse_endless(memory, command.agent)

@@ -34,7 +34,7 @@ class Verdicts:
         """The memories of a verdict that are still as the guard read them."""
         heads = verdict.heads if verdict else {}
         here = self._admission.memories_here(list(heads), space)
-        return {one.id: one for one in here if one.state == "active" and one.heads == heads[one.id]}
+        return {memory.id: memory for memory in here if memory.state == "active" and memory.heads == heads[memory.id]}
 
     def said_before(self, verdict: Verdict | None, standing: Mapping[str, Memory], now: int) -> Committed | None:
         """The outcome for a text that a memory says already in other order or spelling; the memory is reinforced."""
@@ -58,7 +58,7 @@ class Verdicts:
         outdated = self._outdated(command.verdict, standing, command.agent)
         there = self._journal.links(memory)
         apart = tuple(Link(BOTH_HOLD, id_) for id_ in command.verdict.apart if id_ in standing)
-        links = tuple(one for one in (*links_of(command.verdict, standing, outdated), *apart) if one not in there)
+        links = tuple(link for link in (*links_of(command.verdict, standing, outdated), *apart) if link not in there)
         if not links:
             return self._journal.unchanged(memory, "nothing that the verdict names stands any more")
         self._admission.refuse_endless(memory, command.agent)
@@ -83,9 +83,9 @@ class Verdicts:
 
     def _outdated(self, verdict: Verdict, standing: Mapping[str, Memory], agent: str) -> list[Memory]:
         """A memory that is full, or says by now the words of another principal, stays and is contradicted."""
-        found = [standing[id_] for id_ in verdict.supersedes if id_ in standing]
+        named = [standing[id_] for id_ in verdict.supersedes if id_ in standing]
         who = principal_of(agent)
-        return [one for one in found if self._has_room(one, agent) and self._says_own(one, who)]
+        return [memory for memory in named if self._has_room(memory, agent) and self._says_own(memory, who)]
 
     def _says_own(self, memory: Memory, who: str) -> bool:
         """Whether the shown words are those of the principal `who`, or `who` owns the node."""

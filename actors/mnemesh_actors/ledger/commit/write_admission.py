@@ -148,8 +148,8 @@ class Admission:
 
     def memories_here(self, ids: Sequence[str], space: str) -> list[Memory]:
         """Those of `ids` that are memories of the space."""
-        found = reads.by_ids(self._db, ids) if ids else {}
-        return [found[id_] for id_ in ids if id_ in found and found[id_].space == space]
+        memories = reads.by_ids(self._db, ids) if ids else {}
+        return [memories[id_] for id_ in ids if id_ in memories and memories[id_].space == space]
 
     def refuse_twin(self, memory: Memory, key: str, way_out: str) -> None:
         """No update and no restore may make a memory say what another of its space and purpose says."""
@@ -240,7 +240,7 @@ class Admission:
         if memory.version >= limits.REVISIONS_MAX:
             who = principal_of(agent)
             revisions = self._journal.document(memory).state().revisions.values()
-            own = sum(principal_of(one.by) == who for one in revisions)
+            own = sum(principal_of(revision.by) == who for revision in revisions)
             if own >= limits.REVISIONS_MAX:
                 raise _endless(memory, own, limits.REVISIONS_MAX, f"revisions by {who}", _REPLACE)
         refuse_endless(self._db, memory, agent)
@@ -261,11 +261,11 @@ class Admission:
     def taken(self, id_: str) -> bool:
         """Whether a new memory may not have this id. A memory has it or had it, or a retraction waits here: then the
         new text would go as soon as the two meet."""
-        found = self._db.execute(
+        cursor = self._db.execute(
             "SELECT 1 FROM entry WHERE doc = ?1 UNION ALL SELECT 1 FROM pending WHERE doc = ?1 AND type <> ?2 LIMIT 1",
             (id_, CHANGE),
         )
-        return found.fetchone() is not None
+        return cursor.fetchone() is not None
 
 
 def _instead(memory: Memory, end: str, state: str) -> str:
@@ -303,9 +303,9 @@ def refuse_endless(db: sqlite3.Connection, memory: Memory, agent: str, *, last: 
         raise _endless(memory, sum(sizes), most_bytes, f"bytes of changes by {who}", way_out)
 
 
-def _endless(memory: Memory, found: int, most: int, what: str, way_out: str) -> FailedPrecondition:
+def _endless(memory: Memory, number: int, most: int, what: str, way_out: str) -> FailedPrecondition:
     return FailedPrecondition(
-        f"{memory.id} has {found} {what}, every one of which is kept; at most {most} are possible; {way_out}",
+        f"{memory.id} has {number} {what}, every one of which is kept; at most {most} are possible; {way_out}",
         field="id",
         value=memory.id,
         limit=f"at most {most} {what} of one memory",

@@ -75,8 +75,8 @@ def postponed(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, tuple[str
 
 def changed_by(db: sqlite3.Connection, ids: Sequence[str], agent: str) -> set[str]:
     """Those of `ids` that the agent has changed."""
-    found = db.execute(f"SELECT doc FROM entry WHERE doc IN ({marks(ids)}) AND agent = ?", (*ids, agent))
-    return {doc for (doc,) in found}
+    rows = db.execute(f"SELECT doc FROM entry WHERE doc IN ({marks(ids)}) AND agent = ?", (*ids, agent))
+    return {doc for (doc,) in rows}
 
 
 def page(db: sqlite3.Connection, after: int, limit: int, head: int, incarnation: str, space: str = "") -> EntryPage:

@@ -112,11 +112,11 @@ def page(
     """Changes in `spaces` after `after`, at most `limit`, and CHANGES_BYTES_MAX of content or one."""
     rows = _entries(db, after, spaces, limit)
     end = int(rows[-1][0]) if len(rows) == limit else max(after, min(head, after + SPAN))
-    told = _happenings(db, rows)
+    happened = _happenings(db, rows)
     taken: list[Change] = []
     size = 0
     for row in rows:
-        change = _change(row, told)
+        change = _change(row, happened)
         size += len(change.content)
         if taken and size > CHANGES_BYTES_MAX:
             end = taken[-1].seq
@@ -140,7 +140,7 @@ def _happenings(db: sqlite3.Connection, rows: Sequence[Any]) -> dict[Done, Happe
     for _, doc, space, type_, hash, *_ in rows:
         if type_ == CHANGE:
             asked.setdefault((doc, space), set()).add(hash)
-    found: dict[Done, Happening] = {}
+    happened: dict[Done, Happening] = {}
     for (doc, space), hashes in asked.items():
         log = db.execute(
             "SELECT hash, raw, actor FROM entry WHERE doc = ? AND space = ? AND type = ? ORDER BY seq",
@@ -149,16 +149,16 @@ def _happenings(db: sqlite3.Connection, rows: Sequence[Any]) -> dict[Done, Happe
         state = MemoryDocument(doc, space, *within(doc, space, {hash.hex(): raw for hash, raw, _ in log})).state()
         named = {hash: state.name_of(hash.hex(), actor.hex()) for hash, _, actor in log}
         did = happenings(state, named.values(), {named[hash] for hash in hashes})
-        found |= {(doc, space, hash): did[named[hash]] for hash in hashes}
-    return found
+        happened |= {(doc, space, hash): did[named[hash]] for hash in hashes}
+    return happened
 
 
-def _change(row: Any, told: Mapping[Done, Happening]) -> Change:
+def _change(row: Any, happened: Mapping[Done, Happening]) -> Change:
     seq, doc, space, type_, hash, agent, node, at = row
     change = Change(seq=seq, type=ERASED, id=doc, space=space, agent=agent, node=node, at=at)
     if type_ != CHANGE:
         return change
-    done = told[doc, space, hash]
+    done = happened[doc, space, hash]
     if (shown := done.shown) is None:
         return replace(change, type=done.type)
     content = "" if done.type == FORGOTTEN else shown.content

@@ -54,14 +54,14 @@ def again(db: sqlite3.Connection, ids: Sequence[str], generation: str, upto: int
         seq = db.execute("SELECT seq FROM memory WHERE id = ?", (memory.id,)).fetchone()[0]
         memories.append((seq, memory))
         vectors |= known
-    memories.sort(key=lambda one: one[0])
+    memories.sort(key=lambda pair: pair[0])
     return FeedPage(tuple(memories), vectors, 0, 0, (), _before(db, memories, upto))
 
 
 def _before(db: sqlite3.Connection, memories: Sequence[tuple[int, Memory]], upto: int) -> dict[str, tuple[str, ...]]:
     """The texts just before each memory of a session, without entries after `upto`. A window with a text that the index
     does not know yet could not be taken out again."""
-    found = {}
+    before = {}
     for _, memory in memories:
         if memory.source.session and memory.state == "active":
             here = (memory.source.seq or 0, memory.created_at, memory.id)
@@ -71,8 +71,8 @@ def _before(db: sqlite3.Connection, memories: Sequence[tuple[int, Memory]], upto
                 "AND seq <= ? ORDER BY place DESC, created_at DESC, id DESC LIMIT ?",
                 (memory.source.session, memory.space, *here, upto, WINDOW_BEFORE),
             ).fetchall()
-            found[memory.id] = tuple("\n".join(filter(None, row)) for row in reversed(rows))
-    return found
+            before[memory.id] = tuple("\n".join(filter(None, row)) for row in reversed(rows))
+    return before
 
 
 def _with_vectors(
@@ -81,12 +81,12 @@ def _with_vectors(
     """Memories in the order of `ids`, each with the cached vectors of its texts, read a few at a time."""
     for start in range(0, len(ids), MEMORIES_A_STEP):
         part = ids[start : start + MEMORIES_A_STEP]
-        found = by_ids(db, part)
-        hashes = {id_: [content_hash(dense) for dense, _ in index_texts(memory)] for id_, memory in found.items()}
+        memories = by_ids(db, part)
+        hashes = {id_: [content_hash(dense) for dense, _ in index_texts(memory)] for id_, memory in memories.items()}
         known = cached(db, [digest for each in hashes.values() for digest in each], generation)
         for id_ in part:
-            if id_ in found:
-                yield found[id_], {digest: known[digest] for digest in hashes[id_] if digest in known}
+            if id_ in memories:
+                yield memories[id_], {digest: known[digest] for digest in hashes[id_] if digest in known}
 
 
 def _bytes_of(memory: Memory) -> int:

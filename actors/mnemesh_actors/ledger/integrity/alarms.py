@@ -20,12 +20,12 @@ def read(folder: Path) -> tuple[str, ...]:
     """The alarms of the ledger in `folder`, oldest first."""
     path = folder / FILE
     try:
-        told = json.loads(path.read_bytes())
+        alarms = json.loads(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except (OSError, ValueError) as error:
         return (f"{path} can't be read ({error}): alarms of the ledger may have been in it",)
-    return tuple(map(str, told)) if isinstance(told, list) else (f"{path} holds no list of alarms",)
+    return tuple(map(str, alarms)) if isinstance(alarms, list) else (f"{path} holds no list of alarms",)
 
 
 def add(folder: Path, text: str) -> None:
@@ -41,6 +41,6 @@ def acknowledging(ledger: Path) -> str:
 
 def acknowledge(folder: Path) -> int:
     """Remove all alarms: a person has read them. Returns how many there were. Raises OSError."""
-    told = read(folder)
+    alarms = read(folder)
     (folder / FILE).unlink(missing_ok=True)
-    return len(told)
+    return len(alarms)

@@ -17,7 +17,7 @@ class FileIdentity:
 
     def __init__(self, path: Path) -> None:
         wal = path.with_name(path.name + "-wal")
-        self._known = tuple((str(one), _identity(str(one))) for one in (path, wal))
+        self._known = tuple((str(file), _identity(str(file))) for file in (path, wal))
 
     def check(self) -> None:
         """Raise DataLoss, and stop writes, while a file is gone or another stands in its place."""

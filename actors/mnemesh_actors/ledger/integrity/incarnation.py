@@ -173,8 +173,8 @@ class HighWater:
 
 def mark_of(content: bytes) -> tuple[str, int]:
     """The content of a mark's file. ("", 0) for anything else."""
-    found = _MARK.fullmatch(content)
-    return (found[1].decode(), int(found[2])) if found else ("", 0)
+    mark = _MARK.fullmatch(content)
+    return (mark[1].decode(), int(mark[2])) if mark else ("", 0)
 
 
 def furthest(ledger: Path, incarnation: str, mark: tuple[str, int]) -> int:

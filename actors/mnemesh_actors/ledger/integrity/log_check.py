@@ -29,10 +29,10 @@ def fault(digest: object, raw: object, type_: object, *named: object) -> str:
     if len(names) <= len(named) or not isinstance(raw, bytes):
         return "its columns are of another kind"
     try:
-        found = read_head(raw).hash if type_ == CHANGE else erase_hash(*names)
+        actual = read_head(raw).hash if type_ == CHANGE else erase_hash(*names)
     except DataLoss as error:
         return error.message
-    return "" if bytes.fromhex(found) == digest else "its change has another hash"
+    return "" if bytes.fromhex(actual) == digest else "its change has another hash"
 
 
 def check_log(db: sqlite3.Connection, path: Path) -> None:

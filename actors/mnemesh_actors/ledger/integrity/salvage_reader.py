@@ -76,26 +76,26 @@ class Wreck:
         if not (whole or all_known):
             wanted = range(1, min(max(self._last(), *documents, *seen, 0), READS_MAX) + 1)
         for seq in wanted:
-            if seq not in seen and (found := self._one(seq, documents)):
-                yield found
+            if seq not in seen and (row := self._entry_at(seq, documents)):
+                yield row
 
     def keys(self) -> dict[str, bytes]:
         """Raw public keys of nodes by id. A key proves itself."""
-        found, _ = self.rows("node_key", ("node", "key"), ("node",))
-        return {node: key for node, key in found if isinstance(key, bytes) and node_id_of(key) == node}
+        rows, _ = self.rows("node_key", ("node", "key"), ("node",))
+        return {node: key for node, key in rows if isinstance(key, bytes) and node_id_of(key) == node}
 
     def rows(self, table: str, columns: Sequence[str], key: Sequence[str]) -> tuple[list[tuple[Any, ...]], bool]:
         """The rows of a table, read from both ends, and whether these are all."""
-        found: dict[tuple[Any, ...], None] = {}
+        rows: dict[tuple[Any, ...], None] = {}
         for direction in ("ASC", "DESC"):
             order = ", ".join(f"{name} {direction}" for name in key)
             with suppress(sqlite3.Error):
                 for row in self._db.execute(f"SELECT {', '.join(columns)} FROM {table} ORDER BY {order}"):
-                    found[row] = None
-                return list(found), True
-        return list(found), False
+                    rows[row] = None
+                return list(rows), True
+        return list(rows), False
 
-    def _one(self, seq: int, documents: dict[int, str]) -> Row | Unread | None:
+    def _entry_at(self, seq: int, documents: dict[int, str]) -> Row | Unread | None:
         try:
             values = self._db.execute(f"SELECT {_COLUMNS} FROM entry WHERE seq = ?", (seq,)).fetchone()
         except sqlite3.Error as error:
@@ -106,11 +106,11 @@ class Wreck:
 
     def _last(self) -> int:
         """The last number of the log, as far as its tables know."""
-        told = [0]
+        numbers = [0]
         for question in ("max(seq) FROM entry", "seq FROM sqlite_sequence WHERE name = 'entry'"):
             with suppress(sqlite3.Error):
-                told += [row[0] for row in self._db.execute(f"SELECT {question}") if isinstance(row[0], int)]
-        return max(told)
+                numbers += [row[0] for row in self._db.execute(f"SELECT {question}") if isinstance(row[0], int)]
+        return max(numbers)
 
 
 @contextmanager

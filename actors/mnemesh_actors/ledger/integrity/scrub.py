@@ -37,10 +37,10 @@ class Comparison:
 
     def counts(self) -> tuple[int, int]:
         """How many entries the log has, and how many rows the view."""
-        entries, found = self._db.execute(
+        entries, memories = self._db.execute(
             "SELECT (SELECT count(*) FROM entry), (SELECT count(*) FROM memory)"
         ).fetchone()
-        return int(entries), int(found)
+        return int(entries), int(memories)
 
     def damaged(self) -> Iterator[tuple[str, str]]:
         """Each memory of which the view differs from the log, and why, as of one moment. Looks at all of them."""
@@ -81,12 +81,12 @@ class Comparison:
         return not same or listed is None
 
     def _sound(self, id_: str, space: str) -> tuple[MemoryDocument, int]:
-        found = self._changes(id_, space)
-        for seq, *stored in found:
+        changes = self._changes(id_, space)
+        for seq, *stored in changes:
             if why := fault(*stored):
                 raise DataLoss(f"entry {seq}: {why}", field="id", value=id_)
-        log = {row[1].hex(): row[2] for row in found}
-        return MemoryDocument(id_, space, *within(id_, space, log)), found[-1][0] if found else 0
+        log = {row[1].hex(): row[2] for row in changes}
+        return MemoryDocument(id_, space, *within(id_, space, log)), changes[-1][0] if changes else 0
 
     def _changes(self, id_: str, space: str) -> list[tuple[Any, ...]]:
         """The number of each change of a memory, and its columns as checking.fault takes them."""
@@ -165,9 +165,9 @@ class Scrub(Comparison):
         """Write good copies over damaged changes. The memories that are sound again, in the view, too, and the hash
         that was awaited of each. A copy with the hash in the damaged entry is good, whoever sends it."""
         restored = {}
-        for one in entries:
-            if one.doc in self.awaited and one.type == CHANGE and self._written_over(one):
-                key, awaited = Key(one.space, one.doc), self.awaited[one.doc]
+        for entry in entries:
+            if entry.doc in self.awaited and entry.type == CHANGE and self._written_over(entry):
+                key, awaited = Key(entry.space, entry.doc), self.awaited[entry.doc]
                 with suppress(DataLoss):  # another of its changes is damaged, too
                     self._sound_again(key)
                     restored[key] = awaited
@@ -204,9 +204,9 @@ class Scrub(Comparison):
     def step(self, after: str, limit: int) -> tuple[list[tuple[str, str]], str]:
         """Compare the next `limit` memories after the id `after` with the log: (id, space) of those that differ, and
         the last id, "" at the end."""
-        found = self._db.execute(f"{_DOCS} AND doc > ? ORDER BY doc LIMIT ?", (after, limit)).fetchall()
-        damaged = [(id_, space) for id_, space in found if id_ not in self.hopeless and self.differs(id_, space)]
-        return damaged, found[-1][0] if len(found) == limit else ""
+        docs = self._db.execute(f"{_DOCS} AND doc > ? ORDER BY doc LIMIT ?", (after, limit)).fetchall()
+        damaged = [(id_, space) for id_, space in docs if id_ not in self.hopeless and self.differs(id_, space)]
+        return damaged, docs[-1][0] if len(docs) == limit else ""
 
     def _drop_damaged(self) -> None:
         for (number,) in self._db.execute("SELECT rowid FROM memory NOT INDEXED").fetchall():
@@ -224,8 +224,8 @@ class Scrub(Comparison):
         try:
             row = self._db.execute(f"SELECT {rows.COLUMNS} FROM memory WHERE rowid = ?", (number,)).fetchone()
         except sqlite3.OperationalError:  # bytes that are no text
-            found = self._db.execute("SELECT CAST(id AS BLOB) FROM memory WHERE rowid = ?", (number,)).fetchone()
-            return str(bytes(found[0] or b"").decode("utf-8", "replace"))
+            stored = self._db.execute("SELECT CAST(id AS BLOB) FROM memory WHERE rowid = ?", (number,)).fetchone()
+            return str(bytes(stored[0] or b"").decode("utf-8", "replace"))
         return None if rows.checksum(row[:-1]) == row[-1] else str(row[0])
 
     def _space_of(self, id_: str) -> str:

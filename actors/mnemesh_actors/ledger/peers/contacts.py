@@ -57,14 +57,14 @@ def known(db: sqlite3.Connection, incarnation: str, now: int) -> list[Contact]:
     ]
 
 
-def keep(db: sqlite3.Connection, found: Sequence[Contact], incarnation: str, now: int) -> None:
+def keep(db: sqlite3.Connection, heard: Sequence[Contact], incarnation: str, now: int) -> None:
     """Note these. Forget who was not heard of for PEER_CONTACT_DAYS, and more than PEER_CONTACTS_MAX."""
     db.executemany(
         f"INSERT OR REPLACE INTO peer_contact ({', '.join(_COLUMNS)}, spaces, cursor_out, incarnation) "
         f"VALUES ({', '.join('?' * (len(_COLUMNS) + 3))})",
         [
-            (*(getattr(one, name) for name in _COLUMNS), json.dumps(one.spaces), one.cursor_out, incarnation)
-            for one in found
+            (*(getattr(peer, name) for name in _COLUMNS), json.dumps(peer.spaces), peer.cursor_out, incarnation)
+            for peer in heard
         ],
     )
     db.execute(

@@ -83,12 +83,12 @@ def follow(db: sqlite3.Connection, peer: str, entries: Sequence[Entry]) -> int:
     """Treat a batch from another ledger of this node like an erasure here: entries waiting under an erased id go, too.
     `peer` is the name of its cursors. An erasure that this ledger only passes on from a peer does not count. Returns
     how many there were that waited or were refused."""
-    erasures = [one for one in entries if one.type in ERASURES]
+    erasures = [entry for entry in entries if entry.type in ERASURES]
     if not erasures or not (brings := twin_of(peer)):
         return 0
     own = {brings, *twins(db)}
     here = "SELECT 1 FROM erased WHERE doc = ? AND space = ?"
-    ids = {one.doc for one in erasures if one.node in own and db.execute(here, (one.doc, one.space)).fetchone()}
+    ids = {gone.doc for gone in erasures if gone.node in own and db.execute(here, (gone.doc, gone.space)).fetchone()}
     return sum(_drop_aside(db, id_) for id_ in sorted(ids))
 
 

@@ -88,19 +88,19 @@ class Exchange(LedgerSide):
         """Take in what a peer sent, at `now` (ms), durably and with its cursor. Raises InvalidArgument for more than
         BATCH_ITEMS_MAX entries, DiskFull, Unavailable or DataLoss when the disk fails. Then nothing is written."""
         field_checks.whole("entries", len(batch.entries), 0, limits.BATCH_ITEMS_MAX)
-        if any(one.type not in ERASURES for one in batch.entries):  # what is erased needs next to no room
+        if any(entry.type not in ERASURES for entry in batch.entries):  # what is erased needs next to no room
             self._room.require()
         try:
             return self._take_in(batch, now)
         except DataLoss:
-            if not self._hurt({one.doc for one in batch.entries}):
+            if not self._hurt({entry.doc for entry in batch.entries}):
                 raise
         return self._take_in(batch, now)  # with the damage known
 
     def _take_in(self, batch: Incoming, now: int) -> TakenIn:
         with self._transaction():
             restored = self._scrub.restore(batch.entries)
-            waited = [self._intake.take_waiting(*found) for found in restored.items()]
+            waited = [self._intake.take_waiting(*item) for item in restored.items()]
             sender = aside.sender_of(batch.peer)
             taken = self._intake.take_in(batch.origin, batch.grant, batch.entries, batch.keys, now, sender)
             if not batch.feed:
@@ -162,11 +162,11 @@ class Exchange(LedgerSide):
         self._room.require()
         total = TakenIn()
         with self._transaction():
-            for one in aside.take_out(self._db, ids, None if grants is None else list(grants)):
-                anyone = PeerGrant(read=(), write=(one.entry.space,), principal="", relay=True)
-                grant = anyone if grants is None else grants[one.sender]
-                keys = {one.entry.node: one.key} if one.key else {}
-                total = total.and_then(self._intake.take_in(one.origin, grant, [one.entry], keys, now, one.sender))
+            for row in aside.take_out(self._db, ids, None if grants is None else list(grants)):
+                anyone = PeerGrant(read=(), write=(row.entry.space,), principal="", relay=True)
+                grant = anyone if grants is None else grants[row.sender]
+                keys = {row.entry.node: row.key} if row.key else {}
+                total = total.and_then(self._intake.take_in(row.origin, grant, [row.entry], keys, now, row.sender))
         self._unfolded = self._unfolded or total.erased > 0
         self._fold()
         return total
@@ -177,9 +177,9 @@ class Exchange(LedgerSide):
         with suppress(_NoRoom):
             while ids := aside.outdated(self._db, RULES, limits.BATCH_ITEMS_MAX):
                 with self._transaction():
-                    for one in aside.take_out(self._db, ids, None):
-                        grant = PeerGrant(read=(), write=(one.entry.space,), principal="", relay=True)
-                        if self._intake.take_in(one.origin, grant, [one.entry], {}, one.received, one.sender).full:
+                    for row in aside.take_out(self._db, ids, None):
+                        grant = PeerGrant(read=(), write=(row.entry.space,), principal="", relay=True)
+                        if self._intake.take_in(row.origin, grant, [row.entry], {}, row.received, row.sender).full:
                             raise _NoRoom
 
     def discard(self, table: str, ids: Sequence[int]) -> int:

@@ -121,13 +121,13 @@ def _chosen(sizes: Iterable[tuple[int, int]], entries_max: int, bytes_max: int) 
 
 def spaces(db: sqlite3.Connection, patterns: Sequence[str]) -> list[str]:
     """Spaces under `patterns` with a document, erased ones included."""
-    found = db.execute(
+    rows = db.execute(
         # Jumps from one space to the next in the index, instead of reading all documents.
         "WITH RECURSIVE one(space) AS (SELECT min(space) FROM digest UNION ALL "
         "SELECT (SELECT min(space) FROM digest WHERE space > one.space) FROM one WHERE one.space IS NOT NULL) "
         "SELECT space FROM one WHERE space IS NOT NULL"
     )
-    return [space for (space,) in found if any_matches(patterns, space)]
+    return [space for (space,) in rows if any_matches(patterns, space)]
 
 
 def untaken(db: sqlite3.Connection, after: int, order: Order) -> Untaken:
@@ -135,13 +135,13 @@ def untaken(db: sqlite3.Connection, after: int, order: Order) -> Untaken:
     logs are not counted."""
     head = _head(db)
     end = min(head, after + SPAN)
-    found = db.execute(
+    rows = db.execute(
         "SELECT space, agent, type = 'change', count(*) FROM entry "
         "WHERE seq > ? AND seq <= ? AND substr(origin, 1, ?) <> ? GROUP BY 1, 2, 3",
         (after, end, len(order.node_id) + 1, f"{order.node_id}/"),
     ).fetchall()
-    number = sum(number for space, agent, _, number in found if order.leaves(space, agent))
-    return Untaken(number, max(after, end), done=end >= head, erased=not all(change for _, _, change, _ in found))
+    number = sum(number for space, agent, _, number in rows if order.leaves(space, agent))
+    return Untaken(number, max(after, end), done=end >= head, erased=not all(change for _, _, change, _ in rows))
 
 
 def keep_key(db: sqlite3.Connection, node: str, key: bytes) -> None:

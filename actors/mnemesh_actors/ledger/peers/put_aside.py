@@ -100,18 +100,18 @@ def page(db: sqlite3.Connection, table: str, which: Which, after: int, limit: in
 def numbers(db: sqlite3.Connection, table: str, which: Which, after: int, limit: int) -> list[int]:
     """Numbers over `after` of entries that match, the oldest first."""
     where, values = which.where
-    found = db.execute(f"SELECT id FROM {table} WHERE {where} AND id > ? ORDER BY id LIMIT ?", (*values, after, limit))
-    return [int(number) for (number,) in found]
+    rows = db.execute(f"SELECT id FROM {table} WHERE {where} AND id > ? ORDER BY id LIMIT ?", (*values, after, limit))
+    return [int(number) for (number,) in rows]
 
 
 def outdated(db: sqlite3.Connection, rules: int, limit: int) -> list[int]:
     """Numbers of changes that other rules of admission than these refused. Before rules had numbers, a rule refused the
     second change of an actor here, so the first to come decided. Its refusals count too."""
-    found = db.execute(
+    rows = db.execute(
         "SELECT id FROM quarantine WHERE (rules > 0 AND rules <> ?) OR reason = ? ORDER BY id LIMIT ?",
         (rules, _WROTE_BEFORE, limit),
     )
-    return [int(number) for (number,) in found]
+    return [int(number) for (number,) in rows]
 
 
 def take_out(db: sqlite3.Connection, ids: Sequence[int], senders: Sequence[str] | None) -> list[Brought]:

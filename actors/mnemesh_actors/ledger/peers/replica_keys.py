@@ -37,15 +37,15 @@ class UsedKey:
 
 def keys_of(commands: Sequence[Command], results: Sequence[Committed | Exception]) -> list[UsedKey]:
     """The idempotency keys that these commits answer for from now on."""
-    found = []
+    keys = []
     for command, result in zip(commands, results, strict=True):
         if not isinstance(result, Committed) or not isinstance(command, Create | Revise):
             continue
         key = (command.draft if isinstance(command, Create) else command.patch).idempotency_key
         if key:
             done = (result.memory.id, result.action, command.at)
-            found.append(UsedKey(command.agent, key, command.fingerprint, *done))
-    return found
+            keys.append(UsedKey(command.agent, key, command.fingerprint, *done))
+    return keys
 
 
 class Twin(LedgerSide):
@@ -82,5 +82,5 @@ class Twin(LedgerSide):
                 "INSERT INTO idempotency VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (agent, key) DO UPDATE SET "
                 "fingerprint = excluded.fingerprint, id = excluded.id, action = excluded.action, at = excluded.at "
                 "WHERE excluded.at > at",
-                [(one.agent, one.key, one.fingerprint, one.id, one.action, one.at) for one in keys],
+                [(used.agent, used.key, used.fingerprint, used.id, used.action, used.at) for used in keys],
             )

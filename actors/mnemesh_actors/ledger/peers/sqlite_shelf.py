@@ -30,14 +30,14 @@ class SqliteShelf:
     # ---- the log
 
     def logged(self, ids: Collection[str]) -> Iterator[tuple[Key, str, str]]:
-        for doc, space, hash, actor in self._found("doc, space, hash, actor FROM entry", ids):
+        for doc, space, hash, actor in self._rows("doc, space, hash, actor FROM entry", ids):
             yield Key(space, doc), hash.hex(), actor.hex() if actor is not None else ""
 
     def homes(self, ids: Collection[str]) -> Iterator[tuple[Key, bool]]:
-        for doc, space, erased in self._found("doc, space, erased FROM document", ids):
+        for doc, space, erased in self._rows("doc, space, erased FROM document", ids):
             yield Key(space, doc), bool(erased)
 
-    def _found(self, what: str, ids: Collection[str]) -> sqlite3.Cursor:
+    def _rows(self, what: str, ids: Collection[str]) -> sqlite3.Cursor:
         return self._db.execute(f"SELECT {what} WHERE doc IN ({marks(ids)})", tuple(ids))
 
     def changes(self, id: str) -> dict[str, bytes]:
@@ -62,7 +62,7 @@ class SqliteShelf:
     # ---- waiting and refused entries
 
     def waiting(self, ids: Collection[str]) -> Iterator[tuple[Key, str]]:
-        for space, doc, hash in self._found("space, doc, hash FROM pending", ids):
+        for space, doc, hash in self._rows("space, doc, hash FROM pending", ids):
             yield Key(space, doc), hash.hex()
 
     def put(self, table: str, brought: Brought, awaited: str, reason: str = "", rules: int = 0) -> None:

@@ -40,12 +40,12 @@ class Uses:
         rows = self._db.execute(
             f"SELECT id, accesses, last_used FROM activity WHERE id IN ({marks(ids)})", tuple(ids)
         ).fetchall()
-        found = {row[0]: (row[1], row[2]) for row in rows}
+        accesses = {row[0]: (row[1], row[2]) for row in rows}
         for id_ in ids:
             if id_ in self.pending:
-                (count, last), (stored, stored_last) = self.pending[id_], found.get(id_, (0, 0))
-                found[id_] = (stored + count, max(stored_last, last))
-        return found
+                (count, last), (stored, stored_last) = self.pending[id_], accesses.get(id_, (0, 0))
+                accesses[id_] = (stored + count, max(stored_last, last))
+        return accesses
 
     def write(self) -> None:
         """Add what is pending to the file, inside the caller's transaction, who then clears it."""

@@ -25,10 +25,10 @@ def values_of(entry: Entry) -> tuple[Any, ...]:
     return tuple(bytes.fromhex(entry.hash) if name == "hash" else getattr(entry, name) for name in _FIELDS)
 
 
-def aside_row(one: Brought, awaited: str) -> tuple[Any, ...]:
+def aside_row(brought: Brought, awaited: str) -> tuple[Any, ...]:
     """COLUMNS of an entry that waits for the change `awaited`, or fell with it."""
     waits_for = bytes.fromhex(awaited) if awaited else None
-    return (*values_of(one.entry), one.origin, one.received, waits_for, one.sender)
+    return (*values_of(brought.entry), brought.origin, brought.received, waits_for, brought.sender)
 
 
 def count(db: sqlite3.Connection, what: str, *values: object) -> int:

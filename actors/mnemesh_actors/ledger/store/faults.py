@@ -47,7 +47,7 @@ class OnFile(Protocol):
     @property
     def path(self) -> Path: ...
 
-    def mend(self, found: Exception) -> bool:
+    def mend(self, error: Exception) -> bool:
         """Make the damaged part of the view anew from the log. Returns whether that changed anything."""
 
 

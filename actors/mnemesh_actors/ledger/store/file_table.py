@@ -15,7 +15,7 @@ def keep(db: sqlite3.Connection, memory: Memory, *, new: bool) -> None:
     """The rows of a memory, in place of those it had. `new` had none."""
     if not new:
         db.execute("DELETE FROM file_reference WHERE doc = ?", (memory.id,))
-    rows = {(memory.space, *posixpath.split(one.path), memory.id) for one in recorded(memory.attrs)}
+    rows = {(memory.space, *posixpath.split(reference.path), memory.id) for reference in recorded(memory.attrs)}
     if rows:
         db.executemany("INSERT INTO file_reference VALUES (?, ?, ?, ?)", sorted(rows))
 
@@ -30,14 +30,14 @@ def folders(db: sqlite3.Connection, space: str, limit: int) -> list[str]:
 
 def naming(db: sqlite3.Connection, space: str, paths: Sequence[str]) -> list[str]:
     """Ids of the memories of the space that name one of these files."""
-    found: dict[str, None] = {}
+    ids: dict[str, None] = {}
     for path in paths:
         rows = db.execute(
             "SELECT doc FROM file_reference WHERE space = ? AND folder = ? AND name = ?",
             (space, *posixpath.split(path)),
         )
-        found.update((id_, None) for (id_,) in rows)
-    return list(found)
+        ids.update((id_, None) for (id_,) in rows)
+    return list(ids)
 
 
 def all_naming(db: sqlite3.Connection, space: str, after: str, limit: int) -> list[str]:

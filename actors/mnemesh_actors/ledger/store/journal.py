@@ -89,9 +89,9 @@ class Journal:
         """Append changes of other nodes, each with its actor (hex), in this order, to a document that holds them
         already. Returns the last entry's number. `new`: nothing was here of it before."""
         seq = 0
-        for one, actor in brought:
-            seq = self._append(one.entry, bytes.fromhex(actor), one.origin, one.received)
-        fresh = {state.name_of(one.entry.hash, actor): one.received + CLOCK_AHEAD_MS_MAX for one, actor in brought}
+        for row, actor in brought:
+            seq = self._append(row.entry, bytes.fromhex(actor), row.origin, row.received)
+        fresh = {state.name_of(row.entry.hash, actor): row.received + CLOCK_AHEAD_MS_MAX for row, actor in brought}
         receipts = fresh if new else latest(self._db, state)
         memory = viewed(self._db, _in_time(state, receipts))
         if memory is not None and not new:
@@ -185,10 +185,10 @@ class Journal:
 
     def memory(self, id_: str) -> Memory:
         """The view's row. Raises NotFound."""
-        found = reads.by_ids(self._db, [id_])
-        if id_ not in found:
+        memories = reads.by_ids(self._db, [id_])
+        if id_ not in memories:
             raise NotFound("memory", id_)
-        return found[id_]
+        return memories[id_]
 
     def writable(self, id_: str, heads: Sequence[str] | None = None, field: str = "id") -> Memory:
         """A memory that is not forgotten and has the expected `heads`, if any. Raises NotFound, FailedPrecondition,
@@ -232,14 +232,14 @@ class Journal:
 
     def log(self, doc: str) -> dict[str, bytes]:
         """The raw changes of a document by hash (hex), in the order of the log. An id has changes in one space only."""
-        found = self._db.execute("SELECT hash, raw FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq", (doc,))
-        return {hash.hex(): raw for hash, raw in found}
+        changes = self._db.execute("SELECT hash, raw FROM entry WHERE doc = ? AND type = 'change' ORDER BY seq", (doc,))
+        return {hash.hex(): raw for hash, raw in changes}
 
     def written_by(self, actor: bytes) -> str:
         """The id of the memory that the operation `actor` of this node changed already, or "". Changes of other nodes
         do not count: anyone who saw an actor in one memory may use it in another."""
-        found = self._db.execute("SELECT doc FROM entry WHERE actor = ? AND node = ?", (actor, self._node_id))
-        row = found.fetchone()
+        docs = self._db.execute("SELECT doc FROM entry WHERE actor = ? AND node = ?", (actor, self._node_id))
+        row = docs.fetchone()
         return str(row[0]) if row else ""
 
     def last_seq(self) -> int:
@@ -311,10 +311,10 @@ class Journal:
         said_now = materialise(state)
         if said_now is None:
             return set()
-        texts = {(one.title, one.content) for one in state.revisions.values()}
+        texts = {(revision.title, revision.content) for revision in state.revisions.values()}
         if state.unread:
             said = (statement(read_operations(raw)) for raw in self.log(key.id).values())
-            texts |= {(str(one["title"]), str(one["content"])) for one in said if one}
+            texts |= {(str(words["title"]), str(words["content"])) for words in said if words}
         return {digest for title, text in texts for digest in _hashes(replace(said_now, title=title, content=text))}
 
     def _drop_stale_vectors(self, memory: Memory) -> None:
@@ -348,10 +348,10 @@ def viewed(db: sqlite3.Connection, state: DocumentState) -> Memory | None:
 
 def latest(db: sqlite3.Connection, state: DocumentState) -> Mapping[str, int]:
     """The latest time to show for each change from another node, by its name."""
-    found = db.execute(
+    changes = db.execute(
         "SELECT hash, actor, received FROM entry WHERE doc = ? AND space = ? AND received > 0", (state.id, state.space)
     )
-    return {state.name_of(hash.hex(), actor.hex()): received + CLOCK_AHEAD_MS_MAX for hash, actor, received in found}
+    return {state.name_of(hash.hex(), actor.hex()): received + CLOCK_AHEAD_MS_MAX for hash, actor, received in changes}
 
 
 def _in_time(state: DocumentState, latest: Mapping[str, int]) -> DocumentState:
@@ -359,9 +359,9 @@ def _in_time(state: DocumentState, latest: Mapping[str, int]) -> DocumentState:
     if not latest:
         return state
     late = {
-        id_: replace(one, at=latest[rank(id_)[1]])
-        for id_, one in state.revisions.items()
-        if one.at > latest.get(rank(id_)[1], one.at)
+        id_: replace(revision, at=latest[rank(id_)[1]])
+        for id_, revision in state.revisions.items()
+        if revision.at > latest.get(rank(id_)[1], revision.at)
     }
     return replace(state, revisions={**state.revisions, **late}) if late else state
 

@@ -74,16 +74,16 @@ def _linked_of(db: sqlite3.Connection, memory: Memory, within: Sequence[str]) ->
     """Both ends of the links of `memory`: first its own targets, then the first limits.LINKED_MAX sources of links to
     it. Also the count of further sources. `within` are patterns of the spaces that may be known of."""
     ends = _ends(db, [link.id for link in memory.links])
-    found = []
+    outgoing = []
     for link in memory.links:
         end = ends.get(link.id)
         if end is None:
-            found.append(Linked(type=link.type, direction=OUT, id=link.id))
+            outgoing.append(Linked(type=link.type, direction=OUT, id=link.id))
         elif any_matches(within, end[_SPACE]):
-            found.append(_linked(link.type, OUT, end))
-    found += [_named(db, title, memory.space) for title in wikilinks(memory.content)]
+            outgoing.append(_linked(link.type, OUT, end))
+    outgoing += [_named(db, title, memory.space) for title in wikilinks(memory.content)]
     leading, more = _leading(db, memory, within)
-    return (*found, *leading), more
+    return (*outgoing, *leading), more
 
 
 def ties(db: sqlite3.Connection, ids: Sequence[str]) -> list[tuple[str, str, str, str]]:

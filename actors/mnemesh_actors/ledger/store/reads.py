@@ -86,13 +86,13 @@ def resolve(db: sqlite3.Connection, key: str, spaces: Sequence[str], within: Seq
             shown = ", ".join(str(row[0]) for row in rows[:3])
             raise InvalidArgument("id", key, f"a prefix that fits one memory only; this fits {shown}, ...")
     if spaces and key:
-        found = db.execute(
+        titled = db.execute(
             f"SELECT id, state = 'active' FROM memory WHERE title = ? AND space IN ({marks(spaces)}) AND {seen} "
             "ORDER BY state = 'active' DESC, updated_at DESC, id LIMIT 4",
             (key, *spaces, *patterns),
         ).fetchall()
         # The title of an active memory does not mean a forgotten or superseded one.
-        same = [str(id_) for id_, active in found if active == found[0][1]]
+        same = [str(id_) for id_, active in titled if active == titled[0][1]]
         if len(same) == 1:
             return same[0]
         if same:
@@ -150,10 +150,10 @@ def matching(
     state = "all" if query.include_superseded else "active"
     where, values = conditions(ListQuery(state=state, **{name: getattr(query, name) for name in _SHARED}))
     where += " AND state <> 'forgotten'" + ("" if query.include_archive else " AND tier <> 'archive'")
-    found: list[str] = []
+    ids: list[str] = []
     warmth: list[HeatRow] = []
     late = [rule for rule in query.hidden if not rule.indexed]
-    for space, by, tags, id_, kind, tier, *told in db.execute(
+    for space, by, tags, id_, kind, tier, *rest in db.execute(
         "SELECT space, by, tags, memory.id, kind, tier, updated_at, json_extract(detail, '$.importance'), "
         "coalesce(json_extract(detail, '$.useful'), 0), coalesce(json_extract(detail, '$.not_useful'), 0), "
         "json_extract(detail, '$.dir'), json_extract(detail, '$.paths'), coalesce(accesses, 0), "
@@ -162,7 +162,7 @@ def matching(
         f"ORDER BY {time_of(query.window)} DESC, memory.id DESC",
         values,
     ):
-        updated_at, importance, useful, against, folder, paths, accesses, last, arrived_at = told
+        updated_at, importance, useful, against, folder, paths, accesses, last, arrived_at = rest
         about = tuple(json.loads(paths or "[]"))
         if not in_place(query, about, folder or ""):
             continue
@@ -173,18 +173,18 @@ def matching(
             )  # fmt: skip
             if any_holds(late, facts):
                 continue
-        found.append(id_)
+        ids.append(id_)
         if query.min_heat > 0:
             more, later = pending.get(id_, (0, 0))
             used, liked = max(last, later, updated_at, arrived_at), liking(useful, against)
             warmth.append((kind, tier, importance, used, accesses + more, liked, VALENCE_MOST))
     if warmth:
         warm = heat_of_columns(columns_of(warmth), now) >= query.min_heat
-        found = list(compress(found, warm))
+        ids = list(compress(ids, warm))
     if query.include_superseded:
-        return found, []
-    own = set(found)
-    return found, [id_ for id_ in _replaced_by(db, query, found) if id_ not in own]
+        return ids, []
+    own = set(ids)
+    return ids, [id_ for id_ in _replaced_by(db, query, ids) if id_ not in own]
 
 
 def _replaced_by(db: sqlite3.Connection, query: Query, ids: Sequence[str]) -> list[str]:
@@ -198,13 +198,13 @@ def _replaced_by(db: sqlite3.Connection, query: Query, ids: Sequence[str]) -> li
         query.spaces,
     ):
         before.setdefault(successor, []).append(id_)
-    found: list[str] = []
+    replaced: list[str] = []
     todo = list(ids)
     while todo:
         older = before.pop(todo.pop(), [])
-        found += older
+        replaced += older
         todo += older
-    return found
+    return replaced
 
 
 def chains(db: sqlite3.Connection, ids: Sequence[str]) -> dict[str, Memory]:

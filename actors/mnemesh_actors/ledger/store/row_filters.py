@@ -98,9 +98,9 @@ def conditions(query: ListQuery) -> tuple[str, list[Any]]:
 def _ruled(rule: Rule, has_tag: str) -> tuple[str, list[str]]:
     """The memories that a rule is about, as filters.rule_holds says, and the values of the condition."""
     columns = {"kind": "kind = ?", "agent": "by = ?", "tag": has_tag.format("?")}
-    compared = [columns[one.field] if one.op == IS else f"NOT {columns[one.field]}" for one in rule.conditions]
+    compared = [columns[item.field] if item.op == IS else f"NOT {columns[item.field]}" for item in rule.conditions]
     whole = f"{'NOT ' if rule.only else ''}({' AND '.join(compared)})"
-    values = [one.value for one in rule.conditions]
+    values = [item.value for item in rule.conditions]
     return (f"space = ? AND {whole}", [rule.space, *values]) if rule.space else (whole, values)
 
 

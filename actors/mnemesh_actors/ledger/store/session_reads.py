@@ -55,7 +55,7 @@ def opening(
     db: sqlite3.Connection, spaces: Sequence[str], limit: int, pending: Mapping[str, tuple[int, int]], now: int
 ) -> dict[str, list[Memory]]:
     """Up to `limit` memories of each group, the most important first. `pending` are accesses as in reads.matching."""
-    found: dict[str, list[str]] = {name: [] for name in GROUPS_BY_KIND}
+    by_group: dict[str, list[str]] = {name: [] for name in GROUPS_BY_KIND}
     waiting: set[str] = set()  # for an event: no part of what a session begins with
     special = _newest(db, spaces, "id, kind, tier, tags", f"{OPENING} AND tier <> 'archive'", source=SPECIAL)
     for id_, kind, tier, tagged in special:
@@ -66,18 +66,18 @@ def opening(
         groups = [PINNED] if tier == "pinned" else []
         groups += [QUESTIONS] if any(tag in QUESTION_TAGS for tag in tags) else []
         groups += [KIND_GROUPS[kind]] if kind in KIND_GROUPS and not _ended(kind, tags) else []
-        groups += [RUNS] if _is_record(kind, tags) and len(found[RUNS]) < RUNS_MAX else []
+        groups += [RUNS] if _is_record(kind, tags) and len(by_group[RUNS]) < RUNS_MAX else []
         for name in groups:
-            if len(found[name]) < limit:
-                found[name].append(id_)
-    found[QUESTIONS] = _open(db, found[QUESTIONS])
-    found[RECENT] = [id_ for id_ in _recent(db, spaces, limit) if id_ not in waiting]
-    found[HOT] = [id_ for id_ in _hot(db, spaces, limit, pending, now) if id_ not in waiting]
+            if len(by_group[name]) < limit:
+                by_group[name].append(id_)
+    by_group[QUESTIONS] = _open(db, by_group[QUESTIONS])
+    by_group[RECENT] = [id_ for id_ in _recent(db, spaces, limit) if id_ not in waiting]
+    by_group[HOT] = [id_ for id_ in _hot(db, spaces, limit, pending, now) if id_ not in waiting]
     memories: dict[str, Memory] = {}
-    wanted = list(dict.fromkeys(id_ for ids in found.values() for id_ in ids))
+    wanted = list(dict.fromkeys(id_ for ids in by_group.values() for id_ in ids))
     for start in range(0, len(wanted), READ_AT_A_TIME):
         memories |= reads.by_ids(db, wanted[start : start + READ_AT_A_TIME])
-    opened = {name: [memories[id_] for id_ in ids if id_ in memories] for name, ids in found.items()}
+    opened = {name: [memories[id_] for id_ in ids if id_ in memories] for name, ids in by_group.items()}
     opened[PREFERENCES].sort(key=preferences.rank)
     return opened
 
@@ -86,14 +86,14 @@ def _newest(
     db: sqlite3.Connection, spaces: Sequence[str], columns: str, where: str, limit: int = -1, source: str = "memory"
 ) -> list[Any]:
     """The newest memories of all spaces under a condition. Each space by itself is in the order of an index."""
-    found: list[Any] = []
+    rows: list[Any] = []
     for space in spaces:
-        found += db.execute(
+        rows += db.execute(
             f"SELECT created_at, {columns} FROM {source} WHERE space = ? AND {where} ORDER BY created_at DESC LIMIT ?",
             (space, limit),
         )
-    found.sort(key=lambda row: row[:2], reverse=True)
-    return [row[1:] for row in (found if limit < 0 else found[:limit])]
+    rows.sort(key=lambda row: row[:2], reverse=True)
+    return [row[1:] for row in (rows if limit < 0 else rows[:limit])]
 
 
 def last_tagged(

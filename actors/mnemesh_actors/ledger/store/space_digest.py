@@ -50,10 +50,10 @@ class Digest:
         )
 
     def _known(self, key: Key) -> tuple[bytes] | None:
-        found: tuple[bytes] | None = self._db.execute(
+        row: tuple[bytes] | None = self._db.execute(
             "SELECT heads FROM document WHERE doc = ? AND space = ?", (key.id, key.space)
         ).fetchone()
-        return found
+        return row
 
     def write(self) -> None:
         """Add what was gathered to the file, inside the caller's transaction."""

@@ -24,14 +24,14 @@ FIRST: Key = (b"", "")
 
 def cached(db: sqlite3.Connection, hashes: Sequence[str], generation: str) -> dict[str, bytes]:
     """Vectors of one generation by content hash in hex. Those not cached are absent."""
-    wanted, found = list(dict.fromkeys(hashes)), {}
+    wanted, vectors = list(dict.fromkeys(hashes)), {}
     for start in range(0, len(wanted), HASHES_A_QUERY):
         part = [bytes.fromhex(value) for value in wanted[start : start + HASHES_A_QUERY]]
         for digest, data in db.execute(
             f"SELECT hash, data FROM vector WHERE hash IN ({marks(part)}) AND generation = ?", (*part, generation)
         ):
-            found[digest.hex()] = data
-    return found
+            vectors[digest.hex()] = data
+    return vectors
 
 
 def keep(db: sqlite3.Connection, vectors: Vectors) -> None:
