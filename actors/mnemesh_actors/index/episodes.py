@@ -157,12 +157,12 @@ class Episodes:
         `items`."""
         there = [self._places[id_] for id_ in ids if id_ in self._places]
         new = [(self._episodes[episode], place) for episode, place in items if episode in self._episodes]
-        found: dict[str, None] = {}
+        beside: dict[str, None] = {}
         for members, place in (*there, *new):
             at = bisect_left(members.places, place)
             following = members.places[at : at + WINDOW_BEFORE + 1]
-            found |= dict.fromkeys(id_ for *_, id_ in following if id_ != place[-1])
-        return list(found)
+            beside |= dict.fromkeys(id_ for *_, id_ in following if id_ != place[-1])
+        return list(beside)
 
     def listed(self, dense: Mapping[str, float], bm25: Mapping[str, float], window: Mapping[str, float]) -> Listed:
         """All memories of the lists, in the order of ids."""
@@ -218,7 +218,7 @@ def _around(listed: Listed, asked: Column) -> Column | None:
     dense, window = (np.where(np.isnan(scores), 0.0, scores)[here] for scores in (listed.dense, listed.window))
     _, number = np.unique(known["episode"], return_inverse=True)
     # The mean cosine of the two neighbours, 0 for a neighbour outside the list.
-    near = (_found(rows, dense, known["before"]) + _found(rows, dense, known["after"])) / 2
+    near = (_values_at(rows, dense, known["before"]) + _values_at(rows, dense, known["after"])) / 2
     around = np.full((len(here), len(Context._fields)), nan)
     around[here] = np.column_stack(
         (window, near, _best(number, dense), _best(number, window), known["before"] == NOBODY, asked[here])
@@ -226,7 +226,7 @@ def _around(listed: Listed, asked: Column) -> Column | None:
     return around
 
 
-def _found(rows: Rows, values: Column, wanted: Rows) -> Column:
+def _values_at(rows: Rows, values: Column, wanted: Rows) -> Column:
     """The values of the `wanted` rows, 0 for a row outside `rows`, which are at least one."""
     order = np.argsort(rows)
     at = order[np.searchsorted(rows, wanted, sorter=order) % len(rows)]

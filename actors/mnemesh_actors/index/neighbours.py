@@ -54,7 +54,7 @@ def nearest(
         )
         for vector, space in asked
     ]
-    return [list(found.items()) for found in _ranked_once(backend, passages, legs)]
+    return [list(scores.items()) for scores in _ranked_once(backend, passages, legs)]
 
 
 def _ranked_once(
@@ -84,7 +84,7 @@ def pooled(
     pools: dict[str, dict[str, None]] = {space: {} for space in texts}
     for (_, space), near in zip(groups, nearest(backend, passages, groups, GROUP_MEMORIES, until=until), strict=True):
         pools[space] |= dict.fromkeys(id_ for id_, _ in near)
-    found: list[list[Scored]] = [[] for _ in asked]
+    answers: list[list[Scored]] = [[] for _ in asked]
     for space, numbers in texts.items():
         vectors = vectors_of(backend, list(pools[space]))
         if not vectors:
@@ -94,8 +94,8 @@ def pooled(
         scores = np.round(scores, SCORE_DECIMALS)
         best = np.argsort(-scores, axis=1, kind="stable")[:, :limit]
         for row, number in enumerate(numbers):
-            found[number] = list(zip(ids[best[row]].tolist(), scores[row, best[row]].tolist(), strict=True))
-    return found
+            answers[number] = list(zip(ids[best[row]].tolist(), scores[row, best[row]].tolist(), strict=True))
+    return answers
 
 
 def of_words(words: str, space: str, until: int | None = None) -> Search:
@@ -110,8 +110,8 @@ def sharing(
     """`near` and, for the texts of these numbers, the memories of their list, with their cosine."""
     if not lists:
         return near
-    both = [dict(found) for found in near]
-    others = [(number, tuple(id_ for id_ in found if id_ not in both[number])) for number, found in lists.items()]
+    both = [dict(hits) for hits in near]
+    others = [(number, tuple(id_ for id_ in ids if id_ not in both[number])) for number, ids in lists.items()]
     # The index compares them itself, because a vector that leaves the index becomes a list of numbers first.
     compared = [(number, ids) for number, ids in others if ids]
     answers = backend.query(
@@ -119,7 +119,7 @@ def sharing(
     )
     for (number, ids), hits in zip(compared, map(dict, answers), strict=True):
         both[number] |= {id_: round(hits[id_], SCORE_DECIMALS) for id_ in ids if id_ in hits}
-    return [list(found.items()) for found in both]
+    return [list(scores.items()) for scores in both]
 
 
 def cosines(rows: Matrix, columns: Matrix) -> Matrix:

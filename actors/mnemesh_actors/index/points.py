@@ -112,8 +112,8 @@ INTEGER_MAX = 2**53  # ranges are compared as IEEE doubles, exact up to here
 def read_vectors(stored: object, sparse: type[Any]) -> dict[str, DenseVector | SparseVector]:
     """The vectors of a point as an engine gives them back, with its class of `sparse` vectors."""
     return {
-        name: SparseVector(one.indices, one.values) if isinstance(one, sparse) else np.asarray(one, dtype=np.float32)
-        for name, one in (stored.items() if isinstance(stored, dict) else ())
+        name: SparseVector(raw.indices, raw.values) if isinstance(raw, sparse) else np.asarray(raw, dtype=np.float32)
+        for name, raw in (stored.items() if isinstance(stored, dict) else ())
     }
 
 

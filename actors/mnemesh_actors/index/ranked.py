@@ -37,7 +37,7 @@ def ranked(backend: port.IndexBackend, passages: Passages, legs: Sequence[port.Q
     for asked in legs:
         if not 1 <= asked.limit <= SEARCH_LIMIT_MAX:
             raise InvalidArgument("limit", asked.limit, f"1 to {SEARCH_LIMIT_MAX} memories")
-    found: list[dict[str, float]] = [{} for _ in legs]
+    pools: list[dict[str, float]] = [{} for _ in legs]
     # Side by side, because Edge answers those of one field together: 8 searches take 6.5 ms, in turns 9.2.
     waiting = sorted(range(len(legs)), key=lambda leg: legs[leg].using)
     for growth in FETCH_GROWTH:
@@ -46,16 +46,16 @@ def ranked(backend: port.IndexBackend, passages: Passages, legs: Sequence[port.Q
         crowded = []
         for leg, hits in zip(waiting, answers, strict=True):
             cut = len(hits) == fetch[leg]
-            found[leg] = passages.pool(hits, legs[leg].limit, cut)
-            if cut and len(found[leg]) < legs[leg].limit:
+            pools[leg] = passages.pool(hits, legs[leg].limit, cut)
+            if cut and len(pools[leg]) < legs[leg].limit:
                 if growth != FETCH_GROWTH[-1]:
                     crowded.append(leg)
                 elif _rounded(hits[-1 - legs[leg].limit]) == _rounded(hits[-1]):
-                    found[leg] = _newest(backend, passages, legs[leg], hits)
+                    pools[leg] = _newest(backend, passages, legs[leg], hits)
         waiting = crowded
         if not waiting:
             break
-    return found
+    return pools
 
 
 def _newest(
@@ -76,7 +76,7 @@ def _newest(
         (hits,) = backend.query([replace(leg, filter=where, limit=points)])
         cut = len(hits) == points and _rounded(hits[-1]) >= score
         if not cut:
-            equal = {id_: one for id_, one in passages.pool(hits, leg.limit, cut).items() if one >= score}
+            equal = {id_: value for id_, value in passages.pool(hits, leg.limit, cut).items() if value >= score}
             best = max(best, better | equal, key=len)
     return dict(islice((best | came).items(), leg.limit))
 
@@ -170,7 +170,7 @@ def cosines_of(
     backend: port.IndexBackend, passages: Passages, asked: Sequence[tuple[port.DenseVector | None, Sequence[str]]]
 ) -> list[dict[str, float]]:
     """For each vector its cosine with these memories, by their best passages; none without a vector."""
-    found: list[dict[str, float]] = [{} for _ in asked]
+    cosines: list[dict[str, float]] = [{} for _ in asked]
     legs: dict[int, port.QueryRequest] = {}
     for number, (vector, ids) in enumerate(asked):
         if vector is not None and ids:
@@ -178,14 +178,14 @@ def cosines_of(
             legs[number] = port.QueryRequest(vector, DENSE, len(points), port.Filter(must=(port.HasId(points),)))
     if legs:
         for number, hits in zip(legs, backend.query(list(legs.values())), strict=True):
-            found[number] = passages.best(hits)
-    return found
+            cosines[number] = passages.best(hits)
+    return cosines
 
 
 def vectors_of(backend: port.IndexBackend, ids: Sequence[str]) -> dict[str, port.DenseVector]:
     """The embedding (dimensions,) of the first passage of each of these memories that is here, in order of ids."""
     records, _ = backend.scroll(port.Filter(must=(port.HasId(tuple(ids)),)), max(1, len(ids)), with_vectors=True)
-    found = {record.id: record.vectors.get(DENSE) for record in records}
+    held = {record.id: record.vectors.get(DENSE) for record in records}
     return {
-        id_: one for id_, one in sorted(found.items()) if one is not None and not isinstance(one, port.SparseVector)
+        id_: data for id_, data in sorted(held.items()) if data is not None and not isinstance(data, port.SparseVector)
     }

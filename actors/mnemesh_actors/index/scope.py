@@ -138,7 +138,7 @@ def _allowed(search: Search) -> int:
 def _ruled(rule: Rule, allowed: int) -> Condition:
     """The memories that a rule is about."""
     names = {"kind": "kind", "tag": "tags", "agent": "agent"}
-    compared = [(one.op == IS, Match(names[one.field], one.value)) for one in rule.conditions]
+    compared = [(condition.op == IS, Match(names[condition.field], condition.value)) for condition in rule.conditions]
     within = (_within((rule.space,), allowed),) if rule.space else ()
     having = tuple(match for positive, match in compared if positive)
     lacking = tuple(match for positive, match in compared if not positive)
@@ -152,7 +152,7 @@ def filters_of(search: Search, only: Sequence[Condition] = ()) -> list[Filter]:
     asked = [search]
     if search.window is not None and not search.window.only:
         asked.append(replace(search, window=search.window._replace(only=True)))
-    return [filter_of(one, only) for one in asked]
+    return [filter_of(part, only) for part in asked]
 
 
 def superseded_of(search: Search, only: Sequence[Condition] = ()) -> Filter:
@@ -235,7 +235,7 @@ class Mask:
     def _rule(self, rule: Rule) -> Rule:
         names = {"tag": "tags", "agent": "agent"}
         compared = (
-            replace(one, value=self._hashed(names[one.field], one.value)) if one.field in names else one
-            for one in rule.conditions
+            replace(item, value=self._hashed(names[item.field], item.value)) if item.field in names else item
+            for item in rule.conditions
         )
         return replace(rule, conditions=tuple(compared))

@@ -81,7 +81,7 @@ class RetrievalShard:
             return len(args[0]) + len(args[1]) <= 1 and all(len(item.texts) == 1 for item in args[0])
         batch, single = self.search_batch.__name__, (self.prepare.__name__, self.search.__name__)
         searches = args[0] if method == batch else args if method in single else ()
-        return bool(searches) and all(one.ids is None and one.limit <= QUICK_LIMIT_MAX for one in searches)
+        return bool(searches) and all(search.ids is None and search.limit <= QUICK_LIMIT_MAX for search in searches)
 
     def arrive(self, address: str) -> None:
         """It lives on the machine of that address from now on. A process that hangs may still use the files on the
@@ -180,9 +180,9 @@ class RetrievalShard:
 
     def search_batch(self, searches: Sequence[Search]) -> list[Candidates]:
         """`search` of several at once, each with its own filters, in order and as one batched query."""
-        found = self._listed([self._legs(search) for search in searches])
-        lists = [self._prepared.get(search, {}) | new for search, new in zip(searches, found, strict=True)]
-        pools = [self._episodes.listed(*(one.get(using, {}) for using in (DENSE, BM25, WINDOW))) for one in lists]
+        listed = self._listed([self._legs(search) for search in searches])
+        lists = [self._prepared.get(search, {}) | new for search, new in zip(searches, listed, strict=True)]
+        pools = [self._episodes.listed(*(hits.get(using, {}) for using in (DENSE, BM25, WINDOW))) for hits in lists]
         asked = [(search.vector, pool.uncompared()) for search, pool in zip(searches, pools, strict=True)]
         with self._damage_noted():
             compared = cosines_of(self._opened()[0], self._passages, asked)
@@ -220,11 +220,11 @@ class RetrievalShard:
         backend = self._opened()[0]
         with self._damage_noted():
             best = iter(ranked(backend, self._passages, [leg for legs in groups for leg in legs]))
-        found: list[scope.Lists] = [{} for _ in groups]
-        for lists, legs in zip(found, groups, strict=True):
+        answers: list[scope.Lists] = [{} for _ in groups]
+        for lists, legs in zip(answers, groups, strict=True):
             for leg in legs:
                 lists.setdefault(leg.using, {}).update(next(best))
-        return found
+        return answers
 
     def _asked(self, search: Search) -> list[tuple[Filter, int]]:
         """Each group of memories that a search looks through, with how many of it are wanted."""
@@ -268,9 +268,9 @@ class RetrievalShard:
 
     def _sharing(self, searches: Mapping[int, Search]) -> dict[int, dict[str, float]]:
         """The list by words of each search. Equal searches are made once, and those that were prepared not again."""
-        left = list(dict.fromkeys(one for one in searches.values() if one not in self._prepared))
-        lists = dict(zip(left, self._listed([self._worded(one) for one in left]), strict=True)) if left else {}
-        return {n: (self._prepared.get(one) or lists.get(one, {})).get(BM25, {}) for n, one in searches.items()}
+        left = list(dict.fromkeys(search for search in searches.values() if search not in self._prepared))
+        lists = dict(zip(left, self._listed([self._worded(search) for search in left]), strict=True)) if left else {}
+        return {n: (self._prepared.get(asked) or lists.get(asked, {})).get(BM25, {}) for n, asked in searches.items()}
 
     def vectors(self, ids: Sequence[str], generation: str) -> dict[str, DenseVector]:
         """The embeddings of the memories of `ids` that are here, for a caller with vectors of `generation`."""

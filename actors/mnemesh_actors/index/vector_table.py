@@ -133,17 +133,17 @@ class VectorTable:
             best = best[np.argsort(-scores[best])]
         else:
             best = np.argsort(-scores)
-        found = best + rows.start if isinstance(rows, range) else rows[best]
-        return list(zip(map(self._ids.__getitem__, found.tolist()), scores[best].tolist(), strict=True))
+        numbers = best + rows.start if isinstance(rows, range) else rows[best]
+        return list(zip(map(self._ids.__getitem__, numbers.tolist()), scores[best].tolist(), strict=True))
 
     def _passing(self, where: Filter) -> Rows | range:
         """The rows that pass, in ascending order."""
         wanted = [
-            self._carrying((one.value,) if isinstance(one, Match) else one.values)
-            for one in where.must
-            if isinstance(one, Match | MatchAny)
+            self._carrying((condition.value,) if isinstance(condition, Match) else condition.values)
+            for condition in where.must
+            if isinstance(condition, Match | MatchAny)
         ]
-        named = [set(self._present(one.ids)) for one in where.must if isinstance(one, HasId)]
+        named = [set(self._present(condition.ids)) for condition in where.must if isinstance(condition, HasId)]
         rows = np.sort(np.fromiter(set.intersection(*named), np.intp)) if named else wanted.pop()
         for others in wanted:
             rows = _common(rows, others)
@@ -260,13 +260,13 @@ class TabledIndex:
         table = self._table
         if table is None:
             return self._engine.query(requests)
-        mine = [one.using == self._field and table.answers(one.filter) for one in requests]
-        left = [one for one, own in zip(requests, mine, strict=True) if not own]
+        mine = [request.using == self._field and table.answers(request.filter) for request in requests]
+        left = [request for request, own in zip(requests, mine, strict=True) if not own]
         others = iter(self._engine.query(left) if left else ())
-        found = []
+        answers = []
         for request, own in zip(requests, mine, strict=True):
-            found.append(self._nearest(table, request) if own else next(others))
-        return found
+            answers.append(self._nearest(table, request) if own else next(others))
+        return answers
 
     def _nearest(self, table: VectorTable, request: QueryRequest) -> list[Scored]:
         check_query(self._schema, request)

@@ -158,7 +158,7 @@ class EdgeBackend:
         check_points(self._schema, points)
         for start in range(0, len(points), POINTS_PER_UPDATE):
             batch = points[start : start + POINTS_PER_UPDATE]
-            self._update(edge.UpdateOperation.upsert_points([point_of(self._number(one.id), one) for one in batch]))
+            self._update(edge.UpdateOperation.upsert_points([point_of(self._number(item.id), item) for item in batch]))
 
     def _number(self, id_: str) -> int:
         """The number of a point, a fresh one for a new point."""

@@ -127,7 +127,7 @@ class ClientBackend:
         if not requests:
             return []
         with translated(self.where):
-            answers = client.query_batch_points(self.collection, [self._request(one) for one in requests])
+            answers = client.query_batch_points(self.collection, [self._request(request) for request in requests])
         return [[(str(hit.id), hit.score) for hit in answer.points] for answer in answers]
 
     def scroll(
@@ -220,10 +220,10 @@ def _why(error: Exception) -> str:
 def _said(error: UnexpectedResponse) -> str:
     """The server's own words, shortened."""
     try:
-        told = error.structured()["status"]["error"]
+        reason = error.structured()["status"]["error"]
     except (ValueError, KeyError, TypeError):
-        told = error.reason_phrase
-    return str(told)[:REASON_CHARS_MAX]
+        reason = error.reason_phrase
+    return str(reason)[:REASON_CHARS_MAX]
 
 
 def _vector(vector: port.DenseVector | port.SparseVector) -> list[float] | models.SparseVector:

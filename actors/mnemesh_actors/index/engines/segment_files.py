@@ -87,8 +87,8 @@ def replace_segments(index: Path, names: Sequence[str], source: Path, sealed: Se
     replace_file(index / JOURNAL, json.dumps({"sealed": list(sealed)}))
     for name in names:
         (index / FOLDER / name).rename(index / REPLACED / name)
-    for one in sealed:
-        (source / FOLDER / one).rename(index / FOLDER / one)
+    for segment in sealed:
+        (source / FOLDER / segment).rename(index / FOLDER / segment)
     sync_folder(index / REPLACED)
     sync_folder(index / FOLDER)
     sync_folder(index)
@@ -110,8 +110,8 @@ def roll_back(index: Path) -> bool:
         shutil.rmtree(index / REPLACED, ignore_errors=True)
         return False
     if (index / REPLACED).exists():
-        for one in journal["sealed"]:
-            shutil.rmtree(index / FOLDER / one, ignore_errors=True)
+        for segment in journal["sealed"]:
+            shutil.rmtree(index / FOLDER / segment, ignore_errors=True)
         for folder in (index / REPLACED).iterdir():
             folder.rename(index / FOLDER / folder.name)
         sync_folder(index / FOLDER)

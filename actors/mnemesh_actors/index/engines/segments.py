@@ -68,7 +68,7 @@ class _Build:
 
     @property
     def points(self) -> int:
-        return sum(one.present for one in self.segments)
+        return sum(segment.present for segment in self.segments)
 
 
 class SegmentedEdge(WideSearch):
@@ -136,7 +136,7 @@ class SegmentedEdge(WideSearch):
             return  # the next segment waits for the next flush, so that searches get their turn
         segments = self.segments()
         wanted = () if self._pause or self._build is not None else self._wanted(segments, at_rest)
-        if all(one.sealed or one.points >= self._full or one in wanted for one in segments):
+        if all(segment.sealed or segment.points >= self._full or segment in wanted for segment in segments):
             self._add_open()
         if self._pause:
             self._pause -= 1
@@ -146,20 +146,20 @@ class SegmentedEdge(WideSearch):
     def _wanted(self, segments: Sequence[segment_files.Segment], at_rest: bool) -> tuple[segment_files.Segment, ...]:
         """The segments to seal or merge next: the largest full segment, else the sealed segment with most points lost,
         else at rest the smallest segments."""
-        if sum(one.present for one in segments) <= self._exact_points_max:
+        if sum(segment.present for segment in segments) <= self._exact_points_max:
             return ()
-        ready = [one for one in segments if not one.sealed and one.points >= self._full]
+        ready = [segment for segment in segments if not segment.sealed and segment.points >= self._full]
         if ready:
-            return (max(ready, key=lambda one: one.points),)
-        sealed = [one for one in segments if one.sealed]
-        thin = [one for one in sealed if one.gone > one.points * GONE_SHARE_MAX]
+            return (max(ready, key=lambda segment: segment.points),)
+        sealed = [segment for segment in segments if segment.sealed]
+        thin = [segment for segment in sealed if segment.gone > segment.points * GONE_SHARE_MAX]
         if thin:
-            return (max(thin, key=lambda one: one.gone / one.points),)
+            return (max(thin, key=lambda segment: segment.gone / segment.points),)
         if not at_rest:
             return ()
-        known = [one for one in segments if one.name not in self._apart]
+        known = [segment for segment in segments if segment.name not in self._apart]
         chosen = small_ones(known, self._full, max(self._schema.dense.values(), default=1))
-        copied = segment_files.bytes_of(self._path, [one.name for one in chosen])
+        copied = segment_files.bytes_of(self._path, [segment.name for segment in chosen])
         return () if self._disk and self._disk.shortage(MERGE_ROOM * copied) else chosen
 
     def _add_open(self) -> None:
@@ -187,9 +187,9 @@ class SegmentedEdge(WideSearch):
         copy: Path | None = None
         try:
             copy = Path(tempfile.mkdtemp(prefix=f"{self._path.name}.next-", dir=self._path.parent))
-            segment_files.copy_segments(self._path, [one.name for one in wanted], copy)
+            segment_files.copy_segments(self._path, [segment.name for segment in wanted], copy)
             fields = {"dense": dict(self._schema.dense), "sparse": list(self._schema.sparse)}
-            asked = json.dumps({"segment_points": self._full, "points": sum(one.present for one in wanted), **fields})
+            asked = json.dumps({"segment_points": self._full, "points": sum(part.present for part in wanted), **fields})
             child = subprocess.Popen(command(__name__, str(copy), asked), stdin=subprocess.DEVNULL)
         except OSError as error:  # a full disk, say: search goes on without
             if copy is not None:
@@ -229,14 +229,14 @@ class SegmentedEdge(WideSearch):
     def _take_in(self, build: _Build) -> str:
         """Put the sealed copy in the place of its segments; "", or why that could not be. After a crash `open` finds
         those before it. Raises DataLoss when the index is not whole afterwards."""
-        copied = [one for one in segment_files.segments_of(build.copy) if one.points]
-        made = [one.name for one in copied if one.sealed]
-        names = [one.name for one in build.segments]
+        copied = [segment for segment in segment_files.segments_of(build.copy) if segment.points]
+        made = [segment.name for segment in copied if segment.sealed]
+        names = [segment.name for segment in build.segments]
         if len(names) > 1 and len(copied) >= len(names):
             self._apart.update(names)
             return f"{len(names)} segments became {len(copied)}"
-        before = sum(one.points for one in self.segments() if one.name in names and not one.sealed)
-        if before > sum(one.points for one in build.segments if not one.sealed):
+        before = sum(segment.points for segment in self.segments() if segment.name in names and not segment.sealed)
+        if before > sum(segment.points for segment in build.segments if not segment.sealed):
             # Edge put points into it beside a smaller open segment: every later point is put again.
             build.touched.update(range(build.last + 1, self._last + 1))
         touched = sorted(build.touched)
@@ -273,7 +273,7 @@ class SegmentedEdge(WideSearch):
         return self.scroll(Filter(must=(HasId(ids),)), max(1, len(ids)), with_vectors=True)[0]
 
     def _count_graphs(self) -> None:
-        self.graphs = sum(one.sealed for one in self.segments())
+        self.graphs = sum(segment.sealed for segment in self.segments())
 
     def close(self) -> None:
         if self._build is not None:
@@ -293,14 +293,14 @@ def small_ones(
     most = min(full * MERGED_FULL_MAX, MERGED_BYTES_MAX / (dimensions * DIMENSION_BYTES))
     chosen: list[segment_files.Segment] = []
     points = 0
-    worth = (one for one in segments if one.sealed or one.points >= full * REST_SHARE)
-    for one in sorted(worth, key=lambda one: one.present):
-        enough = one.present >= full * MERGED_ENOUGH or (chosen and one.present > points * MERGED_TIMES)
-        points += one.present
+    worth = (segment for segment in segments if segment.sealed or segment.points >= full * REST_SHARE)
+    for segment in sorted(worth, key=lambda item: item.present):
+        enough = segment.present >= full * MERGED_ENOUGH or (chosen and segment.present > points * MERGED_TIMES)
+        points += segment.present
         if enough or points > most:
             break
-        chosen.append(one)
-    return tuple(chosen) if len(chosen) > 1 or not all(one.sealed for one in chosen) else ()
+        chosen.append(segment)
+    return tuple(chosen) if len(chosen) > 1 or not all(segment.sealed for segment in chosen) else ()
 
 
 def seal(path: str, segment_points: int, points: int, dense: dict[str, int], sparse: list[str]) -> None:

@@ -61,29 +61,29 @@ class WideSearch(EdgeBackend):
     def query(self, requests: Sequence[QueryRequest]) -> list[list[Scored]]:
         self._opened()
         self._estimates.clear()
-        fetched = {place: fetch for place, one in enumerate(requests) if (fetch := self._fetch(one))}
+        fetched = {place: fetch for place, request in enumerate(requests) if (fetch := self._fetch(request))}
         if not fetched:
             return super().query(requests)
         walks = {
             place: replace(requests[place], limit=fetch, filter=self._walked(requests[place].filter))
             for place, fetch in fetched.items()
         }
-        wide = [self._weighed(walks[place]) if place in walks else one for place, one in enumerate(requests)]
-        found = super().query(wide)
+        wide = [self._weighed(walks[place]) if place in walks else request for place, request in enumerate(requests)]
+        answers = super().query(wide)
         passing = {
-            where: self.passing(where, list({id_ for place in fetched for id_, _ in found[place]}))
+            where: self.passing(where, list({id_ for place in fetched for id_, _ in answers[place]}))
             for where in {requests[place].filter for place in fetched}
         }
         crowded = []
         for place, fetch in fetched.items():
-            request, hits = requests[place], found[place]
+            request, hits = requests[place], answers[place]
             inside = passing[request.filter]
-            found[place] = list(islice((hit for hit in hits if hit[0] in inside), request.limit))
-            if len(found[place]) < request.limit and len(hits) == fetch:
+            answers[place] = list(islice((hit for hit in hits if hit[0] in inside), request.limit))
+            if len(answers[place]) < request.limit and len(hits) == fetch:
                 crowded.append(place)
         for place, hits in zip(crowded, super().query([requests[place] for place in crowded]), strict=True):
-            found[place] = hits
-        return found
+            answers[place] = hits
+        return answers
 
     def _fetch(self, request: QueryRequest) -> int:
         """How many points are to be asked for by times alone; 0 for a search with the filter."""
@@ -125,7 +125,7 @@ class WideSearch(EdgeBackend):
 
     def _walked(self, where: Filter) -> Filter:
         """The part of a filter that is looked up on the walk: its times, where they leave out enough."""
-        times = Filter(must=tuple(one for one in where.must if isinstance(one, Range)))
+        times = Filter(must=tuple(condition for condition in where.must if isinstance(condition, Range)))
         worth = times != EVERYWHERE and self.estimate(times) <= self.count() * TIMES_SHARE_MAX
         return times if worth else EVERYWHERE
 
