@@ -79,31 +79,31 @@ class ContradictionJudge:
         await self._indexed(page.seq)
         ids = [id_ for id_ in page.changed if id_ in asked or id_ in postponed]
         known: dict[str, Memory] = await self._parts.ledger.read(ids)
-        fresh = [one for one in known.values() if one.id in asked and self._is_fresh(one)]
+        fresh = [memory for memory in known.values() if memory.id in asked and self._is_fresh(memory)]
         late = [known[id_] for id_ in postponed if id_ in known]
         near = await self._neighbours(fresh, NEAREST)
         firsts: Firsts = {}
         before = await self._before(late, await self._neighbours(late, NEAREST, self._latest), firsts)
-        await self._read(known, (id_ for one in fresh for id_ in near.get(one.id, ())))
-        await self._read(known, (id_ for found in before.values() for id_ in found))
+        await self._read(known, (id_ for memory in fresh for id_ in near.get(memory.id, ())))
+        await self._read(known, (id_ for cosines in before.values() for id_ in cosines))
         await self._learn(firsts, known)
         begin = page.entries[0].seq
         # A restored memory says no more than it said when it was written.
         waiting = [
-            replace(postponed[one.id], at=one.created_at) if firsts[one.id][0] < begin else postponed[one.id]
-            for one in late
+            replace(postponed[old.id], at=old.created_at) if firsts[old.id][0] < begin else postponed[old.id]
+            for old in late
         ]
         await self._judge_in_order(waiting, before, known)
         if done := [id_ for id_ in postponed if not self._verdicts.waits(known.get(id_), known)]:
             await self._parts.ledger.judged(done)
         for memory in fresh:
-            rivals, found = asked[memory.id], near.get(memory.id, {})
+            rivals, cosines = asked[memory.id], near.get(memory.id, {})
             others = [
                 known[id_]
-                for id_ in found
+                for id_ in cosines
                 if id_ in known and id_ != memory.id and (id_ in rivals or firsts[id_][1] != firsts[memory.id][1])
             ]
-            await self._judge(known[memory.id], others, found)
+            await self._judge(known[memory.id], others, cosines)
             self._note(memory)
 
     def _is_fresh(self, memory: Memory) -> bool:
@@ -116,13 +116,13 @@ class ContradictionJudge:
         memory leaves room for another neighbour."""
         closed: set[str] = set()
         seq = 0
-        for one in waiting:
-            if not closed.isdisjoint(before[one.id]):
+        for postponed in waiting:
+            if not closed.isdisjoint(before[postponed.id]):
                 await self._indexed(seq)
-                near = await self._neighbours([known[one.id]], NEAREST, self._latest)
-                before |= await self._before([known[one.id]], near, {})
-                await self._read(known, before[one.id])
-            if (done := await self._verdicts.judge(one, before[one.id], known)) is not None:
+                near = await self._neighbours([known[postponed.id]], NEAREST, self._latest)
+                before |= await self._before([known[postponed.id]], near, {})
+                await self._read(known, before[postponed.id])
+            if (done := await self._verdicts.judge(postponed, before[postponed.id], known)) is not None:
                 closed |= {old.id for old in done.superseded}
                 seq = done.seq
 
@@ -139,23 +139,23 @@ class ContradictionJudge:
     ) -> dict[str, dict[str, float]]:
         """Of the neighbours of each memory the nearest that the log held before it. Many later texts may lie nearer, so
         more neighbours are asked for while all that are known are near."""
-        limit, wider, found = NEAREST, list(memories), dict[str, dict[str, float]]()
+        limit, wider, nearest = NEAREST, list(memories), dict[str, dict[str, float]]()
         while wider:
-            await self._learn(firsts, (id_ for one in wider for id_ in (one.id, *near.get(one.id, ()))))
+            await self._learn(firsts, (id_ for memory in wider for id_ in (memory.id, *near.get(memory.id, ()))))
             for memory in wider:
-                ordered = sorted(near.get(memory.id, {}).items(), key=lambda one: (-one[1], one[0]))
-                earlier = [one for one in ordered if one[0] in firsts and firsts[one[0]] < firsts[memory.id]]
-                found[memory.id] = {id_: cosine for id_, cosine in earlier[:NEAREST] if cosine >= guard.COSINE_MIN}
+                ordered = sorted(near.get(memory.id, {}).items(), key=lambda pair: (-pair[1], pair[0]))
+                earlier = [pair for pair in ordered if pair[0] in firsts and firsts[pair[0]] < firsts[memory.id]]
+                nearest[memory.id] = {id_: cosine for id_, cosine in earlier[:NEAREST] if cosine >= guard.COSINE_MIN}
             wider = [
-                one
-                for one in wider
+                memory
+                for memory in wider
                 if limit < WIDEST
-                and len(found[one.id]) < guard.RELATED_MAX
-                and sum(cosine >= guard.NEAR_MIN for cosine in near.get(one.id, {}).values()) >= limit
+                and len(nearest[memory.id]) < guard.RELATED_MAX
+                and sum(cosine >= guard.NEAR_MIN for cosine in near.get(memory.id, {}).values()) >= limit
             ]
             limit = min(4 * limit, WIDEST)
             near = await self._neighbours(wider, limit, self._latest)
-        return found
+        return nearest
 
     async def _postponed(self, page: EntryPage) -> dict[str, Postponed]:
         """The memories of a page that wait for a verdict, in the order of the log."""
@@ -182,11 +182,11 @@ class ContradictionJudge:
         if recent is None:
             first = page.entries[0].seq
             before = await self._parts.ledger.entries(max(0, first - 1 - RECENT_ENTRIES), RECENT_ENTRIES)
-            recent = deque((one for one in before.entries if one.seq < first), RECENT_ENTRIES)
+            recent = deque((entry for entry in before.entries if entry.seq < first), RECENT_ENTRIES)
         asked: dict[str, set[str]] = {}
         for entry in page.entries:
             if not entry.erased:
-                at_once = {one.id for one in recent if _at_once(one, entry)}
+                at_once = {other.id for other in recent if _at_once(other, entry)}
                 if entry.origin or at_once:
                     asked.setdefault(entry.id, set()).update(at_once)
             recent.append(entry)
@@ -214,7 +214,7 @@ class ContradictionJudge:
         hashes = {memory.id: content_hash(index_texts(memory)[0][0]) for memory in memories}
         kept = await self._parts.ledger.vectors(list(set(hashes.values())), embedder.generation)
         vectors = embedder.stored(kept)
-        found: dict[str, Mapping[str, float]] = {}
+        neighbours: dict[str, Mapping[str, float]] = {}
         here = [memory for memory in memories if hashes[memory.id] in vectors]
         # The index compares so few texts one by one, and answers whoever waits between two questions.
         parts = deque(here[start : start + NEIGHBOURS_ASKED] for start in range(0, len(here), NEIGHBOURS_ASKED))
@@ -231,31 +231,31 @@ class ContradictionJudge:
                 else:
                     log.warning("memory_not_compared", id=part[0].id, reason=error.message)
                 continue
-            found |= {memory.id: dict(pairs) for memory, pairs in zip(part, near, strict=True)}
-        return found
+            neighbours |= {memory.id: dict(pairs) for memory, pairs in zip(part, near, strict=True)}
+        return neighbours
 
     async def _judge(self, memory: Memory, others: Sequence[Memory], cosines: Mapping[str, float]) -> None:
         beside = standing.settled(others, cosines)
-        open_ = [one for one in others if one.id not in beside and _may_contradict(memory, one)]
-        older = [one for one in open_ if standing.contradiction(memory, one)[0] is memory]
-        newer = [one for one in open_ if one not in older]
-        for later, before in ((memory, older), *((one, [memory]) for one in newer)):
+        open_ = [other for other in others if other.id not in beside and _may_contradict(memory, other)]
+        older = [other for other in open_ if standing.contradiction(memory, other)[0] is memory]
+        newer = [other for other in open_ if other not in older]
+        for later, before in ((memory, older), *((other, [memory]) for other in newer)):
             if not before or later.forced:
                 continue
             candidates = tuple(
                 guard.Candidate(
-                    id=one.id, text=one.content, kind=one.kind,
-                    cosine=min(1.0, cosines[one.id if later is memory else later.id]), replaceable=False,
+                    id=other.id, text=other.content, kind=other.kind,
+                    cosine=min(1.0, cosines[other.id if later is memory else later.id]), replaceable=False,
                 )
-                for one in before
+                for other in before
             )  # fmt: skip
             verdict = await judged_at_rest(self._parts.embedder(), later, candidates)
             for id_ in verdict.contradicts:
-                await self._link(later, next(one for one in before if one.id == id_))
+                await self._link(later, next(other for other in before if other.id == id_))
 
     async def _link(self, later: Memory, older: Memory) -> None:
         holder, link = standing.contradiction(later, older)
-        if sum(one.type == CONTRADICTS for one in holder.links) >= CONTRADICTIONS_MAX:
+        if sum(own.type == CONTRADICTS for own in holder.links) >= CONTRADICTIONS_MAX:
             return
         command = Tie(
             agent=AGENT, at=self._parts.clock(), actor=self._parts.entropy(OPERATION_BYTES), id=holder.id, link=link,

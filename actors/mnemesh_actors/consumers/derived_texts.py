@@ -20,9 +20,9 @@ from mnemesh_memory.values.errors import NotFound
 async def erase_derived(ledger: Handle[LedgerPort], sources: Sequence[str], now: int) -> list[tuple[str, int]]:
     """Erase the facts that were promoted from purged memories, forgotten and superseded ones too. Ids of the facts,
     each with the entry of its erasure."""
-    found = dict.fromkeys(fact for _, fact in await ledger.derived(sources)) if sources else {}
+    facts = dict.fromkeys(fact for _, fact in await ledger.derived(sources)) if sources else {}
     erased = []
-    for memory in (await ledger.read(list(found))).values() if found else ():
+    for memory in (await ledger.read(list(facts))).values() if facts else ():
         if PROMOTED not in memory.attrs:
             continue
         actor = hashlib.sha256(f"derived text {memory.id}".encode()).digest()[:16]

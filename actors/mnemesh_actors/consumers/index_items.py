@@ -36,11 +36,11 @@ class IndexItems:
         if not shown and not page.removed:
             return []
         places = [
-            ((one.space, one.source.session), (one.source.seq or 0, one.created_at, one.id))
-            for one in shown
-            if one.source.session
+            ((memory.space, memory.source.session), (memory.source.seq or 0, memory.created_at, memory.id))
+            for memory in shown
+            if memory.source.session
         ]
-        known = await self._shard.followed([*(one.id for one in shown), *page.removed], places)
+        known = await self._shard.followed([*(memory.id for memory in shown), *page.removed], places)
         there = {memory.id for _, memory in page.memories}
         return [id_ for id_ in known if id_ not in there]
 
@@ -66,7 +66,7 @@ class IndexItems:
             memory.id: [(content_hash(dense), dense, lexical) for dense, lexical in index_texts(memory)]
             for _, memory in page.memories
         }
-        dense = {key: text for one in texts.values() for key, text, _ in one}
+        dense = {key: text for triples in texts.values() for key, text, _ in triples}
         vectors = self._embedder.stored(page.vectors)
         if missing := [key for key in dense if key not in vectors]:
             made = await self._embedder.embed([dense[key] for key in missing])

@@ -48,24 +48,24 @@ class PostponedVerdicts:
     def __init__(self, parts: JudgeParts) -> None:
         self._parts = parts
 
-    async def judge(self, one: Postponed, near: Mapping[str, float], known: dict[str, Memory]) -> Committed | None:
+    async def judge(self, waiting: Postponed, near: Mapping[str, float], known: dict[str, Memory]) -> Committed | None:
         """Judge a memory beside those of `near`, which were there before it. None when nothing is to be written. A
         change of one of the two meanwhile leads to another judgement, up to TRIES_MAX in all."""
-        near = await self._decidable(one.id, near, known)
+        near = await self._decidable(waiting.id, near, known)
         for _ in range(TRIES_MAX):
-            command = await self._verdict(one, near, known)
+            command = await self._verdict(waiting, near, known)
             if command is None:
                 return None
             try:
                 done = await self._parts.commit(command)
             except (NotFound, FailedPrecondition, InvalidArgument, Aborted) as error:
-                log.info("verdict_not_carried_out", id=one.id, reason=error.message)
-                known |= await self._parts.ledger.read([one.id, *near])
+                log.info("verdict_not_carried_out", id=waiting.id, reason=error.message)
+                known |= await self._parts.ledger.read([waiting.id, *near])
                 continue
             if isinstance(command, Absorb):
                 await self._parts.ledger.touch([command.id], command.at)
             known.update({changed.id: changed for changed in (done.memory, *done.superseded)})
-            log.debug("judged_at_rest", id=one.id, action=done.action)
+            log.debug("judged_at_rest", id=waiting.id, action=done.action)
             return done
         return None
 
@@ -77,7 +77,7 @@ class PostponedVerdicts:
 
     async def _decidable(self, id_: str, near: Mapping[str, float], known: dict[str, Memory]) -> dict[str, float]:
         """Those of `near` that don't wait for an import to lead their links to its memories."""
-        memories = [known[one] for one in (id_, *near) if one in known]
+        memories = [known[key] for key in (id_, *near) if key in known]
         if ends := [end for memory in memories for end in _decided(memory) if end not in known]:
             known |= await self._parts.ledger.read(ends)
         led = [memory.id for memory in memories if not _decided(memory) <= known.keys()]
@@ -87,25 +87,25 @@ class PostponedVerdicts:
     async def _without_marks(self, memories: Sequence[Memory]) -> dict[str, Memory]:
         """The memories by id, without marks `may-replace`, and without the links `contradicts` of those that the node
         itself has linked."""
-        contested = [one.id for one in memories if any(link.type == CONTRADICTS for link in one.links)]
+        contested = [memory.id for memory in memories if any(link.type == CONTRADICTS for link in memory.links)]
         linked = await self._parts.ledger.changed_by(contested, AGENT) if contested else ()
-        open_types = {one.id: OPEN_TYPES if one.id in linked else (MAY_REPLACE,) for one in memories}
+        open_types = {memory.id: OPEN_TYPES if memory.id in linked else (MAY_REPLACE,) for memory in memories}
         return {
-            one.id: replace(one, links=tuple(link for link in one.links if link.type not in open_types[one.id]))
-            for one in memories
+            item.id: replace(item, links=tuple(link for link in item.links if link.type not in open_types[item.id]))
+            for item in memories
         }
 
     async def _verdict(
-        self, one: Postponed, near: Mapping[str, float], known: Mapping[str, Memory]
+        self, postponed: Postponed, near: Mapping[str, float], known: Mapping[str, Memory]
     ) -> Absorb | Judge | None:
-        memory = known.get(one.id)
+        memory = known.get(postponed.id)
         if memory is None or memory.state != "active" or memory.forced or self.waits(memory, known):
             return None
-        caller = Caller(one.agent, principal_of(one.agent), role=one.role)
+        caller = Caller(postponed.agent, principal_of(postponed.agent), role=postponed.role)
         said = await self._without_marks([memory, *(known[id_] for id_ in near if id_ in known)])
         beside = tuple(
-            replace(item, later=item.later or known[item.id].updated_at > one.at)
-            for item in candidates(caller, said[memory.id], near, known, one.at)
+            replace(item, later=item.later or known[item.id].updated_at > postponed.at)
+            for item in candidates(caller, said[memory.id], near, known, postponed.at)
             if not standing.linked(said[memory.id], said[item.id])
         )
         if not beside:
@@ -117,7 +117,7 @@ class PostponedVerdicts:
                 return None
             heads = {id_: known[id_].heads for id_ in (verdict.target_id, memory.id)}
             return Absorb(
-                agent=one.agent, at=at, actor=actor, id=verdict.target_id, others=(memory.id,), tags=memory.tags,
+                agent=postponed.agent, at=at, actor=actor, id=verdict.target_id, others=(memory.id,), tags=memory.tags,
                 heads=heads,
             )  # fmt: skip
         open_ = {link.id for link in memory.links} - {link.id for link in said[memory.id].links}
@@ -128,7 +128,7 @@ class PostponedVerdicts:
         )
         if not (verdict.supersedes or verdict.contradicts or verdict.marked or apart):
             return None
-        return Judge(agent=one.agent, at=at, actor=actor, id=memory.id, heads=memory.heads, verdict=verdict)
+        return Judge(agent=postponed.agent, at=at, actor=actor, id=memory.id, heads=memory.heads, verdict=verdict)
 
 
 def _decided(memory: Memory) -> set[str]:
