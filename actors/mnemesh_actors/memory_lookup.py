@@ -22,16 +22,16 @@ async def find_many(
     """A memory for each id, unique prefix or title, or the reason why not; forgotten ones only when asked."""
     for key in keys:
         field_checks.bounded_text("id", key, 200, empty=False)
-    found = await parts.ledger.find(list(keys), request_checks.title_spaces(spaces, caller), grants.readable(caller))
-    return [present(item, forgotten) for item in found]
+    items = await parts.ledger.find(list(keys), request_checks.title_spaces(spaces, caller), grants.readable(caller))
+    return [present(item, forgotten) for item in items]
 
 
 async def find_one(parts: NodePorts, caller: Caller, key: str, *, forgotten: bool = False) -> Memory:
     """The memory that `key` names, to be read. Raises NotFound or InvalidArgument."""
-    (found,) = await find_many(parts, caller, [key], forgotten=forgotten)
-    if isinstance(found, MnemeshError):
-        raise found
-    return found
+    (memory,) = await find_many(parts, caller, [key], forgotten=forgotten)
+    if isinstance(memory, MnemeshError):
+        raise memory
+    return memory
 
 
 async def hidden(parts: NodePorts, caller: Caller, ids: Iterable[str]) -> set[str]:
@@ -57,8 +57,8 @@ async def granted(
     tied = [memory for memory in shown if memory.tied]
     if not tied:
         return shown
-    told = standing.told(tied, await beside(caller, rows or RowSource(parts, grants.readable(caller)), tied, ties))
-    by_id = {memory.id: memory for memory in told}
+    marked = standing.told(tied, await beside(caller, rows or RowSource(parts, grants.readable(caller)), tied, ties))
+    by_id = {memory.id: memory for memory in marked}
     return [by_id.get(memory.id, memory) for memory in shown]
 
 
@@ -71,7 +71,7 @@ async def beside(
     followed = await rows.ties(memories) if ties is None else ties
     wanted = {other for _, type_, _, other in followed if type_ in OPEN_TYPES}
     others = await rows.view(sorted((wanted | replaced(memories)) - known.keys()))
-    return known | {id_: one for id_, one in others.items() if grants.may_read(caller, one.space)}
+    return known | {id_: memory for id_, memory in others.items() if grants.may_read(caller, memory.space)}
 
 
 def _without(memory: Memory, unseen: set[str]) -> Memory:

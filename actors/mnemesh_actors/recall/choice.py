@@ -36,7 +36,7 @@ class WorldTime:
         if moment is None and self._said is not None:
             moment, asked = (
                 self._said,
-                [one for one in asked if one.state == "superseded" and happened_at(one) <= self._said],
+                [memory for memory in asked if memory.state == "superseded" and happened_at(memory) <= self._said],
             )
         if moment is None or not asked:
             return set()
@@ -108,8 +108,8 @@ class Choice:
             standing = await self._world_time.standing(memories.values())
             if not query.include_superseded:
                 old += sum(memory.state == "superseded" and memory.id not in standing for _, memory in pairs)
-            found = with_ratings(await self._redirected(query, pairs, fused, shown, standing))
-            passing = await self.passing(query, found)
+            candidates = with_ratings(await self._redirected(query, pairs, fused, shown, standing))
+            passing = await self.passing(query, candidates)
             best = best or passing[:BEST_FOR_COVERAGE]
             kept += passing
             match = {item.id: item.score for item in part}
@@ -120,9 +120,9 @@ class Choice:
             at, end = end, end_of_equals(fused, end, matches[query.limit - 1]) if enough else end + step
         return kept, best, old
 
-    async def passing(self, query: Query, found: Sequence[Found]) -> list[Found]:
+    async def passing(self, query: Query, candidates: Sequence[Found]) -> list[Found]:
         """The candidates that pass all filters but `min_score`. The ledger judges last, also after the index."""
-        kept = [item for item in found if passes(query, item.memory)]
+        kept = [item for item in candidates if passes(query, item.memory)]
         standing = await self._world_time.passing([item.memory for item in kept])
         kept = [item for item in kept if item.memory.id in standing]
         if query.trusted is not None and kept:

@@ -90,12 +90,12 @@ class Hygiene:
         near, total = await asyncio.to_thread(_similar, compared, threshold, limit)
         ids = [compared.ids[row] for one, other, _ in near for row in (one, other)]
         shown = await self._tidied(await self._read(ids))
-        found = [
+        similar = [
             (shown[compared.ids[one]], shown[compared.ids[other]], cosine)
             for one, other, cosine in near
             if compared.ids[one] in shown and compared.ids[other] in shown  # as they are now
         ]
-        pairs = await asyncio.to_thread(_judged, found)
+        pairs = await asyncio.to_thread(_judged, similar)
         return Duplicates(
             pairs=pairs, total=total, examined=len(compared.ids), unexamined=compared.total - len(compared.ids),
             degraded=compared.degraded,
@@ -119,7 +119,7 @@ class Hygiene:
         return _Compared(ids, keys, vectors, total, degraded)
 
     async def _report(self, caller: Caller, named: Sequence[str], stale_days: int, limit: int) -> Report:
-        found: dict[str, list[Finding]] = {type_: [] for type_ in hygiene.TYPES}
+        by_type: dict[str, list[Finding]] = {type_: [] for type_ in hygiene.TYPES}
         superseded: list[Tidy] = []
         examined = total = 0
         degraded: tuple[str, ...] = ()
@@ -129,22 +129,22 @@ class Hygiene:
             items = (await self._tidied(page.memories, states=("active", "superseded"))).values()
             active = [item for item in items if item.memory.state == "active"]
             superseded += [item for item in items if item.memory.state == "superseded"]
-            found[hygiene.IDLE] += hygiene.idle(active, stale_days)
+            by_type[hygiene.IDLE] += hygiene.idle(active, stale_days)
             marked = await self._parts.files.marked([item.memory for item in active], REFERENCES_A_PAGE, GIT_S)
-            found[hygiene.STALE] += [
+            by_type[hygiene.STALE] += [
                 hygiene.stale(replace(item, memory=memory))
                 for item, memory in zip(active, marked, strict=True)
                 if memory.stale
             ]
-            await self._look_at_links(caller, active, found, contradicting)
-        found[hygiene.IDLE].sort(key=lambda one: (one.subject.heat.value, one.subject.memory.id))
-        found[hygiene.SUPERSEDED] = await self._chains(caller, superseded)
+            await self._look_at_links(caller, active, by_type, contradicting)
+        by_type[hygiene.IDLE].sort(key=lambda finding: (finding.subject.heat.value, finding.subject.memory.id))
+        by_type[hygiene.SUPERSEDED] = await self._chains(caller, superseded)
         pairs = await self._duplicates(named, hygiene.THRESHOLD, limit)
-        found[hygiene.DUPLICATE] = [hygiene.duplicate(pair) for pair in pairs.pairs]
-        counts = Counter({type_: len(findings) for type_, findings in found.items()})
+        by_type[hygiene.DUPLICATE] = [hygiene.duplicate(pair) for pair in pairs.pairs]
+        counts = Counter({type_: len(findings) for type_, findings in by_type.items()})
         counts[hygiene.DUPLICATE] = pairs.total
         return Report(
-            findings=tuple(one for type_ in hygiene.TYPES for one in found[type_][:limit]),
+            findings=tuple(finding for type_ in hygiene.TYPES for finding in by_type[type_][:limit]),
             counts=counts,
             examined=examined,
             unexamined=total - examined,
@@ -152,7 +152,7 @@ class Hygiene:
         )
 
     async def _look_at_links(
-        self, caller: Caller, active: Sequence[Tidy], found: dict[str, list[Finding]], seen: set[frozenset[str]]
+        self, caller: Caller, active: Sequence[Tidy], by_type: dict[str, list[Finding]], seen: set[frozenset[str]]
     ) -> None:
         """Add the findings about the links of `active`; `seen` has the contradictions that are told already."""
         targets = {link.id for item in active for link in item.memory.links if link.type in WRITABLE_LINK_TYPES}
@@ -169,11 +169,11 @@ class Hygiene:
                     if link.type == MAY_REPLACE:
                         continue  # the question has settled itself
                     state = "missing" if end is None else end.state
-                    found[hygiene.ORPHANED].append(hygiene.orphaned(item, link.type, link.id, state))
+                    by_type[hygiene.ORPHANED].append(hygiene.orphaned(item, link.type, link.id, state))
                 elif link.type in OPEN_TYPES and link.id in current and {item.memory.id, link.id} not in seen:
                     seen.add(frozenset((item.memory.id, link.id)))
                     if undecided(item.memory, current[link.id].memory):
-                        found[hygiene.CONTRADICTION].append(hygiene.contradiction(item, current[link.id]))
+                        by_type[hygiene.CONTRADICTION].append(hygiene.contradiction(item, current[link.id]))
 
     async def _chains(self, caller: Caller, superseded: Sequence[Tidy]) -> list[Finding]:
         ends: dict[str, Memory] = {}
@@ -235,8 +235,8 @@ def _similar(compared: _Compared, threshold: float, limit: int) -> tuple[list[tu
     return pairs[:limit], total
 
 
-def _judged(found: Sequence[tuple[Tidy, Tidy, float]]) -> tuple[Pair, ...]:
-    return tuple(hygiene.judged(one, other, cosine) for one, other, cosine in found)
+def _judged(similar: Sequence[tuple[Tidy, Tidy, float]]) -> tuple[Pair, ...]:
+    return tuple(hygiene.judged(one, other, cosine) for one, other, cosine in similar)
 
 
 # ---- validate: the files that memories name, compared with what they were --------------------------------------------
@@ -292,9 +292,9 @@ class Validating:
         return Validation(
             memories=tuple(
                 Validated(
-                    id=memory.id, title=memory.title or title_of(memory.content), space=memory.space, references=found
+                    id=memory.id, title=memory.title or title_of(memory.content), space=memory.space, references=files
                 )
-                for memory, found in zip(naming, states, strict=True)
+                for memory, files in zip(naming, states, strict=True)
             ),
             examined=len(memories),
             cursor=cursor,

@@ -104,8 +104,8 @@ class Navigating:
             degraded = (*degraded, *left_out(await self._parts.ledger.lost(absent, grants.readable(caller))))
         standing = {
             id_
-            for id_, one in known.items()
-            if one.state == "active" and grants.may_read(caller, one.space) and not is_record(one)
+            for id_, memory in known.items()
+            if memory.state == "active" and grants.may_read(caller, memory.space) and not is_record(memory)
         }
         shown = [id_ for id_ in wanted if id_ in start or id_ in standing][: len(start) + limit]
         points = await asyncio.to_thread(_points, pairs, shown, start, near, known)
@@ -134,10 +134,10 @@ class Navigating:
         self, caller: Caller, text: str, key: str, spaces: Sequence[str]
     ) -> tuple[dict[str, float], tuple[str, ...]]:
         if key:
-            (found,) = await find_many(self._parts, caller, [key], spaces=spaces)
-            if isinstance(found, MnemeshError):
-                raise found
-            return {found.id: 1.0}, ()
+            (named,) = await find_many(self._parts, caller, [key], spaces=spaces)
+            if isinstance(named, MnemeshError):
+                raise named
+            return {named.id: 1.0}, ()
         if not text.strip():
             return {}, ()
         answer = await self._recall(caller, Query(text=text, spaces=tuple(spaces), limit=STARTS))

@@ -54,8 +54,8 @@ class NoveltyFilling:
         except MnemeshError as error:  # a hint of the next answers less
             log.warning("novelty_not_sampled", space=space, reason=error.message)
             return
-        for (id_, _), found in zip(known, near, strict=True):
-            others = [cosine for other, cosine in found if other != id_]
+        for (id_, _), neighbours in zip(known, near, strict=True):
+            others = [cosine for other, cosine in neighbours if other != id_]
             if others:
                 chance = int.from_bytes(parts.entropy(CHANCE_BYTES))
                 parts.novelties.note(space, min(1.0, max(0.0, 1.0 - max(others))), chance)

@@ -221,8 +221,8 @@ def steps(plan: Plan, answers: Answers) -> Iterator[Step]:
 
 def event_of(answers: Answers) -> Memory | None:
     """The memory that tells of the event best, if the match is sure enough."""
-    found = answers.get(Role.EVENT)
-    return None if found is None or found.abstain else found.results[0].memory
+    answer = answers.get(Role.EVENT)
+    return None if answer is None or answer.abstain else answer.results[0].memory
 
 
 def answer_of(plan: Plan, answers: Answers) -> Recalled:

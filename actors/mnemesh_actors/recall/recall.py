@@ -135,8 +135,8 @@ async def empty_by_filters(parts: NodePorts, query: Query, answer: Recalled, zon
     the reader's own, without the rules of the node."""
     if answer.truncated_by_budget:
         return (f"token_budget: the best result has more than {query.token_budget} tokens, even in part",)
-    if found := emptiness.contradictions(query):
-        return found
+    if reasons := emptiness.contradictions(query):
+        return reasons
     if query.mode == "keyword" and query.text.strip() and not await asyncio.to_thread(_has_terms, query.text):
         return (emptiness.without_words(query),)
     for reason, listing in emptiness.steps(*_in_stretch(query, answer, zone)):

@@ -62,8 +62,8 @@ async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: 
             side = f"{abs(place - here)} {'before' if place < here else 'after'}"
             reasons.setdefault(memory.id, []).append(f"same session: {side}")
     in_time = parts.temporal.neighbours(middle.id) if parts.config.temporal_neighbours else []
-    for one in in_time:
-        reasons.setdefault(one.id, []).append(in_words(one))
+    for neighbour in in_time:
+        reasons.setdefault(neighbour.id, []).append(in_words(neighbour))
     own = (await space.embedder.stored_of(parts.ledger, [middle]))[middle.id]
     near, degraded = await _nearest(space, middle, own, limit + 1)
     for id_ in near:
@@ -72,31 +72,31 @@ async def _around(parts: NodePorts, space: VectorSpace, caller: Caller, middle: 
     memories = await parts.ledger.read(list(reasons))
     if absent := [id_ for id_ in reasons if id_ not in memories]:
         degraded = (*degraded, *left_out(await parts.ledger.lost(absent, grants.readable(caller))))
-    shown = [one for one in memories.values() if one.state == "active" and grants.may_read(caller, one.space)]
-    shown = [one for one in shown if not states_rule(one)]
+    shown = [other for other in memories.values() if other.state == "active" and grants.may_read(caller, other.space)]
+    shown = [other for other in shown if not states_rule(other)]
     shown = await granted(parts, caller, shown)
-    theirs = await space.embedder.stored_of(parts.ledger, [one for one in shown if one.id not in near])
-    found = [
+    theirs = await space.embedder.stored_of(parts.ledger, [other for other in shown if other.id not in near])
+    nearby = [
         Nearby(
-            memory=one,
-            score=round(min(1.0, max(0.0, near.get(one.id, _cosine(own, theirs.get(one.id, []))))), SCORE_DECIMALS),
-            reasons=tuple(reasons[one.id]),
-            snippet=snippet(one.content, middle.title or middle.content[: limits.SNIPPET_CHARS_MAX]),
+            memory=other,
+            score=round(min(1.0, max(0.0, near.get(other.id, _cosine(own, theirs.get(other.id, []))))), SCORE_DECIMALS),
+            reasons=tuple(reasons[other.id]),
+            snippet=snippet(other.content, middle.title or middle.content[: limits.SNIPPET_CHARS_MAX]),
         )
-        for one in shown
+        for other in shown
     ]
-    found.sort(key=lambda one: (one.memory.id not in linked, -one.score, one.memory.id))
-    results = with_some(found, {one.id for one in in_time}, limit)
+    nearby.sort(key=lambda hit: (hit.memory.id not in linked, -hit.score, hit.memory.id))
+    results = with_some(nearby, {neighbour.id for neighbour in in_time}, limit)
     return Neighbourhood(id=middle.id, results=tuple(results), degraded=degraded)
 
 
-def with_some(found: Sequence[Nearby], wanted: Collection[str], limit: int) -> list[Nearby]:
+def with_some(nearby: Sequence[Nearby], wanted: Collection[str], limit: int) -> list[Nearby]:
     """The first `limit`. One in IN_TIME_SHARE of them is of `wanted` if there are so many, in the order of all: the
     texts of neighbours in time may have little in common."""
-    extra = [one for one in found[limit:] if one.memory.id in wanted]
-    lacking = limit // IN_TIME_SHARE - sum(one.memory.id in wanted for one in found[:limit])
+    extra = [hit for hit in nearby[limit:] if hit.memory.id in wanted]
+    lacking = limit // IN_TIME_SHARE - sum(hit.memory.id in wanted for hit in nearby[:limit])
     added = extra[: max(0, lacking)]
-    return [*found[: limit - len(added)], *added]
+    return [*nearby[: limit - len(added)], *added]
 
 
 async def _nearest(
@@ -113,7 +113,7 @@ async def _nearest(
     except MnemeshError as error:
         return {}, (f"index: {error.message}; only links and the session are looked at",)
     best: dict[str, float] = {}
-    for id_, cosine in (pair for found in lists for pair in found if pair[1] >= guard.NEAR_MIN):
+    for id_, cosine in (pair for hits in lists for pair in hits if pair[1] >= guard.NEAR_MIN):
         best[id_] = max(cosine, best.get(id_, 0.0))
     return best, ()
 

@@ -99,7 +99,7 @@ def redirected(
     is. `fused` are all candidates; `shown` the ids already in the answer, to which the new ids are added."""
     successors = {memory.id for memory in ends.values()}
     own = scores_of(fused, successors) if ends else {}
-    found: list[Found] = []
+    candidates: list[Found] = []
     for fit, matching in pairs:
         replaced = matching.state == "superseded" and matching.id not in still
         memory = ends.get(matching.id) if replaced else matching
@@ -108,40 +108,40 @@ def redirected(
         if replaced and own.get(memory.id, -1.0) >= fit.score:
             continue  # it comes by itself
         shown.add(memory.id)
-        found.append(Found(memory, fit, matching if replaced else None))
-    return found
+        candidates.append(Found(memory, fit, matching if replaced else None))
+    return candidates
 
 
-def with_ratings(found: Iterable[Found]) -> list[Found]:
+def with_ratings(candidates: Iterable[Found]) -> list[Found]:
     """The candidates with what their ratings add. Fusion and second look have set the order before."""
-    scores = ((item, rated(item.fused, item.memory.useful, item.memory.not_useful)) for item in found)
+    scores = ((item, rated(item.fused, item.memory.useful, item.memory.not_useful)) for item in candidates)
     return [item if fused is item.fused else Found(item.memory, fused, item.origin) for item, fused in scores]
 
 
-def evidence_of(query: Query, found: Sequence[Found], around: Surroundings = NOTHING_AROUND) -> list[Evidence]:
+def evidence_of(query: Query, results: Sequence[Found], around: Surroundings = NOTHING_AROUND) -> list[Evidence]:
     """The absolute evidence of each result."""
     asked = query.about or query.text
     return [
         Evidence(item.fused.cosine, share(asked, item.matched), around.company.get(item.fused.id), around.crowd)
         if item.fused.score
         else NO_EVIDENCE
-        for item in found
+        for item in results
     ]
 
 
-def judged(query: Query, found: Sequence[Found], around: Surroundings = NOTHING_AROUND) -> list[Found]:
+def judged(query: Query, results: Sequence[Found], around: Surroundings = NOTHING_AROUND) -> list[Found]:
     """The same with their final scores: estimates of the probability that the memory answers, as rules move them. In
     the order of relevance, scores agree with the order. In another order each stands for itself. A score of 0 stays,
     and so do scores with the opinion of a cross-encoder, which estimates that probability from the texts."""
-    if any(RERANK in item.fused.more for item in found):
-        return list(found)
-    evidence = evidence_of(query, found, around)
-    shares = [weighed(item.origin or item.memory, query.weighing) if query.weighing else (0.0, 0.0) for item in found]
+    if any(RERANK in item.fused.more for item in results):
+        return list(results)
+    evidence = evidence_of(query, results, around)
+    shares = [weighed(item.origin or item.memory, query.weighing) if query.weighing else (0.0, 0.0) for item in results]
     if query.sort == "relevance":
         scores = relevances(evidence, shares)
     else:
-        scores = [relevances([one], [moved])[0] for one, moved in zip(evidence, shares, strict=True)]
-    return [item.scored(score, one) for item, score, one in zip(found, scores, evidence, strict=True)]
+        scores = [relevances([proof], [moved])[0] for proof, moved in zip(evidence, shares, strict=True)]
+    return [item.scored(score, proof) for item, score, proof in zip(results, scores, evidence, strict=True)]
 
 
 def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
@@ -161,20 +161,20 @@ def ordered(query: Query, kept: list[Found], now: int) -> list[Found]:
     )
 
 
-def answering(found: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
+def answering(results: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
     """Of the newer memories those that answer the question by themselves: with NEWER_SHARE_MIN of the older one's score
     at least."""
-    scores = {item.memory.id: item.fused.score for item in found}
+    scores = {item.memory.id: item.fused.score for item in results}
     return {
-        id_: [one for one in later if scores.get(one.id, 0.0) >= NEWER_SHARE_MIN * scores.get(id_, 0.0) > 0]
+        id_: [memory for memory in later if scores.get(memory.id, 0.0) >= NEWER_SHARE_MIN * scores.get(id_, 0.0) > 0]
         for id_, later in newer.items()
     }
 
 
-def newest_first(found: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -> list[Found]:
+def newest_first(results: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) -> list[Found]:
     """The results with each newer memory before the ones that it contradicts (`newer`, by their ids). What moved up has
     the score of its new place."""
-    moved = newer_first(found, [item.memory.id for item in found], newer)
+    moved = newer_first(results, [item.memory.id for item in results], newer)
     shown: list[Found] = []
     for place, item in enumerate(moved):
         floor = max((below.fused.score for below in moved[place + 1 :]), default=0.0)
@@ -186,21 +186,21 @@ def newest_first(found: Sequence[Found], newer: Mapping[str, Sequence[Memory]]) 
 
 
 def likely_first(
-    found: Sequence[Found], likely: Mapping[str, Sequence[Memory]], newer: Mapping[str, Sequence[Memory]]
+    results: Sequence[Found], likely: Mapping[str, Sequence[Memory]], newer: Mapping[str, Sequence[Memory]]
 ) -> list[Found]:
     """The results with each memory that may replace another (`likely`, by its id) before the other, when its own score
     is nearly that of each result passed over. Nothing else moves, nothing moves twice, and no score changes. A memory
     never passes one that contradicts it and is `newer`."""
-    places = {item.memory.id: place for place, item in enumerate(found)}
+    places = {item.memory.id: place for place, item in enumerate(results)}
     placed: dict[str, Found] = {}
-    for place, item in enumerate(found):
-        for one in likely.get(item.memory.id, ()) if item.memory.id not in placed else ():
-            passed = found[place : places.get(one.id, 0)]
-            if not passed or one.id in placed or any(above.memory in newer.get(one.id, ()) for above in passed):
+    for place, item in enumerate(results):
+        for memory in likely.get(item.memory.id, ()) if item.memory.id not in placed else ():
+            passed = results[place : places.get(memory.id, 0)]
+            if not passed or memory.id in placed or any(above.memory in newer.get(memory.id, ()) for above in passed):
                 continue
-            mover = found[places[one.id]]
+            mover = results[places[memory.id]]
             if mover.fused.score >= LIKELY_SHARE_MIN * max(above.fused.score for above in passed) > 0:
-                placed[one.id] = mover
+                placed[memory.id] = mover
         placed.setdefault(item.memory.id, item)
     return list(placed.values())
 
@@ -213,14 +213,14 @@ def end_of_equals(fused: Sequence[Fused], at: int, score: float) -> int:
     return end
 
 
-def stretch_missed(query: Query, found: Sequence[Found]) -> Query | None:
+def stretch_missed(query: Query, results: Sequence[Found]) -> Query | None:
     """The query for the best memory of a preferred stretch of time, when the answer would have none: a question about
     March sees one memory of March. The only place stays with the best, another order as it is, and the stretch of an
     event is not sure enough."""
     window = query.window
     if window is None or window.only or window.surety < 1 or query.sort != "relevance" or query.limit == 1:
         return None
-    if any(window.holds(happened_at(item.memory), item.memory.id) for item in found[: query.limit]):
+    if any(window.holds(happened_at(item.memory), item.memory.id) for item in results[: query.limit]):
         return None
     return replace(query, window=window._replace(only=True), limit=1)
 
@@ -228,7 +228,7 @@ def stretch_missed(query: Query, found: Sequence[Found]) -> Query | None:
 def lying_in(query: Query, fused: Sequence[Fused], candidates: Iterable[Candidate]) -> list[Fused]:
     """Of the candidates, best first, those that may lie in the query's stretch."""
     window = query.window or Window(None, None)
-    inside = {one.id for one in candidates if one.traits is None or window.holds(one.traits.at, one.id)}
+    inside = {item.id for item in candidates if item.traits is None or window.holds(item.traits.at, item.id)}
     return [item for item in fused if item.id in inside]
 
 
@@ -307,19 +307,19 @@ COMMON_MIN: Final = 0.4
 LOOKED_AT_CHARS: Final = 600
 
 
-def doubtful(found: Sequence[Found]) -> list[str]:
+def doubtful(results: Sequence[Found]) -> list[str]:
     """Ids of neighbours with the older one first that may say the same."""
     ids: dict[str, None] = {}
-    for upper, lower in pairwise(found):
+    for upper, lower in pairwise(results):
         if _ties(upper, lower) and _share_words(upper, lower):
             ids |= {upper.memory.id: None, lower.memory.id: None}
     return list(ids)
 
 
-def newer_of_ties_first(found: Sequence[Found], vectors: Mapping[str, Vector]) -> list[Found]:
+def newer_of_ties_first(results: Sequence[Found], vectors: Mapping[str, Vector]) -> list[Found]:
     """The same, with the newer one of near-duplicates before the older."""
     ranked: list[Found] = []
-    for item in found:
+    for item in results:
         at = len(ranked)
         while at and _ties(ranked[at - 1], item) and _alike(ranked[at - 1], item, vectors):
             at -= 1

@@ -115,8 +115,8 @@ class Retrieval:
                 page = await rows.page(listing)
                 memories, more = list(page.memories), bool(page.cursor)
                 listing = replace(listing, cursor=page.cursor)
-            found = [results.Found(memory, Fused(memory.id, 0.0)) for memory in memories]
-            kept += await self._choice.passing(self._query, found)
+            listed = [results.Found(memory, Fused(memory.id, 0.0)) for memory in memories]
+            kept += await self._choice.passing(self._query, listed)
             if not more or len(kept) >= wanted or rows.unread:
                 return kept, more, 0
         return kept, more, PAGES_MAX * limits.LIST_LIMIT_MAX
@@ -127,13 +127,13 @@ class Retrieval:
         query = self._query
         if query.mode == "semantic":
             raise Unavailable(f"{why}; ask in another mode to match by words", part="index")
-        found, more, _ = await self._passing(WORDS_MEMORIES_MAX)
-        memories = {item.memory.id: item.memory for item in found[:WORDS_MEMORIES_MAX]}
+        passing, more, _ = await self._passing(WORDS_MEMORIES_MAX)
+        memories = {item.memory.id: item.memory for item in passing[:WORDS_MEMORIES_MAX]}
         counted, scores = await asyncio.to_thread(scored, query.text, list(memories.values()))
         candidates, self._weights = Candidates.of(scores), {"dense": 0.0, "bm25": 1.0}
         fused = _by_rules(fuse(candidates, self._weights, self._question), memories, query.weighing)
         best = results.with_ratings(results.Found(memories[item.id], item) for item in fused)
-        among = f" among the newest {counted} memories" if more or counted < len(found) else ""
+        among = f" among the newest {counted} memories" if more or counted < len(passing) else ""
         degraded = (f"index: {why}; matched by words only{among}",)
         return await self._matches(best, best[:BEST_FOR_COVERAGE], fused, candidates, degraded)
 
@@ -200,17 +200,17 @@ class Retrieval:
         query = self._query
         covered = coverage(query.about or query.text, [(item.fused, item.matched) for item in best])
         explainer = Explainer(candidates, self._weights, self._question) if query.explain else None
-        found = results.ordered(query, kept, self._parts.clock())
-        found = await self._newest_of_likes(space, found) if space else found
-        if within := results.stretch_missed(query, found):
+        ordered = results.ordered(query, kept, self._parts.clock())
+        ordered = await self._newest_of_likes(space, ordered) if space else ordered
+        if within := results.stretch_missed(query, ordered):
             inside, _, _ = await self._choice.pick(within, results.lying_in(within, fused, candidates))
-            found = [*found[: query.limit - 1], inside[0]] if inside else found
-        found = self._newer_first(found) if query.sort == "relevance" else found
+            ordered = [*ordered[: query.limit - 1], inside[0]] if inside else ordered
+        ordered = self._newer_first(ordered) if query.sort == "relevance" else ordered
         # In the order of relevance no score depends on results beyond the limit.
         whole = query.min_score and query.sort != "relevance"
-        first = found if whole else self._likely_first(found)[: query.limit]
+        first = ordered if whole else self._likely_first(ordered)[: query.limit]
         ids = [item.memory.id for item in first]
-        to_judge = [one for one in found if one.memory.id in ids]
+        to_judge = [item for item in ordered if item.memory.id in ids]
         leading = [item.id for item in fused[:COMPANY_AMONG]]
         around = surroundings(candidates, leading, [item.fused.id for item in (*to_judge, *best)])
         scores = {item.memory.id: item for item in results.judged(query, to_judge, around)}
@@ -219,23 +219,23 @@ class Retrieval:
         here = answered(results.evidence_of(query, best, around))
         return results.Matches(passing, covered, here, (*degraded, *self._rows.left_out), explainer)
 
-    def _newer_first(self, found: list[results.Found]) -> list[results.Found]:
+    def _newer_first(self, ordered: list[results.Found]) -> list[results.Found]:
         """Of two memories that contradict each other the newer one comes first, with the score of the older one, when
         it answers by itself. For a question about the past the memory that held then comes before its successors."""
-        tied = [item.memory for item in found if item.memory.tied]
+        tied = [item.memory for item in ordered if item.memory.tied]
         if len(tied) < 2:
-            return found
-        first = results.answering(found, standing.contested(tied))
+            return ordered
+        first = results.answering(ordered, standing.contested(tied))
         if self._query.asked_at is not None and not self._query.include_superseded:
             first |= standing.held_before(tied)
-        return results.newest_first(found, first) if first else found
+        return results.newest_first(ordered, first) if first else ordered
 
-    def _likely_first(self, found: list[results.Found]) -> list[results.Found]:
+    def _likely_first(self, ordered: list[results.Found]) -> list[results.Found]:
         """Of two memories of which one may replace the other the newer one comes first, when it answers nearly as
         well."""
-        tied = [item.memory for item in found if item.memory.tied]
+        tied = [item.memory for item in ordered if item.memory.tied]
         likely = standing.contested(tied, MAY_REPLACE) if self._query.sort == "relevance" and len(tied) > 1 else {}
-        return results.likely_first(found, likely, standing.contested(tied)) if likely else found
+        return results.likely_first(ordered, likely, standing.contested(tied)) if likely else ordered
 
     async def _matching(self) -> tuple[list[str], list[str]] | None:
         """The memories that pass, when only the ledger can judge; None when the index can, or each row is judged."""

@@ -153,7 +153,7 @@ class IndexCalls:
             async def call(searches: list[Search]) -> Sequence[Candidates | Exception]:
                 try:
                     async with asyncio.timeout(self._call_timeout_s):
-                        return await _found(follower, searches)
+                        return await _searched(follower, searches)
                 except TimeoutError:
                     late = Unavailable(LATE, part="index")
                     follower.went_away(late)
@@ -190,11 +190,11 @@ def behind(follower: IndexFollower, gaps: int | None = None) -> tuple[str, ...]:
     return ()
 
 
-async def _found(follower: IndexFollower, searches: Sequence[Search]) -> Sequence[Candidates | Exception]:
+async def _searched(follower: IndexFollower, searches: Sequence[Search]) -> Sequence[Candidates | Exception]:
     if len(searches) > 1:
         try:
-            found: list[Candidates] = await follower.read(lambda shard: shard.search_batch(searches))
-            return found
+            candidates: list[Candidates] = await follower.read(lambda shard: shard.search_batch(searches))
+            return candidates
         except InvalidArgument:
             pass  # one of them is at fault, and only its own caller hears so
     return [await _alone(follower, search) for search in searches]
@@ -202,10 +202,10 @@ async def _found(follower: IndexFollower, searches: Sequence[Search]) -> Sequenc
 
 async def _alone(follower: IndexFollower, search: Search) -> Candidates | Exception:
     try:
-        found: Candidates = await follower.read(lambda shard: shard.search(search))
+        candidates: Candidates = await follower.read(lambda shard: shard.search(search))
     except InvalidArgument as error:
         return error
-    return found
+    return candidates
 
 
 async def question_vector(

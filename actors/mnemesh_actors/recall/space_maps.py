@@ -71,8 +71,8 @@ class SpaceMaps:
             limit=PAGE,
         )
         memories, degraded = await self._memories(query)
-        told = await asyncio.to_thread(story, memories, limit)
-        return replace(told, degraded=degraded)
+        answer = await asyncio.to_thread(story, memories, limit)
+        return replace(answer, degraded=degraded)
 
     async def gaps(self, caller: Caller, spaces: Sequence[str] = (), limit: int = answers.GAPS) -> Gaps:
         """Names that several memories use and none explains, and questions without an answer."""
@@ -87,18 +87,18 @@ class SpaceMaps:
         InvalidArgument without a question."""
         if not text.strip():
             raise InvalidArgument("query", "nothing", f"1 to {limits.QUERY_CHARS_MAX:,} characters", missing=True)
-        found = await self._recall(caller, Query(text=text, spaces=tuple(spaces), limit=COVERING))
+        answer = await self._recall(caller, Query(text=text, spaces=tuple(spaces), limit=COVERING))
         held = {
-            stem(word) for hit in found.results for word in content_words(f"{hit.memory.title} {hit.memory.content}")
+            stem(word) for hit in answer.results for word in content_words(f"{hit.memory.title} {hit.memory.content}")
         }
         missing = tuple(dict.fromkeys(word for word in content_words(text) if stem(word) not in held))
         return Covered(
-            coverage=found.coverage,
-            abstain=found.abstain,
-            answered=found.answered,
+            coverage=answer.coverage,
+            abstain=answer.abstain,
+            answered=answer.answered,
             missing_terms=missing[: limits.KEYWORDS_MAX],
-            ids=tuple(hit.memory.id for hit in found.results),
-            degraded=found.degraded,
+            ids=tuple(hit.memory.id for hit in answer.results),
+            degraded=answer.degraded,
         )
 
     async def recall_hierarchical(
@@ -119,8 +119,8 @@ class SpaceMaps:
         if not text.strip():
             shown = [whole.cluster(topic, level) for topic in topics[:limit]]
             return Clusters(clusters=tuple(shown), total=len(topics), examined=len(whole.ids), degraded=degraded)
-        found = await self._recall(caller, Query(text=text, spaces=tuple(spaces), limit=RECALLED))
-        scores = {hit.memory.id: hit.score for hit in found.results}
+        answer = await self._recall(caller, Query(text=text, spaces=tuple(spaces), limit=RECALLED))
+        scores = {hit.memory.id: hit.score for hit in answer.results}
         ranked = []
         for topic in topics:
             best = max((scores.get(whole.ids[row], 0.0) for row in topic), default=0.0)
@@ -131,7 +131,7 @@ class SpaceMaps:
             clusters=tuple(whole.cluster(topic, level, score) for score, topic in ranked[:limit]),
             total=len(ranked),
             examined=len(whole.ids),
-            degraded=(*degraded, *found.degraded),
+            degraded=(*degraded, *answer.degraded),
         )
 
     async def drill_down(
@@ -209,7 +209,7 @@ def _gaps(memories: Sequence[Memory]) -> list[OpenPoint]:
     used: dict[str, tuple[str, ...]] = {}
     explained: set[str] = set()
     for domain in DOMAINS:
-        names, told = consolidation_gaps.uses(memories, domain)
+        names, known = consolidation_gaps.uses(memories, domain)
         used |= names
-        explained |= told
+        explained |= known
     return open_points(memories, consolidation_gaps.unexplained(used, explained))

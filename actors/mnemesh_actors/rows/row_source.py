@@ -96,12 +96,12 @@ class RowSource:
         """The last successor of each of these, by the id of the old memory."""
         # Mostly the next memory is the last: a row by its id, and no walk that may be long.
         following = await self.view([memory.superseded_by for memory in old if memory.superseded_by])
-        found = {memory.id: following[by] for memory in old if (by := memory.superseded_by) in following}
-        far = [id_ for id_, memory in found.items() if memory.state == "superseded"]
+        first = {memory.id: following[by] for memory in old if (by := memory.superseded_by) in following}
+        far = [id_ for id_, memory in first.items() if memory.state == "superseded"]
         if not far:
-            return found
+            return first
         ends = await self._parts.ledger.successors(far)
-        return {id_: end for id_, memory in found.items() if (end := ends.get(id_) if id_ in far else memory)}
+        return {id_: end for id_, memory in first.items() if (end := ends.get(id_) if id_ in far else memory)}
 
     async def chains(self, memories: Iterable[Memory]) -> Mapping[str, Memory]:
         """These memories, all successors, and everything that the successors replaced."""
@@ -118,10 +118,10 @@ class RowSource:
         """The links of these memories."""
         ids = [memory.id for memory in memories]
         if left := [id_ for id_ in ids if id_ not in self._ties]:
-            found: dict[str, list[Tie]] = {id_: [] for id_ in left}
+            ties: dict[str, list[Tie]] = {id_: [] for id_ in left}
             for tie in await self._parts.ledger.ties(left):
-                found[tie[0]].append(tie)
-            self._ties |= found
+                ties[tie[0]].append(tie)
+            self._ties |= ties
         return [tie for id_ in ids for tie in self._ties[id_]]
 
     async def page(self, listing: ListQuery) -> Page:
@@ -146,9 +146,9 @@ class RowSource:
         """These memories in the form in which they are shown."""
         return await displayed(self._parts, memories, question)
 
-    async def present(self, found: Sequence[Memory | MnemeshError], forgotten: bool) -> list[Memory | MnemeshError]:
+    async def present(self, items: Sequence[Memory | MnemeshError], forgotten: bool) -> list[Memory | MnemeshError]:
         """Of memories that are there now those that a reader sees: forgotten ones only when asked."""
-        return [present(item, forgotten) for item in found]
+        return [present(item, forgotten) for item in items]
 
     async def worded(
         self, text: str, listing: ListQuery, candidates: Candidates, by: float
@@ -191,8 +191,8 @@ class PastRows(RowSource):
         if not self.unread:
             return super().left_out
         number = count_of(len(self.unread), "memory")
-        told = f"as_of: the time was over before {number} could be read as of then, which may belong here"
-        return (*super().left_out, told)
+        reason = f"as_of: the time was over before {number} could be read as of then, which may belong here"
+        return (*super().left_out, reason)
 
     async def view(self, ids: Sequence[str]) -> dict[str, Memory]:
         wanted = [id_ for id_ in dict.fromkeys(ids) if id_ not in self._rows]
@@ -247,12 +247,12 @@ class PastRows(RowSource):
     async def forms(self, memories: Sequence[Memory], question: str) -> list[Memory]:
         return []  # the past is told as it was
 
-    async def present(self, found: Sequence[Memory | MnemeshError], forgotten: bool) -> list[Memory | MnemeshError]:
-        at, ids = shown_time(self._at), [item.id for item in found if isinstance(item, Memory)]
+    async def present(self, items: Sequence[Memory | MnemeshError], forgotten: bool) -> list[Memory | MnemeshError]:
+        at, ids = shown_time(self._at), [item.id for item in items if isinstance(item, Memory)]
         then, _ = await read_then(self._parts, ids, self._at)
         known = {id_: then.get(id_) or NotFound("memory", id_, f"it was not there yet at {at}") for id_ in ids}
         why = f"at {at} it was forgotten; include_forgotten shows it"
-        return [present(known[item.id], forgotten, why) if isinstance(item, Memory) else item for item in found]
+        return [present(known[item.id], forgotten, why) if isinstance(item, Memory) else item for item in items]
 
     def listed(self, listing: ListQuery) -> ListQuery:
         return replace(listing, before=self._before(listing.before), state="all", **_OPEN)
@@ -271,44 +271,44 @@ def _next(chain: Mapping[str, Memory], id_: str) -> str:
 
 
 async def as_worded(
-    parts: NodePorts, text: str, listing: ListQuery, at: int, found: Candidates, by: float
+    parts: NodePorts, text: str, listing: ListQuery, at: int, candidates: Candidates, by: float
 ) -> tuple[Candidates, tuple[str, ...]]:
-    """`found` with the words as they stood at `at` (ms), and a note on texts that were not looked at. Nothing is read
-    after `by`, in the event loop's time."""
-    best = sorted((one.bm25, one.id) for one in found if one.bm25 is not None)[::-1]
+    """`candidates` with the words as they stood at `at` (ms), and a note on texts that were not looked at. Nothing is
+    read after `by`, in the event loop's time."""
+    best = sorted((candidate.bm25, candidate.id) for candidate in candidates if candidate.bm25 is not None)[::-1]
     since = await parts.ledger.changed(replace(listing, limit=CHANGED_MAX), at, [id_ for _, id_ in best])
     until = min(by, asyncio.get_running_loop().time() + READING_S)
     texts, read_all = await reworded_then(parts, since.ids, at, until)
     unread = {*since.unread, *since.ids[read_all:]}
     more = since.more or read_all < len(since.ids)
     if not (texts or unread):
-        return found, _told(CHANGED_MAX) if more else ()
+        return candidates, _note(CHANGED_MAX) if more else ()
     reworded = {memory.id: memory for memory in texts}
     other = reworded.keys() | unread
     measures = {id_: bm25 for bm25, id_ in best if id_ not in other}
     read = await parts.ledger.read(list(measures)[:MEASURES])
     beside = _short([read[id_] for id_ in measures if id_ in read])
     counted, here = await asyncio.to_thread(scored, text, [*beside, *texts])
-    words = {one.id: one.bm25 for one in here if one.bm25 is not None}
+    words = {item.id: item.bm25 for item in here if item.bm25 is not None}
     both = read.keys() & words.keys()
     scale = max(measures[id_] for id_ in both) / max(words[id_] for id_ in both) if both else 1.0
-    rows = {one.id: one._replace(bm25=None) if one.id in other else one for one in found}
+    rows = {row.id: row._replace(bm25=None) if row.id in other else row for row in candidates}
     for id_, memory in reworded.items():
         matched = words[id_] * scale if id_ in words else None
         rows[id_] = rows.get(id_, Candidate(id_))._replace(bm25=matched, traits=traits_of(memory))
     number = min(CHANGED_MAX, counted - len(beside))
-    beyond = _told(number) if more or number < len(reworded) else ()
-    return Candidates.of(one for one in rows.values() if one.dense is not None or one.bm25 is not None), beyond
+    beyond = _note(number) if more or number < len(reworded) else ()
+    return Candidates.of(row for row in rows.values() if row.dense is not None or row.bm25 is not None), beyond
 
 
 def _short(memories: Sequence[Memory]) -> list[Memory]:
     """The first memory, and as many of the next as fit into MEASURES_CHARS with it."""
-    ends = accumulate(len(one.content) for one in memories)
+    ends = accumulate(len(memory.content) for memory in memories)
     fitting = sum(end <= MEASURES_CHARS for end in ends)
     return list(memories[: max(1, fitting)])
 
 
-def _told(number: int) -> tuple[str, ...]:
+def _note(number: int) -> tuple[str, ...]:
     which = f"the last {number} alone" if number else "none"
     return (f"as_of: of the texts that were changed since, words are matched in {which}",)
 
