@@ -124,8 +124,8 @@ class Preparing:
                 item.failed = outcome
             else:
                 item.done = outcome
-        found: Mapping[str, bytes] = cached
-        return found
+        vectors: Mapping[str, bytes] = cached
+        return vectors
 
     def _clean(self, caller: Caller, draft: Draft, mark: bytes) -> Prepared:
         try:
@@ -158,7 +158,7 @@ class Preparing:
         texts = {digest: text for item in items for digest, text in zip(item.hashes, item.texts, strict=True)}
         vectors = space.embedder.stored({digest: cached[digest] for digest in texts if digest in cached})
         missing = [digest for digest in texts if digest not in vectors]
-        ahead = [asyncio.create_task(_look_ahead(space.follower, one)) for one in items if len(items) == 1 and missing]
+        ahead = [asyncio.create_task(_look_ahead(space.follower, new)) for new in items if len(items) == 1 and missing]
         try:
             made = await embedded(self._parts, space.embedder, [texts[digest] for digest in missing])
         finally:
@@ -197,21 +197,21 @@ class Preparing:
             near: list[list[tuple[str, float]]] = await space.follower.read(
                 lambda shard: shard.neighbours_batch(asked, guard.RELATED_MAX, space.embedder.generation, words)
             )
-        ids = list({id_ for found in near for id_, _ in found})
+        ids = list({id_ for hits in near for id_, _ in hits})
         async with answered(self._parts, "ledger", outcome, share):
             read = await self._parts.ledger.read(ids) if ids else {}
         known = {id_: memory for id_, memory in read.items() if purpose_of(memory) == KNOWLEDGE}
-        for item, found in zip(items, near, strict=True):
-            nearest = sorted(found, key=lambda one: -one[1])[: guard.RELATED_MAX]
+        for item, hits in zip(items, near, strict=True):
+            nearest = sorted(hits, key=lambda hit: -hit[1])[: guard.RELATED_MAX]
             item.related = tuple(
                 related_of(known[id_], similarity, item.draft.content)
                 for id_, similarity in nearest
                 if id_ in known and known[id_].state == "active"
             )
-            item.surprise = self._surprise(caller, item, found, known)
+            item.surprise = self._surprise(caller, item, hits, known)
             if not (item.draft.force or item.draft.supersedes):
-                item.candidates = tuple(candidates(caller, item.draft, dict(found), known, self._parts.clock()))
-                item.known = {one.id: known[one.id] for one in item.candidates}
+                item.candidates = tuple(candidates(caller, item.draft, dict(hits), known, self._parts.clock()))
+                item.known = {candidate.id: known[candidate.id] for candidate in item.candidates}
         await self._judge(space, caller, [item for item in items if not (item.draft.force or item.draft.supersedes)])
 
     async def judge_beside(
@@ -223,7 +223,7 @@ class Preparing:
             near, known = {memory.id: cosine for memory, cosine in others}, {memory.id: memory for memory, _ in others}
             gone = {link.id for memory in known.values() for link in memory.links if link.type == SUPERSEDES}
             before = candidates(caller, item.draft, near, known, self._parts.clock())
-            beside = {one.id: one for one in (*item.candidates, *before) if one.id not in gone}
+            beside = {candidate.id: candidate for candidate in (*item.candidates, *before) if candidate.id not in gone}
             item.candidates, item.known = tuple(beside.values()), {**item.known, **known}
         with self._parts.serving.current.held() as space:
             await self._judge(space, caller, items)
@@ -235,8 +235,8 @@ class Preparing:
             readings.Unread(item.draft.content, item.draft.kind, item.draft.source.session, item.candidates, item.seen)
             for item in items
         ]
-        found = await readings.read(space.embedder, unread, self._parts.config.write_timeout_s * NEIGHBOURS_SHARE)
-        for item, text, beside in zip(items, unread, found, strict=True):
+        lists = await readings.read(space.embedder, unread, self._parts.config.write_timeout_s * NEIGHBOURS_SHARE)
+        for item, text, beside in zip(items, unread, lists, strict=True):
             item.candidates = beside
             item.verdict = _judged(item, beside)
             item.postponed = readings.is_left_unread(space.embedder, text, beside, item.verdict)
@@ -256,10 +256,10 @@ class Preparing:
         """Judge the item again beside memories that recall showed to its writer a short while ago."""
         now, draft, verdict, known = self._parts.clock(), item.draft, item.verdict, item.known
         labile = [
-            reconsolidation.Labile(one, age)
-            for one in sorted(item.candidates, key=lambda one: (-one.cosine, one.id))
-            if grants.principal_of(known[one.id].by) == caller.principal
-            and (age := self._parts.labile.age_of(caller.principal, one.id, one.heads, now)) is not None
+            reconsolidation.Labile(candidate, age)
+            for candidate in sorted(item.candidates, key=lambda near: (-near.cosine, near.id))
+            if grants.principal_of(known[candidate.id].by) == caller.principal
+            and (age := self._parts.labile.age_of(caller.principal, candidate.id, candidate.heads, now)) is not None
         ]
         if verdict is None or not labile:
             return
@@ -328,8 +328,8 @@ class Siblings:
             return {}
         blank = np.zeros_like(given[0].vectors[0])
         here = np.stack([item.vectors[0] if item.vectors else blank for item in items])
-        near = np.tril(cosines(here, np.concatenate([*(one[None] for one in self._vectors), here])), first - 1)
-        found: dict[int, list[tuple[Prepared | Memory, float]]] = {}
+        near = np.tril(cosines(here, np.concatenate([*(vector[None] for vector in self._vectors), here])), first - 1)
+        contested: dict[int, list[tuple[Prepared | Memory, float]]] = {}
         for place, item in enumerate(items):
             others = [
                 (before[other], float(near[place, other]))
@@ -337,8 +337,8 @@ class Siblings:
                 if near[place, other] >= guard.COSINE_MIN
             ]
             if others and item.verdict is not None and item.is_open and _hangs_on(item, others):
-                found[place] = others
-        return found
+                contested[place] = others
+        return contested
 
     def of(self, written: Sequence[tuple[Memory, Vector]]) -> dict[str, tuple[Related, ...]]:
         """Add these to the batch. Gives up to RELATED_MAX earlier memories for each new one, the nearest first."""
@@ -349,16 +349,16 @@ class Siblings:
             return {}
         whole = np.stack(self._vectors)
         near = np.tril(cosines(whole[first:], whole), first - 1)
-        found: dict[str, tuple[Related, ...]] = {}
+        related: dict[str, tuple[Related, ...]] = {}
         for row in np.flatnonzero((near >= guard.NEAR_MIN).any(axis=1)):
             memory = self._memories[first + row]
             others = np.argsort(-near[row], kind="stable")[: guard.RELATED_MAX]
-            found[memory.id] = tuple(
+            related[memory.id] = tuple(
                 related_of(self._memories[other], float(near[row, other]), memory.content)
                 for other in others
                 if near[row, other] >= guard.NEAR_MIN and self._memories[other].space == memory.space
             )
-        return found
+        return related
 
 
 def rounds(
@@ -366,26 +366,26 @@ def rounds(
 ) -> list[list[int]]:
     """The places of `later` in rounds, each written at once. Items that share a text or memory keep their order."""
     taken: dict[int | str, int] = {}
-    found: dict[int, list[int]] = {}
+    groups: dict[int, list[int]] = {}
     for place, others in later.items():
         verdict = items[place].verdict
         shared = {id(items[place]), *(id(other) for other, _ in others), *(verdict.heads if verdict else ())}
-        number = max(taken.get(one, 0) for one in shared)
+        number = max(taken.get(key, 0) for key in shared)
         taken.update(dict.fromkeys(shared, number + 1))
-        found.setdefault(number, []).append(place)
-    return list(found.values())
+        groups.setdefault(number, []).append(place)
+    return list(groups.values())
 
 
 def _hangs_on(item: Prepared, others: Sequence[tuple[Prepared | Memory, float]]) -> bool:
     """Whether a text repeats or contests any of the others, as far as their words tell. The guard looks at a few
     memories only, so another text that is farther than all of those changes nothing."""
-    nearest = sorted((one.cosine for one in item.candidates), reverse=True)[: guard.CONTESTED_MAX]
+    nearest = sorted((candidate.cosine for candidate in item.candidates), reverse=True)[: guard.CONTESTED_MAX]
     least = nearest[-1] if len(nearest) == guard.CONTESTED_MAX else guard.COSINE_MIN
     drafts = [(other.draft if isinstance(other, Prepared) else other, cosine) for other, cosine in others]
     beside = [
-        guard.Candidate(id=str(place), text=one.content, kind=one.kind, cosine=min(1.0, cosine), replaceable=True)
-        for place, (one, cosine) in enumerate(drafts)
-        if one.space == item.draft.space and cosine >= least
+        guard.Candidate(id=str(place), text=draft.content, kind=draft.kind, cosine=min(1.0, cosine), replaceable=True)
+        for place, (draft, cosine) in enumerate(drafts)
+        if draft.space == item.draft.space and cosine >= least
     ]
     return bool(beside) and _judged(item, beside).target_id != ""
 

@@ -95,17 +95,17 @@ class Linking:
 
     async def _cited(self, caller: Caller, answer: str) -> list[Rated]:
         field_checks.bounded_text("answer", answer, limits.ANSWER_BYTES_MAX, empty=False)
-        ids = list(dict.fromkeys(found.lower() for found in _ID.findall(answer)))
+        ids = list(dict.fromkeys(id_.lower() for id_ in _ID.findall(answer)))
         if len(ids) > limits.CITATIONS_MAX:
             raise InvalidArgument("answer", f"{len(ids)} ids", f"at most {limits.CITATIONS_MAX} memories in one answer")
         if not ids:
             return []
         async with answered(self._parts, "ledger"):
-            found = await find_many(self._parts, caller, ids)
-        named = [one for one in found if isinstance(one, Memory) and grants.may_write(caller, one.space)]
+            items = await find_many(self._parts, caller, ids)
+        named = [item for item in items if isinstance(item, Memory) and grants.may_write(caller, item.space)]
         self.cited(caller, named)
         rates = (self._rate(caller, memory, useful=True, cited=True) for memory in named)
-        return [one for one in await asyncio.gather(*map(_unless_refused, rates)) if one is not None]
+        return [rated for rated in await asyncio.gather(*map(_unless_refused, rates)) if rated is not None]
 
     async def _rate(self, caller: Caller, memory: Memory, useful: bool, *, cited: bool) -> Rated:
         command = Rate(**self._parts.stamp(caller), id=memory.id, useful=useful, cited=cited)
@@ -118,10 +118,10 @@ class Linking:
 
     async def with_ends(self, caller: Caller, memories: Sequence[Memory]) -> list[Memory]:
         """`memories` with what stands at both ends of their links."""
-        found = await self._parts.ledger.linked([memory.id for memory in memories], grants.readable(caller))
+        linked = await self._parts.ledger.linked([memory.id for memory in memories], grants.readable(caller))
         return [
-            replace(memory, linked=found[memory.id][0], linked_more=found[memory.id][1])
-            if memory.id in found
+            replace(memory, linked=linked[memory.id][0], linked_more=linked[memory.id][1])
+            if memory.id in linked
             else memory
             for memory in memories
         ]
@@ -139,8 +139,8 @@ class Linking:
             if type_ in ATTACHED_TYPES:
                 ties.setdefault(id_, []).append((type_, direction, other))
         memories = await granted(self._parts, caller, [hit.memory for hit in answer.results], rows, followed)
-        shown = {one.id: hit_with(hit, memory=one) for hit, one in zip(answer.results, memories, strict=True)}
-        ends = await self._ends(caller, rows, {id_ for found in ties.values() for _, _, id_ in found})
+        shown = {memory.id: hit_with(hit, memory=memory) for hit, memory in zip(answer.results, memories, strict=True)}
+        ends = await self._ends(caller, rows, {id_ for group in ties.values() for _, _, id_ in group})
         left = None if query.token_budget is None else query.token_budget - answer.tokens_used
         used = 0
         hits = []
@@ -160,11 +160,11 @@ class Linking:
     async def _ends(self, caller: Caller, rows: RowSource, ids: Iterable[str]) -> dict[str, Memory]:
         """The readable memories at the ends of links, by id, of now or of then: active ones, and for a superseded one
         its successor."""
-        found = await rows.view(sorted(ids))
-        found |= await rows.ends([memory for memory in found.values() if memory.state == "superseded"])
+        memories = await rows.view(sorted(ids))
+        memories |= await rows.ends([memory for memory in memories.values() if memory.state == "superseded"])
         return {
             id_: memory
-            for id_, memory in found.items()
+            for id_, memory in memories.items()
             if memory.state == "active" and grants.may_read(caller, memory.space)
         }
 
@@ -183,13 +183,13 @@ def _latest(ties: Ties, ends: Mapping[str, Memory], own: str) -> list[tuple[str,
         for type_, direction, id_ in sorted(ties)  # of both directions the later one stays: out
         if id_ in ends and ends[id_].id != own
     }
-    ordered = sorted(known.values(), key=lambda one: (ATTACHED_TYPES.index(one[0]), -one[2].created_at, one[2].id))
+    ordered = sorted(known.values(), key=lambda tie: (ATTACHED_TYPES.index(tie[0]), -tie[2].created_at, tie[2].id))
     counted: Counter[str] = Counter()
     taken = []
-    for one in ordered:
-        counted[one[0]] += 1
-        if counted[one[0]] <= ATTACHED_MAX:
-            taken.append(one)
+    for tie in ordered:
+        counted[tie[0]] += 1
+        if counted[tie[0]] <= ATTACHED_MAX:
+            taken.append(tie)
     return taken
 
 

@@ -80,11 +80,11 @@ class ProjectSeeding:
         return where, _part(place, (*here, *map(os.path.realpath, self._parts.files.roots.of(where)))) or ""
 
     async def _earlier(self, caller: Caller, space: str) -> list[Memory]:
-        found: list[Memory] = []
+        memories: list[Memory] = []
         for state in STATES:
             asked = ListQuery(spaces=(space,), tags_any=(TAG,), state=state, limit=SEEDS_MAX)
-            found += (await self._parts.ledger.page(request_checks.list_query(asked, caller))).memories
-        return found
+            memories += (await self._parts.ledger.page(request_checks.list_query(asked, caller))).memories
+        return memories
 
     async def _outcome(
         self,
@@ -99,7 +99,7 @@ class ProjectSeeding:
         known = memory.id if memory else ""
         if seed is None:
             assert memory is not None  # There is no topic without one of both.
-            told = SeedOutcome(
+            outcome = SeedOutcome(
                 topic=memory.attrs[seeds.TOPIC_ATTR],
                 action=action,
                 id=known,
@@ -107,17 +107,17 @@ class ProjectSeeding:
                 content=memory.content,
             )
         else:
-            told = SeedOutcome(
+            outcome = SeedOutcome(
                 topic=seed.topic, action=action, id=known, title=seed.title, content=seed.content, files=seed.files,
                 suspicious=seed.suspicious,
             )  # fmt: skip
         if dry_run:
-            return told
+            return outcome
         try:
             if action == ADD and seed is not None:
                 done = await self._writing.remember(caller, seed.draft(space, folder))
                 stored = SAME if done.action == "NOOP" else ADD
-                return replace(told, action=stored, id=done.memory.id, reason=done.reason)
+                return replace(outcome, action=stored, id=done.memory.id, reason=done.reason)
             if action == UPDATE and seed is not None and memory is not None:
                 if memory.state == "forgotten":
                     await self._writing.restore(caller, known)
@@ -126,8 +126,8 @@ class ProjectSeeding:
                 await self._writing.update(caller, known, seeds.gone(memory))
                 await self._writing.forget(caller, known)
         except MnemeshError as error:
-            return replace(told, action=REFUSED, reason=error.message)
-        return told
+            return replace(outcome, action=REFUSED, reason=error.message)
+        return outcome
 
 
 def _part(place: str, roots: Iterable[str]) -> str | None:

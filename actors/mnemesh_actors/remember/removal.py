@@ -127,7 +127,7 @@ class Removing:
         if dry_run:
             ids = [memory.id for memory in page.memories] if purge else ()
             refused = await self._refused(caller, ids) if ids else {}
-            return replace(_told(caller, page, refused, purge=purge, dry_run=True), left_out=left_out)
+            return replace(_bulk(caller, page, refused, purge=purge, dry_run=True), left_out=left_out)
         pending: set[str] = set()
 
         async def gone(id_: str) -> None:
@@ -138,7 +138,7 @@ class Removing:
 
         refused = await _each(gone, (memory.id for memory in page.memories))
         return replace(
-            _told(caller, page, refused, purge=purge, dry_run=False), pending=tuple(sorted(pending)), left_out=left_out
+            _bulk(caller, page, refused, purge=purge, dry_run=False), pending=tuple(sorted(pending)), left_out=left_out
         )
 
     async def tidy(
@@ -163,8 +163,8 @@ class Removing:
         for space in named:
             grants.require_space(caller, grants.WRITE, space)
         report = await self._report(caller, named, stale_days, limits.HYGIENE_LIMIT_MAX)
-        found = {one.subject.memory.id: one.subject.memory for one in report.findings if one.type == finding}
-        kept = [memory for memory in found.values() if not (_stays(memory) or _may_hold(memory, finding))][:limit]
+        subjects = {item.subject.memory.id: item.subject.memory for item in report.findings if item.type == finding}
+        kept = [memory for memory in subjects.values() if not (_stays(memory) or _may_hold(memory, finding))][:limit]
 
         async def done(id_: str) -> None:
             if action == ARCHIVE:
@@ -184,18 +184,18 @@ async def _each(act: Callable[[str], Awaitable[None]], ids: Iterable[str]) -> di
     refused: dict[str, str] = {}
     room = asyncio.Semaphore(AT_ONCE)
 
-    async def one(id_: str) -> None:
+    async def attempt(id_: str) -> None:
         async with room:
             try:
                 await act(id_)
             except MnemeshError as error:
                 refused[id_] = error.message
 
-    await asyncio.gather(*map(one, ids))
+    await asyncio.gather(*map(attempt, ids))
     return refused
 
 
-def _told(caller: Caller, page: Page, refused: Mapping[str, str], *, purge: bool, dry_run: bool) -> Bulk:
+def _bulk(caller: Caller, page: Page, refused: Mapping[str, str], *, purge: bool, dry_run: bool) -> Bulk:
     going = (memory for memory in page.memories if purge or memory.state != "forgotten")
     memories = [memory for memory in going if memory.id not in refused]
     return Bulk(
@@ -204,7 +204,7 @@ def _told(caller: Caller, page: Page, refused: Mapping[str, str], *, purge: bool
         dry_run=dry_run,
         refused=tuple(sorted(refused.items())),
         spaces=tuple(sorted({memory.space for memory in memories})),
-        others=tuple(sorted({one.space for one in memories if grants.principal_of(one.by) != caller.principal})),
+        others=tuple(sorted({item.space for item in memories if grants.principal_of(item.by) != caller.principal})),
         oldest=min((memory.created_at for memory in memories), default=0),
         cursor=page.cursor,
     )

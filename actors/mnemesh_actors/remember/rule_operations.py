@@ -60,10 +60,10 @@ class Ruling:
         settings come before the first page."""
         asked = ListQuery(spaces=tuple(spaces), tags_any=(TAG,), limit=limit, cursor=cursor)
         page = await self._parts.ledger.page(request_checks.list_query(asked, caller))
-        found = (stored_rules.shown(memory) for memory in page.memories)
+        rules = (stored_rules.shown(memory) for memory in page.memories)
         settings = () if cursor else tuple(map(stored_rules.of_settings, self._parts.config.rules))
-        told = (self._table.counting(rule) for rule in found if rule is not None)
-        return (*settings, *told), page.cursor, page.total + len(settings)
+        counted = (self._table.counting(rule) for rule in rules if rule is not None)
+        return (*settings, *counted), page.cursor, page.total + len(settings)
 
     async def delete(self, caller: Caller, key: str) -> StoredRule:
         """End a rule: its memory is forgotten. Raises NotFound, PermissionDenied, FailedPrecondition (no rule)."""

@@ -89,8 +89,8 @@ class Triggering:
         """A page of triggers, fired ones too, newest first, the cursor of the next page, and how many there are."""
         asked = ListQuery(spaces=tuple(spaces), tags_any=(TAG,), limit=limit, cursor=cursor)
         page = await self._parts.ledger.page(request_checks.list_query(asked, caller))
-        found = (triggers.trigger_of(memory) for memory in page.memories)
-        return tuple(trigger for trigger in found if trigger is not None), page.cursor, page.total
+        parsed = (triggers.trigger_of(memory) for memory in page.memories)
+        return tuple(trigger for trigger in parsed if trigger is not None), page.cursor, page.total
 
     async def delete(self, caller: Caller, key: str) -> tuple[Trigger, bool]:
         """End a trigger. A text that was stored as a trigger is forgotten, another memory stays. Gives the trigger and

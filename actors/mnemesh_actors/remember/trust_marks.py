@@ -17,8 +17,8 @@ from mnemesh_memory.values.quick_copy import memory_with
 async def trusted(parts: NodePorts, caller: Caller, draft: Draft) -> Draft:
     """A checked draft that records the least trusted of its sources, as far as they are there to be read."""
     named = trust.sources(draft)
-    found = await find_many(parts, caller, named, forgotten=True, spaces=(draft.space,)) if named else []
-    memories = [one for one in found if isinstance(one, Memory)]
+    items = await find_many(parts, caller, named, forgotten=True, spaces=(draft.space,)) if named else []
+    memories = [item for item in items if isinstance(item, Memory)]
     classes = await classes_of(parts, caller, memories)
     attrs = trust.recording(draft.attrs, classes.values())
     return draft if attrs == draft.attrs else replace(draft, attrs=attrs)

@@ -90,7 +90,7 @@ class Writing:
             # A begun step ends before its call does, also when an error or the caller ends the call.
             if pending is not None:
                 await asyncio.gather(pending, return_exceptions=True)
-        return [await self._granted(caller, one) if isinstance(one, Written) else one for one in results]
+        return [await self._granted(caller, result) if isinstance(result, Written) else result for result in results]
 
     async def _remember(self, caller: Caller, draft: Draft, mark: bytes = b"") -> Written:
         (result,) = await self._finish(caller, await self._preparing.prepare(caller, [draft], mark=mark))
@@ -115,8 +115,8 @@ class Writing:
         known = None if clean.force else twin
         targets: list[str] = []
         if clean.supersedes and not (known and known.restorable):
-            found = await self._parts.ledger.replaceable(list(clean.supersedes), clean.space, grants.readable(caller))
-            targets = [id_ for id_ in dict.fromkeys(found) if not (known and known.memory.id == id_)]
+            named = await self._parts.ledger.replaceable(list(clean.supersedes), clean.space, grants.readable(caller))
+            targets = [id_ for id_ in dict.fromkeys(named) if not (known and known.memory.id == id_)]
         if known is None or targets:
             judged = _as_checked(prepared) if prepared.verdict else guard.answer(prepared.related, targets)
             if prepared.surprise:
@@ -154,7 +154,7 @@ class Writing:
         later = await asyncio.to_thread(siblings.contesting, items) if siblings is not None else {}
         await commit_all([item for place, item in enumerate(items) if item.is_open and place not in later])
         for places in rounds(items, later):
-            written = [[(one, cosine) for other, cosine in later[at] if (one := _written(other))] for at in places]
+            written = [[(new, cosine) for other, cosine in later[at] if (new := _written(other))] for at in places]
             await self._preparing.judge_beside(caller, [items[place] for place in places], written)
             await commit_all([items[place] for place in places])
         if siblings is not None:
@@ -233,7 +233,7 @@ class Writing:
         fresh = item is not None and outcome.action == "ADD" and not (item.draft.force or outcome.replayed)
         verdict = item.verdict if item and not outcome.replayed and item.done is outcome else None
         hint = verdict.hint if verdict and verdict.reason in outcome.reason else ""
-        near = guard.near(one for one in related if one.id != outcome.memory.id)
+        near = guard.near(other for other in related if other.id != outcome.memory.id)
         reasons = (
             outcome.reason,
             guard.alike(near) if fresh and not hint else "",
@@ -294,7 +294,7 @@ class Writing:
             mark = fingerprint(asked, named)
             if done := await replayed(self._parts, caller, asked.idempotency_key, mark):
                 replaced = await replaced_by(self._parts, done.memory, named)
-                return await self._replaced(caller, await self._told(done, asked.wait), replaced)
+                return await self._replaced(caller, await self._after_wait(done, asked.wait), replaced)
         old = await find(self._parts, caller, key)
         refuse_move(old, draft.space)
         targets = tuple(dict.fromkeys((old.id, *draft.supersedes)))
@@ -311,7 +311,7 @@ class Writing:
         clean = request_checks.patch(patch)
         mark = fingerprint(clean, field_checks.bounded_text("id", key, limits.TITLE_BYTES_MAX, empty=False))
         if clean.idempotency_key and (done := await replayed(self._parts, caller, clean.idempotency_key, mark)):
-            return await self._granted(caller, await self._told(done, clean.wait))
+            return await self._granted(caller, await self._after_wait(done, clean.wait))
         command = await self._revision(caller, key, patch, mark)
         return await self.commit(caller, command, clean.wait)
 
@@ -340,7 +340,7 @@ class Writing:
     async def commit(self, caller: Caller, command: Command, wait: str) -> Written:
         """Carry out `command` and tell its outcome, with `wait` indexed once recall sees the change."""
         field_checks.one_of("wait", wait, WAITS)
-        return await self._granted(caller, await self._told(await committed(self._parts, command), wait))
+        return await self._granted(caller, await self._after_wait(await committed(self._parts, command), wait))
 
     async def _granted(self, caller: Caller, done: Written) -> Written:
         if done.action == "ADD" and not done.memory.links:
@@ -348,7 +348,7 @@ class Writing:
         (memory,) = await granted(self._parts, caller, [done.memory])
         return done if memory is done.memory else replace(done, memory=memory)
 
-    async def _told(self, outcome: Committed, wait: str) -> Written:
+    async def _after_wait(self, outcome: Committed, wait: str) -> Written:
         late = await self._seen(outcome.seq) if wait == "indexed" else ""
         return self._answer(outcome, late=late)
 
@@ -378,15 +378,15 @@ def _failure(item: Prepared) -> MnemeshError:
 
 def _keep_order(before: Sequence[Written | MnemeshError], items: Sequence[Prepared]) -> None:
     """After a text that the writer sends again, because the node was busy, no text is written: each comes again."""
-    busy = next((one for one in before if isinstance(one, Overloaded)), None)
+    busy = next((answer for answer in before if isinstance(answer, Overloaded)), None)
     for item in items if busy else ():
         item.failed = busy if item.is_open else item.failed
 
 
-def _written(one: Prepared | Memory) -> Memory | None:
-    if isinstance(one, Memory):
-        return one
-    return one.done.memory if one.done else None
+def _written(item: Prepared | Memory) -> Memory | None:
+    if isinstance(item, Memory):
+        return item
+    return item.done.memory if item.done else None
 
 
 def _introduce(siblings: Siblings, items: Sequence[Prepared]) -> None:
@@ -394,6 +394,6 @@ def _introduce(siblings: Siblings, items: Sequence[Prepared]) -> None:
     fresh = [(item, item.done.memory) for item in items if item.vectors and item.done and not item.done.deduplicated]
     near = siblings.of([(memory, item.vectors[0]) for item, memory in fresh])
     for item, memory in fresh:
-        both = {one.id: one for one in (*item.related, *near.get(memory.id, ()))}
-        nearest = sorted(both.values(), key=lambda one: (-one.similarity, one.id))
+        both = {related.id: related for related in (*item.related, *near.get(memory.id, ()))}
+        nearest = sorted(both.values(), key=lambda related: (-related.similarity, related.id))
         item.related = tuple(nearest[: guard.RELATED_MAX])
