@@ -87,7 +87,7 @@ class Side(Syncing):
         return took
 
     async def _hand(self, batch: Incoming, now: int) -> TakenIn:
-        if sum(len(one.raw) + ENTRY_BYTES for one in batch.entries) <= PLAIN_BYTES_MAX:
+        if sum(len(entry.raw) + ENTRY_BYTES for entry in batch.entries) <= PLAIN_BYTES_MAX:
             return await super()._hand(batch, now)
         return await self.ledger.take_packed(pack(batch), now)
 

@@ -43,18 +43,18 @@ class ReplicaRecord:
     def awaited(self, present: Collection[str]) -> tuple[Known, ...]:
         """The ledgers that are known to hold more than those `present`. The primary counts as such, unless one `level`
         with it is present. One that is `ahead` is in any case."""
-        whole = any(one.level and one.node_id in present for one in self.replicas)
+        whole = any(replica.level and replica.node_id in present for replica in self.replicas)
         return tuple(
-            one
-            for one in self.replicas
-            if (one.ahead or (one.node_id == self.primary and not whole)) and one.node_id not in present
+            replica
+            for replica in self.replicas
+            if (replica.ahead or (replica.node_id == self.primary and not whole)) and replica.node_id not in present
         )
 
     def first(self, heads: Mapping[str, int]) -> str:
         """The next primary among the ledgers with these log ends: the former one, else one level with it, else one
         ahead, else the longest."""
-        level = {one.node_id for one in self.replicas if one.level}
-        ahead = {one.node_id for one in self.replicas if one.ahead}
+        level = {replica.node_id for replica in self.replicas if replica.level}
+        ahead = {replica.node_id for replica in self.replicas if replica.ahead}
         return max(heads, key=lambda id_: (id_ == self.primary, id_ in level, id_ in ahead, heads[id_]))
 
     def following(
@@ -63,16 +63,16 @@ class ReplicaRecord:
         """The next record: the present ledgers, those `ahead`, and the former ones while there are fewer than
         `wanted`."""
         shown = list(members)
-        here = {one.node_id for one in shown}
+        here = {known.node_id for known in shown}
         short = len(shown) < wanted
-        shown += [one for one in self.replicas if one.node_id not in here and (short or one.node_id in ahead)]
+        shown += [old for old in self.replicas if old.node_id not in here and (short or old.node_id in ahead)]
         return ReplicaRecord(
-            primary, tuple(replace(one, ahead=one.node_id in ahead, level=one.node_id in level) for one in shown)
+            primary, tuple(replace(item, ahead=item.node_id in ahead, level=item.node_id in level) for item in shown)
         )
 
     def write(self, path: Path) -> None:
         """Durable when it returns."""
-        value = {"primary": self.primary, "replicas": [asdict(one) for one in self.replicas]}
+        value = {"primary": self.primary, "replicas": [asdict(replica) for replica in self.replicas]}
         replace_file(path / REPLICAS_FILE, json.dumps(value, indent=1) + "\n")
 
 
@@ -82,7 +82,7 @@ def read_record(path: Path) -> ReplicaRecord:
     file = path / REPLICAS_FILE
     try:
         value = json.loads(file.read_text("utf-8"))
-        return ReplicaRecord(str(value["primary"]), tuple(Known(**one) for one in value["replicas"]))
+        return ReplicaRecord(str(value["primary"]), tuple(Known(**row) for row in value["replicas"]))
     except FileNotFoundError:
         return ReplicaRecord()
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -114,4 +114,4 @@ def refuse_elsewhere(directory: DataDirectory) -> None:
 
 def places(replicas: Sequence[Known]) -> str:
     """Where they were, for a person."""
-    return ", ".join(one.place for one in replicas)
+    return ", ".join(replica.place for replica in replicas)

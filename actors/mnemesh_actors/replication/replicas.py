@@ -70,8 +70,8 @@ class Fleet:
         until = asyncio.get_running_loop().time() + self.wait_s
         said = False
         while True:
-            await self._look([one for one in machines if one.id not in self._sites])
-            here = {one.id for one in machines}
+            await self._look([machine for machine in machines if machine.id not in self._sites])
+            here = {machine.id for machine in machines}
             present = {site.ledger for machine, site in self._sites.items() if machine in here}
             if self._has_home():
                 present.add(self.directory.node_id)
@@ -107,8 +107,8 @@ class Fleet:
         heads = {member.identity.node_id: (await member.handle.position())[1] for member in members}
         first = self._record.first(heads)
         primary = next(member for member in members if member.identity.node_id == first)
-        missing = {one.node_id: one.place for one in self._record.awaited(heads)}
-        missing |= {one.node_id: one.place for one in known if one.ahead and one.node_id != first}
+        missing = {replica.node_id: replica.place for replica in self._record.awaited(heads)}
+        missing |= {replica.node_id: replica.place for replica in known if replica.ahead and replica.node_id != first}
         self.ledger = ReplicatedLedger(
             members, primary, self.clock, self.entropy, self.notice, noted=self._write, missing=missing
         )
@@ -150,12 +150,12 @@ class Fleet:
 
     async def _look(self, machines: Sequence[Machine]) -> None:
         """Note the sites of the machines. A machine that does not answer is left out."""
-        found = await asyncio.gather(*map(self._scouted, machines))
-        self._sites |= {machine.id: site for machine, site in zip(machines, found, strict=True) if site is not None}
+        sites = await asyncio.gather(*map(self._scouted, machines))
+        self._sites |= {machine.id: site for machine, site in zip(machines, sites, strict=True) if site is not None}
 
     async def _sites_of(self, machines: Sequence[Machine]) -> list[tuple[Machine, Site]]:
         """The sites of the machines, one for each disk."""
-        await self._look([one for one in machines if one.id not in self._sites])
+        await self._look([machine for machine in machines if machine.id not in self._sites])
         by_disk: dict[str, tuple[Machine, Site]] = {}
         for machine in machines:
             if (site := self._sites.get(machine.id)) is not None:
@@ -201,7 +201,7 @@ class Fleet:
 
     async def _let_go(self, machines: Sequence[Machine]) -> None:
         alive = {machine.id for machine in machines}
-        for member in [one for one in self.ledger.members if one.machine not in alive]:
+        for member in [member for member in self.ledger.members if member.machine not in alive]:
             await self.ledger.leave(member)
             if member not in self.ledger.members:
                 id_ = member.identity.node_id
@@ -216,11 +216,11 @@ class Fleet:
         if len(self.ledger.members) >= REPLICAS:
             self._short_since = now
         used = {self._disk(member.machine) for member in self.ledger.members}
-        for machine, site in await self._sites_of([one for one in machines if one.id not in self._sites]):
+        for machine, site in await self._sites_of([new for new in machines if new.id not in self._sites]):
             if site.taken and site.disk not in used:
                 await self._add(machine, site)
         if len(self.ledger.members) < REPLICAS and now - self._short_since >= self.replace_after_s:
-            free = [one for one in [*machines[1:], *machines[:1]] if self._disk(one.id) not in {"", *used}]
+            free = [machine for machine in [*machines[1:], *machines[:1]] if self._disk(machine.id) not in {"", *used}]
             await self._look(free[:1])
             for machine, site in await self._sites_of(free[:1]):
                 await self._add(machine, site)
@@ -242,8 +242,8 @@ class Fleet:
         """Note the places of the ledgers, the primary, and the ledgers that may hold more. A disk that does not take it
         is told, and asked again."""
         members = [
-            Known(one.identity.node_id, one.place.partition(":")[0], one.place.partition(":")[2])
-            for one in self.ledger.members
+            Known(member.identity.node_id, member.place.partition(":")[0], member.place.partition(":")[2])
+            for member in self.ledger.members
         ]
         primary = self.ledger.primary.identity.node_id
         ahead, level = self.ledger.missing, self.ledger.level
@@ -253,11 +253,11 @@ class Fleet:
         except OSError as error:
             if not self._unwritten:
                 log.error("replicas_not_noted", reason=str(error))
-                told = (
+                reason = (
                     f"{REPLICAS_FILE} can't be written ({error}): make room in {self.directory.path} before the node "
                     "is started again, or it may begin with an older ledger"
                 )
-                self.notice(Notice(REPLICAS_FILE, told))
+                self.notice(Notice(REPLICAS_FILE, reason))
             self._unwritten = True
         else:
             if self._unwritten:

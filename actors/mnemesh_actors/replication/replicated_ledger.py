@@ -162,7 +162,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         """As Ledger.commit, on two machines. The reason names a write that only one machine has within `ack_s`."""
         first = moves = self._moves
         asked = list(commands)
-        told: dict[int, Committed] = {}  # by ledgers that were given up since
+        earlier: dict[int, Committed] = {}  # by ledgers that were given up since
         while True:
             try:
                 if moves != self._moves:
@@ -172,11 +172,11 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
                 if moves != first and (arrived := await self._arrived(commands, asked, results)):
                     asked = arrived
                     continue  # what is in the log by now is answered from there
-                results = [_as_told(result, told.get(at)) for at, result in enumerate(results)]
+                results = [_as_told(result, earlier.get(at)) for at, result in enumerate(results)]
                 if moves == first:
                     self._committed(asked, results)
                 done = {at: result for at, result in enumerate(results) if isinstance(result, Committed)}
-                told |= done
+                earlier |= done
                 keys = keys_of(asked, results)
                 if keys and moves != first:
                     await self._call(LedgerPort.learn, keys)
@@ -207,7 +207,7 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
         ]  # fmt: skip
         known = await self._call(LedgerPort.known, [first[at].actor for at in idle]) if idle else []
         late = {at for at, here in zip(idle, known, strict=True) if here}
-        return [first[at] if at in late else one for at, one in enumerate(asked)] if late else []
+        return [first[at] if at in late else command for at, command in enumerate(asked)] if late else []
 
     async def _on_two(self, seq: int, keys: Sequence[UsedKey] = ()) -> str:
         """Wait until a second ledger durably has the log up to `seq` and `keys`; why that is not so, or "". Raises
@@ -280,11 +280,11 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
 
     async def status(self) -> LedgerStatus:
         """The primary's, with every replica: the first is the primary."""
-        found = await self._ask(LedgerPort.status)
-        head = max(found.seq, self.primary.bell.head)
+        status = await self._ask(LedgerPort.status)
+        head = max(status.seq, self.primary.bell.head)
         replicas = tuple(self._shown(member, head) for member in (self.primary, *self._others()))
-        alarms = [f"ledger {one.place}: {alarm}" for one in self._others() for alarm in await self._alarms_of(one)]
-        return replace(found, replicas=replicas, state=self.degraded or "ok", alarms=(*found.alarms, *alarms))
+        alarms = [f"ledger {peer.place}: {alarm}" for peer in self._others() for alarm in await self._alarms_of(peer)]
+        return replace(status, replicas=replicas, state=self.degraded or "ok", alarms=(*status.alarms, *alarms))
 
     async def _alarms_of(self, member: Member) -> Sequence[str]:
         """The alarms of a ledger that is not the primary. Without an answer there are none, and the replicas tell
@@ -362,11 +362,11 @@ class ReplicatedLedger(Links, Handle[LedgerPort]):
             self.connect(member)
 
 
-def _as_told(result: Committed | Exception, told: Committed | None) -> Committed | Exception:
-    """The answer to an operation whose ledger was given up: as `told` before, with the memory and the number of the
-    ledger that goes on."""
-    if told is not None and isinstance(result, Committed) and result.replayed:
-        return replace(told, memory=result.memory, seq=result.seq)
+def _as_told(result: Committed | Exception, earlier: Committed | None) -> Committed | Exception:
+    """The answer to an operation whose ledger was given up: as `earlier`, with the memory and the number of the ledger
+    that goes on."""
+    if earlier is not None and isinstance(result, Committed) and result.replayed:
+        return replace(earlier, memory=result.memory, seq=result.seq)
     return result
 
 

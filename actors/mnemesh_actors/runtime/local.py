@@ -180,11 +180,11 @@ class LocalRuntime:
 def answer(loop: asyncio.AbstractEventLoop, future: asyncio.Future[Any], work: Callable[[], Any]) -> None:
     """Do `work` in this thread, and hand the result or the error to the future of a loop in another thread."""
     try:
-        told = partial(_settle, future, work(), None)
+        settled = partial(_settle, future, work(), None)
     except BaseException as error:  # noqa: BLE001  boundary: whatever it is, the caller gets it
-        told = partial(_settle, future, None, error)
+        settled = partial(_settle, future, None, error)
     with suppress(RuntimeError):  # the loop has ended, and with it whoever waited
-        loop.call_soon_threadsafe(told)
+        loop.call_soon_threadsafe(settled)
 
 
 def _settle(future: asyncio.Future[Any], result: Any, error: BaseException | None) -> None:

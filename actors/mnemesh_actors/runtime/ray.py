@@ -92,9 +92,9 @@ class RayHandle(Handle[Port]):
 
     async def placement(self) -> tuple[int, str]:
         """Process and Ray node. Raises what the object's constructor raises."""
-        found: tuple[int, str] = await self._call("placement")
-        self.last_placement = found
-        return found
+        placed: tuple[int, str] = await self._call("placement")
+        self.last_placement = placed
+        return placed
 
     async def shut(self) -> None:
         """Close the object."""
@@ -281,12 +281,12 @@ class RayRuntime:
         import ray
 
         here = ray.get_runtime_context().get_node_id()
-        found = [
+        machines = [
             Machine(node["NodeID"], node["NodeManagerAddress"], node["Resources"].get("CPU", 0) > 0)
             for node in await self._cluster.nodes()
             if node["Alive"]
         ]
-        return tuple(sorted(found, key=lambda one: (one.id != here, one.address, one.id)))
+        return tuple(sorted(machines, key=lambda machine: (machine.id != here, machine.address, machine.id)))
 
     async def answers(self, handle: Handle[object]) -> bool:
         if not isinstance(handle, RayHandle):
@@ -320,9 +320,9 @@ class RayRuntime:
         gone = partial(process_gone, here=here)
         addresses: dict[str, str] = {}
         with contextlib.suppress(Unavailable):  # shown without them
-            addresses = {one.id: one.address for one in await self.machines()}
-        found = await asyncio.gather(*(status_of(handle, gone) for handle in self._handles))
-        placed = (replace(one, address=addresses.get(one.node, "")) for one in found)
+            addresses = {machine.id: machine.address for machine in await self.machines()}
+        states = await asyncio.gather(*(status_of(handle, gone) for handle in self._handles))
+        placed = (replace(status, address=addresses.get(status.node, "")) for status in states)
         return (*placed, *await self._here.actors())
 
     async def close(self) -> None:

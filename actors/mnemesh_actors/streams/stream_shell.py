@@ -43,18 +43,18 @@ class Channel(Protocol):
 
 
 class StreamShell:
-    """One stream, run once. `peer_key` gives the name under which a node's cursors are kept. `told` hears every change
-    of the status. `compare` is whether to compare digests as soon as both sides are caught up, `back` whether the peer
-    is asked to do so as well. `refused` is the code with which this side ended the stream, or "". `heard_ms` is the
-    time of the peer's last word, in ms since the epoch, None before. `admit` says of the peer's node id and life why it
-    is a copy, or ""."""
+    """One stream, run once. `peer_key` gives the name under which a node's cursors are kept. `on_status` hears every
+    change of the status. `compare` is whether to compare digests as soon as both sides are caught up, `back` whether
+    the peer is asked to do so as well. `refused` is the code with which this side ended the stream, or "". `heard_ms`
+    is the time of the peer's last word, in ms since the epoch, None before. `admit` says of the peer's node id and life
+    why it is a copy, or ""."""
 
     def __init__(
         self,
         syncing: Syncing,
         stream: Stream,
         peer_key: Callable[[str], str],
-        told: Callable[[sync.Status], None],
+        on_status: Callable[[sync.Status], None],
         *,
         compare: bool = True,
         back: bool = False,
@@ -63,7 +63,7 @@ class StreamShell:
         self._syncing = syncing
         self._stream = stream
         self._peer_key = peer_key
-        self._told = told
+        self._on_status = on_status
         self._admit = admit
         self._asked: dict[int, asyncio.Future[bool]] = {}
         self.refused = ""
@@ -168,7 +168,7 @@ class StreamShell:
                     going = False
                 case sync.Status():
                     self._compared = effect.compared
-                    self._told(effect)
+                    self._on_status(effect)
                 case sync.Meet(node_id):
                     self._ask(self._met(node_id))
                 case sync.Admit(node_id, life):

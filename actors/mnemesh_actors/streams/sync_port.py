@@ -97,7 +97,7 @@ class Syncing:
             await self._within_quota(sender, batch.entries)
         except QuotaReached:
             # An erasure takes no room. The cursor stays, so that the rest of the batch comes again.
-            if erasures := tuple(one for one in batch.entries if one.type in ERASURES):
+            if erasures := tuple(entry for entry in batch.entries if entry.type in ERASURES):
                 taken = await self._hand(replace(incoming, entries=erasures, feed=""), self.clock())
                 self.published(taken.last)
             raise
@@ -108,7 +108,7 @@ class Syncing:
 
     async def _within_quota(self, sender: str, entries: Sequence[Entry]) -> None:
         """Wait until the sender may bring these. Erasures alone it always may. Raises QuotaReached."""
-        if not entries or any(one.type not in ERASURES for one in entries):
+        if not entries or any(entry.type not in ERASURES for entry in entries):
             await self.quotas.admit(sender, len(entries))
 
     async def _hand(self, batch: Incoming, now: int) -> TakenIn:
@@ -141,10 +141,10 @@ class Syncing:
 
     async def numbers(self, table: str, which: Which) -> list[int]:
         """The numbers of all entries of a table that match, the oldest first."""
-        found: list[int] = []
-        while some := await self.ledger.aside_numbers(table, which, found[-1] if found else 0, BATCH_ITEMS_MAX):
-            found += some
-        return found
+        numbers: list[int] = []
+        while some := await self.ledger.aside_numbers(table, which, numbers[-1] if numbers else 0, BATCH_ITEMS_MAX):
+            numbers += some
+        return numbers
 
     async def discard(self, table: str, ids: Sequence[int]) -> int:
         """Delete entries that wait for others or were not let in. Returns how many there were."""
