@@ -188,8 +188,8 @@ async def _opened(follower: IndexFollower, head: int, *, patient: bool) -> None:
     """Follow the ledger up to `head` and beyond. An index on a server may come later: what it lacks then comes from the
     ledger."""
     opened = await follower.start(head, patient=patient)
-    found = {"seq": opened.seq, "points": opened.points, "behind": head - opened.seq, "rebuilt": opened.rebuilt}
-    log.info("index_away" if follower.away else "index_ready", **found)
+    counts = {"seq": opened.seq, "points": opened.points, "behind": head - opened.seq, "rebuilt": opened.rebuilt}
+    log.info("index_away" if follower.away else "index_ready", **counts)
 
 
 async def _model_and_index(
@@ -284,24 +284,24 @@ def _machine_of_index(fleet: Fleet | None, machines: Sequence[Machine]) -> str:
     if fleet is None:
         return ""
     primary = fleet.ledger.primary.machine
-    return next((one.id for one in reversed(machines) if one.id != primary), machines[-1].id)
+    return next((machine.id for machine in reversed(machines) if machine.id != primary), machines[-1].id)
 
 
 def _usual_workers(runtime: Runtime, machines: Sequence[Machine]) -> int:
     """Two in this process, which share the weights. On Ray one for each machine with processors, except the machine of
     the doors."""
-    return EMBEDDER.count if runtime.name == "local" else max(1, sum(one.processors for one in machines[1:]))
+    return EMBEDDER.count if runtime.name == "local" else max(1, sum(machine.processors for machine in machines[1:]))
 
 
 def _where_to_embed(machines: Sequence[Machine], workers: int) -> list[Place]:
     """Where each embedding worker lives. On several machines the workers live away from the doors, which need their
     processors. The first is not on the last machine, the usual place of the index. When a machine is gone, Ray takes
     another. A machine that offers no processors is left alone, unless none offers any."""
-    able = [one for one in machines if one.processors]
+    able = [machine for machine in machines if machine.processors]
     works = bool(able)
     if len(machines) == 1 or not able:
         return [Place(roams=True, works=works)] * workers
-    others = [one for one in able if one != machines[0]] or able
+    others = [machine for machine in able if machine != machines[0]] or able
     first = len(others) - 2
     return [
         Place(machine=others[(first - number) % len(others)].id, roams=True, works=True) for number in range(workers)

@@ -154,7 +154,7 @@ class Mesh:
         await self._parts.files.learn(caller)
         with self._parts.foreground.operation():
             outcomes = await self._writing.remember_batch(caller, drafts, at_rest=at_rest)
-        self._parts.files.wrote(one.memory for one in outcomes if not isinstance(one, MnemeshError))
+        self._parts.files.wrote(outcome.memory for outcome in outcomes if not isinstance(outcome, MnemeshError))
         return [
             outcome if isinstance(outcome, MnemeshError) else self._triggering.remembered(caller, draft, outcome)
             for draft, outcome in zip(drafts, outcomes, strict=True)
@@ -176,10 +176,10 @@ class Mesh:
 
     async def blame(self, caller: Caller, key: str, revision: str = "") -> Blame:
         """The author of each part of a memory; see Histories.blame."""
-        found = await self._histories.blame(caller, key, revision)
-        targets = {one.field: one.field.rpartition(":")[2] for one in found.fields if one.field.startswith("links.")}
-        unseen = await hidden(self._parts, caller, targets.values())
-        return replace(found, fields=tuple(one for one in found.fields if targets.get(one.field) not in unseen))
+        blame = await self._histories.blame(caller, key, revision)
+        ends = {part.field: part.field.rpartition(":")[2] for part in blame.fields if part.field.startswith("links.")}
+        unseen = await hidden(self._parts, caller, ends.values())
+        return replace(blame, fields=tuple(part for part in blame.fields if ends.get(part.field) not in unseen))
 
     async def recall(self, caller: Caller, query: Query) -> Recalled:
         """Find memories; see Recalling.recall."""
@@ -200,9 +200,9 @@ class Mesh:
 
     async def _with_marks(self, caller: Caller, answers: Sequence[Recalled]) -> list[Recalled]:
         """The answers with the same marks at their results."""
-        marked = iter(await self._marked(caller, [hit.memory for one in answers for hit in one.results]))
+        marked = iter(await self._marked(caller, [hit.memory for answer in answers for hit in answer.results]))
         return [
-            replace(one, results=tuple(hit_with(hit, memory=next(marked)) for hit in one.results)) for one in answers
+            replace(item, results=tuple(hit_with(hit, memory=next(marked)) for hit in item.results)) for item in answers
         ]
 
     def _answered(self, caller: Caller, query: Query, answer: Recalled) -> Recalled:
@@ -235,15 +235,15 @@ class Mesh:
             raise InvalidArgument("ids", f"{len(keys)} ids", f"1 to {limits.GET_IDS_MAX}", missing=not keys)
         field_checks.moment("as_of", as_of)
         rows = rows_of(self._parts, grants.readable(caller), as_of)
-        found = await find_many(self._parts, caller, keys, forgotten=True, spaces=spaces)
-        found = await rows.present(found, include_forgotten)
-        if len(found) == 1 and isinstance(found[0], MnemeshError):
-            raise found[0]
-        for item in found:
+        items = await find_many(self._parts, caller, keys, forgotten=True, spaces=spaces)
+        items = await rows.present(items, include_forgotten)
+        if len(items) == 1 and isinstance(items[0], MnemeshError):
+            raise items[0]
+        for item in items:
             if isinstance(item, DataLoss):  # which is another thing than a memory that is not there
                 raise item
-        memories = [item for item in found if isinstance(item, Memory)]
-        missing = [key for key, item in zip(keys, found, strict=True) if isinstance(item, MnemeshError)]
+        memories = [item for item in items if isinstance(item, Memory)]
+        missing = [key for key, item in zip(keys, items, strict=True) if isinstance(item, MnemeshError)]
         if memories:
             await self._parts.ledger.touch([memory.id for memory in memories], self._parts.clock())
             memories = await granted(self._parts, caller, memories, rows)

@@ -76,34 +76,34 @@ def salvage(source: Path, target: Path, key_file: Path, node_id: str, now: int) 
         beside = {table: old.rows(table, *read) for table, read in BESIDE.items()}
     with closing(schema.connect(target)) as db:
         lost += _not_taken(db, rows)
-        _complete(db, rows, {table: found for table, (found, _) in beside.items()})
+        _complete(db, rows, {table: kept for table, (kept, _) in beside.items()})
     with closing(Ledger(str(target), str(key_file), node_id)) as ledger:  # which makes the view anew
         status = ledger.status()
     with closing(schema.read_only(target)) as db:
         (count,) = db.execute("SELECT count(*) FROM entry").fetchone()
         left = {doc for (doc,) in db.execute("SELECT DISTINCT doc FROM entry")}
-    named = (Lost(seq=one.seq, doc=one.doc, why=one.why, left=one.doc in left) for one in lost)
+    named = (Lost(seq=loss.seq, doc=loss.doc, why=loss.why, left=loss.doc in left) for loss in lost)
     return Salvaged(
         entries=count,
         memories=status.memories,
-        lost=tuple(sorted(named, key=lambda one: one.seq)),
+        lost=tuple(sorted(named, key=lambda loss: loss.seq)),
         partly=tuple(table for table, (_, whole) in beside.items() if not whole),
     )
 
 
 def _sound(old: Wreck, keys: Mapping[str, bytes], lost: list[Lost]) -> Iterator[Row]:
     """The entries whose bytes are as written; the reasons for the others go to `lost`."""
-    for one in old.entries():
-        if isinstance(one, Unread):
-            lost.append(Lost(seq=one.seq, doc=one.doc, why=one.why))
+    for row in old.entries():
+        if isinstance(row, Unread):
+            lost.append(Lost(seq=row.seq, doc=row.doc, why=row.why))
             continue
-        if key := keys.get(one.entry.node):
+        if key := keys.get(row.entry.node):
             try:
-                verify(one.entry, key)
+                verify(row.entry, key)
             except DataLoss as error:
-                lost.append(Lost(seq=one.seq, doc=one.entry.doc, why=error.message))
+                lost.append(Lost(seq=row.seq, doc=row.entry.doc, why=error.message))
                 continue
-        yield one
+        yield row
 
 
 def _not_taken(db: sqlite3.Connection, rows: Iterable[tuple[int, str, str, str, int]]) -> Iterator[Lost]:
@@ -134,11 +134,11 @@ def _complete(
         db.executemany("UPDATE entry SET origin = ?, received = ? WHERE hash = ?", came)
         waits = {hash for (hash,) in db.execute("SELECT hash FROM pending")}
         db.executemany(
-            "UPDATE pending SET origin = ?, received = ? WHERE hash = ?", [one for one in came if one[2] in waits]
+            "UPDATE pending SET origin = ?, received = ? WHERE hash = ?", [row for row in came if row[2] in waits]
         )
-        for table, found in beside.items():
+        for table, stored in beside.items():
             places = ", ".join("?" * len(BESIDE[table][0]))
-            filled = [row for row in found if None not in row]  # no column of theirs may be empty
+            filled = [row for row in stored if None not in row]  # no column of theirs may be empty
             db.executemany(f"INSERT OR REPLACE INTO {table} VALUES ({places})", filled)
         # The writer of a lost memory may write again with the same key. A key without a fingerprint is that of an
         # erasure.

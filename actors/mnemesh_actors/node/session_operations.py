@@ -135,7 +135,7 @@ class Sessions:
             last = await self._parts.ledger.last_tagged(named, checkpoints.TAG, session or None, agent)
             opening = await self._opening(caller, named)
             opening[PREDICTED], degraded = await self._predicted(caller, named, ())
-            opening = await self._told(caller, opening)
+            opening = await self._with_others(caller, opening)
         checkpoint, used = None, 0
         if last is not None:
             room = int(CHECKPOINT_SHARE * budget) - session_context.MEMORY_TOKENS
@@ -144,8 +144,8 @@ class Sessions:
             used = estimate_tokens(checkpoints.text_of(standing)) + session_context.MEMORY_TOKENS
         kept = {name: opening.get(name, []) for name in (PINNED, REQUIREMENTS, QUESTIONS, RUNS, PREDICTED, HOT)}
         known = {last.id} if last is not None else ()
-        found = session_context.chosen(kept, known, max(0, budget - used), self._parts.clock())
-        return checkpoint, replace(found, tokens_used=found.tokens_used + used, degraded=degraded)
+        context = session_context.chosen(kept, known, max(0, budget - used), self._parts.clock())
+        return checkpoint, replace(context, tokens_used=context.tokens_used + used, degraded=degraded)
 
     async def context(self, caller: Caller, asked: ContextQuery) -> SessionContext:
         """The context of a session, without memories that the session was given before. Raises InvalidArgument,
@@ -170,44 +170,44 @@ class Sessions:
             fired = self._triggering.recalled(caller, clean, named)
             armed = await self._parts.ledger.read(list(fired)) if fired else {}
             opening |= {ANSWERS: answers, TRIGGERED: [armed[id_] for id_ in fired if id_ in armed]}
-            opening[PREDICTED], unpredicted = await self._predicted(caller, named, [one.id for one in answers])
-            opening = await self._told(caller, opening)
+            opening[PREDICTED], unpredicted = await self._predicted(caller, named, [memory.id for memory in answers])
+            opening = await self._with_others(caller, opening)
         key = (session, caller.agent, named)
         if asked.anew:
             self._given.forget(key)
         given = frozenset(self._given.of(key))
-        found = session_context.chosen(opening, given, asked.budget, self._parts.clock(), text)
-        self._given.add(key, found.ids)
-        return replace(found, continued=bool(given), degraded=(*degraded, *unpredicted))
+        context = session_context.chosen(opening, given, asked.budget, self._parts.clock(), text)
+        self._given.add(key, context.ids)
+        return replace(context, continued=bool(given), degraded=(*degraded, *unpredicted))
 
     async def _opening(self, caller: Caller, spaces: Sequence[str]) -> dict[str, list[Memory]]:
         """The groups by the ledger, without stored rules and without memories that a rule hides."""
-        found = await self._parts.ledger.opening(spaces, limits.CONTEXT_GROUP_MAX, self._parts.clock())
-        return {name: self._allowed(caller, spaces, memories) for name, memories in found.items()}
+        groups = await self._parts.ledger.opening(spaces, limits.CONTEXT_GROUP_MAX, self._parts.clock())
+        return {name: self._allowed(caller, spaces, memories) for name, memories in groups.items()}
 
     async def _predicted(
         self, caller: Caller, spaces: Sequence[str], start: Sequence[str]
     ) -> tuple[list[Memory], tuple[str, ...]]:
         """What is likely needed next to `start`, and why nothing can be said."""
         try:
-            found = await self._predict(caller, start, spaces, session_context.PREDICTED_MAX)
+            predicted = await self._predict(caller, start, spaces, session_context.PREDICTED_MAX)
         except Unavailable as error:
             return [], (error.message,)
-        return self._allowed(caller, spaces, [one for one in found if one.tier != "archive"]), ()
+        return self._allowed(caller, spaces, [memory for memory in predicted if memory.tier != "archive"]), ()
 
     def _allowed(self, caller: Caller, spaces: Sequence[str], memories: Sequence[Memory]) -> list[Memory]:
         rules = (*self._parts.config.rules, *self._parts.rules.of(spaces, caller.private_space))
-        return session_context.allowed([one for one in memories if not states_rule(one)], rules)
+        return session_context.allowed([memory for memory in memories if not states_rule(memory)], rules)
 
-    async def _told(self, caller: Caller, groups: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
+    async def _with_others(self, caller: Caller, groups: Mapping[str, Sequence[Memory]]) -> dict[str, list[Memory]]:
         """The groups with what other memories say of each. Of two that contradict each other, or of which one
         may replace the other, the newer comes first."""
         memories = {memory.id: memory for group in groups.values() for memory in group}
         read = await granted(self._parts, caller, list(memories.values()))
-        told = {memory.id: memory for memory in await displayed(self._parts, read)}
-        newer = precedence.unsettled(told.values())
+        seen = {memory.id: memory for memory in await displayed(self._parts, read)}
+        newer = precedence.unsettled(seen.values())
         ids = {name: list(dict.fromkeys(memory.id for memory in group)) for name, group in groups.items()}
-        return {name: precedence.newer_first([told[id_] for id_ in group], group, newer) for name, group in ids.items()}
+        return {name: precedence.newer_first([seen[id_] for id_ in group], group, newer) for name, group in ids.items()}
 
     async def _answers(self, caller: Caller, query: Query) -> tuple[list[Memory], tuple[str, ...]]:
         """The memories that answer a question, and why there are none."""
@@ -249,12 +249,12 @@ class SessionRecords:
         self._linking = linking
         self.operations = self.record_run, self.runs, self.settle, self.requirements
 
-    async def record_run(self, caller: Caller, told: Told, *, space: str = "", mask: bool = False) -> SessionRun:
+    async def record_run(self, caller: Caller, report: Told, *, space: str = "", mask: bool = False) -> SessionRun:
         """Store what a session was, as the next version of its record, with a link to the prompt that it followed. The
         same again changes nothing, and a forgotten record stays forgotten until there is more to tell. Raises
         InvalidArgument, NotFound, SecretRefused, PermissionDenied."""
         where = request_checks.write_space(space, caller)
-        clean = session_runs.checked(told, mask=mask)
+        clean = session_runs.checked(report, mask=mask)
         prompt = await self._prompt(caller, clean, where)
         clean = replace(clean, prompt_id=prompt)
         content, title = session_runs.text_of(clean), session_runs.title(clean)
@@ -266,23 +266,23 @@ class SessionRecords:
             created_at=clean.started_at if clean.started_at and clean.started_at <= self._parts.clock() else None,
         )  # fmt: skip
         try:
-            memory = await self._recorded(caller, draft, named=bool(told.prompt_id))
+            memory = await self._recorded(caller, draft, named=bool(report.prompt_id))
         except AlreadyExists:  # another call began the record meanwhile
-            memory = await self._recorded(caller, draft, named=bool(told.prompt_id))
+            memory = await self._recorded(caller, draft, named=bool(report.prompt_id))
         run = session_runs.run_of(memory)
         if prompt and run.prompt_id == prompt and memory.state == "active":
             await self._linking.link(caller, memory.id, FOLLOWS, prompt, wait="durable")
         return run
 
-    async def _prompt(self, caller: Caller, told: Told, space: str) -> str:
+    async def _prompt(self, caller: Caller, report: Told, space: str) -> str:
         """The id of the prompt that a session followed: the named one, or the latest of its space that was stored with
         the session; "" for none."""
         async with answered(self._parts, "ledger"):
-            if not told.prompt_id:
-                stored = ListQuery(spaces=(space,), kinds=(PROMPT,), session=told.session, limit=1)
+            if not report.prompt_id:
+                stored = ListQuery(spaces=(space,), kinds=(PROMPT,), session=report.session, limit=1)
                 page = await self._parts.ledger.page(request_checks.list_query(stored, caller))
                 return next((memory.id for memory in page.memories), "")
-            (named,) = await find_many(self._parts, caller, [told.prompt_id], spaces=(space,))
+            (named,) = await find_many(self._parts, caller, [report.prompt_id], spaces=(space,))
         if isinstance(named, NotFound | InvalidArgument):
             raise named.named("prompt_id")
         if isinstance(named, MnemeshError):
@@ -307,13 +307,13 @@ class SessionRecords:
         if before is not None and not named:
             draft = replace(draft, attrs=session_runs.with_prompt(draft.attrs, before.attrs))
         said = draft.content, dict(draft.attrs)
-        for one in (before, *forgotten):
-            if one is not None and (one.content, dict(one.attrs)) == said:
-                return one
+        for record in (before, *forgotten):
+            if record is not None and (record.content, dict(record.attrs)) == said:
+                return record
         if before is not None and before.version < limits.REVISIONS_MAX:
             patch = Patch(content=draft.content, title=draft.title, attrs=draft.attrs, force=True, wait="durable")
             return (await self._writing.update(caller, before.id, patch)).memory
-        after = next((one.id for one in (before, *forgotten) if one is not None), "")
+        after = next((record.id for record in (before, *forgotten) if record is not None), "")
         key = session_runs.key_of(draft.space, session, after)
         return (await self._writing.remember(caller, replace(draft, idempotency_key=key))).memory
 

@@ -43,7 +43,7 @@ class Transcribing:
         clean = sessions.draft(draft, caller)
         # In a thread, because a call of a megabyte takes a quarter of a second.
         clean, masked = await asyncio.to_thread(sessions.without_secrets, clean)
-        ids = frozenset(one.id for one in masked)
+        ids = frozenset(turn.id for turn in masked)
         added = await self._store.add(clean, ids, caller.agent, self._clock())
         return replace(added, masked=masked)
 
@@ -63,14 +63,14 @@ class Transcribing:
         field_checks.whole("first", first, 1, limits.TRANSCRIPT_SESSION_TURNS_MAX)
         field_checks.whole("count", count, 1, limits.TRANSCRIPT_READ_TURNS_MAX)
         name = sessions.session_id("session", session)
-        found = [one.space for one in await self._called(caller, name, space, grants.READ) if one.session == name]
-        if not found:
+        spaces = [held.space for held in await self._called(caller, name, space, grants.READ) if held.session == name]
+        if not spaces:
             raise NotFound("session", name, "the list of transcripts shows those that are there")
-        if len(found) > 1:
+        if len(spaces) > 1:
             raise FailedPrecondition(
-                f"session: {shorten(name)} lies in {', '.join(found)}; name one of these as space", field="space"
+                f"session: {shorten(name)} lies in {', '.join(spaces)}; name one of these as space", field="space"
             )
-        return await self._store.read(name, found[0], first, count)
+        return await self._store.read(name, spaces[0], first, count)
 
     async def page(self, caller: Caller, query: sessions.SessionQuery) -> sessions.SessionPage:
         """One page of sessions."""
@@ -86,18 +86,18 @@ class Transcribing:
         may, and an admin. Raises NotFound, PermissionDenied."""
         name = sessions.session_id("session", session)
         lying = await self._called(caller, name, space, grants.WRITE)
-        if not any(one.session == name for one in lying):
+        if not any(held.session == name for held in lying):
             raise NotFound("session", name, "the list of transcripts shows those that are there")
-        gone = [one for one in lying if caller.role in ADMINS or principal_of(one.by) == caller.principal]
-        if not any(one.session == name for one in gone):
-            by = ", ".join(sorted({principal_of(one.by) for one in lying}))
+        gone = [held for held in lying if caller.role in ADMINS or principal_of(held.by) == caller.principal]
+        if not any(held.session == name for held in gone):
+            by = ", ".join(sorted({principal_of(held.by) for held in lying}))
             action = f"erase the session {shorten(name)}, stored by {by},"
             raise PermissionDenied(caller.principal, action, "what it stored itself; an admin may erase all")
-        folded = await self._store.erase([(one.session, one.space) for one in gone])
+        folded = await self._store.erase([(held.session, held.space) for held in gone])
         return sessions.ErasedSession(
             sessions=tuple(gone),
-            turns=sum(one.turns for one in gone),
-            stored_at=min(one.stored_at for one in gone),
+            turns=sum(held.turns for held in gone),
+            stored_at=min(held.stored_at for held in gone),
             pending="" if folded else "its bytes leave the write-ahead log with a later write",
         )
 
@@ -131,5 +131,5 @@ class Transcribing:
             space = space_path("space", space)
             grants.require_space(caller, need, space)
         may = grants.may_write if need == grants.WRITE else grants.may_read
-        found = await self._store.called(name)
-        return [one for one in found if (one.space == space if space else may(caller, one.space))]
+        called = await self._store.called(name)
+        return [session for session in called if (session.space == space if space else may(caller, session.space))]

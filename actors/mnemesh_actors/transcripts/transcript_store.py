@@ -25,7 +25,7 @@ from mnemesh_memory.values.errors import DeadlineExceeded, FailedPrecondition, I
 
 STEPS_BETWEEN_LOOKS: Final = 100_000  # of SQLite's machine, until a search looks at the time
 DEPTH_MAX: Final = 16  # of sessions that are part of others
-COLUMNS: Final = tuple(one.name for one in fields(sessions.Session))
+COLUMNS: Final = tuple(column.name for column in fields(sessions.Session))
 SESSION: Final = ", ".join(f"s.{name}" for name in COLUMNS)
 
 
@@ -98,7 +98,7 @@ class TranscriptStore:
             ).fetchall()
             full = full_match((held[stem] for stem in wanted), turns)
             best = ranked((Scored(*row) for row in pool), full)[: query.limit]
-            return tuple(_hit(db, query, one, score) for one, score in best)
+            return tuple(_hit(db, query, place, score) for place, score in best)
 
     def read(
         self, session: str, space: str, first: int, count: int
@@ -277,16 +277,16 @@ def _filters(query: sessions.TranscriptQuery) -> tuple[str, list[Any]]:
     return where, values
 
 
-def _hit(db: sqlite3.Connection, query: sessions.TranscriptQuery, one: Scored, score: float) -> sessions.TurnHit:
+def _hit(db: sqlite3.Connection, query: sessions.TranscriptQuery, place: Scored, score: float) -> sessions.TurnHit:
     around = [
         replace(turn, text=snippet(turn.text, query.text))
-        for turn in _turns(db, one.session, one.position - query.context, one.position + query.context)
+        for turn in _turns(db, place.session, place.position - query.context, place.position + query.context)
     ]
     return sessions.TurnHit(
-        turn=next(turn for turn in around if turn.position == one.position),
+        turn=next(turn for turn in around if turn.position == place.position),
         score=score,
-        before=tuple(turn for turn in around if turn.position < one.position),
-        after=tuple(turn for turn in around if turn.position > one.position),
+        before=tuple(turn for turn in around if turn.position < place.position),
+        after=tuple(turn for turn in around if turn.position > place.position),
     )
 
 

@@ -52,8 +52,8 @@ class Watching:
             incarnation, head = await self._parts.ledger.position()
             self._parts.news.tell(head)
             positions, reason = watch_values.begin(query, {incarnation: head})
-            told = positions[incarnation]
-            reader = LogReader(self._parts.news, partial(self._page, query.spaces), incarnation, told)
+            last = positions[incarnation]
+            reader = LogReader(self._parts.news, partial(self._page, query.spaces), incarnation, last)
             cursor = self._seal.write(positions, principal)
             yield Watched(type=watch_values.OPENED, cursor=cursor, spaces=query.spaces, reason=reason)
             try:
@@ -61,24 +61,24 @@ class Watching:
                     page = await reader.next()
                     if page is None:
                         if reader.incarnation != incarnation:
-                            incarnation, told = reader.incarnation, 0
+                            incarnation, last = reader.incarnation, 0
                             cursor = self._seal.write({incarnation: 0}, principal)
                             reason = watch_values.told_anew(incarnation)
                             yield Watched(type=watch_values.OPENED, cursor=cursor, spaces=query.spaces, reason=reason)
                         continue
                     for change in page.changes:
                         if watch_values.wanted(change, query):
-                            told, cursor = change.seq, self._seal.write({incarnation: change.seq}, principal)
-                            yield self._told(change, cursor, query.include_content)
+                            last, cursor = change.seq, self._seal.write({incarnation: change.seq}, principal)
+                            yield self._watched(change, cursor, query.include_content)
                     reader.passed(page)
-                    if reader.seq - told >= POSITION_EVERY_ENTRIES:
-                        told, cursor = reader.seq, self._seal.write({incarnation: reader.seq}, principal)
+                    if reader.seq - last >= POSITION_EVERY_ENTRIES:
+                        last, cursor = reader.seq, self._seal.write({incarnation: reader.seq}, principal)
                         yield Watched(type=watch_values.POSITION, cursor=cursor)
             except MnemeshError as error:
                 error.fields.setdefault("cursor", cursor)
                 raise
 
-    def _told(self, change: Change, cursor: str, with_content: bool) -> Watched:
+    def _watched(self, change: Change, cursor: str, with_content: bool) -> Watched:
         shown = change if with_content else replace(change, content="")
         return Watched(type=change.type, cursor=cursor, change=shown, merged=change.node != self._node_id)
 
