@@ -198,7 +198,7 @@ class Embedder:
             await self.yields_to.idle(YIELDED_S)
         # Questions are the urgent items, and a call has urgent items alone or none.
         embed = self.workers.embed_questions if asked[0].is_question else self.workers.embed
-        return list(await embed([one.text for one in asked], self.generation))
+        return list(await embed([item.text for item in asked], self.generation))
 
     def knows(self, question: str) -> bool:
         """Whether the vector of `question` is at hand."""
@@ -244,17 +244,17 @@ class Embedder:
         """The unit vectors of `passages`, texts that are searched, in order. Raises what the worker raised, for all."""
         texts = [Asked(self.prefixes.passage + passage, False) for passage in passages]
         # The cache may drop these texts while the others are made.
-        found = {text: self._cache[text] for text in texts if text in self._cache}
-        missing = [text for text in dict.fromkeys(texts) if text not in found]
+        vectors = {text: self._cache[text] for text in texts if text in self._cache}
+        missing = [text for text in dict.fromkeys(texts) if text not in vectors]
         # In steps, so that one long list does not fill the queue by itself.
         for start in range(0, len(missing), STEP_TEXTS_MAX):
             step = missing[start : start + STEP_TEXTS_MAX]
             for text, result in zip(step, await self._batcher.submit_many(step), strict=True):
                 if isinstance(result, BaseException):
                     raise result
-                found[text] = result
+                vectors[text] = result
                 self._keep(text, result)
-        return [found[text] for text in texts]
+        return [vectors[text] for text in texts]
 
     def stored(self, kept: Mapping[str, bytes]) -> dict[str, Vector]:
         """Vectors that the ledger has kept, each under its key. A vector of another width, not finite or not of length
@@ -265,11 +265,11 @@ class Embedder:
         rows = np.frombuffer(b"".join(map(kept.__getitem__, keys)), np.float32).reshape(len(keys), self.dimensions)
         with np.errstate(over="ignore", invalid="ignore"):
             whole = np.abs(np.linalg.norm(rows, axis=1) - 1.0) <= LENGTH_TOLERANCE  # of NaN that is not so
-        found = dict(zip(compress(keys, whole), rows[whole], strict=True))
-        if len(found) < len(kept) and not self._told_damaged:
+        vectors = dict(zip(compress(keys, whole), rows[whole], strict=True))
+        if len(vectors) < len(kept) and not self._told_damaged:
             self._told_damaged = True
-            log.warning("cached_vectors_damaged", damaged=len(kept) - len(found), generation=self.generation)
-        return found
+            log.warning("cached_vectors_damaged", damaged=len(kept) - len(vectors), generation=self.generation)
+        return vectors
 
     async def stored_of(self, ledger: Handle[LedgerRead], memories: Sequence[Memory]) -> dict[str, list[Vector]]:
         """The vectors that the ledger has kept of each memory's passages, the first PASSAGES_COMPARED_MAX."""

@@ -39,36 +39,36 @@ async def read(
 ) -> list[tuple[guard.Candidate, ...]]:
     """The candidates of each text, those that are worth it with a reading. `at_rest` leaves the loop and the model to
     others."""
-    found = [one.candidates for one in texts]
+    given = [item.candidates for item in texts]
     if embedder.pairs != PAIRS_READY:
-        return found
+        return given
     wanted = await asyncio.to_thread(_wanted, texts, widely=True) if at_rest else _wanted(texts)
     if not wanted:
-        return found
+        return given
     pairs = [(candidate.text, texts[at].text) for at, candidate in wanted]
-    told: list[Reading] = []
+    came: list[Reading] = []
     try:
         async with asyncio.timeout(within_s), aclosing(embedder.read_pairs(pairs, yields=at_rest)) as calls:
             async for some in calls:
-                told += some
+                came += some
     except TimeoutError:
         reason = f"the model has not answered within {within_s:g} s"
-        log.warning("texts_not_read", pairs=len(pairs) - len(told), reason=reason)
+        log.warning("texts_not_read", pairs=len(pairs) - len(came), reason=reason)
     except MnemeshError as error:
-        log.warning("texts_not_read", pairs=len(pairs) - len(told), reason=error.message)
+        log.warning("texts_not_read", pairs=len(pairs) - len(came), reason=error.message)
     # A batch that is out of time keeps the readings that have come.
-    readings = {(at, candidate.id): one for (at, candidate), one in zip(wanted, told, strict=False)}
+    readings = {(at, candidate.id): reading for (at, candidate), reading in zip(wanted, came, strict=False)}
     return [
-        tuple(replace(one, read=readings.get((at, one.id), one.read)) for one in candidates)
-        for at, candidates in enumerate(found)
+        tuple(replace(candidate, read=readings.get((at, candidate.id), candidate.read)) for candidate in candidates)
+        for at, candidates in enumerate(given)
     ]
 
 
 def _wanted(texts: Sequence[Unread], *, widely: bool = False) -> list[tuple[int, guard.Candidate]]:
     return [
         (at, candidate)
-        for at, one in enumerate(texts)
-        for candidate in guard.to_read(one.text, one.kind, one.candidates, one.session, one.seen, widely=widely)
+        for at, item in enumerate(texts)
+        for candidate in guard.to_read(item.text, item.kind, item.candidates, item.session, item.seen, widely=widely)
     ]
 
 

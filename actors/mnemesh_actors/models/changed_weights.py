@@ -58,10 +58,10 @@ def deltas_in(path: Path, form: Mapping[str, Any]) -> Deltas:
         revision = hashlib.sha256(content).hexdigest()[:12]
         with np.load(BytesIO(content)) as file:
             members = dict(file)  # read all: each has a checksum
-        told = json.loads(bytes(members["meta"]))
-        if {name: told[name] for name in form} != dict(form):
-            raise ValueError(" over ".join(f"{name} {told[name]}" for name in form))
-        return Deltas(path, told["base"], int(told["tokens_max"]), revision)
+        meta = json.loads(bytes(members["meta"]))
+        if {name: meta[name] for name in form} != dict(form):
+            raise ValueError(" over ".join(f"{name} {meta[name]}" for name in form))
+        return Deltas(path, meta["base"], int(meta["tokens_max"]), revision)
     except FileNotFoundError:
         raise Unavailable(f"{path.name} is not in this installation") from None
     except _DAMAGES as error:

@@ -71,24 +71,24 @@ class Engine:
     """A loaded model, which any number of threads may run. Raises InvalidArgument when a configured folder's model is
     unusable, with the way, and Unavailable for a model that we made or fetched."""
 
-    def __init__(self, found: Located, threads: int) -> None:
-        name = f"mnemesh/{found.pooling}/{found.revision}/{found.model_file}"
+    def __init__(self, model: Located, threads: int) -> None:
+        name = f"mnemesh/{model.pooling}/{model.revision}/{model.model_file}"
         if name not in {model["model"] for model in TextEmbedding.list_supported_models()}:
             TextEmbedding.add_custom_model(
                 name,
-                pooling=_POOLING[found.pooling],
-                normalization=found.pooling != "none",
+                pooling=_POOLING[model.pooling],
+                normalization=model.pooling != "none",
                 sources=ModelSource(url="file:///"),
                 dim=0,
-                model_file=found.model_file,
+                model_file=model.model_file,
             )
         try:
             self._session = _Session(
                 name,
-                cache_dir=str(found.directory.parent),
+                cache_dir=str(model.directory.parent),
                 threads=threads,
                 providers=["CPUExecutionProvider"],
-                specific_model_path=str(found.directory),
+                specific_model_path=str(model.directory),
                 enable_cpu_mem_arena=True,  # 8 % faster; with runs of bounded size it stays at 25 MB
             )
             tokenizer = self._session.tokenizer
@@ -96,11 +96,11 @@ class Engine:
             self._tokenizer = tokenizer
             limit = (tokenizer.truncation or {}).get("max_length", TOKENS_MAX)
             # fastembed's copy truncates at 128, other models at 512, which costs memory and is more than a chunk.
-            tokenizer.enable_truncation(TOKENS_MAX if found.source == "downloaded" else min(limit, TOKENS_MAX))
+            tokenizer.enable_truncation(TOKENS_MAX if model.source == "downloaded" else min(limit, TOKENS_MAX))
             probe = self.run(_PROBE)
         except _LOAD_ERRORS as error:
-            raise _refusal(found, f"a model that loads: {error}") from error
-        self.dimensions = _dimensions(probe, found)
+            raise _refusal(model, f"a model that loads: {error}") from error
+        self.dimensions = _dimensions(probe, model)
 
     def lengths(self, texts: Sequence[str]) -> list[int]:
         """The number of tokens of each text after truncation, the two special ones included."""
@@ -109,7 +109,7 @@ class Engine:
     def tokens(self, texts: Sequence[str]) -> list[list[int]]:
         """The tokens of each text after truncation, without the special ones."""
         read = self._tokenizer.encode_batch(list(texts), add_special_tokens=False)
-        return [list(compress(one.ids, one.attention_mask)) for one in read]
+        return [list(compress(encoding.ids, encoding.attention_mask)) for encoding in read]
 
     def number_of(self, token: str) -> int:
         """The number of a special token. Raises KeyError for a token that the model does not have."""
@@ -123,31 +123,31 @@ class Engine:
         same vector."""
         unknown = {self._tokenizer.token_to_id(name) for name in _UNKNOWN_TOKENS}
         encoding = self._tokenizer.encode(text)
-        told = zip(encoding.ids, encoding.special_tokens_mask, strict=True)
-        return any(token not in unknown for token, special in told if not special)
+        tokens = zip(encoding.ids, encoding.special_tokens_mask, strict=True)
+        return any(token not in unknown for token, special in tokens if not special)
 
     def run(self, texts: Sequence[str]) -> Vectors:
         """One run of the graph: shape (len(texts), dimensions), float32. Memory grows with the padded tokens."""
         return np.asarray(list(self._session.embed(list(texts), batch_size=len(texts))), np.float32)
 
 
-def _dimensions(probe: Vectors, found: Located) -> int:
+def _dimensions(probe: Vectors, model: Located) -> int:
     """The width of the model's vectors, once they are known to be vectors of length 1."""
     if probe.ndim != 2 or probe.shape[0] != len(_PROBE):
-        raise _refusal(found, f"a model that gives one vector a text, not an array of shape {probe.shape}")
+        raise _refusal(model, f"a model that gives one vector a text, not an array of shape {probe.shape}")
     if not np.isfinite(probe).all():
-        raise _refusal(found, "a model that gives finite numbers")
+        raise _refusal(model, "a model that gives finite numbers")
     norms = np.linalg.norm(probe, axis=1)
     if np.abs(norms - 1).max() > LENGTH_TOLERANCE:
-        raise _refusal(found, f"a model that gives vectors of length 1, not {norms[0]:.3f}; or a 1_Pooling/config.json")
+        raise _refusal(model, f"a model that gives vectors of length 1, not {norms[0]:.3f}; or a 1_Pooling/config.json")
     return int(probe.shape[1])
 
 
-def _refusal(found: Located, wanted: str) -> MnemeshError:
-    if found.source == "configured":
-        return InvalidArgument("model_dir", str(found.directory), wanted)
+def _refusal(model: Located, wanted: str) -> MnemeshError:
+    if model.source == "configured":
+        return InvalidArgument("model_dir", str(model.directory), wanted)
     return Unavailable(
-        f"the model in {found.directory} is damaged (not {wanted}); delete that folder and start again",
+        f"the model in {model.directory} is damaged (not {wanted}); delete that folder and start again",
         field="model_dir",
     )
 

@@ -61,20 +61,20 @@ def told_by(folder: Path) -> Prefixes:
     without its words would be found worse, and nobody would see why."""
     path = folder / PROMPTS_FILE
     try:
-        told: Any = json.loads(path.read_text(encoding="utf-8"))
+        stored: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return NO_PREFIXES
     except (OSError, ValueError) as error:
         raise _refused(folder, f"JSON that can be read: {error}") from error
-    prompts = told.get("prompts") or {} if isinstance(told, dict) else None
+    prompts = stored.get("prompts") or {} if isinstance(stored, dict) else None
     if not isinstance(prompts, dict) or not all(isinstance(text, str) for text in prompts.values()):
         raise _refused(folder, 'an object whose "prompts" are texts by their names')
-    usual = prompts.get(told.get("default_prompt_name"), "")
-    found = Prefixes(_first(prompts, _OF_QUESTIONS, usual), _first(prompts, _OF_TEXTS, usual))
-    for text in (found.query, found.passage):
+    usual = prompts.get(stored.get("default_prompt_name"), "")
+    prefixes = Prefixes(_first(prompts, _OF_QUESTIONS, usual), _first(prompts, _OF_TEXTS, usual))
+    for text in (prefixes.query, prefixes.passage):
         if len(text) > PREFIX_CHARS_MAX:
             raise _refused(folder, f"prompts of at most {PREFIX_CHARS_MAX} characters, not {len(text)}")
-    return found
+    return prefixes
 
 
 def _first(prompts: Mapping[str, str], names: tuple[str, ...], usual: str) -> str:

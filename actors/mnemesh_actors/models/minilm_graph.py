@@ -91,8 +91,8 @@ class Graph:
         """An output, in float32."""
         import onnx
 
-        told = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
-        self.model.graph.output.append(told)
+        output = onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, shape)
+        self.model.graph.output.append(output)
 
     def constant(self, name: str, value: NDArray[Any]) -> str:
         import onnx

@@ -54,20 +54,20 @@ def locate(config: ModelConfig) -> Located:
     """
     cache = cache_folder(config.cache_dir)
     if config.model_dir:
-        found = configured(Path(config.model_dir).expanduser())
+        model = configured(Path(config.model_dir).expanduser())
     elif config.name not in ("", MODEL_NAME):
-        found = named(config.name, cache, download=config.download)
+        model = named(config.name, cache, download=config.download)
     elif weights := packaged_weights() or installed_weights(cache):
-        found = converted(weights, cache)
+        model = converted(weights, cache)
     elif config.download:
-        found = downloaded(MODEL_NAME, cache)
+        model = downloaded(MODEL_NAME, cache)
     else:
         raise Unavailable(
             f"there is no embedding model: get it with `mnemesh model install`, or set model_dir to a folder with "
             f"{MODEL_FILE} and tokenizer files, or allow model_download",
             field="model_dir",
         )
-    return quantised(found, cache) if config.precision == "int8" else found
+    return quantised(model, cache) if config.precision == "int8" else model
 
 
 def configured(directory: Path) -> Located:
@@ -77,8 +77,8 @@ def configured(directory: Path) -> Located:
             raise InvalidArgument("model_dir", str(directory), f"a folder with {name}, which is missing there")
     if "model" not in _json(directory / "tokenizer.json"):
         raise InvalidArgument("model_dir", str(directory), "a model that loads: tokenizer.json holds no tokenizer")
-    told = _json(directory / "config.json").get("_name_or_path", "")
-    name, pooling = told if isinstance(told, str) and told else "custom", pooling_of(directory)
+    origin = _json(directory / "config.json").get("_name_or_path", "")
+    name, pooling = origin if isinstance(origin, str) and origin else "custom", pooling_of(directory)
     try:
         revision = _digest(directory)
     except OSError as error:
@@ -90,8 +90,8 @@ def configured(directory: Path) -> Located:
 
 def pooling_of(directory: Path) -> str:
     """How sentence-transformers says that token vectors are pooled; none when the folder says nothing."""
-    told = _json(directory / "1_Pooling" / "config.json")
-    return next((pooling for key, pooling in _POOLING_KEYS.items() if told.get(key) is True), "none")
+    stated = _json(directory / "1_Pooling" / "config.json")
+    return next((pooling for key, pooling in _POOLING_KEYS.items() if stated.get(key) is True), "none")
 
 
 def cache_folder(configured: str) -> Path:
@@ -158,8 +158,8 @@ def downloaded(name: str, cache: Path) -> Located:
     return Located(name, revision, "downloaded", directory, pooling, model_file, KNOWN.get(name, NO_PREFIXES))
 
 
-def quantised(found: Located, cache: Path) -> Located:
-    """`found` with 8-bit weights, made at first use: another vector space, about 0.99 cosine to the first."""
+def quantised(model: Located, cache: Path) -> Located:
+    """`model` with 8-bit weights, made at first use: another vector space, about 0.99 cosine to the first."""
 
     def quantise(directory: Path) -> str:
         from onnxruntime.quantization import QuantType, quantize_dynamic
@@ -167,7 +167,7 @@ def quantised(found: Located, cache: Path) -> Located:
 
         prepared = directory / "prepared.onnx"
         quant_pre_process(
-            str(found.directory / found.model_file), str(prepared), skip_optimization=True, skip_symbolic_shape=True
+            str(model.directory / model.model_file), str(prepared), skip_optimization=True, skip_symbolic_shape=True
         )
         quantize_dynamic(
             prepared,
@@ -178,38 +178,38 @@ def quantised(found: Located, cache: Path) -> Located:
         )
         prepared.unlink()
         for name in TOKENIZER_FILES:
-            if (found.directory / name).is_file():
-                shutil.copyfile(found.directory / name, directory / name)
-        return found.revision
+            if (model.directory / name).is_file():
+                shutil.copyfile(model.directory / name, directory / name)
+        return model.revision
 
-    target = cache / f"int8-{hashlib.sha256(f'{found.name}:{found.revision}'.encode()).hexdigest()[:12]}"
+    target = cache / f"int8-{hashlib.sha256(f'{model.name}:{model.revision}'.encode()).hexdigest()[:12]}"
     made_once(target, quantise)
-    return replace(found, directory=target, model_file=MODEL_FILE)
+    return replace(model, directory=target, model_file=MODEL_FILE)
 
 
-def pair_judge(found: Located, cache: Path) -> tuple[Path, int]:
+def pair_judge(model: Located, cache: Path) -> tuple[Path, int]:
     """The folder of the graph that reads two texts side by side, made at first use, and the most tokens of a reading.
     Raises Unavailable for another model than the one whose weights it changes."""
     from mnemesh_actors.models.pair_graph import DELTAS_FILE, FORM, GRAPH_FILE, pair_graph
 
-    made = _changed(found, cache, DELTAS_FILE, FORM, Path("pair-judge", GRAPH_FILE), pair_graph)
+    made = _changed(model, cache, DELTAS_FILE, FORM, Path("pair-judge", GRAPH_FILE), pair_graph)
     if isinstance(made, str):
         raise Unavailable(made)
     return made
 
 
-def question_encoder(found: Located, cache: Path) -> tuple[Path, int] | str:
+def question_encoder(model: Located, cache: Path) -> tuple[Path, int] | str:
     """The folder of the graph that embeds questions, made at first use, and the most tokens of a question; or why the
     model has none. Raises Unavailable when the graph can't be made."""
     from mnemesh_actors.models.question_graph import DELTAS_FILE, FORM, GRAPH_FILE, question_graph
 
-    if found.source != "packaged":
+    if model.source != "packaged":
         return f"only the packaged weights of {MODEL_NAME} have an encoder of questions"
-    return _changed(found, cache, DELTAS_FILE, FORM, Path("question-encoder", GRAPH_FILE), question_graph)
+    return _changed(model, cache, DELTAS_FILE, FORM, Path("question-encoder", GRAPH_FILE), question_graph)
 
 
 def _changed(
-    found: Located, cache: Path, file: Path, form: Mapping[str, Any], graph_file: Path, graph_of: GraphOf
+    model: Located, cache: Path, file: Path, form: Mapping[str, Any], graph_file: Path, graph_of: GraphOf
 ) -> tuple[Path, int] | str:
     """The graph of `graph_of` with the changes in `file`, or why these are of another model. The folder of `graph_file`
     also gets their revision."""
@@ -217,7 +217,7 @@ def _changed(
 
     deltas = deltas_in(file, form)
     weights = packaged_weights() or installed_weights(cache)
-    if found.source != "packaged" or weights is None or found.revision.partition(".")[0] != deltas.base[:12]:
+    if model.source != "packaged" or weights is None or model.revision.partition(".")[0] != deltas.base[:12]:
         return f"it needs the weights {deltas.base[:12]} of {MODEL_NAME} (`mnemesh model install`)"
     base = weights
 

@@ -149,10 +149,10 @@ class _Graph:
             "newer": of_newer,
         }
         try:
-            (found,) = self._session.run(None, given)
+            (output,) = self._session.run(None, given)
         except FETCH_ERRORS as error:
             raise Unavailable(f"the pair judge can't read: {error}", part="guard model") from error
-        probabilities: Probabilities = found[0]
+        probabilities: Probabilities = output[0]
         if not abs(float(probabilities.sum()) - 1) <= SUM_TOLERANCE:
             raise Unavailable(f"the pair judge beside {self._words.path} is damaged; delete that folder")
         return probabilities

@@ -65,49 +65,49 @@ class EmbeddingWorker:
 
             precision = self._config.precision
             with _LOADING:
-                found = locate(self._config)
-                self._engine = shared(Engine, found, self._config.threads)
+                model = locate(self._config)
+                self._engine = shared(Engine, model, self._config.threads)
                 # First what may fail: the reader of pairs is held from here on.
-                questions = self._question_reader(found, self._engine)
-                pairs = self._pair_reader(found, self._engine)
+                questions = self._question_reader(model, self._engine)
+                pairs = self._pair_reader(model, self._engine)
                 give_back()
             width = self._engine.dimensions
             self._info = ModelInfo(
-                generation=generation_of(found.name, found.revision, precision, width, found.prefixes),
-                name=found.name,
-                revision=found.revision,
+                generation=generation_of(model.name, model.revision, precision, width, model.prefixes),
+                name=model.name,
+                revision=model.revision,
                 precision=precision,
                 dimensions=width,
-                source=found.source,
-                directory=str(found.directory),
-                prefixes=found.prefixes,
+                source=model.source,
+                directory=str(model.directory),
+                prefixes=model.prefixes,
                 pairs=pairs,
                 questions=questions,
             )
         return self._info
 
-    def _pair_reader(self, found: Located, engine: Engine) -> str:
+    def _pair_reader(self, model: Located, engine: Engine) -> str:
         """Whether pairs can be read, or why not. The graph itself is loaded at the first reading."""
         from mnemesh_actors.models.pair_reader import PairReader
 
         if not self._config.pairs:
             return PAIRS_OFF
         try:
-            directory, tokens_max = pair_judge(found, cache_folder(self._config.cache_dir))
+            directory, tokens_max = pair_judge(model, cache_folder(self._config.cache_dir))
         except Unavailable as error:
             return error.message
         self._pairs = shared(PairReader, directory, engine, tokens_max, self._config.threads)
         self._pairs.hold()
         return PAIRS_READY
 
-    def _question_reader(self, found: Located, engine: Engine) -> str:
+    def _question_reader(self, model: Located, engine: Engine) -> str:
         """Load the encoder of questions, or tell why there is none. Raises Unavailable when the one that belongs to the
         model can't be had: workers that embed a question otherwise would find otherwise."""
         from mnemesh_actors.models.question_reader import QuestionReader
 
         if not self._config.questions:
             return "off"
-        made = question_encoder(found, cache_folder(self._config.cache_dir))
+        made = question_encoder(model, cache_folder(self._config.cache_dir))
         if isinstance(made, str):
             return made
         self._questions = shared(QuestionReader, *made, engine, self._config.threads)
@@ -153,9 +153,9 @@ class EmbeddingWorker:
         """Of each pair (older, newer) how likely the newer text says the same, gives another value, or neither, and 1
         for two texts that were read whole: float32 of shape (len(pairs), 4). Raises Unavailable before `load`, and
         without a model that reads pairs."""
-        told = self.info().pairs
+        why = self.info().pairs
         if self._pairs is None:
-            raise Unavailable(f"pairs of texts are not read: {told}", part="guard model")
+            raise Unavailable(f"pairs of texts are not read: {why}", part="guard model")
         return self._pairs.read([(_well_formed(older), _well_formed(newer)) for older, newer in pairs])
 
     def close(self) -> None:
