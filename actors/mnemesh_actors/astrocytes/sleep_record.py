@@ -136,8 +136,8 @@ class SleepRecord:
     def runs(self, limit: int) -> list[Run]:
         """The latest runs of all spaces with their steps, newest first."""
         rows = self._db.execute("SELECT id FROM run ORDER BY started_at DESC, id DESC LIMIT ?", (limit,)).fetchall()
-        found = (self.find(id_) for (id_,) in rows)
-        return [run for run in found if run is not None]
+        kept = (self.find(id_) for (id_,) in rows)
+        return [run for run in kept if run is not None]
 
     def watermark(self, space: str) -> tuple[str, int]:
         """Incarnation and entry up to which the space is consolidated; ("", 0) for a new one."""

@@ -77,8 +77,8 @@ class ProjectFiles:
         brought = file_references.recorded(draft.attrs) if caller.role == grants.OWNER else ()
         if brought:
             return draft
-        found = await self._found(draft.space, f"{draft.title}\n{draft.content}", draft.paths)
-        attrs = file_references.recording(draft.attrs, found)
+        references = await self._named(draft.space, f"{draft.title}\n{draft.content}", draft.paths)
+        attrs = file_references.recording(draft.attrs, references)
         return draft if attrs == draft.attrs else replace(draft, attrs=attrs)
 
     async def renewed(self, patch: Patch, memory: Memory) -> Patch:
@@ -89,29 +89,29 @@ class ProjectFiles:
         text += memory.content if patch.content is None else patch.content
         stated = memory.attrs if patch.attrs is None else patch.attrs
         if patch.content is None and patch.paths is None and patch.title is None:
-            found: Sequence[Reference] = file_references.recorded(memory.attrs)  # the statement is as old as before
+            references: Sequence[Reference] = file_references.recorded(memory.attrs)  # the statement stays as old
         else:
-            found = await self._found(memory.space, text, memory.paths if patch.paths is None else patch.paths)
-        attrs = file_references.recording(stated, found)
+            references = await self._named(memory.space, text, memory.paths if patch.paths is None else patch.paths)
+        attrs = file_references.recording(stated, references)
         return patch if attrs == stated else replace(patch, attrs=attrs)
 
-    async def _found(self, space: str, text: str, paths: Sequence[str]) -> list[Reference]:
+    async def _named(self, space: str, text: str, paths: Sequence[str]) -> list[Reference]:
         roots = self.roots.of(space)
         named = file_references.candidates(text, paths) if roots else ()
         return await self._in_time(lambda: self._look(roots, named), []) if named else []
 
     def _look(self, roots: Sequence[str], named: Sequence[str]) -> list[Reference]:
-        found: dict[str, str] = {}
+        hashes: dict[str, str] = {}
         for path in named:
             for root in roots:
                 place = _relative(root, path)
                 digest = self._states.hash_of(root, place) if place else None
                 if digest:
-                    found.setdefault(place, digest)
+                    hashes.setdefault(place, digest)
                     break
-            if len(found) == REFERENCES_MAX:
+            if len(hashes) == REFERENCES_MAX:
                 break
-        return [Reference(path, digest) for path, digest in found.items()]
+        return [Reference(path, digest) for path, digest in hashes.items()]
 
     # ---- reading ----------------------------------------------------------------------------------------------
 
@@ -121,15 +121,15 @@ class ProjectFiles:
         asked: list[Named] = []
         for place, memory in enumerate(memories):
             if memory.attrs and self.roots.of(memory.space):
-                asked += [(place, memory.space, one) for one in file_references.recorded(memory.attrs)]
+                asked += [(place, memory.space, reference) for reference in file_references.recorded(memory.attrs)]
         if not asked:
             return list(memories)
         unknown: list[tuple[Named, FileState]] = []
-        found = await self._in_time(lambda: self._compared(asked[:most]), unknown)
-        if any(state.state == GONE for _, state in found):
-            found = await self._in_time(lambda: self._renamed(found), found, git_s)
+        states = await self._in_time(lambda: self._compared(asked[:most]), unknown)
+        if any(state.state == GONE for _, state in states):
+            states = await self._in_time(lambda: self._renamed(states), states, git_s)
         stale: dict[int, list[str]] = {}
-        for (place, _, _), state in found:
+        for (place, _, _), state in states:
             stale.setdefault(place, []).append(file_references.told(*state))
         return [
             replace(memory, stale=tuple(stale[place])) if place in stale else memory
@@ -140,22 +140,23 @@ class ProjectFiles:
         states = ((named, FileState(named[2].path, self.state(named[1], named[2]))) for named in asked)
         return [(named, state) for named, state in states if state.state in (CHANGED, GONE)]
 
-    def _renamed(self, found: Sequence[tuple[Named, FileState]]) -> list[tuple[Named, FileState]]:
+    def _renamed(self, states: Sequence[tuple[Named, FileState]]) -> list[tuple[Named, FileState]]:
         listed: dict[str, dict[str, str]] = {}
         return [
-            (named, self._told(named[1], named[2], listed) if state.state == GONE else state) for named, state in found
+            (named, self._trace(named[1], named[2], listed) if state.state == GONE else state)
+            for named, state in states
         ]
 
-    def state(self, space: str, one: Reference) -> str:
+    def state(self, space: str, reference: Reference) -> str:
         """How a reference stands. Of several folders of a project the one that agrees counts."""
-        found = {self._judged(root, one) for root in self.roots.of(space) if os.path.isdir(root)}
-        return next((state for state in (SAME, CHANGED, GONE) if state in found), UNCHECKED)
+        states = {self._judged(root, reference) for root in self.roots.of(space) if os.path.isdir(root)}
+        return next((state for state in (SAME, CHANGED, GONE) if state in states), UNCHECKED)
 
-    def _judged(self, root: str, one: Reference) -> str:
-        digest = self._states.hash_of(root, one.path)
+    def _judged(self, root: str, reference: Reference) -> str:
+        digest = self._states.hash_of(root, reference.path)
         if digest is None:
             return UNCHECKED
-        return GONE if digest == ABSENT else SAME if digest == one.hash else CHANGED
+        return GONE if digest == ABSENT else SAME if digest == reference.hash else CHANGED
 
     async def states(self, memories: Sequence[Memory]) -> list[tuple[FileState, ...]]:
         """The state of every reference of each memory, with the new names that git has for files that are gone."""
@@ -163,26 +164,26 @@ class ProjectFiles:
         def judged() -> list[tuple[FileState, ...]]:
             listed: dict[str, dict[str, str]] = {}
             return [
-                tuple(self._told(memory.space, one, listed) for one in file_references.recorded(memory.attrs))
+                tuple(self._trace(memory.space, ref, listed) for ref in file_references.recorded(memory.attrs))
                 for memory in memories
             ]
 
         unread = [
-            tuple(FileState(one.path, UNCHECKED) for one in file_references.recorded(memory.attrs))
+            tuple(FileState(reference.path, UNCHECKED) for reference in file_references.recorded(memory.attrs))
             for memory in memories
         ]
         return await self._in_time(judged, unread, GIT_S * 2)
 
-    def _told(self, space: str, one: Reference, listed: dict[str, dict[str, str]]) -> FileState:
-        state = self.state(space, one)
+    def _trace(self, space: str, reference: Reference, listed: dict[str, dict[str, str]]) -> FileState:
+        state = self.state(space, reference)
         if state == GONE:
             for root in self.roots.of(space):
                 if root not in listed:
                     listed[root] = _by_hash(root)
-                renamed = listed[root].get(one.hash, "")
-                if renamed and self._states.hash_of(root, renamed) == one.hash:
-                    return FileState(one.path, RENAMED, renamed)
-        return FileState(one.path, state)
+                renamed = listed[root].get(reference.hash, "")
+                if renamed and self._states.hash_of(root, renamed) == reference.hash:
+                    return FileState(reference.path, RENAMED, renamed)
+        return FileState(reference.path, state)
 
     async def _in_time(self, work: Callable[[], Answer], otherwise: Answer, limit_s: float = DISK_S) -> Answer:
         try:
@@ -208,13 +209,13 @@ def _by_hash(root: str) -> dict[str, str]:
         done = subprocess.run(command, capture_output=True, timeout=GIT_S, check=True, stdin=subprocess.DEVNULL)
     except (OSError, subprocess.SubprocessError):
         return {}
-    found: dict[str, str] = {}
+    paths: dict[str, str] = {}
     for entry in done.stdout[:INDEX_BYTES_MAX].decode("utf-8", "replace").split("\0"):
-        told, _, path = entry.partition("\t")
-        fields = told.split(" ")
+        details, _, path = entry.partition("\t")
+        fields = details.split(" ")
         if len(fields) == 3 and path:
-            found.setdefault(fields[1], path)
-    return found
+            paths.setdefault(fields[1], path)
+    return paths
 
 
 FILE_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -238,14 +239,14 @@ class FileStates:
         if os.path.commonpath((base, real)) != base or real == base:
             return None
         try:
-            found = os.stat(real, follow_symlinks=False)
+            status = os.stat(real, follow_symlinks=False)
         except (FileNotFoundError, NotADirectoryError):
             return ABSENT
         except OSError:
             return None
-        if not stat.S_ISREG(found.st_mode) or found.st_size > FILE_BYTES_MAX:
+        if not stat.S_ISREG(status.st_mode) or status.st_size > FILE_BYTES_MAX:
             return None
-        mark = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
+        mark = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino)
         with self._lock:
             known = self._known.get(real)
             if known is not None and known[0] == mark:
@@ -314,7 +315,7 @@ class ProjectRoots:
         if not any(os.path.exists(os.path.join(root, mark)) for mark in MARKS):
             return
         known = self._roots.pop(space, ())
-        self._roots[space] = (root, *(one for one in known if one != root))[:ROOTS_MAX]
+        self._roots[space] = (root, *(folder for folder in known if folder != root))[:ROOTS_MAX]
         while len(self._roots) > SPACES_MAX:
             del self._roots[next(iter(self._roots))]
         self._write()

@@ -87,7 +87,7 @@ def snapshot(folder: str) -> ProjectSnapshot:
 def _paths(folder: str, unread: set[str]) -> Iterator[str]:
     """Plain files below the folder, those nearest to the root first. Folders that can't be read go to `unread`."""
     waiting = [""]
-    folders = found = 0
+    folders = files = 0
     while waiting:
         deeper: list[str] = []
         for place in sorted(waiting):
@@ -103,8 +103,8 @@ def _paths(folder: str, unread: set[str]) -> Iterator[str]:
                     if path.count("/") < DEPTH_MAX and _is_own(name):
                         deeper.append(path)
                     continue
-                found += 1
-                if found > PATHS_MAX:
+                files += 1
+                if files > PATHS_MAX:
                     return
                 yield path
         waiting = deeper

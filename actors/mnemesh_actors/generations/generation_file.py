@@ -117,7 +117,7 @@ class Generations:
 
     def removed(self, gone: Generation) -> Generations:
         """Nothing is left of the index of `gone`."""
-        return replace(self, leaving=tuple(one for one in self.leaving if one.slot != gone.slot))
+        return replace(self, leaving=tuple(generation for generation in self.leaving if generation.slot != gone.slot))
 
     def found(self, active: Generation) -> Generations:
         """The model that a node finds by itself has changed: its index is made anew in the same place."""
@@ -142,7 +142,7 @@ class GenerationFile:
             return Generations(
                 Generation(**stored["active"]),
                 None if next_ is None else Generation(**next_),
-                tuple(Generation(**one) for one in stored["leaving"]),
+                tuple(Generation(**row) for row in stored["leaving"]),
             )
         except FileNotFoundError:
             return None

@@ -95,8 +95,8 @@ def _pairs(db: sqlite3.Connection, within: Sequence[str], around: Sequence[str])
     named = [number for number, id_ in places if id_ in near]
     touching = ", ".join("?" * len(named))
     where = f" WHERE one IN ({touching}) OR other IN ({touching})" if around else ""
-    found = db.execute(f"SELECT one, other, weight, count FROM pair{where}", named * 2 if around else ())
-    rows = [row for row in found if row[0] in at and row[1] in at]
+    stored = db.execute(f"SELECT one, other, weight, count FROM pair{where}", named * 2 if around else ())
+    rows = [row for row in stored if row[0] in at and row[1] in at]
     return CoAccess(
         ids=tuple(id_ for _, id_ in places),
         ends=np.array([at[row[0]] for row in rows], np.int64),

@@ -39,8 +39,8 @@ def communities(
 
     graph = igraph.Graph(n=nodes, edges=np.stack((ends, others), axis=1).tolist())
     igraph.set_random_number_generator(random.Random(SEED))
-    found = graph.community_leiden("modularity", weights=weights.tolist(), n_iterations=STEPS)
-    return list(found.membership)
+    clustering = graph.community_leiden("modularity", weights=weights.tolist(), n_iterations=STEPS)
+    return list(clustering.membership)
 
 
 def community_id(key: str) -> str:

@@ -163,8 +163,8 @@ class DerivedFile:
         return db
 
     def _meta(self, db: sqlite3.Connection, key: str) -> str:
-        found = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return str(found[0]) if found else ""
+        row = db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else ""
 
 
 def _damages(error: sqlite3.DatabaseError) -> bool:

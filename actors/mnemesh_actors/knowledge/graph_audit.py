@@ -69,7 +69,7 @@ def audit_of(db: sqlite3.Connection, spaces: list[int], limit: int, made: str) -
         memories=memories,
         entities=entities,
         relations=relations,
-        counts={type_: len(found) for type_, found in findings.items()},
+        counts={type_: len(group) for type_, group in findings.items()},
         findings=tuple(_first(findings, limit)),
         made=made,
     )
@@ -84,5 +84,5 @@ _COUNTS: Final = (
 
 
 def _first(findings: dict[str, list[GraphFinding]], limit: int) -> Iterator[GraphFinding]:
-    for found in findings.values():
-        yield from found[:limit]
+    for group in findings.values():
+        yield from group[:limit]

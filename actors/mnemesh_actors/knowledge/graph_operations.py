@@ -74,8 +74,8 @@ class Graphing:
             memory = await self._memory(caller, name, spaces, within)
             answer = await self._sound(self._graph.memory(memory.id, within, limit, now, as_of))
         if community:
-            found = await self._sound(self._graph.community(answer.id or answer.name, within, now))
-            answer = replace(answer, community=found)
+            around = await self._sound(self._graph.community(answer.id or answer.name, within, now))
+            answer = replace(answer, community=around)
         return replace(answer, degraded=degraded)
 
     async def graph_audit(self, caller: Caller, spaces: Sequence[str] = (), limit: int = LIMIT) -> GraphAudit:
@@ -104,8 +104,8 @@ class Graphing:
         try:
             table = await asyncio.to_thread(window_table, events, asked, window_hours * HOUR_MS)
         except TooLittle as error:
-            told = f"too little data: {error} (window_hours sets their length)"
-            raise FailedPrecondition(told, field="name", value=asked) from error
+            reason = f"too little data: {error} (window_hours sets their length)"
+            raise FailedPrecondition(reason, field="name", value=asked) from error
         async with self._searching:  # one at a time: it takes a core
             directed, undirected = await search(table)
         return replace(chain(table, directed, undirected), window_hours=window_hours, degraded=degraded)
@@ -134,11 +134,11 @@ class Graphing:
         )
 
     async def _memory(self, caller: Caller, name: str, spaces: Sequence[str], within: Sequence[str]) -> Memory:
-        (found,) = await self._ledger.find([name], request_checks.title_spaces(spaces, caller), within)
-        if isinstance(found, Memory) and found.state != "forgotten":
-            return found
-        if isinstance(found, InvalidArgument):
-            raise found
+        (named,) = await self._ledger.find([name], request_checks.title_spaces(spaces, caller), within)
+        if isinstance(named, Memory) and named.state != "forgotten":
+            return named
+        if isinstance(named, InvalidArgument):
+            raise named
         raise NotFound("entity or memory", name, await self._hint(name, within), field="name")
 
     async def _hint(self, name: str, within: Sequence[str]) -> str:

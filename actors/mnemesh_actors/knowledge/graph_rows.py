@@ -95,10 +95,8 @@ def drop(db: sqlite3.Connection, ids: Sequence[str]) -> None:
 
 
 def entity_number(db: sqlite3.Connection, key: str) -> int:
-    found = db.execute("SELECT num FROM entity WHERE key = ?", (key,)).fetchone()
-    return int(
-        found[0] if found else db.execute("INSERT INTO entity (key) VALUES (?) RETURNING num", (key,)).fetchone()[0]
-    )
+    row = db.execute("SELECT num FROM entity WHERE key = ?", (key,)).fetchone()
+    return int(row[0] if row else db.execute("INSERT INTO entity (key) VALUES (?) RETURNING num", (key,)).fetchone()[0])
 
 
 def end_number(db: sqlite3.Connection, memory: int, numbers: dict[str, int], name: str, relation: str, end: int) -> int:
@@ -154,7 +152,7 @@ def listed(numbers: Iterable[int]) -> str:
 
 def rows_in(db: sqlite3.Connection, sql: str, values: Sequence[Any]) -> list[Any]:
     """The rows of `sql`, whose {} stands for some of the values at a time."""
-    found: list[Any] = []
+    rows: list[Any] = []
     for part in _parts(values):
-        found += db.execute(sql.format(",".join("?" * len(part))), tuple(part)).fetchall()
-    return found
+        rows += db.execute(sql.format(",".join("?" * len(part))), tuple(part)).fetchall()
+    return rows

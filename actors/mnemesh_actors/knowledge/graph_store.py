@@ -108,8 +108,8 @@ class GraphStore:
     def ended_by(self, ids: Sequence[str]) -> list[str]:
         """The memories whose statements one of `ids` ended."""
         with self._file.reading() as db:
-            found = rows_in(db, "SELECT id FROM memory WHERE ended_by <> '' AND ended_by IN ({})", ids)
-            return [id_ for (id_,) in found]
+            rows = rows_in(db, "SELECT id FROM memory WHERE ended_by <> '' AND ended_by IN ({})", ids)
+            return [id_ for (id_,) in rows]
 
     def take(self, memories: Sequence[Memory], ends: dict[str, int], gone: Sequence[str], erased: bool) -> None:
         """Put memories in the place of their former selves and take out `gone`. After an erasure no byte of it is left
@@ -117,15 +117,15 @@ class GraphStore:
         extracts = [(memory, extract(memory.content, memory.title, _paths(memory))) for memory in memories]
         with self._file.changing() as db:
             drop(db, [*gone, *(memory.id for memory in memories)])
-            for memory, found in extracts:
+            for memory, extracted in extracts:
                 number = add_memory(db, memory, ends.get(memory.id))
-                known = {entity_key(entity.name) or entity.name: entity for entity in found.entities}
+                known = {entity_key(entity.name) or entity.name: entity for entity in extracted.entities}
                 numbers = {key: entity_number(db, key) for key in known}
                 db.executemany(
                     "INSERT OR IGNORE INTO mention VALUES (?, ?, ?, ?)",
                     [(numbers[key], number, entity.name, entity.kind) for key, entity in known.items()],
                 )
-                for relation in found.relations:
+                for relation in extracted.relations:
                     pair = [
                         end_number(db, number, numbers, name, relation.type, end)
                         for end, name in enumerate((relation.subject, relation.object))
@@ -144,11 +144,11 @@ class GraphStore:
         only relations and nearness that held then (ms)."""
         with self._file.reading() as db:
             spaces = space_numbers(db, within)
-            found = db.execute("SELECT num FROM entity WHERE key = ?", (entity_key(name) or name,)).fetchone()
-            shown = shown_entities(db, [found[0]], spaces) if found else {}
+            row = db.execute("SELECT num FROM entity WHERE key = ?", (entity_key(name) or name,)).fetchone()
+            shown = shown_entities(db, [row[0]], spaces) if row else {}
             if not shown:
                 return None
-            number = int(found[0])
+            number = int(row[0])
             sql = "SELECT {} WHERE (subject = ? OR object = ?)"
             relations, total = self._relations(db, sql, (number, number), spaces, limit, now, at)
             entities, memories = self._near(db, ("e", number), spaces, limit, now, at)
@@ -162,12 +162,12 @@ class GraphStore:
         """The statements of a memory and the entities around it."""
         with self._file.reading() as db:
             spaces = space_numbers(db, within)
-            found = db.execute("SELECT num FROM memory WHERE id = ?", (id_,)).fetchone()
-            if found is None:
+            row = db.execute("SELECT num FROM memory WHERE id = ?", (id_,)).fetchone()
+            if row is None:
                 return GraphAnswer(name=id_, kind="memory", id=id_)
             sql = "SELECT {} WHERE memory.num = ?"
-            relations, total = self._relations(db, sql, (found[0],), spaces, limit, now, at)
-            entities, memories = self._near(db, ("m", int(found[0])), spaces, limit, now, at)
+            relations, total = self._relations(db, sql, (row[0],), spaces, limit, now, at)
+            entities, memories = self._near(db, ("m", int(row[0])), spaces, limit, now, at)
             return GraphAnswer(
                 name=id_, kind="memory", id=id_, relations=relations, relations_total=total, entities=entities,
                 memories=tuple(other for other in memories if other != id_),
@@ -214,9 +214,9 @@ class GraphStore:
         """The nearness of these memories to the entities that a question names, in [0, 1], 1 for the nearest."""
         with self._file.reading() as db:
             spaces = space_numbers(db, within)
-            found = rows_in(db, "SELECT num FROM entity WHERE key IN ({})", list(names_in(question)))
+            rows = rows_in(db, "SELECT num FROM entity WHERE key IN ({})", list(names_in(question)))
             walk = self._walk(db, spaces, now)
-            seeds = {node: 1.0 for (number,) in found if (node := walk.nodes.get(("e", number))) is not None}
+            seeds = {node: 1.0 for (number,) in rows if (node := walk.nodes.get(("e", number))) is not None}
             if not seeds:
                 return {}
             shares = pagerank(walk.rows, seeds)

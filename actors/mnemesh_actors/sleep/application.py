@@ -69,8 +69,8 @@ async def undo(parts: NodePorts, run: Run, number: int, step: Step) -> tuple[str
             await committed(parts, Forget(agent=agent, at=at, actor=actor, id=step.id))
         else:
             for place, link in enumerate(_links(step)):
-                one = step_actor(f"{run.id}/undo/{place}", number)
-                await committed(parts, Tie(agent=agent, at=at, actor=one, id=step.id, link=link, put=False))
+                writer = step_actor(f"{run.id}/undo/{place}", number)
+                await committed(parts, Tie(agent=agent, at=at, actor=writer, id=step.id, link=link, put=False))
     except _OVERTAKEN as error:
         if step.state == PLANNED:  # it was never carried out
             return REFUSED, ""
@@ -112,7 +112,7 @@ def _refused(error: MnemeshError) -> tuple[str, str]:
 
 def _whole(outcomes: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """The outcome of a step, out of those of its commands: applied when one of them was."""
-    return next((one for one in outcomes if one[0] == APPLIED), outcomes[0])
+    return next((outcome for outcome in outcomes if outcome[0] == APPLIED), outcomes[0])
 
 
 def _links(step: Step) -> list[Link]:

@@ -81,7 +81,7 @@ async def batch(parts: NodePorts, space: str, principal: str, ids: Sequence[str]
     with parts.serving.current.held() as vectors:
         near, degraded = await _near(parts, vectors, space, [memories[id_] for id_ in fresh], budget)
         near |= await _with_oldest(parts, space, vectors.embedder.generation, memories, near, budget)
-    others = {id_ for found in near.values() for id_, _ in found} - memories.keys()
+    others = {id_ for pairs in near.values() for id_, _ in pairs} - memories.keys()
     memories |= await _read(parts, sorted(others), budget)
     sources = [id_ for id_, memory in memories.items() if memory.kind == EPISODE]
     sources += [
@@ -92,7 +92,7 @@ async def batch(parts: NodePorts, space: str, principal: str, ids: Sequence[str]
         if link.type == DERIVED_FROM
     ]
     derived = await _derived(parts, sources, budget)
-    facts = {fact for found in derived.values() for fact in found} - memories.keys()
+    facts = {fact for group in derived.values() for fact in group} - memories.keys()
     memories |= await _read(parts, sorted(facts), budget)
     episodes = [memory for memory in memories.values() if memory.kind == EPISODE]
     trust = await classes_of(parts, Caller(principal, principal), episodes)
@@ -100,11 +100,11 @@ async def batch(parts: NodePorts, space: str, principal: str, ids: Sequence[str]
 
 
 async def _read(parts: NodePorts, ids: Sequence[str], budget: Budget) -> dict[str, Memory]:
-    found: dict[str, Memory] = {}
+    memories: dict[str, Memory] = {}
     for start in range(0, len(ids), READ_IDS):
         async with budget.slice():
-            found |= await parts.ledger.read(list(ids[start : start + READ_IDS]))
-    return found
+            memories |= await parts.ledger.read(list(ids[start : start + READ_IDS]))
+    return memories
 
 
 async def _near(
@@ -115,15 +115,15 @@ async def _near(
     stored = await vectors.embedder.stored_of(parts.ledger, memories)
     known = {memory.id: stored[memory.id][0].tobytes() for memory in memories if stored[memory.id]}
     distinct = {text: stored[id_][0] for id_, text in known.items()}
-    found: list[list[tuple[str, float]]] = []
+    lists: list[list[tuple[str, float]]] = []
     wanted = [(vector, space) for vector in distinct.values()]
     for start in range(0, len(wanted), SEARCHED_IDS):
         asked = wanted[start : start + SEARCHED_IDS]
         async with budget.slice():
-            found += await vectors.follower.read(
+            lists += await vectors.follower.read(
                 partial(_neighbours, asked=asked, generation=vectors.embedder.generation)
             )
-    neighbours = dict(zip(distinct, found, strict=True))
+    neighbours = dict(zip(distinct, lists, strict=True))
     near = {
         id_: tuple((other, cosine) for other, cosine in neighbours[text] if other != id_) for id_, text in known.items()
     }
@@ -165,11 +165,11 @@ async def _neighbours(
 
 async def _derived(parts: NodePorts, sources: Sequence[str], budget: Budget) -> dict[str, tuple[str, ...]]:
     """By source the memories derived from it, forgotten ones too."""
-    found: dict[str, list[str]] = {}
+    derived: dict[str, list[str]] = {}
     ordered = sorted(set(sources))
     for start in range(0, len(ordered), READ_IDS):
         async with budget.slice():
             pairs = await parts.ledger.derived(ordered[start : start + READ_IDS])
         for source, memory in pairs:
-            found.setdefault(source, []).append(memory)
-    return {source: tuple(memories) for source, memories in found.items()}
+            derived.setdefault(source, []).append(memory)
+    return {source: tuple(memories) for source, memories in derived.items()}

@@ -80,9 +80,9 @@ class _Tally:
     degraded: dict[str, None] = field(default_factory=dict)
     astrocytes: dict[str, AstrocyteStatus] = field(default_factory=dict)  # by domain
 
-    def add(self, found: Batch, proposals: Sequence[Proposal]) -> None:
-        self.read += found.read
-        self.degraded |= dict.fromkeys(found.degraded)
+    def add(self, material: Batch, proposals: Sequence[Proposal]) -> None:
+        self.read += material.read
+        self.degraded |= dict.fromkeys(material.degraded)
         for proposal in proposals:
             self.explained |= proposal.explained
             for name, ids in proposal.uses.items():
@@ -159,15 +159,15 @@ class Consolidating:
         known, seq = await self.record.watermark(space)
         async for ids, upto in fresh_ids(self.parts, space, seq if known == incarnation else 0):
             async with pace.reading:
-                found = await batch(self.parts, space, principal, ids, upto, pace.budget)
-            proposals = await asyncio.gather(*map(self._planned, found.portions))  # in processes that give way
-            tally.add(found, proposals)
+                material = await batch(self.parts, space, principal, ids, upto, pace.budget)
+            proposals = await asyncio.gather(*map(self._planned, material.portions))  # in processes that give way
+            tally.add(material, proposals)
             steps, facts = joined(proposals)
             if steps and not dry_run:
                 run = run or await self._begun(space, principal)
-                steps = await self._applied(run, found.read, steps, facts, pace.budget)
+                steps = await self._applied(run, material.read, steps, facts, pace.budget)
             tally.steps += steps
-            self._note(tally, found, steps)
+            self._note(tally, material, steps)
             if not dry_run:
                 await self.record.keep_watermark(space, incarnation, upto)
         if run is not None:
@@ -189,8 +189,8 @@ class Consolidating:
                 runs = await runs_of_log(self.parts)
                 await self.record.restore(runs)
                 if runs:
-                    told = f"{len(runs)} runs were read from the log and can be undone under new ids"
-                    self.notice(Notice("sleep", f"the record of consolidation was lost: {told}"))
+                    outcome = f"{len(runs)} runs were read from the log and can be undone under new ids"
+                    self.notice(Notice("sleep", f"the record of consolidation was lost: {outcome}"))
 
     async def _planned(self, portion: Portion) -> Proposal:
         return await self.workers.ask(lambda worker: worker.plan(portion))
@@ -237,19 +237,19 @@ class Consolidating:
         field_checks.whole("limit", limit, 1, limits.LIST_LIMIT_MAX)
         named = request_checks.within_of(spaces, caller)
         await self._restored()
-        found = await self.record.runs(limits.LIST_LIMIT_MAX)
-        return [run for run in found if grants.any_matches(named, run.space)][:limit]
+        runs = await self.record.runs(limits.LIST_LIMIT_MAX)
+        return [run for run in runs if grants.any_matches(named, run.space)][:limit]
 
     async def undo(self, caller: Caller, run_id: str) -> tuple[Run, int]:
         """Take every step of a run back, the last first. Gives the run and how many steps were taken back. Raises
         NotFound, PermissionDenied."""
         field_checks.bounded_text("run", run_id, limits.TITLE_BYTES_MAX, empty=False)
         await self._restored()
-        found: Run | None = await self.record.find(run_id)
-        if found is None or not grants.may_read(caller, found.space):
+        kept: Run | None = await self.record.find(run_id)
+        if kept is None or not grants.may_read(caller, kept.space):
             raise NotFound("run", run_id, "`mnemesh consolidate --runs` lists them", field="run")
-        grants.require_space(caller, grants.WRITE, found.space)
-        async with self._turns[found.space]:
+        grants.require_space(caller, grants.WRITE, kept.space)
+        async with self._turns[kept.space]:
             run: Run | None = await self.record.find(run_id)  # another call may have undone it meanwhile
             assert run is not None
             return (run, 0) if run.state == UNDONE else await self._undone(run)
@@ -259,9 +259,9 @@ class Consolidating:
         names = (*(domain.name for domain in DOMAINS), GENERAL.name)
         return tuple(self._latest.get(name, AstrocyteStatus(name=name)) for name in names)
 
-    def _note(self, tally: _Tally, found: Batch, steps: Sequence[Step]) -> None:
+    def _note(self, tally: _Tally, material: Batch, steps: Sequence[Step]) -> None:
         now = self.parts.clock()
-        for portion in found.portions:
+        for portion in material.portions:
             own = [step for step in steps if step.domain == portion.domain]
             before = tally.astrocytes.get(portion.domain, AstrocyteStatus(name=portion.domain, space=portion.space))
             tally.astrocytes[portion.domain] = self._latest[portion.domain] = replace(
@@ -283,7 +283,7 @@ class Consolidating:
             undone += state == UNDONE
         await self.parts.follower.wait_for(self.parts.follower.head)
         await self.record.end(run.id, UNDONE, self.parts.clock())
-        found: Run | None = await self.record.find(run.id)
-        if found is None:
+        kept: Run | None = await self.record.find(run.id)
+        if kept is None:
             raise FailedPrecondition(f"run: {run.id} is not kept any more", field="run", value=run.id)
-        return found, undone
+        return kept, undone

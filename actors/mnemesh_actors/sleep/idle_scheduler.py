@@ -86,7 +86,7 @@ class IdleScheduler:
         whole = True
         for job in self.jobs:
             try:
-                told = await job.run(self.parts, self._budget)
+                report = await job.run(self.parts, self._budget)
             except MnemeshError as error:
                 whole = False
                 log.warning("idle_job_failed", job=job.name, reason=error.message)
@@ -95,11 +95,11 @@ class IdleScheduler:
             except Exception as error:  # boundary: a bug of a job ends neither the others nor the sleep of the node
                 whole = False
                 log.exception("idle_job_failed", job=job.name)
-                told = f"idle job {job.name} failed by a fault of ours: {error!r}; the node's log says more"
-                self.notice(Notice(f"idle job {job.name}", told))
+                report = f"idle job {job.name} failed by a fault of ours: {error!r}; the node's log says more"
+                self.notice(Notice(f"idle job {job.name}", report))
                 continue
             self.notice(Notice(f"idle job {job.name}", ""))
-            if told:
-                self.last[job.name] = told
-                log.info("idle_job_done", job=job.name, done=told)
+            if report:
+                self.last[job.name] = report
+                log.info("idle_job_done", job=job.name, done=report)
         return whole

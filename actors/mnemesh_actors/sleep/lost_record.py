@@ -74,7 +74,7 @@ def _steps(memory: Memory, put: list[BlamedField], at: int, agent: str) -> Itera
         sources = tuple(links.pop((first, DERIVED_FROM), ()))
         yield at, Step(action=PROMOTE, id=memory.id, others=sources, why=WHY, state=state)
     for (when, type_), targets in links.items():
-        tags = tuple(one.value for one in put if one.field.startswith("tags.") and one.at == when)
+        tags = tuple(part.value for part in put if part.field.startswith("tags.") and part.at == when)
         own = tags if type_ == SUPERSEDES else ()
         yield when, Step(action=_ACTIONS[type_], id=memory.id, others=tuple(targets), why=WHY, tags=own, state=APPLIED)
 

@@ -31,12 +31,12 @@ class DiskRoom:
     def free_bytes(self) -> int:
         """The bytes that the system lets an ordinary user write there. Raises Unavailable when the place is gone."""
         try:
-            found = os.statvfs(self.path)
+            volume = os.statvfs(self.path)
         except OSError as error:
             raise Unavailable(
                 f"{self.path} can't be found any more ({error.strerror}); put it back, or stop the node", part="disk"
             ) from error
-        return found.f_bavail * found.f_frsize
+        return volume.f_bavail * volume.f_frsize
 
     def shortage(self, more_bytes: int = 0) -> DiskFull | None:
         """Why `more_bytes` can't be written there now, or None when they can."""
@@ -79,12 +79,12 @@ def allocate(folder: Path, room: DiskRoom, plenty_bytes: int) -> None:
     if not room.reserve_bytes or not room.shortage(plenty_bytes):
         return
     for file in folder.rglob("*"):
-        found = file.lstat()
-        holes = found.st_size - found.st_blocks * 512
+        status = file.lstat()
+        holes = status.st_size - status.st_blocks * 512
         if holes <= 0 or not file.is_file() or room.shortage(holes):
             continue
         descriptor = os.open(file, os.O_RDWR)
         try:
-            os.posix_fallocate(descriptor, 0, found.st_size)
+            os.posix_fallocate(descriptor, 0, status.st_size)
         finally:
             os.close(descriptor)
