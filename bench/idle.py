@@ -24,7 +24,7 @@ from bench.report import Row, median_row
 from bench.speed.storage import create_command
 
 from mnemesh import Client
-from mnemesh_actors.ledger.commands import Vectors
+from mnemesh_actors.ledger.commands import KeptVectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.storage.data_directory import open_directory
 from mnemesh_actors.streams.stream_shell import COMPARE_S
@@ -101,8 +101,8 @@ def _fill(path: Path, count: int) -> None:
     ledger.close()
 
 
-def _vectors(generation: str, text: str, data: bytes) -> Vectors:
-    return Vectors(generation=generation, items=((content_hash(text), data),))
+def _vectors(generation: str, text: str, data: bytes) -> KeptVectors:
+    return KeptVectors(generation=generation, items=((content_hash(text), data),))
 
 
 def _indexed(client: Client) -> bool:

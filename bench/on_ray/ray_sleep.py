@@ -32,7 +32,7 @@ from mnemesh.api.batch import BATCH_ITEMS_MAX
 from mnemesh.api.calls.writes import Item
 from mnemesh_actors.astrocytes.planning_process import PlanningProcess
 from mnemesh_actors.runtime.budget import Budget
-from mnemesh_actors.sleep.candidates import batch, fresh_ids
+from mnemesh_actors.sleep.plan_input import batch, fresh_ids
 from mnemesh_memory.consolidation.steps import Portion
 
 SPACES = 10

@@ -21,11 +21,11 @@ from mnemesh_actors.ledger.commands import (
     Committed,
     Create,
     Forget,
+    KeptVectors,
     Rate,
     Restore,
     Revise,
     Tie,
-    Vectors,
 )
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.erase import Erase
@@ -79,7 +79,7 @@ class Pen:
     def noise(self, size: int) -> bytes:
         return hashlib.sha512(f"{self.agent} {self.count}".encode()).digest()[:size]
 
-    def create(self, content: str, *, vectors: Vectors | None = None, **fields: Any) -> Create:
+    def create(self, content: str, *, vectors: KeptVectors | None = None, **fields: Any) -> Create:
         common = self._next()
         draft = Draft(**{"content": content, "space": SPACE, "kind": "fact", **fields})
         principal, key = principal_of(self.agent), draft.idempotency_key
@@ -92,7 +92,7 @@ class Pen:
             spare_id=fresh,
             duplicate_key=duplicate_key(draft.content),
             fingerprint=fingerprint(draft),
-            vectors=vectors or Vectors(),
+            vectors=vectors or KeptVectors(),
             visible=("*",),
             mark=mark,
         )

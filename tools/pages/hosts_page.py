@@ -11,7 +11,7 @@ from tools.pages.markdown_table import table_text
 from mnemesh.hooks import context, events, gating, injection
 from mnemesh.hooks.installation.host_table import HOSTS, NAME, Part
 from mnemesh.hooks.installation.registration import installed
-from mnemesh.hooks.kept import captures, citations, marks, notes, transcript_tail
+from mnemesh.hooks.kept import captures, citations, notes, text_marks, transcript_tail
 from mnemesh.hooks.shim import TIMEOUT_S
 
 BUNDLE_SCHEMA: Final = "https://agent-plugins.org/schemas/1.0.0/mcp.schema.json"
@@ -172,8 +172,8 @@ def hosts_page() -> str:
         prompt=context.PROMPT_CHARS_MAX, read_results=context.READ_RESULTS_MAX,
         read_memory=context.READ_MEMORY_CHARS_MAX,
         tail=transcript_tail.TAIL_BYTES // 1024, every=captures.CHECKPOINT_EVERY, notes_max=notes.NOTES_MAX,
-        cited=citations.CITED_MAX, run=marks.RUN_WORDS, marks_min=citations.MARKS_MIN,
-        marks_enough=citations.MARKS_ENOUGH, shortest=marks.RUN_WORDS + citations.MARKS_MIN - 1,
+        cited=citations.CITED_MAX, run=text_marks.RUN_WORDS, marks_min=citations.MARKS_MIN,
+        marks_enough=citations.MARKS_ENOUGH, shortest=text_marks.RUN_WORDS + citations.MARKS_MIN - 1,
         pause=gating.PAUSE, streak=gating.EMPTY_STREAK, few=gating.EMPTY_EVERY,
     )  # fmt: skip
 

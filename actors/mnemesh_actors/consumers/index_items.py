@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mnemesh_actors.embedding.embedder import Embedder
 from mnemesh_actors.index.shard import IndexItem, IndexText
-from mnemesh_actors.ledger.commands import FeedPage, Vectors
+from mnemesh_actors.ledger.commands import FeedPage, KeptVectors
 from mnemesh_actors.ports import IndexPort, LedgerFeed
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_memory.text.passages import index_texts
@@ -72,7 +72,7 @@ class IndexItems:
             made = await self._embedder.embed([dense[key] for key in missing])
             vectors |= dict(zip(missing, made, strict=True))
             kept = tuple((key, vector.tobytes()) for key, vector in zip(missing, made, strict=True))
-            await self._ledger.keep_vectors(Vectors(generation=self._embedder.generation, items=kept))
+            await self._ledger.keep_vectors(KeptVectors(generation=self._embedder.generation, items=kept))
         return [
             item_of(
                 seq,

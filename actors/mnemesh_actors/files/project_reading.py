@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from mnemesh_memory.seeding.manifests import READERS
+from mnemesh_memory.seeding.project_snapshot import ProjectSnapshot, quoted
 from mnemesh_memory.seeding.seeds import REPOSITORY
-from mnemesh_memory.seeding.snapshot import ProjectSnapshot, quoted
 from mnemesh_memory.seeding.topics import COMPOSE, MAINTAINERS, MAKEFILES, OWNER_FILES, PROSE, README
 
 FILE_BYTES_MAX: Final = 64 * 1024  # Read of one file. The rest of a longer one is not looked at.

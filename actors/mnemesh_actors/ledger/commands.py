@@ -15,7 +15,7 @@ from mnemesh_memory.values.model import Draft, Link, Memory, Patch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Vectors:
+class KeptVectors:
     """Embeddings to keep with the write: (content hash in hex, float32 bytes) of one model generation, and the content
     hashes of texts that the write removes."""
 
@@ -44,7 +44,7 @@ class Create(Command):
     spare_id: str
     duplicate_key: str
     fingerprint: bytes
-    vectors: Vectors = Vectors()
+    vectors: KeptVectors = KeptVectors()
     visible: tuple[str, ...] = ()
     mark: str = ""
     verdict: Verdict | None = None  # Of the write guard. It holds for memories that have the heads it was made on.
@@ -64,7 +64,7 @@ class Revise(Command):
     patch: Patch
     duplicate_key: str
     fingerprint: bytes
-    vectors: Vectors = Vectors()
+    vectors: KeptVectors = KeptVectors()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class Rollback(Command):
     id: str
     to: str
     expected_heads: tuple[str, ...]
-    vectors: Vectors = Vectors()
+    vectors: KeptVectors = KeptVectors()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +100,7 @@ class Resolve(Command):
     keep: str
     content: str | None
     expected_heads: tuple[str, ...]
-    vectors: Vectors = Vectors()
+    vectors: KeptVectors = KeptVectors()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from mnemesh_memory.consolidation.domains import DOMAINS
 from mnemesh_memory.maps import answers
 from mnemesh_memory.maps.answers import Cluster, Clusters, Covered, Drilled, Gaps, OpenPoint, Story
 from mnemesh_memory.maps.clusters import Atlas, atlas, typical
-from mnemesh_memory.maps.gaps import open_points
+from mnemesh_memory.maps.open_points import open_points
 from mnemesh_memory.maps.story import story
 from mnemesh_memory.policy.sessions.session_runs import is_record
 from mnemesh_memory.ranking.answers import Recalled, left_out

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 
 from mnemesh_actors.embedding.embedder import CALL_BYTES_MAX, Embedder, Vector, bytes_of
-from mnemesh_actors.ledger.commands import Command, Committed, Create, Lookup, Revise, Vectors
+from mnemesh_actors.ledger.commands import Command, Committed, Create, KeptVectors, Lookup, Revise
 from mnemesh_actors.memory_lookup import find_one
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_memory.access import grants
@@ -108,13 +108,13 @@ def refuse_move(memory: Memory, space: str) -> None:
         )
 
 
-async def vectors_of_change(parts: NodePorts, before: Memory, after: Memory) -> Vectors:
+async def vectors_of_change(parts: NodePorts, before: Memory, after: Memory) -> KeptVectors:
     """The vectors of the texts that are new in `after`, and the hashes of texts in `before` alone."""
     old, new = ({content_hash(dense): dense for dense, _ in index_texts(memory)} for memory in (before, after))
     fresh = [digest for digest in new if digest not in old]
     with parts.serving.current.held() as space:
         made = await embedded(parts, space.embedder, [new[digest] for digest in fresh])
-    return Vectors(
+    return KeptVectors(
         generation=space.embedder.generation,
         items=tuple((digest, vector.tobytes()) for digest, vector in zip(fresh, made, strict=True)),
         stale=tuple(digest for digest in old if digest not in new),

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, Restore, Revise, Vectors
+from mnemesh_actors.ledger.commands import Command, Committed, Create, Forget, KeptVectors, Restore, Revise
 from mnemesh_actors.memory_lookup import granted
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import (
@@ -200,7 +200,7 @@ class Writing:
             patched(clean, "valid_from", memory.valid_from), patched(clean, "valid_to", memory.valid_to)
         )
         clean = keeping(await self._parts.files.renewed(clean, memory), caller, memory)
-        vectors = Vectors()
+        vectors = KeptVectors()
         if clean.content is not None or clean.title is not None:
             after = replace(
                 memory,
@@ -276,7 +276,7 @@ class Writing:
             spare_id=fresh,
             duplicate_key=item.duplicate_key,
             fingerprint=item.fingerprint,
-            vectors=Vectors(generation=item.generation, items=kept),
+            vectors=KeptVectors(generation=item.generation, items=kept),
             visible=grants.readable(caller),
             mark=mark,
             verdict=item.verdict,

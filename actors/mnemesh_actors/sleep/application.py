@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from mnemesh_actors.ledger.commands import Absorb, Command, Committed, Create, Forget, Part, Tie, Vectors
+from mnemesh_actors.ledger.commands import Absorb, Command, Committed, Create, Forget, KeptVectors, Part, Tie
 from mnemesh_actors.node_ports import NodePorts
 from mnemesh_actors.remember.deadlines import committed, committed_many, embedded
 from mnemesh_memory.consolidation.derived_id import step_actor
@@ -147,7 +147,7 @@ async def _create(parts: NodePorts, run: Run, fact: Promotion) -> Create:
     with parts.serving.current.held() as space:
         made = await embedded(parts, space.embedder, texts)
         items = tuple((content_hash(text), vector.tobytes()) for text, vector in zip(texts, made, strict=True))
-        vectors = Vectors(generation=space.embedder.generation, items=items)
+        vectors = KeptVectors(generation=space.embedder.generation, items=items)
     return Create(
         agent=run.by,
         at=fact.at,

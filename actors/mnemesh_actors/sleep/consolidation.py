@@ -26,8 +26,8 @@ from mnemesh_actors.runtime.budget import Budget
 from mnemesh_actors.runtime.tasks import cancelled
 from mnemesh_actors.runtime.worker_pool import WorkerPool
 from mnemesh_actors.sleep.application import apply, undo
-from mnemesh_actors.sleep.candidates import Batch, batch, fresh_ids, log_pages
 from mnemesh_actors.sleep.lost_record import runs_of_log
+from mnemesh_actors.sleep.plan_input import Batch, batch, fresh_ids, log_pages
 from mnemesh_actors.sleep.unanswered import Unanswered
 from mnemesh_memory.access import grants
 from mnemesh_memory.consolidation.derived_id import is_sleep, sleep_agent

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from mnemesh_actors.node_ports import NodePorts
-from mnemesh_actors.sleep.candidates import log_pages
+from mnemesh_actors.sleep.plan_input import log_pages
 from mnemesh_crdt.document.blame import blamed
 from mnemesh_crdt.document.revisions import shown
 from mnemesh_crdt.document.shape import FORGET

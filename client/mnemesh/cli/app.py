@@ -17,9 +17,9 @@ from typing import Any, Final, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from mnemesh.cli.error_report import GROUPS, carried_out, report, wants_json
 from mnemesh.cli.options import expanded, flowing
 from mnemesh.cli.plain import ALIASES
-from mnemesh.cli.report import GROUPS, carried_out, report, wants_json
 from mnemesh.errors import InvalidArgument
 from mnemesh.exit_status import EXIT_INTERRUPTED, EXIT_USAGE
 from mnemesh.programs import run_program

@@ -29,8 +29,8 @@ def run_plain(argv: Sequence[str]) -> int | None:
     if values is None:
         return None
     from mnemesh.cli.commands.memories.recall import Wanted, recall
+    from mnemesh.cli.error_report import carried_out
     from mnemesh.cli.filters import Filters
-    from mnemesh.cli.report import carried_out
     from mnemesh.cli.shell import Shell
 
     shell, filters, wanted = (_group(cls, values) for cls in (Shell, Filters, Wanted))

@@ -30,9 +30,9 @@ from mnemesh.errors import (
 from mnemesh.hooks.injection import opt_out
 from mnemesh.hooks.kept.notes import MINING, NOTES_MAX, Notes
 from mnemesh.mining import model_findings
+from mnemesh.mining.miner_state import MinedFile, MiningState
 from mnemesh.mining.sentence_rules import rules
 from mnemesh.mining.session import Extraction, Session
-from mnemesh.mining.state import MinedFile, MiningState
 from mnemesh.mining.transcript import Place, Words, events_of
 from mnemesh.transport.project import project_of
 from mnemesh.transport.space import project_files

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from mnemesh.mining.commands import group_of, parts_of, worth_knowing
 from mnemesh.mining.credentials import masked
 from mnemesh.mining.sentence_rules import decisions, fixes, rules
 from mnemesh.mining.sentence_rules.phrases import WordedPhrases
 from mnemesh.mining.sentence_rules.sentences import paragraphs_of
 from mnemesh.mining.session_tally import INTERRUPTED, SessionTally
+from mnemesh.mining.shell_commands import group_of, parts_of, worth_knowing
 from mnemesh.mining.transcript import (
     ASSISTANT,
     USER,

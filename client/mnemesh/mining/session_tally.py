@@ -12,8 +12,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from mnemesh.importing.claude_code import time_of
-from mnemesh.mining.commands import group_of
 from mnemesh.mining.credentials import masked
+from mnemesh.mining.shell_commands import group_of
 from mnemesh.mining.transcript import Usage
 from mnemesh_memory.values.injection import is_suspicious
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from http.client import HTTPException
 
-from mnemesh.stdio.exchange import Session, answers_of
+from mnemesh.stdio.host_call import Session, answers_of
 from mnemesh.stdio.node_link import Link, NodeUnreachable
 from mnemesh.stdio.rpc import Lines, Message
 

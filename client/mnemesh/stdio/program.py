@@ -23,7 +23,7 @@ from typing import Any, BinaryIO, NoReturn
 
 from mnemesh.errors import InvalidArgument, NotReachable
 from mnemesh.exit_status import EXIT_NOT_REACHABLE
-from mnemesh.stdio.exchange import LISTEN, Exchange, Session
+from mnemesh.stdio.host_call import LISTEN, Exchange, Session
 from mnemesh.stdio.news import StandingStream
 from mnemesh.stdio.node_link import Link, NodeUnreachable, Target
 from mnemesh.stdio.rpc import BUSY, LINE_BYTES_MAX, Lines, MalformedLine, Message, error_body, parse

@@ -20,8 +20,8 @@ from mnemesh_memory.secrets.credential_values import (
     is_uuid,
     is_word_password,
 )
+from mnemesh_memory.secrets.secret_words import VOCABULARY, alternatives
 from mnemesh_memory.secrets.structures import line_before
-from mnemesh_memory.secrets.vocabulary import VOCABULARY, alternatives
 
 # A name holds one of these, in lower case.
 NAME_ANCHORS: Final = ("pass", "pw", "secret", "token", "key", "credential", "_auth", *VOCABULARY["foreign password"])

@@ -14,7 +14,7 @@ from collections import Counter
 from math import log2
 from typing import Final, Literal
 
-from mnemesh_memory.secrets.vocabulary import VOCABULARY, alternatives
+from mnemesh_memory.secrets.secret_words import VOCABULARY, alternatives
 from mnemesh_memory.wordlists import words
 
 _PLACEHOLDER: Final = re.compile(alternatives("placeholder"), re.IGNORECASE)

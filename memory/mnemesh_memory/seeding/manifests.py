@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from mnemesh_memory.seeding.snapshot import ProjectSnapshot, quoted
+from mnemesh_memory.seeding.project_snapshot import ProjectSnapshot, quoted
 
 NAME_CHARS_MAX: Final = 80
 _REQUIREMENT: Final = re.compile(r"[A-Za-z0-9][\w.-]*")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from mnemesh_memory.secrets.mask import masked
-from mnemesh_memory.seeding.snapshot import ProjectSnapshot, is_suspicious
+from mnemesh_memory.seeding.project_snapshot import ProjectSnapshot, is_suspicious
 from mnemesh_memory.seeding.topics import TOPICS
 from mnemesh_memory.values.marks import TRUST_ATTR, TRUST_CLASSES
 from mnemesh_memory.values.model import Draft, Memory, Patch, Source

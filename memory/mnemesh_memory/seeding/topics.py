@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from mnemesh_memory.seeding.manifests import manifests, tables
-from mnemesh_memory.seeding.snapshot import Finding, ProjectSnapshot, is_suspicious, listed, quoted
+from mnemesh_memory.seeding.project_snapshot import Finding, ProjectSnapshot, is_suspicious, listed, quoted
 
 COMMANDS_MAX: Final = 24
 RULES_OF_FILE_MAX: Final = 8

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from mnemesh_memory.times.calendar import EPOCH
-from mnemesh_memory.times.vocabulary import MONTHS, SHORT_MONTHS
+from mnemesh_memory.times.time_vocabulary import MONTHS, SHORT_MONTHS
 from mnemesh_memory.times.window import Window
 from mnemesh_memory.values.model import Memory
 from mnemesh_memory.wordlists import COMMON_WORDS, UNSPACED

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Final, NamedTuple
 
-from mnemesh_memory.times import calendar, vocabulary
+from mnemesh_memory.times import calendar, time_vocabulary
 from mnemesh_memory.times.calendar import DAY, EXACT, SEASONS, WEEK, Span
-from mnemesh_memory.times.vocabulary import MONTHS, OFFSETS, SHORT_MONTHS, UNITS, pattern
+from mnemesh_memory.times.time_vocabulary import MONTHS, OFFSETS, SHORT_MONTHS, UNITS, pattern
 
 # Behind these words the name of a month may be another word, or somebody's name.
 _LOOSE: Final = frozenset(("by", "of", "from", "before", "after", "for", "around", "between", "through", "at", "on"))
@@ -98,7 +98,7 @@ class FittedWords:
         if not self["number"]:
             return 1, 0
         word = [word for word in self["number"].split() if word != "of"][-1]
-        return vocabulary.VAGUE.get(word) or (vocabulary.NUMBERS.get(word) or int(word), 0)
+        return time_vocabulary.VAGUE.get(word) or (time_vocabulary.NUMBERS.get(word) or int(word), 0)
 
     def year(self) -> int | None:
         """The year that is named."""
@@ -112,7 +112,7 @@ class FittedWords:
 
     def doubtful(self) -> bool:
         """Whether the name of the month may be another word: "may", "march", "sep" in small letters."""
-        sure = self["month"] in MONTHS and self["month"] not in vocabulary.VERBS
+        sure = self["month"] in MONTHS and self["month"] not in time_vocabulary.VERBS
         return not sure and not self.asked.text[self.words.start("month")].isupper()
 
 
@@ -150,17 +150,19 @@ def in_digits(said: FittedWords) -> Span:
 def weekday_of(said: FittedWords) -> Span:
     """Tuesday of last week, last week on Monday."""
     monday = calendar.unit_of(said.asked.now, "week", OFFSETS[said["of_week"]]).since
-    return calendar.day_of(monday + vocabulary.WEEKDAYS[said["weekday"]] * DAY)
+    return calendar.day_of(monday + time_vocabulary.WEEKDAYS[said["weekday"]] * DAY)
 
 
 def weekday(said: FittedWords) -> Span | None:
     """Last Monday, on Friday; not "the Monday standup" or "Black Friday"."""
     name, which = said["weekday"], said["which"]
     alone = not (which or said.lead)
-    if (alone and (name in vocabulary.SHORT_DAYS or not said.ends(_WEEKDAY_ENDS))) or _NO_WEEKDAY.search(said.before()):
+    if (alone and (name in time_vocabulary.SHORT_DAYS or not said.ends(_WEEKDAY_ENDS))) or _NO_WEEKDAY.search(
+        said.before()
+    ):
         return None
     today = calendar.midnight(said.asked.now)
-    number = vocabulary.WEEKDAYS[name] - today.weekday()
+    number = time_vocabulary.WEEKDAYS[name] - today.weekday()
     ahead = number % 7
     days = {"": ahead - 7 if ahead else 0, "next": ahead or 7, "this": number}.get(which, ahead - 7)
     return calendar.day_of(today + days * DAY)._replace(cycle="" if which else "week")
@@ -205,7 +207,7 @@ def month(said: FittedWords) -> Span | None:
     """In March, last May, March 2024; not "from June" or "in April and may we"."""
     if said.year() is None and not said["which"]:
         loose, doubtful = said.lead in _LOOSE, said.doubtful()
-        person = said["month"] in vocabulary.PEOPLE and said.lead not in _LOOSE_EVEN_FOR_PEOPLE
+        person = said["month"] in time_vocabulary.PEOPLE and said.lead not in _LOOSE_EVEN_FOR_PEOPLE
         verb = said.lead == "list" and doubtful and not said.ends(_NAME_ENDS)
         if not said.lead or verb or (loose and (doubtful or person)):
             return None
@@ -254,12 +256,12 @@ def third(said: FittedWords) -> Span | None:
     edge = {"beginning": span.since, "start": span.since, "end": span.before}.get(noun)
     if span.before - span.since < WEEK:
         return span._replace(at=edge) if edge else None
-    return calendar.third_of(span, vocabulary.THIRDS[noun or said["third"]])._replace(at=edge)
+    return calendar.third_of(span, time_vocabulary.THIRDS[noun or said["third"]])._replace(at=edge)
 
 
 def week_of_month(said: FittedWords) -> Span | None:
     """The second week of November, the last week in March."""
-    span, number = said.inner.span, vocabulary.ORDINALS[said["ordinal"]]
+    span, number = said.inner.span, time_vocabulary.ORDINALS[said["ordinal"]]
     if not 4 * WEEK <= span.before - span.since < 5 * WEEK:
         return None
     since = span.since + (number - 1) * WEEK if number else span.before - WEEK

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from mnemesh_memory.times import calendar, meanings
 from mnemesh_memory.times.calendar import Span
 from mnemesh_memory.times.meanings import Date, DatedQuestion, FittedWords, one_day
-from mnemesh_memory.times.vocabulary import either, pattern
+from mnemesh_memory.times.time_vocabulary import either, pattern
 
 
 class DayForm(NamedTuple):

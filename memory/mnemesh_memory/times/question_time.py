@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, TypeAlias
 from mnemesh_memory.times.calendar import instant, wall_time
 from mnemesh_memory.times.meanings import DatedQuestion
 from mnemesh_memory.times.phrases import DISTANCE, Phrase, phrase_at
-from mnemesh_memory.times.vocabulary import DATE_WORDS, pattern
+from mnemesh_memory.times.time_vocabulary import DATE_WORDS, pattern
 from mnemesh_memory.wordlists import COMMON_WORDS
 
 # A longer text was pasted: its dates are not the question's.

@@ -13,7 +13,7 @@ from typing import Any
 from ledger_builders import GENERATION, Pen
 from peer_builders import ANAS, EVERYTHING, FEED, NOW, OTHER, Node
 
-from mnemesh_actors.ledger.commands import Command, Forget, Resolve, Restore, Revise, Rollback, Vectors
+from mnemesh_actors.ledger.commands import Command, Forget, KeptVectors, Resolve, Restore, Revise, Rollback
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.ledger.peers.exchange import Incoming
@@ -145,8 +145,8 @@ def _revise(pen: Pen, id_: str, content: str) -> Revise:
     )
 
 
-def _vectors(text: str) -> Vectors:
-    return Vectors(generation=GENERATION, items=((content_hash(text), bytes(1536)),))
+def _vectors(text: str) -> KeptVectors:
+    return KeptVectors(generation=GENERATION, items=((content_hash(text), bytes(1536)),))
 
 
 def state_of(ledger: Ledger) -> dict[str, Any]:

@@ -24,6 +24,7 @@ from mnemesh import Client
 from mnemesh.api import values, wire
 from mnemesh.cli import app
 from mnemesh.cli.commands.memories import watch as watching
+from mnemesh.cli.error_report import advised
 from mnemesh.cli.people import conflicts as people_conflicts
 from mnemesh.cli.people import history as people_history
 from mnemesh.cli.people import hygiene as people_sleep
@@ -33,7 +34,6 @@ from mnemesh.cli.people import memories as people
 from mnemesh.cli.people import node as people_identity
 from mnemesh.cli.people import node as people_node
 from mnemesh.cli.people import standing as people_standing
-from mnemesh.cli.report import advised
 from mnemesh.cli.shell import Shell, count_of
 from mnemesh.errors import FailedPrecondition, MnemeshError, from_node
 from mnemesh.short_id import short_id

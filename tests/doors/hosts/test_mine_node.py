@@ -18,7 +18,7 @@ from test_hook_shim import host as host
 from mnemesh import Client
 from mnemesh.entry import main
 from mnemesh.hooks.kept.notes import MINING, Notes
-from mnemesh.mining.state import MiningState
+from mnemesh.mining.miner_state import MiningState
 
 PATIENCE_S = 30.0
 

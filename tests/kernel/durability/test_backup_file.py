@@ -22,7 +22,7 @@ from peer_builders import NOW
 from stored_transcripts import operations
 
 from mnemesh_actors.ledger.backup.snapshot import copy_file, held_by
-from mnemesh_actors.ledger.commands import Vectors
+from mnemesh_actors.ledger.commands import KeptVectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.erase import Erase
 from mnemesh_actors.node.snapshot_reader import LedgerCopy, ledger_copy
@@ -109,7 +109,7 @@ def test_writes_go_on_while_the_ledger_is_copied_and_the_copy_is_of_one_moment(h
 
 
 def test_vectors_and_marks_stay_out_of_a_copy(home: Home, ledger: Ledger) -> None:
-    vectors = Vectors(generation=GENERATION, items=(("a" * 64, bytes(1536)),))
+    vectors = KeptVectors(generation=GENERATION, items=(("a" * 64, bytes(1536)),))
     done(ledger, home.pen.create("with a vector", vectors=vectors))
     ledger.copy_start()
     finished(ledger)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from ledger_builders import GENERATION, SPACE, Home, Pen, all_done, done, everything, read_back
 
-from mnemesh_actors.ledger.commands import Vectors
+from mnemesh_actors.ledger.commands import KeptVectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store import schema
 from mnemesh_actors.storage.data_directory import MACHINE_FILE
@@ -226,7 +226,7 @@ def test_uses_noted_while_the_disk_was_full_are_not_lost(ledger: Ledger, pen: Pe
 def test_vectors_that_find_no_room_are_refused_and_do_not_stop_the_ledger(ledger: Ledger, pen: Pen) -> None:
     fill_disk(ledger)
     hashes = [content_hash(str(number)) for number in range(200)]
-    vectors = Vectors(generation=GENERATION, items=tuple((digest, bytes(1536)) for digest in hashes))
+    vectors = KeptVectors(generation=GENERATION, items=tuple((digest, bytes(1536)) for digest in hashes))
     with pytest.raises(Unavailable, match="full"):
         ledger.keep_vectors(vectors)
     free_disk(ledger)

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from mnemesh.api.values.memories import Link, Memory, Source
 from mnemesh.cli.imports import sources
+from mnemesh.cli.imports.import_state import ImportState
 from mnemesh.cli.imports.memories import normal_form
-from mnemesh.cli.imports.state import ImportState
 from mnemesh.errors import InvalidArgument
 from mnemesh.importing import export as exporter
 from mnemesh.importing import items as importer

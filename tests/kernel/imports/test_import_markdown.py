@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mnemesh.api.batch import CONTENT_BYTES_MAX
+from mnemesh.cli.imports.import_report import Report
+from mnemesh.cli.imports.import_state import ImportState
 from mnemesh.cli.imports.links import LinkMover
-from mnemesh.cli.imports.report import Report
 from mnemesh.cli.imports.sources import Found
-from mnemesh.cli.imports.state import ImportState
 from mnemesh.errors import from_node
 from mnemesh.importing import frontmatter
 from mnemesh.importing.items import TITLE_BYTES_MAX, Entry, Problem, clip_title, pieces

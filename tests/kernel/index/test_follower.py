@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from mnemesh_actors.consumers import feed_loop, handover
 from mnemesh_actors.consumers import follower as module
 from mnemesh_actors.consumers.handover import page_of
-from mnemesh_actors.ledger.commands import Command, Committed, FeedPage, Vectors
+from mnemesh_actors.ledger.commands import Command, Committed, FeedPage, KeptVectors
 from mnemesh_memory.text.passages import index_texts
 from mnemesh_memory.text.text import content_hash
 from mnemesh_memory.values.errors import Unavailable
@@ -264,8 +264,8 @@ async def test_an_unknown_number_is_asked_for_at_leisure(idle: Scene, monkeypatc
 # ---- handed over ----------------------------------------------------------------------------------------------------
 
 
-def with_vectors(*texts: str) -> Vectors:
-    return Vectors(
+def with_vectors(*texts: str) -> KeptVectors:
+    return KeptVectors(
         generation=GENERATION, items=tuple((content_hash(text), vector_of(text).tobytes()) for text in texts)
     )
 

@@ -8,7 +8,7 @@ import pytest
 from ledger_builders import FULL, OTHER_SPACE, SPACE, Home, Pen, all_done, done, read_back
 from peer_builders import hand_over
 
-from mnemesh_actors.ledger.commands import Committed, Vectors
+from mnemesh_actors.ledger.commands import Committed, KeptVectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_memory.values import limits
 from mnemesh_memory.values.errors import (
@@ -227,7 +227,7 @@ def test_a_write_that_does_not_fit_is_refused_alone_and_is_no_damage(home: Home,
     ledger._db.execute(
         "CREATE TEMP TRIGGER refuse BEFORE INSERT ON vector BEGIN SELECT raise(ABORT, 'no room for it'); END"
     )
-    vectors = Vectors(generation="g", items=(("00" * 32, b"1234"),))
+    vectors = KeptVectors(generation="g", items=(("00" * 32, b"1234"),))
     results = ledger.commit([pen.create("one"), pen.create("two", vectors=vectors), pen.create("three")])
     assert [type(result) for result in results] == [Committed, MnemeshError, Committed]
     assert "damaged" not in str(results[1])

@@ -12,7 +12,7 @@ import pytest
 from ledger_builders import AGENT, GENERATION, OTHER_SPACE, SPACE, Home, Pen, done
 from peer_builders import ANA, ANAS, BOB, EVERYTHING, ID, NOW, Node, all_entries, contents, hand_over, outcome, taken
 
-from mnemesh_actors.ledger.commands import Vectors
+from mnemesh_actors.ledger.commands import KeptVectors
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.peers.erase import Gone
 from mnemesh_actors.ledger.peers.exchange import Incoming
@@ -75,7 +75,7 @@ def chunks(home: Home) -> list[bytes]:
 @pytest.mark.parametrize("text", [SECRET, LONG])
 def test_after_an_erasure_the_text_is_nowhere_in_the_directory(home: Home, pen: Pen, text: str) -> None:
     hashes = [content_hash(chunk) for chunk in chunks_of(text)]
-    vectors = Vectors(generation=GENERATION, items=tuple((digest, b"v" * 16) for digest in hashes))
+    vectors = KeptVectors(generation=GENERATION, items=tuple((digest, b"v" * 16) for digest in hashes))
     with home.opened() as ledger:
         for number in range(40):
             done(ledger, pen.create(f"another {number} " + "x" * 300 * (number % 7)))
@@ -296,7 +296,7 @@ def test_the_index_is_told_what_is_gone(ledger: Ledger, pen: Pen) -> None:
 
 def test_vectors_that_were_on_their_way_do_not_come_back(ledger: Ledger, pen: Pen) -> None:
     memory = done(ledger, pen.create("one")).memory
-    late = Vectors(generation=GENERATION, items=((content_hash("one"), b"v" * 16),))
+    late = KeptVectors(generation=GENERATION, items=((content_hash("one"), b"v" * 16),))
     gone = erased(ledger, pen, memory.id)
     ledger.keep_vectors(late)
     assert ledger.vectors([content_hash("one")], GENERATION) == {}
@@ -309,7 +309,7 @@ def test_vectors_on_their_way_to_one_of_two_indexes_do_not_come_back_either(ledg
     done(ledger, pen.create("zero"))
     memory = done(ledger, pen.create("one")).memory
     ledger.feed(0, 1, "another-model")
-    late = Vectors(generation="another-model", items=((content_hash("one"), b"v" * 16),))
+    late = KeptVectors(generation="another-model", items=((content_hash("one"), b"v" * 16),))
     gone = erased(ledger, pen, memory.id)
     ledger.feed(gone.seq, 10, GENERATION)
     ledger.keep_vectors(late)

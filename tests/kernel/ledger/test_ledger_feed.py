@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from ledger_builders import AGENT, GENERATION, OTHER_SPACE, SPACE, Home, Pen, all_done, done, names
 
-from mnemesh_actors.ledger.commands import Committed, FeedPage, Lookup, Revise, Vectors
+from mnemesh_actors.ledger.commands import Committed, FeedPage, KeptVectors, Lookup, Revise
 from mnemesh_actors.ledger.feeds import feeds, index_feed
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_actors.ledger.store import commit_notes
@@ -98,7 +98,7 @@ def test_a_feed_page_is_bounded_by_bytes(ledger: Ledger, pen: Pen, monkeypatch: 
 def test_vectors_and_letters_of_several_bytes_count(ledger: Ledger, pen: Pen, monkeypatch: pytest.MonkeyPatch) -> None:
     vector = b"v" * 6000
     for text in ("one", "two", "three"):
-        kept = Vectors(generation=GENERATION, items=((content_hash(text), vector),))
+        kept = KeptVectors(generation=GENERATION, items=((content_hash(text), vector),))
         done(ledger, pen.create(text, vectors=kept))
     done(ledger, pen.create("ж" * 3500))
     done(ledger, pen.create("ш" * 3500))
@@ -140,7 +140,7 @@ def test_a_full_page_is_of_bounded_size_by_default(ledger: Ledger, pen: Pen) -> 
 
 def test_the_feed_brings_the_vectors_that_came_with_the_write(ledger: Ledger, pen: Pen) -> None:
     kept = (content_hash("one"), b"\x00\x01" * 768)
-    done(ledger, pen.create("one", vectors=Vectors(generation=GENERATION, items=(kept,))))
+    done(ledger, pen.create("one", vectors=KeptVectors(generation=GENERATION, items=(kept,))))
     done(ledger, pen.create("two"))
     assert ledger.feed(0, 10, GENERATION).vectors == dict([kept])
     assert ledger.feed(0, 10, "another.generation").vectors == {}
@@ -152,14 +152,14 @@ def test_the_feed_asks_for_the_vectors_of_every_part_of_a_long_memory(ledger: Le
     memory = done(ledger, pen.create(content, title="Long")).memory
     hashes = [content_hash(dense) for dense, _ in index_texts(memory)]
     assert len(hashes) > 3
-    ledger.keep_vectors(Vectors(generation=GENERATION, items=tuple((digest, b"v") for digest in hashes)))
+    ledger.keep_vectors(KeptVectors(generation=GENERATION, items=tuple((digest, b"v") for digest in hashes)))
     assert set(ledger.feed(0, 10, GENERATION).vectors) == set(hashes)
 
 
 def test_a_vector_made_again_takes_the_place_of_the_one_there_and_many_can_be_asked_for(ledger: Ledger) -> None:
     hashes = [content_hash(str(number)) for number in range(1200)]
-    ledger.keep_vectors(Vectors(generation=GENERATION, items=tuple((digest, b"first") for digest in hashes)))
-    ledger.keep_vectors(Vectors(generation=GENERATION, items=((hashes[0], b"second"),)))
+    ledger.keep_vectors(KeptVectors(generation=GENERATION, items=tuple((digest, b"first") for digest in hashes)))
+    ledger.keep_vectors(KeptVectors(generation=GENERATION, items=((hashes[0], b"second"),)))
     kept = dict.fromkeys(hashes, b"first") | {hashes[0]: b"second"}
     assert ledger.vectors([*hashes, hashes[0], content_hash("unknown")], GENERATION) == kept
 
@@ -167,7 +167,7 @@ def test_a_vector_made_again_takes_the_place_of_the_one_there_and_many_can_be_as
 def test_vectors_survive_a_restart_and_those_of_a_refused_write_do_not(home: Home, pen: Pen) -> None:
     one, two = content_hash("one"), content_hash("two")
     with home.opened() as ledger:
-        first, second = (Vectors(generation=GENERATION, items=((digest, b"v"),)) for digest in (one, two))
+        first, second = (KeptVectors(generation=GENERATION, items=((digest, b"v"),)) for digest in (one, two))
         refused = pen.create("two", supersedes=("ffffffff",), vectors=second)
         ledger.commit([pen.create("one", vectors=first), refused])
     with home.opened() as ledger:
@@ -181,8 +181,8 @@ def test_vectors_survive_a_restart_and_those_of_a_refused_write_do_not(home: Hom
 OTHER = "another-model.fp32"
 
 
-def vectors(*texts: str, stale: tuple[str, ...] = (), generation: str = GENERATION) -> Vectors:
-    return Vectors(
+def vectors(*texts: str, stale: tuple[str, ...] = (), generation: str = GENERATION) -> KeptVectors:
+    return KeptVectors(
         generation=generation,
         items=tuple((content_hash(text), text.encode()) for text in texts),
         stale=tuple(content_hash(text) for text in stale),

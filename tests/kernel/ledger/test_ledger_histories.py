@@ -10,7 +10,7 @@ from diverging import diverge, texts
 from ledger_builders import DAY, GENERATION, OTHER_SPACE, SPACE, START, Home, done, read_back, read_then
 from peer_builders import NOW, Node, all_entries, taken
 
-from mnemesh_actors.ledger.commands import Resolve, Rollback, Vectors
+from mnemesh_actors.ledger.commands import KeptVectors, Resolve, Rollback
 from mnemesh_actors.ledger.ledger_actor import Ledger
 from mnemesh_crdt.document.blame import blamed
 from mnemesh_crdt.document.document import Edit
@@ -159,7 +159,7 @@ def test_no_memory_that_is_not_in_conflict_is_read_to_find_those_that_are(home: 
 def test_a_conflict_that_a_peer_ends_leaves_no_vector_of_the_text_that_went(home: Home, ledger: Ledger) -> None:
     memory = in_conflict(ledger, home)
     hashes = [content_hash(dense) for dense, _ in index_texts(memory)]
-    ledger.keep_vectors(Vectors(generation=GENERATION, items=tuple((one, b"1234") for one in hashes)))
+    ledger.keep_vectors(KeptVectors(generation=GENERATION, items=tuple((one, b"1234") for one in hashes)))
     assert len(ledger.vectors(hashes, GENERATION)) == 2
     memory = diverge(ledger, memory, ("carla/agent", memory.content, START + 5000))
     assert memory.conflicts == ()

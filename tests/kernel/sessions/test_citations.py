@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemesh.hooks.kept.citations import CITED_MAX, cited
-from mnemesh.hooks.kept.marks import MARKS_MAX, marks_of, with_marks
 from mnemesh.hooks.kept.shown_memories import ShownMemories
+from mnemesh.hooks.kept.text_marks import MARKS_MAX, marks_of, with_marks
 from mnemesh.short_id import short_id
 
 FIRST = "018f6f0e-7c1a-7000-8000-3f1f8d2f6a11"

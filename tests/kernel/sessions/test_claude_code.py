@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from mnemesh.api.batch import BATCH_ITEMS_MAX, CONTENT_BYTES_MAX
 from mnemesh.api.values.transcripts import AddedTurns, MaskedTurn
-from mnemesh.cli.imports import sources
-from mnemesh.cli.imports import state as import_state
+from mnemesh.cli.imports import import_state, sources
 from mnemesh.cli.imports import transcripts as transcript_import
-from mnemesh.cli.imports.report import Bar
-from mnemesh.cli.imports.state import Offsets
+from mnemesh.cli.imports.import_report import Bar
+from mnemesh.cli.imports.import_state import Offsets
 from mnemesh.cli.imports.transcripts import Report, _File
 from mnemesh.errors import FailedPrecondition, InvalidArgument
 from mnemesh.importing.claude_code import (

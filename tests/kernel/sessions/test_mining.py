@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 from mnemesh.errors import FailedPrecondition, InvalidArgument, NotReachable
 from mnemesh.mining import session_files
 from mnemesh.mining.credentials import masked, masked_for_model
+from mnemesh.mining.miner_state import FAILURES_MAX, MinedFile, MiningState, only_miner
 from mnemesh.mining.model_findings import parts
 from mnemesh.mining.run import Miner, item_of
 from mnemesh.mining.sentence_rules import conventions, decisions, phrases, rule_forms, rules
 from mnemesh.mining.sentence_rules.sentences import paragraphs_of
 from mnemesh.mining.session import Extraction, Session
-from mnemesh.mining.state import FAILURES_MAX, MinedFile, MiningState, only_miner
 from mnemesh.mining.transcript import Words, events_of
 from mnemesh_memory.values.injection import is_suspicious
 

@@ -17,7 +17,7 @@ from mnemesh_actors.files import project_reading
 from mnemesh_actors.remember.project_seeding import _part
 from mnemesh_memory.secrets.detector import find_secret
 from mnemesh_memory.seeding import seeds
-from mnemesh_memory.seeding.snapshot import ProjectSnapshot, is_suspicious
+from mnemesh_memory.seeding.project_snapshot import ProjectSnapshot, is_suspicious
 from mnemesh_memory.seeding.topics import TOPICS
 from mnemesh_memory.values import injection
 from mnemesh_memory.values.model import Memory

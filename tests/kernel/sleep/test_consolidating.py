@@ -22,7 +22,7 @@ from mnemesh_actors.notices import Notices
 from mnemesh_actors.ports import IndexPort
 from mnemesh_actors.runtime.base import Handle
 from mnemesh_actors.runtime.budget import Budget
-from mnemesh_actors.sleep import application, candidates, consolidation, idle_scheduler
+from mnemesh_actors.sleep import application, consolidation, idle_scheduler, plan_input
 from mnemesh_actors.sleep.consolidation import _Pace
 from mnemesh_actors.sleep.idle_jobs import IdleJob, IdleParts
 from mnemesh_actors.sleep.idle_scheduler import IdleScheduler, SleepConfig
@@ -95,7 +95,7 @@ async def test_the_status_tells_what_each_astrocyte_did_last(here: Here) -> None
 
 
 async def test_the_status_tells_of_the_whole_run(here: Here) -> None:
-    here.patch.setattr(candidates, "BATCH", 2)
+    here.patch.setattr(plan_input, "BATCH", 2)
     await tell(here, EPISODES)
     await here.mesh.consolidate(READER, here.space)
     told = [one for one in (await here.mesh.status()).astrocytes if one.space == here.space]
@@ -385,15 +385,15 @@ async def test_of_memories_with_one_text_a_single_one_is_looked_for_and_all_beco
 ) -> None:
     """Each list of neighbours of such a text ends within a group of equal scores, which takes the index many looks."""
     asked: list[int] = []
-    neighbours_of = candidates._neighbours
+    neighbours_of = plan_input._neighbours
 
     async def counted(shard: Handle[IndexPort], asked_for: Asked, generation: str) -> list[list[tuple[str, float]]]:
         asked.append(len(asked_for))
         return await neighbours_of(shard, asked_for, generation)
 
-    monkeypatch.setattr(candidates, "_neighbours", lambda shard, asked, generation: counted(shard, asked, generation))
+    monkeypatch.setattr(plan_input, "_neighbours", lambda shard, asked, generation: counted(shard, asked, generation))
     ids = await tell(here, PAIR[:1] * 80, "fact")
-    monkeypatch.setattr(candidates, "BATCH", 40)
+    monkeypatch.setattr(plan_input, "BATCH", 40)
     await here.mesh.consolidate(READER, here.space)
     assert asked == [1, 1]
     memories, _ = await here.mesh.get(READER, ids)

@@ -14,7 +14,7 @@ from plain_memories import plain_memory
 
 from mnemesh_memory.maps import clusters
 from mnemesh_memory.maps.clusters import atlas, cluster_id, medoid, topics
-from mnemesh_memory.maps.gaps import is_open
+from mnemesh_memory.maps.open_points import is_open
 from mnemesh_memory.maps.story import DAY_MS, chapters, story
 from mnemesh_memory.values.model import Link, Memory
 

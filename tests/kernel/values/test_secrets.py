@@ -21,8 +21,8 @@ from mnemesh_memory import wordlists
 from mnemesh_memory.secrets import find_secret, mask
 from mnemesh_memory.secrets.detector import FORMS
 from mnemesh_memory.secrets.mask import masked
+from mnemesh_memory.secrets.secret_words import VOCABULARY
 from mnemesh_memory.secrets.structures import STRUCTURES
-from mnemesh_memory.secrets.vocabulary import VOCABULARY
 from mnemesh_memory.wordlists import rows, sections, table, words
 
 BENCH = Path(__file__).parents[3] / "bench" / "writing"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mnemesh_memory.times.calendar import instant
 from mnemesh_memory.times.question_time import READ_CHARS_MAX, Event, TimeWords, read
-from mnemesh_memory.times.vocabulary import DATE_WORDS
+from mnemesh_memory.times.time_vocabulary import DATE_WORDS
 
 BERLIN = ZoneInfo("Europe/Berlin")
 HOUR_MS = 3_600_000

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from mnemesh_actors.ledger.commands import Command, Committed, Create, Vectors, action_of
+from mnemesh_actors.ledger.commands import Command, Committed, Create, KeptVectors, action_of
 from mnemesh_actors.ledger.store import reads, rows
 from mnemesh_actors.ledger.store.journal import Journal
 from mnemesh_actors.ledger.store.vectors import keep
@@ -195,7 +195,7 @@ class Admission:
         return old
 
     def written(
-        self, document: MemoryDocument, edit: Edit, command: Command, reason: str, vectors: Vectors | None = None
+        self, document: MemoryDocument, edit: Edit, command: Command, reason: str, vectors: KeptVectors | None = None
     ) -> Committed:
         """Carry out a command on one memory. The answer says so when that stays superseded all the same."""
         memory, seq = self._journal.write(document, edit, command.actor, command)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from mnemesh_actors.ledger.commands import FeedPage, Vectors
+from mnemesh_actors.ledger.commands import FeedPage, KeptVectors
 from mnemesh_actors.ledger.feeds import entry_feed, index_feed
 from mnemesh_actors.ledger.feeds.entry_feed import EntryPage
 from mnemesh_actors.ledger.ledger_side import LedgerSide
@@ -80,7 +80,7 @@ class Feeds(LedgerSide):
         """The incarnation of this log and its last sequence number."""
         return self._incarnation, self._journal.last_seq()
 
-    def keep_vectors(self, vectors: Vectors) -> None:
+    def keep_vectors(self, vectors: KeptVectors) -> None:
         """Cache embeddings that were made outside a write. Raises DiskFull, Unavailable or DataLoss when the disk
         fails."""
         self._room.require()

@@ -16,7 +16,7 @@ import structlog
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from mnemesh_actors.ledger import crowding
-from mnemesh_actors.ledger.commands import Command, Committed, Vectors
+from mnemesh_actors.ledger.commands import Command, Committed, KeptVectors
 from mnemesh_actors.ledger.store import file_table, link_table, reads, rows, schema
 from mnemesh_actors.ledger.store.entry_rows import values_of
 from mnemesh_actors.ledger.store.space_digest import Digest
@@ -132,7 +132,7 @@ class Journal:
         self.digest.change(key, (), erased=True)
         return self._append(entry, actor, origin, received), len(gone)
 
-    def still_said(self, vectors: Vectors) -> Vectors:
+    def still_said(self, vectors: KeptVectors) -> KeptVectors:
         """Without those of erased texts."""
         if not self._late:
             return vectors

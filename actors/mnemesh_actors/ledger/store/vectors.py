@@ -14,7 +14,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from mnemesh_actors.ledger.commands import Vectors
+from mnemesh_actors.ledger.commands import KeptVectors
 from mnemesh_actors.ledger.store.rows import marks
 
 HASHES_A_QUERY = 500
@@ -34,7 +34,7 @@ def cached(db: sqlite3.Connection, hashes: Sequence[str], generation: str) -> di
     return vectors
 
 
-def keep(db: sqlite3.Connection, vectors: Vectors) -> None:
+def keep(db: sqlite3.Connection, vectors: KeptVectors) -> None:
     """Add the vectors of a write and drop the stale ones, inside the caller's transaction."""
     # A text may stand in one memory twice, which does not make it shared.
     given = [(bytes.fromhex(digest), vectors.generation, data) for digest, data in dict(vectors.items).items()]
@@ -49,7 +49,7 @@ def keep(db: sqlite3.Connection, vectors: Vectors) -> None:
     )
 
 
-def fill(db: sqlite3.Connection, vectors: Vectors) -> None:
+def fill(db: sqlite3.Connection, vectors: KeptVectors) -> None:
     """Add what was made for texts that are stored already, inside the caller's transaction. It takes the place of what
     is there and was of no use."""
     db.executemany(

@@ -7,8 +7,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from mnemesh.cli.imports.report import Report
-from mnemesh.cli.imports.state import DONE, ImportState
+from mnemesh.cli.imports.import_report import Report
+from mnemesh.cli.imports.import_state import DONE, ImportState
 from mnemesh.errors import MnemeshError
 from mnemesh.importing.items import Entry, Problem
 

@@ -30,9 +30,9 @@ from mnemesh.api.batch import CONTENT_BYTES_MAX, Outcome, in_batches
 from mnemesh.api.calls.writes import Item, remember_request
 from mnemesh.cli.imports import sources
 from mnemesh.cli.imports.ctrl_c import CtrlC
+from mnemesh.cli.imports.import_report import Bar, Report
+from mnemesh.cli.imports.import_state import ImportState
 from mnemesh.cli.imports.links import LinkMover
-from mnemesh.cli.imports.report import Bar, Report
-from mnemesh.cli.imports.state import ImportState
 from mnemesh.cli.options import Text, Texts
 from mnemesh.cli.shell import Shell
 from mnemesh.errors import InvalidArgument, MnemeshError, NotReachable, Overloaded, PermissionDenied

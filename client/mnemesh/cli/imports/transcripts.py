@@ -16,9 +16,9 @@ import typer
 from mnemesh.api.batch import in_batches
 from mnemesh.cli.imports import sources
 from mnemesh.cli.imports.ctrl_c import CtrlC
+from mnemesh.cli.imports.import_report import Bar, places_told
+from mnemesh.cli.imports.import_state import Offsets
 from mnemesh.cli.imports.memories import life_of
-from mnemesh.cli.imports.report import Bar, places_told
-from mnemesh.cli.imports.state import Offsets
 from mnemesh.cli.options import Text
 from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import FailedPrecondition, InvalidArgument

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from mnemesh.hooks.kept.marks import runs_of
 from mnemesh.hooks.kept.session_file import SessionFile
+from mnemesh.hooks.kept.text_marks import runs_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -27,6 +27,6 @@ class ShownMemories(SessionFile):
 
     def add(self, ids: list[str], block: str = "") -> None:
         """Note more, which stand in `block`."""
-        from mnemesh.hooks.kept.marks import with_marks  # most prompts bring nothing new
+        from mnemesh.hooks.kept.text_marks import with_marks  # most prompts bring nothing new
 
         self.append(with_marks(ids, block))

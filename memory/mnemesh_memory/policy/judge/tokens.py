@@ -21,7 +21,7 @@ from mnemesh_memory.policy.judge.grammar import (
     WORDS_KEPT,
     stem,
 )
-from mnemesh_memory.times.vocabulary import MONTHS
+from mnemesh_memory.times.time_vocabulary import MONTHS
 from mnemesh_memory.wordlists import table
 
 TOKENS_MAX: Final = 80

@@ -12,7 +12,7 @@ import typer
 
 from mnemesh.api.client import Client
 from mnemesh.api.values.embedding import ModelStatus, Reembedding
-from mnemesh.cli.imports.report import Bar
+from mnemesh.cli.imports.import_report import Bar
 from mnemesh.cli.options import option
 from mnemesh.cli.people.memories import model_name
 from mnemesh.cli.shell import Shell, count_of, one_line, printable

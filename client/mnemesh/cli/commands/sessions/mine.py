@@ -17,9 +17,9 @@ from mnemesh.cli.shell import Shell, count_of, one_line
 from mnemesh.errors import FailedPrecondition
 from mnemesh.exit_status import EXIT_REFUSED
 from mnemesh.hooks.kept.notes import MINING, NOTES_MAX, Notes
+from mnemesh.mining.miner_state import MiningState, only_miner
 from mnemesh.mining.run import Miner, Model, summary_of
 from mnemesh.mining.session_files import further_folders, host_files, is_of_repository, named_files
-from mnemesh.mining.state import MiningState, only_miner
 from mnemesh.transport.chat_endpoint import TIMEOUT_S, ChatEndpoint
 from mnemesh.transport.connection import local_data_dir
 from mnemesh.transport.model_command import ModelCommand
