@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[3]
 SOURCE_ROOTS = ("proto", "memory", "crdt", "actors", "gateway", "client")
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 60
+FOLDER_MODULES_MAX = 16
 GENERATED = re.compile(r"_pb2(_grpc)?\.pyi?$|/field_help\.py$")
 # Spelt in pieces, so this file avoids the forbidden name.
 FORBIDDEN = re.compile(
@@ -70,6 +72,11 @@ def test_no_tracked_file_names_a_registry_host_or_a_path_of_one_machine() -> Non
 def test_no_module_is_longer_than_a_reader_holds_in_the_head() -> None:
     lengths = {str(path.relative_to(ROOT)): len(path.read_text("utf-8").splitlines()) for path in product_modules()}
     assert {name: length for name, length in lengths.items() if length > FILE_LINES_MAX} == {}
+
+
+def test_no_folder_holds_more_modules_than_a_reader_takes_in() -> None:
+    folders = Counter(path.parent for path in product_modules() if path.name != "__init__.py")
+    assert [f"{folder}: {count}" for folder, count in folders.items() if count > FOLDER_MODULES_MAX] == []
 
 
 def test_no_function_is_longer_than_a_screen() -> None:
