@@ -16,7 +16,7 @@ from typing import Final
 from mnemesh_memory.policy.judge import doubts
 from mnemesh_memory.policy.judge.contest import Contest
 from mnemesh_memory.policy.judge.evidence import Evidence, evidence_of, with_reading
-from mnemesh_memory.policy.judge.reading import READINGS_MAX, Reading, limits
+from mnemesh_memory.policy.judge.reading import READINGS_MAX, SURE_REPEAT_MIN, Reading, limits
 from mnemesh_memory.policy.judge.sameness import almost_identical, says_the_same
 from mnemesh_memory.policy.judge.slots import is_decision
 from mnemesh_memory.policy.judge.vetoes import may_be_one, speaks
@@ -161,8 +161,10 @@ def repeated(twin: Candidate, how: str) -> Verdict:
 def _is_read_as_one(item: Candidate, text: str) -> bool:
     """Whether the model has read both texts whole and is sure that they say the same, and nothing that it reads over
     differs."""
-    sure = item.read is not None and item.read.whole and item.read.repeats >= limits().repeat
-    return sure and item.replaceable and item.kind not in RECORDS and may_be_one(item.text, text)
+    if item.read is None or not item.read.whole or item.read.repeats < limits().repeat:
+        return False
+    surely = item.read.repeats >= SURE_REPEAT_MIN
+    return item.replaceable and item.kind not in RECORDS and may_be_one(item.text, text, surely=surely)
 
 
 def to_read(

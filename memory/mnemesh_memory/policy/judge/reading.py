@@ -1,8 +1,7 @@
 """What a model that has read an older and a newer text side by side says of the two, weighed with the words. Pure.
 
-The model is small and was taught on a few thousand pairs (`python -m bench.training.judge_training`). So its word and
-the likelihood of the trees are added up, and the limits come from pairs of hands that neither had seen
-(`python -m bench.training.judge_training --limits`).
+The model is small and learned from some 40,000 pairs (`python -m bench.training.judge_training`). So its word and the
+likelihood of the trees are added up, and the limits come from pairs of hands that neither had seen (`--limits`).
 """
 
 from __future__ import annotations
@@ -26,6 +25,10 @@ _LEAST: Final = 1e-4
 SURE_WORDS_MIN: Final = 0.84
 # A pair that the model rather takes for a repeat is judged by words alone: it reads over turned roles.
 REPEATS_RATHER: Final = 0.5
+# From here on the model is as sure of a repeat as it ever is, and vetoes of small words bind texts of one form alone.
+# Of 13,354 pairs of twelve hands that are no repeats and that the model had not seen, three elaborations pass for
+# repeats and no new value. From .95 on four new values do.
+SURE_REPEAT_MIN: Final = 0.97
 
 
 class Reading(NamedTuple):

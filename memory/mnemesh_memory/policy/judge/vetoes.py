@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from itertools import islice
-from typing import Final
+from itertools import islice, pairwise
+from typing import Final, NamedTuple
 
 from mnemesh_memory.policy.judge.alignment import gaps_of, runs_of
-from mnemesh_memory.policy.judge.grammar import OPPOSED, OPPOSITES, SCOPES
+from mnemesh_memory.policy.judge.grammar import OPPOSED, OPPOSITES, PREPOSITIONS, SCOPES
+from mnemesh_memory.policy.judge.respelling import respelled
 from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement, all_statements, statements
 
 # Words of order, degree, number, time and condition: one more or one less, and the truth is another.
@@ -51,7 +52,10 @@ _NARROWING: Final = (
     frozenset(("only", "just", "except", "unless")),
     frozenset((_NOT_ALL,)),
 )
-_PRONOUNS: Final = frozenset(("one", "once"))
+# Between the items of a list.
+_LISTING: Final = (("and",), ("or",), (",", "and"), (",", "or"))
+_QUIET: Final = frozenset(".,:;!?'\"`()")
+_PRONOUNS: Final = frozenset(("one", "once", "1"))
 _IDENTIFYING: Final = frozenset("/_")
 _PASSIVE: Final = frozenset(("by", "belongs", "belong", "belonging", "from"))
 
@@ -60,11 +64,26 @@ _PASSIVE: Final = frozenset(("by", "belongs", "belong", "belonging", "from"))
 NEAR_MIN: Final = 0.5
 # So few words exchanged between two texts are another value rather than a synonym, also in a text of three words.
 EXCHANGED_MAX: Final = 2
+# So many names can change places.
+SWAPPED_MIN: Final = 2
 # A text of fewer words is no sentence.
 SPOKEN_MIN: Final = 3
 # Of the letters of a text that a model of English reads.
 LATIN_MIN: Final = 0.9
 _SPOKEN: Final = re.compile(r"[^\W\d_]{2,}")
+
+
+Items = tuple[str, frozenset[str]]
+
+
+class Marked(NamedTuple):
+    """A content word, the preposition before its phrase, whether it follows the last content word directly, and whether
+    it is a further item of a list."""
+
+    meaning: str
+    marker: str
+    joined: bool = False
+    listed: bool = False
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT)
@@ -76,8 +95,10 @@ def speaks(text: str) -> bool:
     return latin and sum(1 for _ in islice(_SPOKEN.finditer(text), SPOKEN_MIN)) == SPOKEN_MIN
 
 
-def may_be_one(one: str, other: str) -> bool:
-    """Whether nothing that a model reads over differs between two texts."""
+def may_be_one(one: str, other: str, *, surely: bool = False) -> bool:
+    """Whether nothing that a model reads over differs between two texts. A model as sure as it ever is (`surely`) reads
+    over little but names that change places."""
+    one, other = respelled(one, other)
     first, second = (all_statements(text) for text in (one, other))
     if not (speaks(one) and speaks(other) and first and second):
         return False
@@ -85,6 +106,9 @@ def may_be_one(one: str, other: str) -> bool:
         return False
     if _values(first) != _values(second) or not (_named(first, second) and _named(second, first)):
         return False
+    order, turned = _names_in_order(first, second), _names_in_order(second, first)
+    if surely and len(order) < SWAPPED_MIN and _is_said_anew(first, second):
+        return not (_opposed(first, second) or _narrows(first, second))
     before, after = _content(one), _content(other)
     lost, gained, all_words = set(before) - set(after), set(after) - set(before), set(before) | set(after)
     if lost and gained and max(len(lost), len(gained)) <= EXCHANGED_MAX and _is_one_form(first, second, lost, gained):
@@ -92,11 +116,11 @@ def may_be_one(one: str, other: str) -> bool:
     if bool(lost) != bool(gained):
         return False  # one tells more
     if len(all_words) - len(lost) - len(gained) < NEAR_MIN * len(all_words):
-        return not _narrows(first, second)
+        return surely and order == turned and not (_narrows(first, second) or _opposed(first, second))
     return (
         _telling_words(first) == _telling_words(second)
         and not _opposed(first, second)
-        and _keeps_roles(before, after, turned=_passives(first) != _passives(second))
+        and _keeps_places(before, after, _marked(one), _marked(other), turned=_passives(first) != _passives(second))
     )
 
 
@@ -110,9 +134,9 @@ def _is_one_form(first: Sequence[Statement], second: Sequence[Statement], lost: 
 
 
 def _values(parts: Sequence[Statement]) -> list[str]:
-    """The values in their order, because "from 5 to 9" is not "from 9 to 5". "One" and "once" are mostly no numbers,
-    and a pair of other numbers differs without them too."""
-    values = (token for part in parts for token in part.tokens if token.dimension)
+    """The values of each dimension in their order, because "from 5 to 9" is not "from 9 to 5". "One" and "once" are
+    mostly no numbers, and a pair of other numbers differs without them too."""
+    values = sorted((token for part in parts for token in part.tokens if token.dimension), key=lambda of: of.dimension)
     return [token.key for token in values if token.text.casefold() not in _PRONOUNS]
 
 
@@ -122,6 +146,23 @@ def _named(parts: Sequence[Statement], others: Sequence[Statement]) -> bool:
     joined = " ".join(word for part in others for word in part.words)
     names = (token.text.casefold() for part in parts for at, token in enumerate(part.tokens) if _is_name(part, at))
     return all(name in known or name in joined for name in names)
+
+
+def _is_said_anew(first: Sequence[Statement], second: Sequence[Statement]) -> bool:
+    """Whether the texts differ in several places and in more than words that are exchanged one by one: a sentence of
+    another form. Where little differs, a model reads over that little."""
+    one, other = ([word for part in parts for word in part.words if word not in _QUIET] for parts in (first, second))
+    gaps = [(len(before), len(after)) for before, after in gaps_of(one, other, runs_of(one, other))]
+    moved = sum(before != after for before, after in gaps)
+    return len(gaps) > 1 and moved > 1 and set(one) != set(other)
+
+
+def _names_in_order(parts: Sequence[Statement], others: Sequence[Statement]) -> list[str]:
+    """The words of the parts that are names in either text, in order."""
+    names = {part.words[at] for part in (*parts, *others) for at in range(len(part.words)) if _is_name(part, at)}
+    bare = {name.removesuffix("'s") for name in names}
+    words = (word.removesuffix("'s") for part in parts for word in part.words)
+    return list(dict.fromkeys(word for word in words if word in bare))
 
 
 def _is_name(part: Statement, at: int) -> bool:
@@ -176,6 +217,74 @@ def _keeps_roles(before: Sequence[str], after: Sequence[str], *, turned: bool) -
     if len(shared) < 2:
         return True
     return (order[0] == order[1]) != turned
+
+
+@lru_cache(maxsize=STATEMENTS_KEPT)
+def _marked(text: str) -> tuple[Marked, ...]:
+    """The content words of a text with their prepositions. "The owner of X" is "X owner"."""
+    phrases: list[list[Marked]] = []
+    for part in statements(text):
+        marker, place = "", -1
+        for at, meaning in part.meanings.items():
+            between = part.words[place + 1 : at]
+            marker = next((word for word in reversed(between) if word in PREPOSITIONS), "")
+            if phrases and place >= 0 and not between:
+                phrases[-1].append(Marked(meaning, "", joined=True))
+            elif phrases and place >= 0 and marker == "of":
+                head = phrases.pop()
+                phrases.append([Marked(meaning, head[0].marker), *(word._replace(joined=True) for word in head)])
+            else:
+                listed = place >= 0 and tuple(between) in _LISTING
+                phrases.append([Marked(meaning, phrases[-1][0].marker if listed else marker, listed=listed)])
+            place = at
+    return tuple(word for phrase in phrases for word in phrase)
+
+
+def _keeps_places(
+    before: Sequence[str], after: Sequence[str], one: Sequence[Marked], other: Sequence[Marked], *, turned: bool
+) -> bool:
+    """Whether the shared words have the same order (the opposite one when one text is passive), or differ in nothing
+    but the places of whole phrases and of the items of a list. No two of them have exchanged their prepositions."""
+    first, second = _in_phrases(one, _pairs(other)), _in_phrases(other, _pairs(one))
+    shared = first.keys() & second.keys()
+    if all(first[word] == second[word] for word in shared):
+        return _keeps_roles(before, after, turned=turned) or _order(one, shared, first) == _order(other, shared, second)
+    exchanged = Counter(first[word] for word in shared) == Counter(second[word] for word in shared)
+    return not exchanged and _keeps_roles(before, after, turned=turned)
+
+
+def _order(words: Sequence[Marked], shared: Set[str], markers: Mapping[str, str]) -> list[Items]:
+    """By preposition the shared words in their order, the items of a list as one."""
+    return sorted(_items(words, shared, markers), key=lambda items: items[0])
+
+
+def _items(words: Sequence[Marked], shared: Set[str], markers: Mapping[str, str]) -> Iterator[Items]:
+    items: list[str] = []
+    for word in dict.fromkeys(words):
+        if word.meaning not in shared:
+            continue
+        if items and not word.listed:
+            yield markers[items[0]], frozenset(items)
+            items = []
+        items.append(word.meaning)
+    if items:
+        yield markers[items[0]], frozenset(items)
+
+
+def _in_phrases(words: Sequence[Marked], pairs: set[tuple[str, str]]) -> dict[str, str]:
+    """The preposition of each word, in order. A word stands in the phrase of the one before it if it does in the other
+    text too, which has these `pairs`."""
+    phrases: dict[str, str] = {}
+    before = ""
+    for word in words:
+        follows = word.joined and (before, word.meaning) in pairs
+        phrases.setdefault(word.meaning, phrases.get(before, "") if follows else word.marker)
+        before = word.meaning
+    return phrases
+
+
+def _pairs(words: Sequence[Marked]) -> set[tuple[str, str]]:
+    return {(one.meaning, other.meaning) for one, other in pairwise(words) if other.joined}
 
 
 def _once(words: Sequence[str], shared: set[str]) -> Iterator[str]:
