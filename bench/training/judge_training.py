@@ -47,7 +47,9 @@ from mnemesh_memory.policy.judge.reading import LIMITS_FILE, REPEATS_RATHER, Rea
 ROOT: Final = Path(__file__).resolve().parents[2]
 EXPECTED: Final = pair_judge.GUARD / "pair_judge_expected.json"
 LIMITS: Final = ROOT / "memory" / "mnemesh_memory" / LIMITS_FILE
-NEW_HANDS: Final = tuple(f"judge_{hand}" for hand in "abcdefghijklmnopqrstuvw")
+NEW_HANDS: Final = tuple(
+    f"judge_{hand}" for hand in (*"abcdefghijklmnopqrstuvwxyz", "aa", "bb", "cc", "dd", "ee", "ff", "gg")
+)
 REPEATS, REPLACES, APART = range(3)
 CLASS_OF: Final = {
     **dict.fromkeys(("duplicate", "paraphrase"), REPEATS),
@@ -72,7 +74,7 @@ SECOND_MOMENT: Final = 0.99
 LEAST_BATCH: Final = BATCH // 4
 DIGITS: Final = 2  # Of limits.
 # The shares of distinct and elaborating pairs that are judged wrongly, by limit.
-WRONGLY: Final = {"ask": 0.15, "mark": 0.045, "link": 0.02, "replace": 0.0075}
+WRONGLY: Final = {"ask": 0.15, "mark": 0.045, "link": 0.02, "replace": 0.004}
 # With the vetoes of words no pair of a hand that was left out is taken for a repeat from here on.
 REPEATS_FROM: Final = 0.9
 
