@@ -75,7 +75,7 @@ LEAST_BATCH: Final = BATCH // 4
 DIGITS: Final = 2  # Of limits.
 # The shares of distinct and elaborating pairs that are judged wrongly, by limit.
 WRONGLY: Final = {"ask": 0.15, "mark": 0.045, "link": 0.02, "replace": 0.004}
-# With the vetoes of words no pair of a hand that was left out is taken for a repeat from here on.
+# With the vetoes of words no new value of a hand that was left out is taken for a repeat from here on.
 REPEATS_FROM: Final = 0.9
 
 

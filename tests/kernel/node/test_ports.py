@@ -40,7 +40,7 @@ WRONG = {
     "await there.renamed()": '"LedgerPort" has no attribute "renamed"',
     "await two.renamed()": '"LedgerPort" has no attribute "renamed"',
     "wrong: type[LedgerPort] = Renamed": "Incompatible types in assignment",
-    "ActorRow[LedgerPort]('ledger', Renamed, PINNED, 1, True)": 'incompatible type "type[Renamed]"',
+    "ActorRow[LedgerPort]('ledger', Renamed, PINNED, True)": 'incompatible type "type[Renamed]"',
     "await LEDGER.spawn(LocalRuntime(), 'path', 'key', 'node', None)": 'Argument 5 to "spawn" of "ActorRow"',
     "await LocalRuntime().spawn('ledger-0', Ledger, 'path', 'key', 7)": 'incompatible type "type[Ledger]"',
     "await two._call(LedgerPort.known, [''])": 'expected "Callable[[LedgerPort, list[str]]',

@@ -179,9 +179,41 @@ def test_another_spelling_order_of_phrases_or_form_is_a_repeat_when_the_model_is
             "Nairobi has the sounds, Ghent the images.",
             "Whatever is audible is done in Ghent; Nairobi has pictures.",
         ),
+        ("Rent is paid by the tenant at the end of May.", "At the end of May the landlord pays the rent."),
+        ("The tests run before the build.", "The build runs before the tests."),
+        ("Deploy to prod from the main branch.", "Deploy from prod to the main branch."),
+        ("Copies are made from rack A to rack B.", "Copies are made to rack A from rack B."),
+        ("By Friday the vendor pays the client.", "The client pays the vendor by Friday."),
+        ("The dog bit the cat by the gate.", "The cat bit the dog at the gate."),
+        ("The cheap plan has ads and the paid plan has support.", "The paid plan has ads, the cheap plan has support."),
     ],
 )
 def test_values_that_change_places_are_no_repeat_in_any_form(older: str, newer: str) -> None:
+    assert verdict(older, newer) != "NOOP"
+    assert verdict(newer, older) != "NOOP"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The rent is $900 a month.", "The rent is 900 EUR a month."),
+        ("The price is 200 euros.", "The price is 200 dollars."),
+        ("An alarm rings when latency >= 5 ms.", "An alarm rings when latency <= 5 ms."),
+        ("Run the script with `set -e`.", "Run the script with `set +e`."),
+        ("The key is in the drawer.", "The key is on the drawer."),
+        ("The token is valid for a day.", "The token is valid within a day."),
+        ("The ranking is speed and cost.", "The ranking is cost and speed."),
+        ("Host and port are redis and web respectively.", "Host and port are web and redis respectively."),
+        ("Test and merge the branch.", "Merge and test the branch."),
+        ("I owe you the money.", "You owe me the money."),
+        ("Bob was the owner of the shop.", "Bob is the owner of the shop."),
+        ("Ask Jan for the key.", "Ask January for the key."),
+        ("He had to resign the contract.", "He had to re-sign the contract."),
+        ("The dial shows 10\u00b2 units.", "The dial shows 102 units."),
+        ("She sent the r\u00e9sum\u00e9.", "She sent the resume."),
+    ],
+)
+def test_another_sign_currency_preposition_order_person_or_name_is_no_repeat(older: str, newer: str) -> None:
     assert verdict(older, newer) != "NOOP"
     assert verdict(newer, older) != "NOOP"
 

@@ -7,7 +7,6 @@ and a compound has the form of the other text: "back-end", "back end" and "backe
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 from typing import Final
@@ -41,10 +40,14 @@ _DAY: Final = r"(\d{1,2})(?:st|nd|rd|th)?"
 _SIGNS: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...]] = tuple(
     (re.compile(pattern), text)
     for pattern, text in (
-        (rf"\b({_NAMED_MONTH})\b{_STOP}", lambda month: month[1][:3]),
+        (
+            rf"(?:(?<=\d )|(?<=\d\. )|(?<=\bin )|(?<=\bsince )|(?<=\buntil ))({_NAMED_MONTH})\b{_STOP}",
+            lambda month: month[1][:3],
+        ),
+        (rf"\b({_NAMED_MONTH})\b\.?(?=\s\d)", lambda month: month[1][:3]),
         (rf"\b{_MONTH}\s{_DAY}\b,?", r"\2 \1"),
         (rf"\b{_DAY}(?: of)?\s{_MONTH}\b", r"\1 \2"),
-        (rf"\b(Mon|Tue|Wed|Thu|Fri|Sat|Sun)s?\b{_STOP}", lambda day: _WEEKDAYS[day[1]]),
+        (rf"\b(Mon|Tue|Wed|Thu|Fri)s?\b{_STOP}", lambda day: _WEEKDAYS[day[1]]),
         (r"\b(1st|2nd|3rd|4th)\b", lambda place: _PLACES[place[1]]),
         (r"\bw/o\b", "without"),
         (r"\bw/(?=\s)", "with"),
@@ -53,23 +56,22 @@ _SIGNS: Final[tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]
         (r"(?<=\s)>\s?(?=\d)", "over "),
         (r"(?<=\s)<\s?(?=\d)", "under "),
         (r"~\s?(?=\d)", "about "),
-        (r"\bno\.\s(?=\d)", "number "),
         (r"\$\s?(\d[\d.,]*)", r"\1 dollars"),
         (r"\u20ac\s?(\d[\d.,]*)|(?<=\d)\s?(?:\u20ac|euros?\b)", r"\1 EUR"),
         (r"\bEUR\s(\d[\d.,]*)", r"\1 EUR"),
-        (r"(?<=\d)\s?\u00b0\s?C\b", " degrees"),
         (r"(?<=[a-z\d])\s?/\s?(?=(?:hour|day|week|month|year|head|person|night)\b)", " per "),
         (r"\b0(?=\d:\d\d\b)", ""),
+        (r"(?<![\w.,:-])(\d{1,3})k\b", r"\g<1>000"),
         (r"(?<![\w.,:-])(\d[\d.,]*)(?=[A-Za-z%]{1,3}\b)", r"\1 "),
         (r"\b([A-Z])\.(?=[A-Z]\b)", r"\1"),
-        (r"(?<![\d.,])(\d{1,3})\s?k\b", r"\g<1>000"),
         (r"(?<=\d),(?=\d{3}\b)", ""),
         (r"(?<=\d)\s?%", " %"),
     )
 )
-_HYPHEN: Final = re.compile(r"(?<=[A-Za-z])-(?=[A-Za-z])")
+# No part of an address, an option or a path, and no word that begins with "re-".
+_HYPHEN: Final = re.compile(r"(?<![\w./@-])(?!re-)([A-Za-z]+)-(?=[A-Za-z]+(?![\w/@-]|\.\w))")
 _WORDS: Final = re.compile(r"[^\W\d_]+")
-_PAIR: Final = re.compile(r"([^\W\d_]+) (?=([^\W\d_]+))")
+_PAIR: Final = re.compile(r"(?<![\w./@-])(?!re\b)([^\W\d_]+) (?=([^\W\d_]+)(?![\w/@-]|\.\w))")
 
 
 def respelled(one: str, other: str) -> tuple[str, str]:
@@ -80,11 +82,16 @@ def respelled(one: str, other: str) -> tuple[str, str]:
 
 @lru_cache(maxsize=STATEMENTS_KEPT)
 def _plain(text: str) -> str:
-    text = "".join(part for part in unicodedata.normalize("NFKD", text) if not unicodedata.combining(part))
     for pattern, word in _SIGNS:
         text = pattern.sub(word, text)
-    text = _SHORT.sub(lambda found: _FULL[found[0].rstrip(".").casefold()], text)
-    return _HYPHEN.sub(" ", text)
+    text = _SHORT.sub(_full, text)
+    return _HYPHEN.sub(r"\1 ", text)
+
+
+def _full(short: re.Match[str]) -> str:
+    """The short form in full, unless its capital may be that of a name."""
+    word = short[0].rstrip(".")
+    return _FULL[word.casefold()] if short.start() == 0 or word.islower() or word.isupper() else short[0]
 
 
 def _joined(text: str, other: str) -> str:

@@ -43,17 +43,31 @@ _LITERAL: Final = re.compile(
 # Signs and words that are compared letter by letter and in order: comparisons, options, names with `_` or inner
 # capitals, and words that mix letters and digits.
 _EXACT: Final = re.compile(
-    r"[<>=!]=|[<>=](?!\w*>)|(?<![\w-])-{1,2}[A-Za-z][\w-]*|\b_\w+|\b[a-z]+[A-Z]\w*|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])\w{3,}\b"
+    r"[<>=!]=|[<>=](?!\w*>)|&&|\|\||!(?=\w)|(?<=\s)[*^+](?=\s)|(?<=\w\s)\+(?=\s\w)|(?<!\w)\+[a-z]\b|(?<![\w-])-{1,2}[A-Za-z][\w-]*|\b_\w+|\b[a-z]+[A-Z]\w*|\b(?=[A-Za-z]*\d)(?=\d*[A-Za-z])\w{3,}\b"
 )
 _LONG_WORD: Final = re.compile(r"[a-z]{8,}")
 _WORD: Final = re.compile(r"[a-z]{5,}")
 # So many letters stay when a verb changes its form.
 _BEGINNING: Final = 5
-_ORDER: Final = re.compile(r"\b(?:order|sequence|priority|followed|respectively)\b", re.IGNORECASE)
+_ORDER: Final = re.compile(
+    r"\b(?:order|sequence|priority|priorities|followed|respectively|ranking|ranked|winners?|left|right|login|host|source)\b",
+    re.IGNORECASE,
+)
 _EACH: Final = re.compile(r"\beach\b(?! other)", re.IGNORECASE)
+_CURRENCIES: Final = {
+    name: names.split()[0]
+    for names in (
+        *("eur euro euros \u20ac", "usd dollar dollars $ us$", "gbp pound pounds \u00a3", "chf franc francs"),
+        *("jpy yen \u00a5", "sek", "nok", "dkk", "pln", "czk"),
+    )
+    for name in names.split()
+}
+_CURRENCY: Final = re.compile(
+    r"[$\u20ac\u00a3\u00a5]|\b(?:" + "|".join(filter(str.isalpha, _CURRENCIES)) + r")\b", re.IGNORECASE
+)
 _MEASURED: Final = re.compile(r"\d+[A-Za-z]{1,5}")
 # A unit of which both spellings have a capital, or a single letter, is another unit: MW and mW, Mb and MB, m and M.
-_UNIT: Final = re.compile(r"(?<=\d)\s?([A-Za-z]{1,3})\b")
+_UNIT: Final = re.compile(r"(?<=\d)\s?([A-Za-z]{1,5})\b")
 
 
 def says_the_same(one: str, other: str) -> bool:
@@ -63,7 +77,7 @@ def says_the_same(one: str, other: str) -> bool:
         return False  # most pairs, at a glance
     if _CODE.search(one) or _CODE.search(other):
         return False
-    if not (_quotes(one, other) and _quotes(other, one)) or _other_units(one, other) or _exact(one) != _exact(other):
+    if not (_quotes(one, other) and _quotes(other, one)) or other_units(one, other) or exact(one) != exact(other):
         return False
     if almost_identical(one, other):
         return True
@@ -101,7 +115,7 @@ def _quotes(one: str, other: str) -> bool:
     return all(literal.strip("`") in other for literal in _LITERAL.findall(one))
 
 
-def _exact(text: str) -> list[str]:
+def exact(text: str) -> list[str]:
     """The signs and words of a text that are compared letter by letter. A number with its unit is a value."""
     return sorted(word for word in _EXACT.findall(text) if not _MEASURED.fullmatch(word))
 
@@ -110,7 +124,15 @@ def _joined(parts: Sequence[Statement]) -> list[str]:
     return [word for part in parts for word in spoken(worded(part))]
 
 
-def _other_units(one: str, other: str) -> bool:
+def is_ordered(text: str) -> bool:
+    """Whether the order of a list may be the statement."""
+    return bool(_ORDER.search(text)) or not _ORDERED.isdisjoint(text.casefold().split())
+
+
+def other_units(one: str, other: str) -> bool:
+    """Whether two texts have units that only capitals tell apart, or other currencies."""
+    if _currencies(one) != _currencies(other):
+        return True
     units = zip(
         sorted(_UNIT.findall(one), key=str.casefold), sorted(_UNIT.findall(other), key=str.casefold), strict=False
     )
@@ -120,9 +142,13 @@ def _other_units(one: str, other: str) -> bool:
     )
 
 
+def _currencies(text: str) -> set[str]:
+    return {_CURRENCIES[name.casefold()] for name in _CURRENCY.findall(text)}
+
+
 def almost_identical(one: str, other: str) -> bool:
     """Whether two texts differ in nothing but case, white space, the spacing of punctuation and a final stop."""
-    return _loosened(one) == _loosened(other) and not _other_units(one, other)
+    return _loosened(one) == _loosened(other) and not other_units(one, other)
 
 
 def _loosened(content: str) -> str:

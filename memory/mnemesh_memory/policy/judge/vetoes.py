@@ -14,8 +14,17 @@ from itertools import islice, pairwise
 from typing import Final, NamedTuple
 
 from mnemesh_memory.policy.judge.alignment import gaps_of, runs_of
-from mnemesh_memory.policy.judge.grammar import OPPOSED, OPPOSITES, PREPOSITIONS, SCOPES
+from mnemesh_memory.policy.judge.grammar import (
+    IRREGULAR,
+    OPPOSED,
+    OPPOSITES,
+    PREPOSITIONS,
+    SCOPES,
+    VERB_BASES,
+    VERB_FORMS,
+)
 from mnemesh_memory.policy.judge.respelling import respelled
+from mnemesh_memory.policy.judge.sameness import exact, is_ordered, other_units
 from mnemesh_memory.policy.judge.slots import STATEMENTS_KEPT, Statement, all_statements, statements
 
 # Words of order, degree, number, time and condition: one more or one less, and the truth is another.
@@ -52,20 +61,26 @@ _NARROWING: Final = (
     frozenset(("only", "just", "except", "unless")),
     frozenset((_NOT_ALL,)),
 )
+_MARKERS: Final = PREPOSITIONS | {"within"}
+_EXCHANGEABLE: Final = (frozenset(("by", "with")), frozenset(("to", "into")), frozenset(("through", "via")))
 # Between the items of a list.
 _LISTING: Final = (("and",), ("or",), (",", "and"), (",", "or"))
-_QUIET: Final = frozenset(".,:;!?'\"`()")
 _PRONOUNS: Final = frozenset(("one", "once", "1"))
 _IDENTIFYING: Final = frozenset("/_")
-_PASSIVE: Final = frozenset(("by", "belongs", "belong", "belonging", "from"))
+_BELONGS: Final = frozenset(("belongs", "belong", "belonging"))
+_PERSONS: Final = frozenset(
+    re.findall(
+        r"\w+",
+        "i me my mine you your yours he him his she her hers we us our ours they them their",
+    )
+)
+_PAST: Final = frozenset(("was", "were", "had"))
 
 
 # From this share of common content words on, two texts are so near that each small word counts.
 NEAR_MIN: Final = 0.5
 # So few words exchanged between two texts are another value rather than a synonym, also in a text of three words.
 EXCHANGED_MAX: Final = 2
-# So many names can change places.
-SWAPPED_MIN: Final = 2
 # A text of fewer words is no sentence.
 SPOKEN_MIN: Final = 3
 # Of the letters of a text that a model of English reads.
@@ -96,19 +111,20 @@ def speaks(text: str) -> bool:
 
 
 def may_be_one(one: str, other: str, *, surely: bool = False) -> bool:
-    """Whether nothing that a model reads over differs between two texts. A model as sure as it ever is (`surely`) reads
-    over little but names that change places."""
+    """Whether nothing that a model reads over differs between two texts. Texts in far words are one only for a model
+    that is as sure as it ever is (`surely`)."""
     one, other = respelled(one, other)
     first, second = (all_statements(text) for text in (one, other))
-    if not (speaks(one) and speaks(other) and first and second):
+    if (
+        not (speaks(one) and speaks(other) and first and second)
+        or exact(one) != exact(other)
+        or other_units(one, other)
+    ):
         return False
     if any(part.asks for part in first) != any(part.asks for part in second):
         return False
     if _values(first) != _values(second) or not (_named(first, second) and _named(second, first)):
         return False
-    order, turned = _names_in_order(first, second), _names_in_order(second, first)
-    if surely and len(order) < SWAPPED_MIN and _is_said_anew(first, second):
-        return not (_opposed(first, second) or _narrows(first, second))
     before, after = _content(one), _content(other)
     lost, gained, all_words = set(before) - set(after), set(after) - set(before), set(before) | set(after)
     if lost and gained and max(len(lost), len(gained)) <= EXCHANGED_MAX and _is_one_form(first, second, lost, gained):
@@ -116,11 +132,17 @@ def may_be_one(one: str, other: str, *, surely: bool = False) -> bool:
     if bool(lost) != bool(gained):
         return False  # one tells more
     if len(all_words) - len(lost) - len(gained) < NEAR_MIN * len(all_words):
+        order, turned = _names_in_order(first, second), _names_in_order(second, first)
         return surely and order == turned and not (_narrows(first, second) or _opposed(first, second))
     return (
         _telling_words(first) == _telling_words(second)
+        and _keeps_persons(first, second)
         and not _opposed(first, second)
-        and _keeps_places(before, after, _marked(one), _marked(other), turned=_passives(first) != _passives(second))
+        and _keeps_places(
+            *(before, after, _marked(one), _marked(other)),
+            turned=_passives(first) != _passives(second),
+            ordered=is_ordered(one) or is_ordered(other),
+        )
     )
 
 
@@ -148,15 +170,6 @@ def _named(parts: Sequence[Statement], others: Sequence[Statement]) -> bool:
     return all(name in known or name in joined for name in names)
 
 
-def _is_said_anew(first: Sequence[Statement], second: Sequence[Statement]) -> bool:
-    """Whether the texts differ in several places and in more than words that are exchanged one by one: a sentence of
-    another form. Where little differs, a model reads over that little."""
-    one, other = ([word for part in parts for word in part.words if word not in _QUIET] for parts in (first, second))
-    gaps = [(len(before), len(after)) for before, after in gaps_of(one, other, runs_of(one, other))]
-    moved = sum(before != after for before, after in gaps)
-    return len(gaps) > 1 and moved > 1 and set(one) != set(other)
-
-
 def _names_in_order(parts: Sequence[Statement], others: Sequence[Statement]) -> list[str]:
     """The words of the parts that are names in either text, in order."""
     names = {part.words[at] for part in (*parts, *others) for at in range(len(part.words)) if _is_name(part, at)}
@@ -174,6 +187,19 @@ def _telling_words(parts: Sequence[Statement]) -> Counter[str]:
     """The telling words, but for those that may be said or left out."""
     words = (word for part in parts for word in _with_not_all(part.words) if word in _TELLING or word == _NOT_ALL)
     return Counter(word for word in (_ALIKE.get(word, word) for word in words) if word not in _LIGHT)
+
+
+def _keeps_persons(first: Sequence[Statement], second: Sequence[Statement]) -> bool:
+    """Whether no person stands for another one, and nothing that is has been."""
+    one, other = (Counter(word for part in parts for word in part.words) for parts in (first, second))
+    exchanged = (one - other).keys() & _PERSONS and (other - one).keys() & _PERSONS
+    return not exchanged and _has_been(first) == _has_been(second)
+
+
+def _has_been(parts: Sequence[Statement]) -> set[str]:
+    """The forms of "be" and "have" that tell of the past, but for those of a passive."""
+    pairs = (pair for part in parts for pair in pairwise((*part.words, "")))
+    return {word for word, after in pairs if word in _PAST and not _is_participle(after)}
 
 
 def _with_not_all(words: Sequence[str]) -> Iterator[str]:
@@ -201,7 +227,16 @@ def _opposed(first: Sequence[Statement], second: Sequence[Statement]) -> bool:
 
 
 def _passives(parts: Sequence[Statement]) -> bool:
-    return any(not _PASSIVE.isdisjoint(part.words) for part in parts)
+    """Whether a participle stands before "by", or something belongs to somebody."""
+    return any(
+        not _BELONGS.isdisjoint(part.words)
+        or any(word == "by" and _is_participle(before) for before, word in pairwise(part.words))
+        for part in parts
+    )
+
+
+def _is_participle(word: str) -> bool:
+    return word.endswith("ed") or (word in IRREGULAR and word not in VERB_BASES)
 
 
 @lru_cache(maxsize=STATEMENTS_KEPT)
@@ -223,38 +258,63 @@ def _keeps_roles(before: Sequence[str], after: Sequence[str], *, turned: bool) -
 def _marked(text: str) -> tuple[Marked, ...]:
     """The content words of a text with their prepositions. "The owner of X" is "X owner"."""
     phrases: list[list[Marked]] = []
+    head: list[Marked] = []  # Comes behind the phrase with "of".
     for part in statements(text):
-        marker, place = "", -1
+        place = -1
         for at, meaning in part.meanings.items():
             between = part.words[place + 1 : at]
-            marker = next((word for word in reversed(between) if word in PREPOSITIONS), "")
-            if phrases and place >= 0 and not between:
+            marker = next((word for word in reversed(between) if word in _MARKERS), "")
+            begins = place < 0 or bool(between)
+            if begins and head:
+                phrases[-1] += [word._replace(joined=True) for word in head]
+                head = []
+            if not begins:
                 phrases[-1].append(Marked(meaning, "", joined=True))
-            elif phrases and place >= 0 and marker == "of":
+            elif place >= 0 and marker == "of":
                 head = phrases.pop()
-                phrases.append([Marked(meaning, head[0].marker), *(word._replace(joined=True) for word in head)])
+                phrases.append([Marked(meaning, head[0].marker)])
             else:
-                listed = place >= 0 and tuple(between) in _LISTING
+                listed = place >= 0 and tuple(between) in _LISTING and part.words[at] not in VERB_FORMS
                 phrases.append([Marked(meaning, phrases[-1][0].marker if listed else marker, listed=listed)])
             place = at
+    if head:
+        phrases[-1] += [word._replace(joined=True) for word in head]
     return tuple(word for phrase in phrases for word in phrase)
 
 
 def _keeps_places(
-    before: Sequence[str], after: Sequence[str], one: Sequence[Marked], other: Sequence[Marked], *, turned: bool
+    before: Sequence[str],
+    after: Sequence[str],
+    one: Sequence[Marked],
+    other: Sequence[Marked],
+    *,
+    turned: bool,
+    ordered: bool,
 ) -> bool:
     """Whether the shared words have the same order (the opposite one when one text is passive), or differ in nothing
     but the places of whole phrases and of the items of a list. No two of them have exchanged their prepositions."""
     first, second = _in_phrases(one, _pairs(other)), _in_phrases(other, _pairs(one))
     shared = first.keys() & second.keys()
-    if all(first[word] == second[word] for word in shared):
-        return _keeps_roles(before, after, turned=turned) or _order(one, shared, first) == _order(other, shared, second)
-    exchanged = Counter(first[word] for word in shared) == Counter(second[word] for word in shared)
-    return not exchanged and _keeps_roles(before, after, turned=turned)
+    if any(first[word] and second[word] and not _alike(first[word], second[word]) for word in shared):
+        return False
+    if _keeps_roles(before, after, turned=turned):
+        return True
+    return (
+        not ordered
+        and all(_alike(first[word], second[word]) for word in shared)
+        and _order(one, shared, first) == _order(other, shared, second)
+    )
+
+
+def _alike(one: str, other: str) -> bool:
+    """Whether two prepositions may stand for each other."""
+    return one == other or {one, other} in _EXCHANGEABLE
 
 
 def _order(words: Sequence[Marked], shared: Set[str], markers: Mapping[str, str]) -> list[Items]:
-    """By preposition the shared words in their order, the items of a list as one."""
+    """By preposition the shared words in their order, the items of an only list as one."""
+    lists = sum(1 for word, after in pairwise((*words, Marked("", ""))) if word.listed and not after.listed)
+    words = words if lists == 1 else [word._replace(listed=False) for word in words]
     return sorted(_items(words, shared, markers), key=lambda items: items[0])
 
 
@@ -275,11 +335,11 @@ def _in_phrases(words: Sequence[Marked], pairs: set[tuple[str, str]]) -> dict[st
     """The preposition of each word, in order. A word stands in the phrase of the one before it if it does in the other
     text too, which has these `pairs`."""
     phrases: dict[str, str] = {}
-    before = ""
+    before, marker = "", ""
     for word in words:
-        follows = word.joined and (before, word.meaning) in pairs
-        phrases.setdefault(word.meaning, phrases.get(before, "") if follows else word.marker)
+        marker = marker if word.joined and (before, word.meaning) in pairs else word.marker
         before = word.meaning
+        phrases[before] = f"{phrases[before]} {marker}" if before in phrases else marker
     return phrases
 
 
