@@ -170,7 +170,7 @@ def _step(
 
 
 def description(learned_from: Sequence[Example], argv: Sequence[str]) -> dict[str, Any]:
-    """What the file says of itself."""
+    """The origin of the file and the limits of its model, as stored in the file."""
     return {
         "tokens_max": TOKENS_MAX,
         **FORM,
