@@ -82,6 +82,9 @@ class Node:
             self._loop = asyncio.get_running_loop()
             started.set()
             await self._server.serve(sockets=[listener])
+            for connection in list(self._server.server_state.connections):  # what came in while it crashed
+                connection.transport.abort()
+            await asyncio.sleep(0)
 
         self._thread = threading.Thread(target=lambda: asyncio.run(serve()), name="fake-node")
         self._thread.start()
