@@ -47,9 +47,7 @@ from mnemesh_memory.policy.judge.reading import LIMITS_FILE, REPEATS_RATHER, Rea
 ROOT: Final = Path(__file__).resolve().parents[2]
 EXPECTED: Final = pair_judge.GUARD / "pair_judge_expected.json"
 LIMITS: Final = ROOT / "memory" / "mnemesh_memory" / LIMITS_FILE
-NEW_HANDS: Final = tuple(
-    f"judge_{hand}" for hand in (*"abcdefghijklmnopqrstuvwxyz", "aa", "bb", "cc", "dd", "ee", "ff", "gg")
-)
+NEW_HANDS: Final = tuple(path.stem for path in sorted(pair_judge.GUARD.glob("judge_*.jsonl")))
 REPEATS, REPLACES, APART = range(3)
 CLASS_OF: Final = {
     **dict.fromkeys(("duplicate", "paraphrase"), REPEATS),

@@ -29,7 +29,7 @@ from mnemesh_memory.policy.judge.reading import Reading, reading_of
 DATA: Final = Path(__file__).resolve().parents[2] / "tests" / "data" / "guard"
 HALVES: Final = ("given", "held_out", "held_out_2")
 # Pairs that the trees or the model are trained on, beside the given half. The limits come from `judge_l` and `judge_n`.
-SEEN: Final = ("tuned", "wide_a", "wide_b", *(f"judge_{hand}" for hand in "abcdefghijklmnop"))
+SEEN: Final = ("tuned", "wide_a", "wide_b", *sorted(path.stem for path in DATA.glob("judge_*.jsonl")))
 LABELS: Final = ("duplicate", "paraphrase", "update", "contradiction", "distinct", "elaboration")
 VERDICTS: Final = ("NOOP", "SUPERSEDE", "contradicts", "marked", "asked", "ADD")
 BATCH: Final = 32
